@@ -11,145 +11,90 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from caltest._version import __version__
-from caltest.exceptions import InputError, LongWorkWarning
+from caltest._version import __version__ as __version__
+from caltest.exceptions import InputError as InputError
+from caltest.exceptions import LongWorkWarning as LongWorkWarning
 
-if TYPE_CHECKING:
-    from caltest import (
-        binning,
-        bounds,
-        data,
-        datasets,
-        estimation,
-        files,
-        kernels,
-        lenses,
-        nulls,
-        planning,
-        plots,
-        predictive,
-        report,
-        simulation,
-        statistics,
-    )
-    from caltest.auditing import Audit, assert_calibrated, audit
-    from caltest.bounds import Certificate, MiscalibrationBounds, certificate, miscalibration_bounds
-    from caltest.comparison import Comparison, compare
-    from caltest.cox import Recalibration, recalibration
-    from caltest.estimation import SquaredErrorEstimate, estimate_squared_error
-    from caltest.localisation import Witness, witness
-    from caltest.planning import PowerResult, SampleSizeResult, power, sample_size
-    from caltest.plots import (
-        BoundsDisplay,
-        CertificateDisplay,
-        ComparisonDisplay,
-        CumulativeDisplay,
-        NullDisplay,
-        PowerDisplay,
-        ReliabilityDisplay,
-        RiskDisplay,
-        WitnessDisplay,
-    )
-    from caltest.results import CalibrationResult
-    from caltest.scoring import Scorer, scorer
-    from caltest.testing import estimate, test
+if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a test compares them
+    from caltest import binning as binning
+    from caltest import bounds as bounds
+    from caltest import data as data
+    from caltest import datasets as datasets
+    from caltest import estimation as estimation
+    from caltest import files as files
+    from caltest import kernels as kernels
+    from caltest import lenses as lenses
+    from caltest import nulls as nulls
+    from caltest import planning as planning
+    from caltest import plots as plots
+    from caltest import predictive as predictive
+    from caltest import report as report
+    from caltest import simulation as simulation
+    from caltest import statistics as statistics
+    from caltest.auditing import Audit as Audit
+    from caltest.auditing import assert_calibrated as assert_calibrated
+    from caltest.auditing import audit as audit
+    from caltest.binning import bin_table as bin_table
+    from caltest.bounds import Certificate as Certificate
+    from caltest.bounds import MiscalibrationBounds as MiscalibrationBounds
+    from caltest.bounds import certificate as certificate
+    from caltest.bounds import miscalibration_bounds as miscalibration_bounds
+    from caltest.comparison import Comparison as Comparison
+    from caltest.comparison import compare as compare
+    from caltest.cox import Recalibration as Recalibration
+    from caltest.cox import recalibration as recalibration
+    from caltest.estimation import SquaredErrorEstimate as SquaredErrorEstimate
+    from caltest.estimation import estimate_squared_error as estimate_squared_error
+    from caltest.localisation import Witness as Witness
+    from caltest.localisation import witness as witness
+    from caltest.planning import PowerResult as PowerResult
+    from caltest.planning import SampleSizeResult as SampleSizeResult
+    from caltest.planning import power as power
+    from caltest.planning import sample_size as sample_size
+    from caltest.plots import BoundsDisplay as BoundsDisplay
+    from caltest.plots import CertificateDisplay as CertificateDisplay
+    from caltest.plots import ComparisonDisplay as ComparisonDisplay
+    from caltest.plots import CumulativeDisplay as CumulativeDisplay
+    from caltest.plots import NullDisplay as NullDisplay
+    from caltest.plots import PowerDisplay as PowerDisplay
+    from caltest.plots import ReliabilityDisplay as ReliabilityDisplay
+    from caltest.plots import RiskDisplay as RiskDisplay
+    from caltest.plots import WitnessDisplay as WitnessDisplay
+    from caltest.results import CalibrationResult as CalibrationResult
+    from caltest.scoring import Scorer as Scorer
+    from caltest.scoring import scorer as scorer
+    from caltest.testing import estimate as estimate
+    from caltest.testing import test as test
 
-__all__ = [
-    "Audit",
-    "BoundsDisplay",
-    "CalibrationResult",
-    "Certificate",
-    "CertificateDisplay",
-    "Comparison",
-    "ComparisonDisplay",
-    "CumulativeDisplay",
-    "InputError",
-    "LongWorkWarning",
-    "MiscalibrationBounds",
-    "NullDisplay",
-    "PowerDisplay",
-    "PowerResult",
-    "Recalibration",
-    "ReliabilityDisplay",
-    "RiskDisplay",
-    "SampleSizeResult",
-    "Scorer",
-    "SquaredErrorEstimate",
-    "Witness",
-    "WitnessDisplay",
-    "__version__",
-    "assert_calibrated",
-    "audit",
-    "bin_table",
-    "binning",
-    "bounds",
-    "certificate",
-    "compare",
-    "data",
-    "datasets",
-    "estimate",
-    "estimate_squared_error",
-    "estimation",
-    "files",
-    "kernels",
-    "lenses",
-    "miscalibration_bounds",
-    "nulls",
-    "planning",
-    "plots",
-    "power",
-    "predictive",
-    "recalibration",
-    "report",
-    "sample_size",
-    "scorer",
-    "simulation",
-    "statistics",
-    "test",
-    "witness",
-]
-
-_HOMES = {
-    "Audit": "auditing",
-    "BoundsDisplay": "plots",
-    "CalibrationResult": "results",
-    "Certificate": "bounds",
-    "CertificateDisplay": "plots",
-    "Comparison": "comparison",
-    "ComparisonDisplay": "plots",
-    "CumulativeDisplay": "plots",
-    "MiscalibrationBounds": "bounds",
-    "NullDisplay": "plots",
-    "PowerDisplay": "plots",
-    "PowerResult": "planning",
-    "ReliabilityDisplay": "plots",
-    "RiskDisplay": "plots",
-    "SampleSizeResult": "planning",
-    "Scorer": "scoring",
-    "Recalibration": "cox",
-    "SquaredErrorEstimate": "estimation",
-    "Witness": "localisation",
-    "WitnessDisplay": "plots",
-    "assert_calibrated": "auditing",
-    "audit": "auditing",
-    "bin_table": "binning",
-    "certificate": "bounds",
-    "compare": "comparison",
-    "estimate": "testing",
-    "estimate_squared_error": "estimation",
-    "miscalibration_bounds": "bounds",
-    "power": "planning",
-    "recalibration": "cox",
-    "sample_size": "planning",
-    "scorer": "scoring",
-    "test": "testing",
-    "witness": "localisation",
+_MODULES = (
+    "binning bounds data datasets estimation files kernels lenses nulls planning plots predictive "
+    "report simulation statistics"
+)
+#: What is imported on first use, by the module that has it.
+_NAMES = {
+    "auditing": "Audit assert_calibrated audit",
+    "binning": "bin_table",
+    "bounds": "Certificate MiscalibrationBounds certificate miscalibration_bounds",
+    "comparison": "Comparison compare",
+    "cox": "Recalibration recalibration",
+    "estimation": "SquaredErrorEstimate estimate_squared_error",
+    "localisation": "Witness witness",
+    "planning": "PowerResult SampleSizeResult power sample_size",
+    "plots": "BoundsDisplay CertificateDisplay ComparisonDisplay CumulativeDisplay NullDisplay "
+    "PowerDisplay ReliabilityDisplay RiskDisplay WitnessDisplay",
+    "results": "CalibrationResult",
+    "scoring": "Scorer scorer",
+    "testing": "estimate test",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+if not TYPE_CHECKING:  # checkers, which cannot compute it, take the names above
+    __all__ = sorted([*_HOMES, *_MODULES.split(), "InputError", "LongWorkWarning", "__version__"])
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use, and once, so that `import caltest` costs nothing."""
-    if name not in __all__:
+    if name not in _HOMES and name not in _MODULES.split():
         raise AttributeError(f"module 'caltest' has no attribute {name!r}")
     found: Any = importlib.import_module(f"caltest.{_HOMES.get(name, name)}")
     if name in _HOMES:
@@ -158,4 +103,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(globals()["__all__"])

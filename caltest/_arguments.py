@@ -1,7 +1,7 @@
 """The one place that checks arguments: numbers, flags, text, objects and names, by their names.
 
 Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
-the same everywhere, and is checked by what `_KINDS` says of that name; what a name means in one place
+the same everywhere, and is checked by what `KINDS` says of that name; what a name means in one place
 only is said there. None is right where the type hint says so. What is wrong is shown by
 :func:`caltest._visible.quoted`.
 """
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
 from importlib import import_module
+from itertools import chain
 from numbers import Integral, Real
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from caltest._visible import MOST, quoted
+from caltest._visible import MOST, attempt, quoted
 from caltest.exceptions import Argument, InputError, Phrase
 
 if TYPE_CHECKING:
@@ -64,10 +64,12 @@ def as_int(value: object) -> int | None:
 
 def has(value: Any, *names: str) -> bool:
     """Whether a value has all these attributes; an object that fails when it is asked has none."""
-    try:
-        return all(hasattr(value, name) for name in names)
-    except Exception:  # a value of the user's may raise anything
-        return False
+    return bool(attempt(lambda: all(hasattr(value, name) for name in names)))
+
+
+def wrong(name: str, value: object, do: str | Phrase) -> InputError:
+    """Return the error that an argument is not what it should be."""
+    return InputError(argument=name, found=quoted(value), do=do)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Number:
             below = found <= self.high if self.ends[1] == "]" else found < self.high
             if above and below:
                 return found
-        raise InputError(argument=name, found=quoted(value), do=self.advice)
+        raise wrong(name, value, self.advice)
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,9 @@ class Whole:
         if found is not None and self.low <= found <= self.high:
             return found
         if found is not None and found > self.high:
-            do = self.too_many or f"give {self.high:,} at most"
-        else:
-            least = f"whole number, at least {self.low}" if self.low != 1 else "positive whole number"
-            do = self.advice or f"give a {least}"
-        raise InputError(argument=name, found=quoted(value), do=do)
+            raise wrong(name, value, self.too_many or f"give {self.high:,} at most")
+        least = f"whole number, at least {self.low}" if self.low != 1 else "positive whole number"
+        raise wrong(name, value, self.advice or f"give a {least}")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class OneOf:
         module, _, names = self.path.partition(":")
         found = import_module(module)
         if not isinstance(value, tuple(getattr(found, each) for each in names.split())):
-            raise InputError(argument=name, found=quoted(value), do=self.advice)
+            raise wrong(name, value, self.advice)
         return value
 
 
@@ -139,7 +139,7 @@ def flag(name: str, value: object) -> bool:
     """Return True or False, of numpy too."""
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
-    raise InputError(argument=name, found=quoted(value), do="give True or False")
+    raise wrong(name, value, "give True or False")
 
 
 def anything(name: str, value: T) -> T:
@@ -152,21 +152,19 @@ def names(name: str, value: object) -> tuple[str, ...]:
     several = (value,) if isinstance(value, str) else value
     if isinstance(several, Sequence) and all(isinstance(each, str) for each in several):
         return tuple(several)
-    raise InputError(argument=name, found=quoted(value), do="give a name, or a list of names")
+    raise wrong(name, value, "give a name, or a list of names")
 
 
 def path(name: str, value: object) -> str:
     """Return the path of a file."""
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(found, str):
-        raise InputError(argument=name, found=quoted(value), do="give the path of a file")
+        raise wrong(name, value, "give the path of a file")
     if "\0" in found:
         raise InputError(f"{name} holds a null character, as no file's path does; check it.")
     if len(found) > _LONGEST_PATH:
-        raise InputError(
-            f"{name} has {len(found)} characters, more than the {_LONGEST_PATH} that a path can have; "
-            "shorten it."
-        )
+        most = f"more than the {_LONGEST_PATH} that a path can have"
+        raise InputError(f"{name} has {len(found)} characters, {most}; shorten it.")
     return found
 
 
@@ -176,8 +174,7 @@ def jobs(name: str, value: object) -> int:
     if found and -MOST_JOBS <= found <= MOST_JOBS:
         return found
     most = f" (at most {MOST_JOBS:,})" if found else ""
-    do = f"give how many workers{most}, or -1 for all cores"
-    raise InputError(argument=name, found=quoted(value), do=do)
+    raise wrong(name, value, f"give how many workers{most}, or -1 for all cores")
 
 
 def axes(name: str, value: object) -> object:
@@ -185,17 +182,16 @@ def axes(name: str, value: object) -> object:
     from matplotlib.axes import Axes
 
     several = value.ravel().tolist() if hasattr(value, "ravel") else value
-    each = list(several) if isinstance(several, list | tuple) else [several]
+    each = several if isinstance(several, list | tuple) else [several]
     if each and all(isinstance(one, Axes) for one in each):
         return value
-    do = "give matplotlib axes, as of plt.subplots(), or leave it out"
-    raise InputError(argument=name, found=quoted(value), do=do)
+    raise wrong(name, value, "give matplotlib axes, as of plt.subplots(), or leave it out")
 
 
 def single_axes(name: str, value: object) -> object:
     """Return one of matplotlib's axes."""
     if isinstance(value, list | tuple) or hasattr(value, "ravel"):
-        raise InputError(argument=name, found=quoted(value), do="give one of the axes")
+        raise wrong(name, value, "give one of the axes")
     return axes(name, value)
 
 
@@ -209,15 +205,12 @@ count_of_datasets = Whole(1, 10_000_000)
 positive_number = Number(1e-40, 1e40, "[]", "give a positive number, 1e-40 to 1e40")
 level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")
 confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
-count_of_draws = Whole(
-    1,
-    MOST_RESAMPLES,
-    "give a positive whole number such as 999",
-    Phrase(
-        "give at most {most}; for smaller p-values use {null}, which draws none",
-        {"most": f"{MOST_RESAMPLES:,}", "null": Argument("null", "moments")},
-    ),
+_fewer_draws = Phrase(
+    "give at most {most}; for smaller p-values use {null}, which draws none",
+    {"most": f"{MOST_RESAMPLES:,}", "null": Argument("null", "moments")},
 )
+_positive = "give a positive whole number such as 999"
+count_of_draws = Whole(1, MOST_RESAMPLES, _positive, _fewer_draws)
 difference = Number(
     0.0,
     1.0,
@@ -232,12 +225,12 @@ def step(name: str, value: object) -> float:
     found = Number(1e-6, 1.0, "[]", do)(name, value)
     steps = round(1.0 / found)
     if abs(steps * found - 1.0) > 1e-9:
-        raise InputError(argument=name, found=quoted(value), do=do)
+        raise wrong(name, value, do)
     return 1.0 / steps
 
 
 #: What an argument of a name is, wherever it stands; None too where its type hint says so.
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "alpha": level,
     "alternative": _text,
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
@@ -273,67 +266,59 @@ def real_array(name: str, value: object, advice: str = "give numbers") -> NDArra
     """Return an array of real numbers in float64; what is none, or is too large, is refused."""
     import numpy as np
 
-    given: Any = value
     check_unmasked(name, value)
-    try:
-        if not np.iscomplexobj(given):
-            return np.asarray(given, dtype=np.float64)
-    except Exception:  # what calls itself an array may raise anything
-        pass
-    raise InputError(argument=name, found=quoted(value), do=advice)
+    given: Any = value
+    found: NDArray[np.float64] | None = attempt(
+        lambda: None if np.iscomplexobj(given) else np.asarray(given, dtype=np.float64)
+    )
+    if found is None:
+        raise wrong(name, value, advice)
+    return found
 
 
 def check_unmasked(name: str, value: object, advice: str = "leave out what has no value") -> None:
     """Raise if an entry is masked: arrays would hold what lies beneath, lists a NaN."""
     row = _masked(value)
     if row is not None:
-        where = ", the first in {row}" if row >= 0 else ""
-        raise InputError(
-            f"{{argument}} has masked entries{where}; fill them, or {{do}}.",
-            argument=name,
-            row=row if row >= 0 else None,
-            do=advice,
-        )
+        where, place = (", the first in {row}", row) if row >= 0 else ("", None)
+        text = f"{{argument}} has masked entries{where}; fill them, or {{do}}."
+        raise InputError(text, argument=name, row=place, do=advice)
 
 
 def _masked(value: object, depth: int = 3) -> int | None:
     """Return the row of the first masked entry, −1 for a number that is masked; None without any."""
     import numpy as np
 
-    if isinstance(value, np.ma.MaskedArray):
-        if not np.ma.is_masked(value):
-            return None
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return int(np.argwhere(np.ma.getmaskarray(value))[0][0]) if value.ndim else -1
     if isinstance(value, list | tuple) and depth:
-        for row, each in enumerate(value):
-            nested = isinstance(each, list | tuple | np.ma.MaskedArray)
-            if nested and _masked(each, depth - 1) is not None:
-                return row
+        kinds = (list, tuple, np.ma.MaskedArray)
+        nested = ((row, each) for row, each in enumerate(value) if isinstance(each, kinds))
+        return next((row for row, each in nested if _masked(each, depth - 1) is not None), None)
     return None
 
 
 def takes(*given: str, of: Callable[..., Any]) -> bool:
     """Say whether a function can be called with so many arguments; of what is in C, with any."""
-    try:
-        inspect.signature(of).bind(*given)
-    except ValueError:
-        return True
-    except TypeError:
-        return False
-    return True
+    return _refusal(of, given) is None
 
 
 def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
     """Raise if a user's function cannot be called with so many arguments; what is in C is not known."""
+    if (why := _refusal(function, given)) is not None:
+        found = f"{quoted(function)} that cannot be called with {' and '.join(given)} ({why})"
+        raise InputError(f"{name} is {found}; write it as def f({', '.join(given)}).")
+
+
+def _refusal(function: Callable[..., Any], given: Sequence[str]) -> str | None:
+    """Return why a function cannot be called with so many arguments; None if it can."""
     try:
         inspect.signature(function).bind(*given)
     except ValueError:  # it has no signature
-        return
+        return None
     except TypeError as error:
-        raise InputError(
-            f"{name} is {quoted(function)} that cannot be called with {' and '.join(given)} "
-            f"({error}); write it as def f({', '.join(given)})."
-        ) from None
+        return str(error)
+    return None
 
 
 def level_of_confidence(confidence: float) -> float:
@@ -343,21 +328,19 @@ def level_of_confidence(confidence: float) -> float:
 
 def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     """Raise if so few draws cannot reach a level: the smallest p-value is sides / (1 + draws)."""
-    if sides / (1 + draws) > level * (1 + 1e-12):
-        needed = sides / level * (1 - 1e-12)
-        count = math.ceil(min(needed, 2.0 * MOST_RESAMPLES)) - 1
-        do = Phrase("give {enough} or more", {"enough": Argument(name, count)})
-        if count > MOST_RESAMPLES:
-            do = Phrase("choose a level that draws can reach, such as 0.01")
-        raise InputError(
-            "{argument} is {found}, with which no p-value is below {least}, so that nothing is ever "
-            "rejected at level {level}; {do}.",
-            argument=name,
-            found=draws,
-            least=f"{sides / (1 + draws):.3g}",
-            level=f"{level:g}",
-            do=do,
-        )
+    least = sides / (1 + draws)
+    if least <= level * (1 + 1e-12):
+        return
+    needed = sides / level * (1 - 1e-12)
+    count = math.ceil(min(needed, 2.0 * MOST_RESAMPLES)) - 1
+    do = Phrase("give {enough} or more", {"enough": Argument(name, count)})
+    if count > MOST_RESAMPLES:
+        do = Phrase("choose a level that draws can reach, such as 0.01")
+    text = (
+        f"{{argument}} is {{found}}, with which no p-value is below {least:.3g}, so that nothing is "
+        f"ever rejected at level {level:g}; {{do}}."
+    )
+    raise InputError(text, argument=name, found=draws, do=do)
 
 
 # ---------------------------------------------------------------------- names among choices
@@ -422,7 +405,7 @@ _OF_ROWS = {
 def arguments(**kinds: Kind | str) -> Callable[[Of], Of]:
     """Check the arguments of a public function, or of a class when an object is made.
 
-    ``kinds`` says what arguments are that are not among `_KINDS`, or are something else here; text says
+    ``kinds`` says what arguments are that are not among `KINDS`, or are something else here; text says
     what to do instead of an argument that there is not. A default value is never checked.
     Signature, type hints and docstring stay; a call that does not fit the signature is answered by an
     InputError that says which argument was meant.
@@ -444,41 +427,34 @@ def _checked(function: Any, given: dict[str, Kind | str]) -> Any:
     advice = advice | {name: text for name, text in given.items() if isinstance(text, str)}
     kinds = {
         name: _or_none(kind) if "None" in str(known[name].annotation) else kind
-        for name, kind in {**_KINDS, **own}.items()
+        for name, kind in (KINDS | own).items()
         if name in known
     }
     defaults = {name: known[name].default for name in kinds}
-    places = [(place, name) for place, name in enumerate(known) if name in kinds]
-    # In the closure: `checked` is given other globals, below.
-    misfit, is_foreign = _misfit, _is_foreign
+    places = tuple(known)
 
+    @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        for place, name in places:
-            if place >= len(args):
-                break
-            if args[place] is not defaults[name]:
-                found = kinds[name](name, args[place])
-                if is_foreign(args[place]):
-                    args = (*args[:place], found, *args[place + 1 :])
-        for name, value in kwargs.items():
-            if name in kinds and value is not defaults[name]:
+        plain: dict[str, Any] = {}  # what is given as a number of another kind than Python's
+        for name, value in chain(zip(places, args, strict=False), kwargs.items()):
+            if value is not defaults.get(name, value):
                 found = kinds[name](name, value)
-                if is_foreign(value):
-                    kwargs[name] = found
+                if _is_foreign(value):
+                    plain[name] = found
+        if plain:
+            placed = (plain.get(*each) for each in zip(places, args, strict=False))
+            args = (*placed, *args[len(places) :])
+            kwargs = {name: plain.get(name, value) for name, value in kwargs.items()}
         try:
             return function(*args, **kwargs)
         except TypeError as error:
             # Only a call that never entered the function has no frame beneath this one.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
-        raise misfit(known, args, kwargs, advice)
+        raise _misfit(known, args, kwargs, advice)
 
-    # With the module's own globals, by which doctest finds the examples of a function.
-    found = FunctionType(
-        checked.__code__, function.__globals__, function.__name__, None, checked.__closure__
-    )
-    return wraps(function)(found)
+    return checked
 
 
 def _is_foreign(value: object) -> bool:
@@ -512,24 +488,19 @@ def _misfit(
             others = f"there are {', '.join(given)}." if given else "there are none here."
             hint = f"did you mean {close!r}?" if close else others
             return InputError(f"there is no argument {quoted(name)}; {hint}")
-    by_place = [name for name, each in known.items() if each.kind is not inspect.Parameter.KEYWORD_ONLY]
-    bound = len(_BOUND & set(known))
+    by_place = [name for name, each in known.items() if each.kind is not each.KEYWORD_ONLY]
+    bound, placed = len(_BOUND & set(known)), by_place[: len(args)]
     if len(args) > len(by_place):
         last = f", and name those after {by_place[-1]!r}" if len(by_place) < len(known) else ""
         return InputError(
             f"{len(args) - bound} arguments are given without their names; give "
             f"{len(by_place) - bound} at most{last}."
         )
-    twice = [name for name in by_place[: len(args)] if name in kwargs]
-    if twice:
-        return InputError(
-            f"the argument {twice[0]!r} is given twice, by place and by name; give it once."
-        )
-    missing = [
-        name
-        for name, each in known.items()
-        if each.default is each.empty and name not in kwargs and name not in by_place[: len(args)]
-    ]
-    return InputError(
-        f"the argument {missing[0]!r} is missing; give it." if missing else "the call is wrong."
-    )
+    for name, each in known.items():
+        if name in placed and name in kwargs:
+            return InputError(
+                f"the argument {name!r} is given twice, by place and by name; give it once."
+            )
+        if each.default is each.empty and name not in kwargs and name not in placed:
+            return InputError(f"the argument {name!r} is missing; give it.")
+    return InputError("the call is wrong.")

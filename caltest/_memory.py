@@ -13,13 +13,8 @@ from caltest.exceptions import InputError
 # Limit and use of a container, and what it would give back of its use, in either version of control
 # groups.
 _GROUPS = (
-    ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
-    (
-        "/sys/fs/cgroup/memory",
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
+    ("", "memory.max", "memory.current", "inactive_file"),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 # What the libraries take of it when they are loaded, and the least data, with a plot or an audit.
 _LEAST_ADDRESSES = 1e9
@@ -115,7 +110,8 @@ def _of_machine() -> float:
 
 
 def _of_container() -> float:
-    for folder, limit, use, idle in _GROUPS:
+    for version, limit, use, idle in _GROUPS:
+        folder = Path("/sys/fs/cgroup", version)
         with suppress(OSError, ValueError, StopIteration):  # "max" is no limit
             most, used = (int(Path(folder, name).read_text()) for name in (limit, use))
             lines = Path(folder, "memory.stat").read_text().splitlines()

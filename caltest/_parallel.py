@@ -156,21 +156,17 @@ def added(terms: Iterable[T], add: Callable[[T, T], T]) -> T:
     >>> added("abcdefghijklmnopqrs", lambda one, other: f"({one}{other})")
     '(((((((((ab)c)d)e)f)g)h)(((((((ij)k)l)m)n)o)p))((qr)s))'
     """
-    levels: list[tuple[T, int] | None] = []  # of each the sum of a node not yet full, and its terms
-    for term in terms:
-        for level in range(len(levels) + 1):
-            if level == len(levels):
-                levels.append(None)
+    levels: list[T | None] = []  # of each the sum of a node that is not yet full
+    for number, term in enumerate(terms, start=1):
+        level = rest = 0
+        while rest == 0:  # a node is full
+            levels += [None] * (level == len(levels))
             held = levels[level]
-            if held is None:
-                levels[level] = (term, 1)
-                break
-            term = add(held[0], term)
-            if held[1] + 1 < BRANCHES:
-                levels[level] = (term, held[1] + 1)
-                break
-            levels[level] = None
-    total, *others = (held[0] for held in levels if held is not None)
+            term = term if held is None else add(held, term)
+            number, rest = divmod(number, BRANCHES)
+            levels[level] = term if rest else None
+            level += 1
+    total, *others = (held for held in levels if held is not None)
     for each in others:
         total = add(each, total)
     return total
@@ -195,16 +191,31 @@ _keep_freed_memory()
 
 def _to_the_end(function: Function, tasks: Tasks, hands: int) -> Iterator[Any]:
     """Yield all results; those that were lost with their workers are computed again."""
-    supply, losses = _Supply(tasks), 0
-    while supply.done < len(tasks):
+    new, out, broken = iter(tasks), deque[Task](), list[Exception]()
+    done = losses = 0
+
+    def remaining() -> Iterator[Task]:
+        again = list(out)
+        out.clear()
         try:
-            for result in _start(function, supply.remaining(), hands):
-                supply.is_done()
-                losses = 0
+            for task in chain(again, new):  # taken from where they come as they are needed
+                out.append(task)
+                yield task
+        except Exception as error:  # a file that breaks off, say; joblib's own threads would lose it
+            broken.append(error)
+
+    while done < len(tasks):
+        try:
+            for result in _start(function, remaining(), hands):
+                out.popleft()
+                done, losses = done + 1, 0
                 yield result
-            supply.check_done(len(tasks))
+            if broken:
+                raise broken[0]
+            if done != len(tasks):
+                raise RuntimeError(f"{done} tasks came, and {len(tasks)} were announced.")
         except Exception as error:
-            losses = _lost(error, losses, f"{supply.done} of {len(tasks)} tasks were done")
+            losses = _lost(error, losses, f"{done} of {len(tasks)} tasks were done")
 
 
 def _lost(error: Exception, losses: int, state: str) -> int:
@@ -218,39 +229,6 @@ def _lost(error: Exception, losses: int, state: str) -> int:
             "of memory; take fewer workers on a machine, or machines with more memory."
         ) from None
     return losses + 1
-
-
-class _Supply:
-    """Tasks, taken from where they come as they are needed; those not done can be had again."""
-
-    def __init__(self, tasks: Tasks) -> None:
-        self.done = 0
-        self._new = iter(tasks)
-        self._out = deque[Task]()
-        self._error: Exception | None = None
-
-    def remaining(self) -> Iterator[Task]:
-        """Yield the tasks that are not done."""
-        again = list(self._out)
-        self._out.clear()
-        try:
-            for task in chain(again, self._new):
-                self._out.append(task)
-                yield task
-        except Exception as error:  # a file that breaks off, say; joblib's own threads would lose it
-            self._error = error
-
-    def is_done(self) -> None:
-        """Forget the first of those given out."""
-        self._out.popleft()
-        self.done += 1
-
-    def check_done(self, total: int) -> None:
-        """Raise what went wrong while tasks were made."""
-        if self._error is not None:
-            raise self._error
-        if self.done != total:
-            raise RuntimeError(f"{self.done} tasks came, and {total} were announced.")
 
 
 class LostError(RuntimeError):
@@ -298,7 +276,7 @@ def _through_dask(backend: Any, function: Function, tasks: Iterator[Task], hands
             packed: Any = pickle.dumps(task)  # as one: Dask would not align the arrays inside
             if len(packed) > _LARGE:  # past the scheduler, to one worker
                 packed = client.scatter(packed, hash=False)
-            waiting.append(client.submit(_unpack_and_call, held, packed, here, pure=False))
+            waiting.append(client.submit(_call, held, packed, here, pure=False))
             if len(waiting) == _AHEAD * hands:
                 yield waiting.popleft().result()
         while waiting:
@@ -318,7 +296,7 @@ def _merged_by_dask(
     held, finished = _sent(client, function), SimpleQueue[Any]()
 
     def term(task: Task) -> Any:
-        future = client.submit(_unpack_and_call, held, pickle.dumps(task), here, pure=False)
+        future = client.submit(_call, held, pickle.dumps(task), here, pure=False)
         if progress:
             future.add_done_callback(finished.put)
         return future
@@ -422,16 +400,12 @@ class Parcel:
 _last: dict[str, Function] = {}  # the function that this process unpacked last
 
 
-def _call(function: Function, task: Task, parent: str) -> Any:
+def _call(function: Function, task: Task | bytes, parent: str) -> Any:
     # A worker process has a BLAS of its own. Worker threads share the parent's, which is limited
     # already (to limit it here too would race: threads would restore each other's settings).
     guard = nullcontext() if _this_process() == parent else single_threaded_blas()
     with guard:
-        return function(*task)
-
-
-def _unpack_and_call(function: Function, packed: bytes, parent: str) -> Any:
-    return _call(function, pickle.loads(packed), parent)
+        return function(*(pickle.loads(task) if isinstance(task, bytes) else task))
 
 
 _ABOUT = uuid4().hex  # process numbers of machines, and of containers, are often the same

@@ -6,7 +6,11 @@ import inspect
 import math
 import re
 import unicodedata
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import TypeVar
+
+T = TypeVar("T")
 
 # ------------------------------------------------------------------ every character to be seen
 #
@@ -41,12 +45,11 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        escaped(each)
-        if each in _HIDDEN or ord(each) in _TAGS or unicodedata.category(each) in ("Cc", "Cs")
-        else each
-        for each in text
-    )
+    return "".join(escaped(each) if _hides(each) else each for each in text)
+
+
+def _hides(each: str) -> bool:
+    return each in _HIDDEN or ord(each) in _TAGS or unicodedata.category(each) in ("Cc", "Cs")
 
 
 def escaped(character: str) -> str:
@@ -151,14 +154,9 @@ def quoted(value: object, most: int = MOST) -> str:
         if digits < 10_000:
             digits -= abs(number) < 10 ** (digits - 1)
         return f"a number of {digits} digits"
-    if kind.__name__ in ("bool", "bool_") and kind.__module__ == "numpy":
-        return repr(bool(value))
-    if isinstance(value, Real) and kind.__module__ == "numpy":
-        return repr(float(value))
-    try:
-        shape = getattr(value, "shape", None)
-    except Exception:  # a value of the user's may raise anything
-        shape = None
+    if (name in ("bool", "bool_") or isinstance(value, Real)) and kind.__module__ == "numpy":
+        return repr(float(value) if isinstance(value, Real) else bool(value))
+    shape = attempt(lambda: value.shape)  # type: ignore[attr-defined]
     if isinstance(shape, tuple):
         array = "an array" if name == "ndarray" else a_kind
         return f"{array} of shape {shape}" if shape else array
@@ -166,17 +164,19 @@ def quoted(value: object, most: int = MOST) -> str:
         return "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__[:most]}"
     if isinstance(value, type):
         return f"the class {value.__name__[:most]}"
-    try:
-        text = repr(value)
-    except Exception:  # a value that fails to write itself is wrong too, and is to be told so
-        return a_kind
+    text = attempt(lambda: repr(value)) or "\n"  # one that fails to write itself is to be told so too
     unreadable = not text.isprintable() or " object at 0x" in text
     return a_kind if unreadable or len(text) > most else text
 
 
 def as_text(value: object) -> str | None:
     """Return a value as text; None for what cannot be written, as a number of thousands of digits."""
+    return attempt(lambda: str(value))
+
+
+def attempt(of: Callable[[], T]) -> T | None:
+    """Return what a function does; None if it fails, as a value of the user's may raise anything."""
     try:
-        return str(value)
-    except Exception:  # a value of the user's may raise anything
+        return of()
+    except Exception:
         return None

@@ -44,10 +44,7 @@ def together(parts: Iterable[Work], times: float = 1.0) -> Work:
 def announce(what: str, work: Work, workers: Workers, faster: Phrase) -> None:
     """Warn of work that will take more than a minute; ``faster`` says what to do instead."""
     alone = sum(SECONDS[kind] * count for kind, count in work.items())
-    if alone < LONG:
-        return
-    hands = workers.hands
-    if alone / hands < LONG:
+    if alone < LONG or alone / (hands := workers.hands) < LONG:
         return
     facts = {
         "what": what,

@@ -16,7 +16,7 @@ import heapq
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -64,45 +64,31 @@ class Binning(ABC):
     """
 
     @abstractmethod
-    def cells(self, probs: Array) -> Cells:
-        """Return the bin of every row of ``probs`` (n, m): (n,) integers 0..K−1, all of them used."""
-
-    def cells_of(self, rows: Rows) -> Cells:
-        """Return the same of rows that may count differently; here that changes no bin."""
-        return self.cells(rows.probs)
+    def cells(self, rows: Rows) -> Cells:
+        """Return the bin of every row, (n,) integers 0..K−1, all of them used."""
 
 
 class ScoreBinning(Binning):
     """Base class of binnings of one probability: intervals between edges."""
 
     @abstractmethod
-    def edges_of(self, scores: Array) -> Array:
-        """Return where the bins begin and end, (K + 1,): the ends lie around all ``scores``."""
+    def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
+        """Return where the bins begin and end, (K + 1,): the ends lie around all ``scores``.
 
-    def edges_of_rows(self, rows: Rows) -> Array:
-        """Return the edges of rows that may count differently; here that changes none."""
-        return self.edges_of(rows.probs[:, 1])
+        Rows may count differently, as ``weights`` (n,) say; None: all alike.
+        """
 
-    def cells_of_scores(self, scores: Array) -> Cells:
-        """Return the interval of every score (n,), 0..K−1; some may hold none."""
-        return _interval(scores, self.edges_of(scores))
-
-    def cells(self, probs: Array) -> Cells:
+    def cells(self, rows: Rows) -> Cells:
         """Return the bin of every row by its probability of class 1, from left to right."""
-        self._check_classes(probs)
-        return _numbered(self.cells_of_scores(probs[:, 1]))
-
-    def cells_of(self, rows: Rows) -> Cells:
-        """Return the same of rows that may count differently."""
-        self._check_classes(rows.probs)
-        return _numbered(_interval(rows.probs[:, 1], self.edges_of_rows(rows)))
-
-    def _check_classes(self, probs: Array) -> None:
-        if probs.shape[1] != 2:
+        if rows.n_classes != 2:
             raise InputError(
-                f"{type(self).__name__} bins one score, and there are {probs.shape[1]} classes; "
+                f"{type(self).__name__} bins one score, and there are {rows.n_classes} classes; "
                 "give a lens such as 'top_label', or use the binnings Uniform or MedianVariance."
             )
+        scores = rows.probs[:, 1]
+        cells = intervals(scores, self.edges_of(scores, rows.weights))
+        used = np.bincount(cells) > 0
+        return cells if used.all() else (np.cumsum(used) - 1)[cells]
 
 
 @arguments()
@@ -121,18 +107,19 @@ class Uniform(Binning):
 
     Examples
     --------
-    >>> Uniform(10).cells(np.array([[0.0, 1.0], [0.1, 0.9], [0.45, 0.55]])).tolist()
+    >>> rows = Rows(np.array([[0.0, 1.0], [0.1, 0.9], [0.45, 0.55]]))
+    >>> Uniform(10).cells(rows).tolist()
     [1, 0, 2]
     """
 
     n_bins: int = 10
 
-    def cells(self, probs: Array) -> Cells:
+    def cells(self, rows: Rows) -> Cells:
         """Return the occupied cell of every row, numbered in lexicographic order."""
         dtype = np.uint8 if self.n_bins <= 255 else np.uint32
-        places = _interval(probs, _even_edges(self.n_bins)).astype(dtype)
-        rows = np.ascontiguousarray(places).view(np.dtype((np.void, places[0].nbytes))).ravel()
-        return np.unique(rows, return_inverse=True)[1].reshape(-1)
+        places = intervals(rows.probs, _even_edges(self.n_bins)).astype(dtype)
+        each = np.ascontiguousarray(places).view(np.dtype((np.void, places[0].nbytes))).ravel()
+        return np.unique(each, return_inverse=True)[1].reshape(-1)
 
 
 @arguments()
@@ -147,13 +134,13 @@ class EqualWidth(ScoreBinning):
 
     Examples
     --------
-    >>> EqualWidth(2).cells(np.array([[0.5, 0.5], [0.4, 0.6], [1.0, 0.0]])).tolist()
+    >>> EqualWidth(2).cells(Rows(np.array([[0.5, 0.5], [0.4, 0.6], [1.0, 0.0]]))).tolist()
     [0, 1, 0]
     """
 
     n_bins: int = 15
 
-    def edges_of(self, scores: Array) -> Array:
+    def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
         """Return k/K, k = 0..K, whatever the scores."""
         return _even_edges(self.n_bins)
 
@@ -173,7 +160,7 @@ class EqualMass(ScoreBinning):
     Examples
     --------
     >>> probs = np.array([[0.9, 0.1], [0.1, 0.9], [0.8, 0.2], [0.2, 0.8]])
-    >>> EqualMass(2).cells(probs).tolist()
+    >>> EqualMass(2).cells(Rows(probs)).tolist()
     [0, 1, 0, 1]
     """
 
@@ -181,26 +168,16 @@ class EqualMass(ScoreBinning):
 
     def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
         """Return the largest score of every bin but the last, between 0 and 1."""
-        if weights is not None:
-            return self._edges_by_weight(scores, weights)
-        values, counts = np.unique(scores, return_counts=True)
-        twice_middle = 2 * np.cumsum(counts) - counts  # of the ranks 1/2, 3/2, …, times two
-        n_bins = min(self.n_bins, len(scores))  # more cannot be told apart
-        bin_of_value = twice_middle * n_bins // (2 * len(scores))
-        return np.concatenate([[0.0], values[:-1][np.diff(bin_of_value) > 0], [1.0]])
-
-    def _edges_by_weight(self, scores: Array, weights: Array) -> Array:
-        values, group = np.unique(scores, return_inverse=True)
-        counts = np.bincount(group.reshape(-1), weights=weights)
-        ends = np.cumsum(counts)
-        n_bins = min(self.n_bins, len(scores))
-        bin_of_value = np.floor((ends - 0.5 * counts) / ends[-1] * n_bins + _ROUNDING)
-        bin_of_value = np.minimum(bin_of_value, n_bins - 1)
-        return np.concatenate([[0.0], values[:-1][np.diff(bin_of_value) > 0], [1.0]])
-
-    def edges_of_rows(self, rows: Rows) -> Array:
-        """Return the edges of bins of equal weight."""
-        return self.edges_of(rows.probs[:, 1], rows.weights)
+        if _are_alike(weights):
+            values, counts = np.unique(scores, return_counts=True)
+        else:
+            values, group = np.unique(scores, return_inverse=True)
+            counts = np.bincount(group.reshape(-1), weights=weights)
+        ends, n_bins = np.cumsum(counts), min(self.n_bins, len(scores))  # more cannot be told apart
+        bounds = (np.arange(1, n_bins) - _ROUNDING) * ends[-1] / n_bins
+        first = np.unique(np.searchsorted(ends - 0.5 * counts, bounds))
+        first = first[(first > 0) & (first < len(values))]
+        return np.concatenate([[0.0], values[first - 1], [1.0]])
 
 
 @arguments()
@@ -215,7 +192,7 @@ class FromEdges(ScoreBinning):
 
     Examples
     --------
-    >>> FromEdges([0, 0.5, 1]).cells(np.array([[0.5, 0.5], [0.4, 0.6]])).tolist()
+    >>> FromEdges([0, 0.5, 1]).cells(Rows(np.array([[0.5, 0.5], [0.4, 0.6]]))).tolist()
     [0, 1]
     """
 
@@ -227,7 +204,7 @@ class FromEdges(ScoreBinning):
             raise InputError(f"edges is {quoted(edges)}; give at least two numbers that increase.")
         object.__setattr__(self, "edges", tuple(float(v) for v in values))
 
-    def edges_of(self, scores: Array) -> Array:
+    def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
         """Return the edges given, which must cover the scores."""
         outside = np.flatnonzero((scores < self.edges[0]) | (scores > self.edges[-1]))
         if len(outside):
@@ -261,27 +238,24 @@ class MedianVariance(Binning):
     Examples
     --------
     >>> P = [[0.4, 0.1, 0.5], [0.5, 0.3, 0.2], [0.3, 0.7, 0], [0.1, 0, 0.9], [0.8, 0.1, 0.1]]
-    >>> MedianVariance(2).cells(np.array(P)).tolist()
+    >>> MedianVariance(2).cells(Rows(np.array(P))).tolist()
     [0, 0, 1, 0, 1]
     """
 
     min_size: int = 5
 
-    def cells(self, probs: Array) -> Cells:
-        """Return the bin of every row."""
-        return self.cells_of(Rows(probs))
-
-    def cells_of(self, rows: Rows) -> Cells:
-        """Return the same with medians and variances of rows as they count, and numbers of rows."""
-        probs, weights = rows.probs, rows.weights
+    def cells(self, rows: Rows) -> Cells:
+        """Return the bin of every row; medians and variances are of rows as they count."""
+        probs = rows.probs
+        weights = rows.weights
         cells = np.zeros(len(probs), dtype=np.intp)
         pending, final = [np.arange(len(probs))], 0
         while pending:
             some = pending.pop()
             if len(some) >= max(2, 2 * self.min_size):
-                inside = probs[some]
-                own = None if weights is None else weights[some]
-                variances = _variances(inside, own)
+                inside, own = probs[some], weights[some]
+                shares = own / own.sum()
+                variances = shares @ (inside - shares @ inside) ** 2
                 # Variances that differ by rounding are equal: the order of the rows must not choose.
                 widest = int(np.argmax(variances >= (1.0 - 1e-9) * variances.max()))
                 below = inside[:, widest] < _median(inside[:, widest], own)
@@ -293,17 +267,9 @@ class MedianVariance(Binning):
         return cells
 
 
-def _variances(values: Array, weights: Array | None) -> Array:
-    """Return the variance of every column (n, m), in which rows count as weights say."""
-    if weights is None:
-        return np.asarray(values.var(axis=0, ddof=1))
-    shares = weights / weights.sum()
-    return np.asarray(shares @ (values - shares @ values) ** 2)
-
-
-def _median(values: Array, weights: Array | None) -> float:
+def _median(values: Array, weights: Array) -> float:
     """Return the median of numbers (n,), of which half of the weight is smaller at most."""
-    if weights is None:
+    if _are_alike(weights):
         return float(np.median(values))
     order = np.argsort(values)
     ends = np.cumsum(weights[order]) / weights.sum()
@@ -312,10 +278,8 @@ def _median(values: Array, weights: Array | None) -> float:
     return float(0.5 * (values[order[place]] + values[order[after]]))
 
 
-def _numbered(cells: Cells) -> Cells:
-    """Leave out the intervals that hold no rows."""
-    used = np.bincount(cells) > 0
-    return cells if used.all() else (np.cumsum(used) - 1)[cells]
+def _are_alike(weights: Array | None) -> bool:
+    return weights is None or bool((weights == weights[0]).all())
 
 
 def _even_edges(n_bins: int) -> Array:
@@ -323,8 +287,8 @@ def _even_edges(n_bins: int) -> Array:
     return np.arange(n_bins + 1) / n_bins
 
 
-def _interval(values: Array, edges: Array) -> Cells:
-    """Return the interval of each value: how many inner edges lie below it."""
+def intervals(values: Array, edges: Array) -> Cells:
+    """Return the interval of each value, 0..K−1: how many inner edges lie below it."""
     inner = edges[1:-1]
     if len(inner) > _COUNT_UP_TO:
         return np.searchsorted(inner, values, side="left")
@@ -345,61 +309,50 @@ class ReliabilityCurve:
     # smallest and the largest score here.
     low: Array
     high: Array
-    # Smallest and largest score, rows, rows in which the event was observed, and mean score of every
-    # bin.
+    # Smallest and largest score, rows, their weight, that of the rows in which the event was observed,
+    # and mean score of every bin.
     smallest: Array
     largest: Array
     counts: Cells
-    events: Cells
+    mass: Array
+    events: Array
     predicted: Array
     cells: Cells  # the bin of every row, (n,), 0..K−1
-    # Where rows count differently: the weight of every bin, and that of its events.
-    weights: tuple[Array, Array] | None = None
 
     @property
     def observed(self) -> Array:
         """Share of rows in which the event was observed, (K,), as rows count."""
-        whole, events = (self.counts, self.events) if self.weights is None else self.weights
-        return np.asarray(events / whole)
+        return self.events / self.mass
 
 
-def curve_of_rows(rows: Rows, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
-    """Return the reliability curve of rows that may count differently."""
-    if rows.weights is None:
-        return reliability_curve(rows.probs, labels, binning)
-    if isinstance(binning, ScoreBinning):
-        binning = FromEdges(binning.edges_of_rows(rows).tolist())
-    curve = reliability_curve(rows.probs, labels, binning)
-    whole, expected, events = (
-        np.bincount(curve.cells, weights=rows.weights * each).astype(np.float64)
-        for each in (np.ones(rows.n_samples), rows.probs[:, 1], labels)
-    )
-    predicted = np.clip(expected / whole, curve.smallest, curve.largest)
-    return replace(curve, predicted=predicted, weights=(whole, events))
-
-
-def reliability_curve(probs: Array, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
-    """Return the reliability curve of P(class 1), (n, 2), and labels 0 and 1: tables and diagrams."""
-    scores, cells = probs[:, 1], binning.cells(probs)
+def reliability_curve(rows: Rows, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
+    """Return the reliability curve of P(class 1) and labels 0 and 1: tables and diagrams."""
+    scores, cells = rows.probs[:, 1], binning.cells(rows)
     order = np.argsort(scores)  # so that sums do not depend on the order of the rows
     order = order[np.argsort(cells[order], kind="stable")]  # runs are sorted already, mostly
     ordered = scores[order]
+    weights = rows.weights[order]
     first = np.flatnonzero(np.diff(cells[order], prepend=-1))
     counts = np.diff(first, append=len(scores))
     smallest, largest = ordered[first], ordered[first + counts - 1]
-    means = np.clip(np.add.reduceat(ordered, first) / counts, smallest, largest)
+    mass, sums, events = (
+        np.add.reduceat(each if weights is None else weights * each, first, dtype=np.float64)
+        for each in (np.ones(len(order)), ordered, labels[order])
+    )
+    means = np.clip(sums / mass, smallest, largest)
     by_score = np.lexsort((largest, smallest, means))
     low, high = smallest, largest = smallest[by_score], largest[by_score]
     if isinstance(binning, ScoreBinning):
-        edges = binning.edges_of(ordered)
-        low, high = (edges[_interval(largest, edges) + end] for end in (0, 1))
+        edges = binning.edges_of(ordered, weights)
+        low, high = (edges[intervals(largest, edges) + end] for end in (0, 1))
     return ReliabilityCurve(
         low=low,
         high=high,
         smallest=smallest,
         largest=largest,
         counts=counts[by_score],
-        events=np.add.reduceat(labels[order], first, dtype=np.intp)[by_score],
+        mass=mass[by_score],
+        events=events[by_score],
         predicted=means[by_score],
         cells=np.argsort(by_score)[cells],
     )
@@ -476,7 +429,7 @@ def bin_table(
     import pandas as pd
 
     counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
-    whole, _ = without_zeros(sample(probs, labels, class_names=class_names, **counting))
+    whole = without_zeros(sample(probs, labels, class_names=class_names, **counting))
     view, _ = seen(whole, lens, "top_label")
     if view.rows.n_classes != 2:
         raise InputError(
@@ -485,18 +438,18 @@ def bin_table(
         )
     n = view.rows.n_samples
     edges = _even_edges(int(bins))
-    curve = curve_of_rows(view.rows, view.labels, EqualWidth(int(bins)))
+    curve = reliability_curve(view.rows, view.labels, EqualWidth(int(bins)))
     table = pd.DataFrame({"count": curve.counts, "confidence": curve.predicted})
     table["frequency"] = curve.observed
     table["ece"] = np.abs(curve.observed - curve.predicted)
     table["esce"] = curve.observed - curve.predicted
-    surprise = view.rows.surprises(clip)[np.arange(n), view.labels]
-    mass = curve.counts if curve.weights is None else curve.weights[0]
-    table["ecd"] = np.bincount(curve.cells, weights=view.rows.weighted(surprise)) / mass
-    share = table["count"] / n if curve.weights is None else mass / mass.sum()
+    law: Any = view.rows.law
+    surprise = law.surprises(clip)[np.arange(n), view.labels]
+    table["ecd"] = np.bincount(curve.cells, weights=view.rows.weighted(surprise)) / curve.mass
+    share = pd.Series(curve.mass / curve.mass.sum())
     total = table.mul(share, axis=0).sum()
     total["count"] = n
-    if curve.weights is not None:
+    if not view.rows.are_alike:
         table.insert(1, "share", share)
         total["share"] = 1.0
     table.index = np.searchsorted(edges, curve.low)
@@ -587,9 +540,7 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     tails = [side for law in laws for side in (law.below, law.above[::-1])]
     part = alpha / max(1, len(tails))
     limits = np.array([np.searchsorted(tail, part, side="right") for tail in tails])
-    spent = [
-        float(tail[limit - 1]) if limit else 0.0 for tail, limit in zip(tails, limits, strict=True)
-    ]
+    spent = [float(tail[end - 1]) if end else 0.0 for tail, end in zip(tails, limits, strict=True)]
     left = alpha - math.fsum(spent)
     waiting = [(float(tail[limits[number]]), number) for number, tail in enumerate(tails)]
     heapq.heapify(waiting)
@@ -609,9 +560,7 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     sizes = np.concatenate([each for each, _ in found])
     low, high = limits[::2] / sizes, (sizes - limits[1::2]) / sizes
     ends = np.cumsum([len(each) for each, _ in found])[:-1]
-    return [
-        ConsistencyBand(*pair) for pair in zip(np.split(low, ends), np.split(high, ends), strict=True)
-    ]
+    return list(map(ConsistencyBand, np.split(low, ends), np.split(high, ends)))
 
 
 def _laws(scores: Array, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[CountLaw]]:

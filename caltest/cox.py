@@ -19,7 +19,6 @@ from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
 from caltest.results import Result, plain
 from caltest.statistics import CoxRecalibration
-from caltest.statistics.ece import two_classes
 
 Interval: TypeAlias = tuple[float, float]
 
@@ -166,7 +165,7 @@ def recalibration(
 
     Notes
     -----
-    Fitted by statsmodels (``Logit``). Predictions of 0 or 1 have no logit, so these rows are left
+    Fitted by Newton's method. Predictions of 0 or 1 have no logit, so these rows are left
     out; if one of them was wrong, every χ² is infinite.
 
     References
@@ -186,21 +185,21 @@ def recalibration(
     """
     whole = sample(probs, labels, weights=weights, class_names=class_names)
     refuse_clusters(whole.rows.clusters, "the line that recalibrates, with its intervals,")
-    return recalibration_of(without_zeros(whole)[0], lens)
+    return recalibration_of(without_zeros(whole), lens)
 
 
 def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibration:
     """Fit the line to predictions and labels already checked; see :func:`recalibration`."""
     view, lens_label = seen(whole, lens, CoxRecalibration.default_lens)
-    two_classes(CoxRecalibration(), view.rows)
+    CoxRecalibration().probability(view.rows)
     with single_threaded_blas():
         logits, labels = Logits.of(view.rows.probs), view.labels
         y, k = labels[logits.rows], logits.estimable
-        w = None if view.rows.weights is None else view.rows.weights[logits.rows]
+        w = view.rows.weights[logits.rows]
         mixed = bool(y.any() and not y.all())
         supremum = logits.separated(y, w)
-        level = fit_line(logits.values, y, slope=False, weights=w) if mixed else None
-        line = fit_line(logits.values, y, weights=w) if supremum is None else None
+        level = fit_line(logits.values, y, w, slope=False) if mixed else None
+        line = fit_line(logits.values, y, w) if supremum is None else None
     separated = supremum is not None and len(y) > 0 and not (mixed and k == 1)
     # Log-likelihoods of (0, 1), of the best (a, 1), and of the best (a, b).
     none, one = logits.loglik(y, w), level.loglik if level else 0.0
@@ -214,7 +213,7 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
 
     gains = [2.0 * (two - none), 2.0 * (one - none), 2.0 * (two - one)]
     remarks = []
-    if w is not None:  # gains of likelihoods that count terms differently have no law that is known
+    if not view.rows.are_alike:  # gains of such likelihoods have no law that is known
         gains[1] = gains[1] if level is None else _distance(level, 1)
         if line is not None:
             gains[0], gains[2] = _distance(line, 2), _distance(line, 2, first=1)
@@ -244,7 +243,7 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
         n_samples=len(labels),
         lens=lens_label,
         warnings=(*view.rows.notes, *remarks),
-        effective_n=None if w is None else view.rows.effective,
+        effective_n=None if view.rows.are_alike else view.rows.effective,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -21,23 +21,86 @@ from caltest.data import Rows, Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 
-__all__ = ["ClassSets", "ClassWise", "Lens", "Sorted", "TopK", "TopLabel", "find_lens"]
+__all__ = ["ClassSets", "ClassWise", "Lens", "Sorted", "TopK", "TopLabel", "View", "find_lens"]
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
-#: Takes labels (…, n) of whole numbers of any type, and returns them in the reduced classes, as small
-#: whole numbers: blocks of drawn labels are large.
-Reducer: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+#: Takes labels (…, r) of whole numbers of any type, and which rows they are of; returns them in the
+#: reduced classes, as small whole numbers: blocks of drawn labels are large.
+Reducer: TypeAlias = Callable[..., NDArray[Any]]
+
+ALL = slice(None)
 
 
-def _equal(columns: Labels, labels: NDArray[Any]) -> NDArray[Any]:
+@dataclass(frozen=True, eq=False)
+class View:
+    """Rows as a lens shows them, all or some, and what it does to outcomes.
+
+    Attributes
+    ----------
+    rows
+        The predictions, as the lens shows them.
+    see
+        Takes outcomes (…, r) of the full predictions, and which rows they are of, to those that the
+        lens shows; None where they stay as they are.
+    label
+        The name of the lens; None without one.
+    places
+        Which of the full rows these are; None for all.
+    event
+        The class that a class-wise lens looks at.
+    """
+
+    rows: Rows
+    see: Reducer | None = None
+    label: str | None = None
+    places: NDArray[np.intp] | None = None
+    event: int | None = None
+
+    @cached_property
+    def share(self) -> float:
+        """Share of its rows in which class 1 of two is expected."""
+        return float(self.rows.probs[:, 1].mean())
+
+    def seen(self, full: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+        """Return outcomes (…, r) of full rows, all or some that follow each other, as the lens does."""
+        return full if self.see is None else self.see(full, rows)
+
+    def outcomes(self, full: NDArray[Any]) -> NDArray[Any]:
+        """Return the view's outcomes, (B, n of the view), from the full ones."""
+        reduced = self.seen(full)
+        return reduced if self.places is None else taken(reduced, self.places)
+
+    def sample(self, outcomes: NDArray[Any]) -> Sample:
+        """Return the view with the observed outcomes, (n,) full ones."""
+        return Sample(self.rows, self.outcomes(outcomes[None])[0])
+
+
+def taken(outcomes: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the outcomes (B, n) of some rows; of labels by a compiled loop."""
+    if len(outcomes) == 1:
+        return outcomes[:, rows]
+    from caltest.loops import rows as _loops
+
+    found = np.empty((len(outcomes), len(rows)), dtype=outcomes.dtype)
+    _loops.take_rows(outcomes, rows, found)
+    return found
+
+
+def _equal(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
     """Return 1 where a label is the column of its row, else 0."""
-    return np.asarray(labels == columns).view(np.uint8)
+    return np.asarray(labels == columns[rows]).view(np.uint8)
 
 
-def _looked_up(table: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+def _looked_up(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
     """Return what the table (n, m) says of every label."""
-    return np.asarray(table[np.arange(len(table)), labels])
+    own = table[rows]
+    return np.asarray(own[np.arange(len(own)), labels])
+
+
+def _of_columns(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+    """Return what the table (m,) says of every label."""
+    return np.asarray(table[labels])
 
 
 class Lens(ABC):
@@ -62,17 +125,21 @@ class Lens(ABC):
     def reducer(self, predictions: Rows) -> Reducer:
         """Do the work that depends on the predictions only; return a function of the labels.
 
-        It takes one label vector (n,) or a block of them (B, n), of whole numbers of any type.
+        It takes one label vector (r,) or a block of them (B, r), of whole numbers of any type, and
+        which rows they are of, by default all.
         """
 
     def reduce_labels(self, predictions: Rows, labels: NDArray[Any]) -> Labels:
         """Return the labels, (n,) or (B, n), in the reduced classes."""
         return self.reducer(predictions)(labels).astype(np.intp)
 
+    def show(self, predictions: Rows) -> View:
+        """Return the rows as the lens shows them."""
+        return View(self.reduce(predictions), self.reducer(predictions), self.label)
+
     def view(self, sample: Sample) -> Sample:
         """Return the sample as the lens shows it."""
-        labels = self.reduce_labels(sample.rows, sample.labels)
-        return Sample(self.reduce(sample.rows), labels)
+        return self.show(sample.rows).sample(sample.labels)
 
 
 class _Event(Lens):
@@ -122,7 +189,8 @@ class TopLabel(_Event):
     label: ClassVar[str] = "top_label"
 
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
-        return predictions.top[:, None], ("wrong", "right")
+        law: Any = predictions.law
+        return law.top[:, None], ("wrong", "right")
 
 
 @arguments(which=name_or_place)
@@ -282,12 +350,12 @@ class ClassSets(Lens):
         member = self._membership(predictions)
         indicator = np.eye(member.max() + 1)[member]
         sums = np.minimum(predictions.probs @ indicator, 1.0)
-        return predictions.shown_as(sums, None)
+        return predictions.shown_as(sums)
 
     def reducer(self, predictions: Rows) -> Reducer:
         """Return the set of every label."""
         member = self._membership(predictions)
-        return member.astype(np.min_scalar_type(int(member.max()))).__getitem__
+        return partial(_of_columns, member.astype(np.min_scalar_type(int(member.max()))))
 
 
 @arguments()
@@ -310,7 +378,7 @@ class Sorted(Lens):
 
     def reduce(self, predictions: Rows) -> Rows:
         """Return the rows in decreasing order."""
-        return predictions.shown_as(-np.sort(-predictions.probs, axis=1), None)
+        return predictions.shown_as(-np.sort(-predictions.probs, axis=1))
 
     def reducer(self, predictions: Rows) -> Reducer:
         """Return the rank of the observed class, from 0."""
@@ -342,18 +410,24 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]
 
 
+def show(rows: Rows, lens: str | Lens | None, default: str | None = None) -> View:
+    """Return rows through a lens; of more than two classes, the default if none was asked for."""
+    found = lens_of(rows, lens, default)
+    return found.show(rows) if found else View(rows)
+
+
 def seen(
     whole: Sample, lens: str | Lens | None, default: str | None = None
 ) -> tuple[Sample, str | None]:
-    """Return the sample through a lens, and the lens's label; of more than two classes, the default."""
-    found = lens_of(whole.rows, lens, default)
-    return (found.view(whole), found.label) if found else (whole, None)
+    """Return the sample through a lens, and the lens's label."""
+    view = show(whole.rows, lens, default)
+    return view.sample(whole.labels), view.label
 
 
 def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = None) -> Lens | None:
     """Return the lens that was asked for; if none was, of more than two classes the default."""
     found = find_lens(lens)
-    return find_lens(default) if found is None and predictions.n_classes > 2 else found
+    return find_lens(default) if found is None and (predictions.n_classes or 0) > 2 else found
 
 
 def event(lens: str | None, predictions: Rows) -> str:

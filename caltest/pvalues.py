@@ -49,12 +49,9 @@ def count(
     >>> count(np.array([1.0, 2.0, 3.0]), 0.0, "two-sided")
     0
     """
-    if alternative == "greater":
-        return int(np.count_nonzero(exceeds(draws, observed, resolution)))
-    if alternative == "less":
-        return int(np.count_nonzero(exceeds(-draws, -observed, resolution)))
-    sides: tuple[Alternative, ...] = ("greater", "less")
-    return min(count(draws, observed, side, resolution) for side in sides)
+    signs = {"greater": (1.0,), "less": (-1.0,), "two-sided": (1.0, -1.0)}[alternative]
+    each = (exceeds(sign * draws, sign * observed, resolution) for sign in signs)
+    return min(int(np.count_nonzero(exceeding)) for exceeding in each)
 
 
 def pvalue(exceedances: int, resamples: int, alternative: Alternative) -> float:
@@ -74,13 +71,17 @@ def interval(
     return min(1.0, sides * low), min(1.0, sides * high)
 
 
+def interval_of_adjusted(pvalue: float, resamples: int, times: float = 1.0) -> tuple[float, float]:
+    """Return the same of a p-value that is ``times`` one counted among the resamples."""
+    reached = max(round(pvalue / times * (resamples + 1)) - 1, 0)
+    low, high = (min(times * end, 1.0) for end in interval(reached, resamples, "greater"))
+    return low, high
+
+
 def combine_sides(greater: float, less: float, alternative: Alternative) -> float:
     """Return the p-value of ``alternative`` from the two one-sided ones."""
-    if alternative == "greater":
-        return greater
-    if alternative == "less":
-        return less
-    return min(1.0, 2.0 * min(greater, less))
+    both = min(1.0, 2.0 * min(greater, less))
+    return {"greater": greater, "less": less, "two-sided": both}[alternative]
 
 
 # ------------------------------------------------------------------ several statistics on one scale
@@ -140,11 +141,9 @@ def evidence(z: ArrayLike, skewness: ArrayLike, alternative: Alternative) -> Arr
 
 
 def _of_normal(normal: Array, alternative: Alternative) -> Array:
-    if alternative == "greater":
-        return np.asarray(-log_ndtr(-normal))
-    if alternative == "less":
-        return np.asarray(-log_ndtr(normal))
-    return np.asarray(-log_ndtr(-np.abs(normal)) - _LOG_2)
+    if alternative == "two-sided":
+        return np.asarray(-log_ndtr(-np.abs(normal)) - _LOG_2)
+    return np.asarray(-log_ndtr(-normal if alternative == "greater" else normal))
 
 
 def _nearly_normal(z: Array, skewness: Array) -> Array:
@@ -235,24 +234,22 @@ def _column(values: Array, alternative: Alternative, resolution: float) -> Array
     margin = TIE_TOLERANCE * float(np.abs(values[finite]).max(initial=0.0)) + resolution
     mean, deviation, skewness = _standard(values[finite])
     if deviation <= margin:
-        found = _of_normal(_beside_a_constant(values - mean, margin), alternative)
+        away = values - mean  # where only rounding varies, what differs is infinitely far
+        beside = np.where(np.abs(away) > margin, np.inf, np.where(np.isnan(away), np.nan, 0.0))
+        found = _of_normal(np.copysign(beside, away), alternative)
         observed = found[:1]
     else:
         normal = _nearly_normal((values - mean) / deviation, np.asarray(skewness))
         found = _of_normal(normal, alternative)
         ends = (values[0] + [-margin, margin] - mean) / deviation
         low, high = _nearly_normal(ends, np.asarray(skewness))
-        observed = _of_normal(np.array([_least_extreme(low, high, alternative)]), alternative)
+        # What counts least against H0: of two sides, what is nearest to the middle of the law, which
+        # of a skewed one is not its mean.
+        least = {"greater": low, "less": high, "two-sided": np.clip(0.0, low, high)}[alternative]
+        observed = _of_normal(np.array([least]), alternative)
     lowered = _tempered(found, found, finite)
     lowered[:1] = _tempered(observed, found, finite[:1])
     return lowered
-
-
-def _beside_a_constant(away: Array, margin: float) -> Array:
-    """Standardise where only rounding varies: what differs from the constant is infinitely far."""
-    normal = np.copysign(np.where(np.abs(away) > margin, np.inf, 0.0), away)
-    normal[np.isnan(away)] = np.nan
-    return normal
 
 
 def _tempered(found: Array, rows: Array, finite: NDArray[np.bool_]) -> Array:
@@ -269,16 +266,6 @@ def _tempered(found: Array, rows: Array, finite: NDArray[np.bool_]) -> Array:
         seen = -np.log(others / total)
     seen[(others == 0) & np.isinf(found)] = np.log(total)
     return np.where(finite, np.minimum(found, seen), found)
-
-
-def _least_extreme(low: float, high: float, alternative: Alternative) -> float:
-    """Return the value from ``low`` to ``high`` that counts least against H0.
-
-    Of two sides, it is the one nearest to the middle of the law, which of a skewed one is not its mean.
-    """
-    if alternative == "two-sided":
-        return float(np.clip(0.0, low, high))
-    return low if alternative == "greater" else high
 
 
 def _standard(finite: Array) -> tuple[float, float, float]:

@@ -6,10 +6,11 @@ columns are exact too. The observed labels are one more draw, number 0, evaluate
 loop as the others: `table` returns (1 + B, H) values whose first row they are.
 
 Few rows are taken all at once, a block of draws after another. Very many are taken a block at a time,
-each with all draws of its labels, if the sums of all columns merge by addition: `table_of_rows` of rows
-in memory, `table_of_blocks` of those that are read from where they are stored. Blocks are those of the
-grid of seeds, a task is a run of them, which a worker reads for itself, and sums of blocks are added in
-the order of `added`: neither workers nor chunks change a number.
+each with all draws of its labels, if all columns are sums: rows in memory (`Held`) or read where they
+are stored (`Read`). Blocks are those of the grid of seeds, a task is a run of them, which a worker
+reads for itself, and sums of blocks are added in the order of `added`: neither workers nor chunks
+change a number. Of rows in clusters the same blocks add up every cluster, and signs no longer need the
+rows.
 """
 
 from __future__ import annotations
@@ -20,35 +21,27 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from itertools import zip_longest
-from math import prod
-from operator import iadd
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from caltest._memory import check_fits
 from caltest._parallel import ALONE, BRANCHES, Workers, added
-from caltest._sampling import (
-    DRAWS,
-    ROWS,
-    LabelSampler,
-    OutcomeSampler,
-    SignSampler,
-    child_seed,
-    generator,
-)
 from caltest._tiles import blocks
+from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, merged_notes, subsample
-from caltest.forms import Additive, Clusters, Combined, Form, HasSigns, LabelFunction, Signed
-from caltest.forms.base import taken
+from caltest.forms import ClusterSums, Combined, Form, LabelFunction, Signed, Sums
 from caltest.forms.events import Classes, OfEvents, classes, of_events
+from caltest.laws import Classes as Labels
+from caltest.laws.base import Outcomes, Sampler
+from caltest.laws.classes import LabelSampler
+from caltest.lenses import ALL, View, taken
+from caltest.sampling import DRAWS, ROWS, SignSampler, child_seed, generator
 
 Array: TypeAlias = NDArray[np.float64]
-Labels: TypeAlias = NDArray[Any]
 Places: TypeAlias = NDArray[np.intp]
-Reduce: TypeAlias = Callable[[Labels, slice], Labels]
-_OfColumn = TypeVar("_OfColumn")
 
 _BYTES = 2**27  # of drawn labels that a form which takes many draws at once is given
 _MOST_HELD = 2**28  # bytes of labels that are drawn once and kept, where several loops want them
@@ -56,55 +49,32 @@ _MANY_ROWS = 2**16  # from here on rows are taken one after the other, not draws
 _MOST_SUMS = 2**24  # numbers held of the draws of one pass, 128 MiB; every worker holds as many
 _LARGE_PART = 2**17  # rows of a part from where on it is read by few runs
 _COPIES = 3.0  # of the sums, at least: all, those of a worker, and those on the way
+_COPIES_OF_CLUSTERS = 4.0
+_DENSE = 0.25  # of the sums of clusters, from where on all of them are held
 _PLACE = 1  # key of the seed that says where the observed labels are hidden
 
 
 # ------------------------------------------------------------------ columns
 
 
-@dataclass(frozen=True, eq=False)
-class LabelView:
-    """What full labels become: those of some rows, as a lens shows them.
-
-    Attributes
-    ----------
-    rows
-        Places of its rows; None for all.
-    reduce
-        Takes labels (B, r), and which of all rows they are of, to those that a lens shows; None where
-        they stay as they are.
-    event
-        The class that a class-wise lens looks at.
-    share
-        Of its rows, in which that class is expected.
-    """
-
-    rows: Places | None = None
-    reduce: Reduce | None = None
-    event: int | None = None
-    share: float = 1.0
-
-    def labels(self, full: Labels) -> Labels:
-        """Return its labels, (B, n of the view), from the full ones."""
-        reduced = full if self.reduce is None else self.reduce(full, slice(None))
-        return reduced if self.rows is None else taken(reduced, self.rows)
-
-
-EVERYTHING = LabelView()
-
-
 class Column(NamedTuple):
-    """One statistic of one view."""
+    """One statistic of one view; None is all rows, without a lens."""
 
-    view: LabelView
+    view: View | None
     form: Form
 
+    def outcomes(self, full: Outcomes, rows: slice = ALL) -> Outcomes:
+        """Return the outcomes (B, …) that the form looks at, from the full ones of some rows."""
+        if self.view is None:
+            return full
+        return self.view.outcomes(full) if rows == ALL else self.view.seen(full, rows)
 
-def columns_of(form: Form) -> tuple[Column, ...]:
+
+def columns_of(form: Form, view: View | None = None) -> tuple[Column, ...]:
     """Return a statistic of all rows as columns: of a combined one, its parts."""
     if isinstance(form, Combined):
-        return tuple(Column(LabelView(reduce=part.seen), part.form) for part in form.components)
-    return (Column(EVERYTHING, form),)
+        return tuple(Column(part.view, part.form) for part in form.components)
+    return (Column(view, form),)
 
 
 class _Way(Enum):
@@ -128,8 +98,8 @@ class _Way(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelDraws:
-    """Labels drawn from the predictions, the observed ones among them.
+class Draws:
+    """Outcomes drawn from the predictions, the observed ones among them.
 
     Or signs of clusters, see `signed_columns`: ones are then what was observed.
 
@@ -147,13 +117,13 @@ class LabelDraws:
         All draws, (B, n), where they are held.
     """
 
-    sampler: LabelSampler | OutcomeSampler | SignSampler
-    observed: Labels
+    sampler: Sampler
+    observed: Outcomes
     count: int
     place: int = 0
-    kept: Labels | None = None
+    kept: Outcomes | None = None
 
-    def hidden(self) -> LabelDraws:
+    def hidden(self) -> Draws:
         """Hide the observed labels at a place that chance gives.
 
         Under H0 they are one more draw: a function that keeps something from call to call cannot tell
@@ -162,7 +132,7 @@ class LabelDraws:
         place = generator(child_seed(self.sampler.seed, _PLACE)).integers(self.count + 1)
         return replace(self, place=int(place))
 
-    def held(self, workers: Workers) -> LabelDraws:
+    def held(self, workers: Workers) -> Draws:
         """Draw once for all, if draws are small enough to be kept."""
         drawn = self.sampler.draw(0, 0) if isinstance(self.sampler, LabelSampler) else None
         if drawn is None or self.count * drawn.itemsize * self.observed.size > _MOST_HELD:
@@ -179,7 +149,7 @@ class LabelDraws:
         parts = blocks(stop - first, self.sampler.block)
         return [(first + part.start, first + part.stop) for part in parts]
 
-    def draw(self, start: int, stop: int) -> Labels:
+    def draw(self, start: int, stop: int) -> Outcomes:
         """Return draws ``start`` to ``stop``, and the observed labels where they are between."""
         drawn = self.sampler.draw(start, stop) if self.kept is None else self.kept[start:stop]
         if start <= self.place < stop or stop == self.place == self.count:
@@ -198,35 +168,33 @@ class LabelDraws:
 
 
 def signed_columns(
-    columns: Sequence[Column], labels: Labels, clusters: Places, weights: Array | None = None
+    columns: Sequence[Column], outcomes: Outcomes, clusters: Places, weights: Array
 ) -> tuple[Column, ...]:
-    """Return columns whose labels are signs of clusters, (B, G), for `table` with `sign_draws`.
+    """Return columns whose outcomes are signs of clusters, (B, G), for `table` with `sign_draws`.
 
     Parameters
     ----------
     columns
-        As for draws of labels; all forms are `HasSigns`.
-    labels
-        The observed labels of the full predictions, (n,).
-    clusters
-        The cluster of every row, (n,), 0..G−1.
-    weights
-        What every row counts, (n,). Default None: all alike.
+        As for draws of outcomes; all forms are `HasSigns`.
+    outcomes
+        The observed ones of the full predictions, (n,).
+    clusters, weights
+        The cluster of every row, (n,), 0..G−1, and what it counts.
     """
     found = []
-    for view, form in columns:
-        places = slice(None) if view.rows is None else view.rows
-        own, counts = clusters[places], None if weights is None else weights[places]
-        here, codes = np.unique(own, return_inverse=True)
-        signed = cast("HasSigns", form).signed(
-            view.labels(labels[None])[0].astype(np.intp), Clusters(codes, len(here), counts)
-        )
-        every = len(here) == int(clusters.max()) + 1
-        found.append(Column(EVERYTHING if every else LabelView(here), signed))
+    for column in columns:
+        rows = ALL if column.view is None or column.view.places is None else column.view.places
+        own = Clusters.of(clusters[rows], weights[rows])
+        labels = column.outcomes(outcomes[None])[0]
+        form: Any = column.form
+        signed = form.signed(labels, own)
+        every = own.count == int(clusters.max()) + 1
+        here = None if every else View(cast("Any", None), places=np.unique(clusters[rows]))
+        found.append(Column(here, signed))
     return tuple(found)
 
 
-def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int) -> LabelDraws:
+def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int) -> Draws:
     """Return draws of signs for columns of these: all that there are, if ``count`` reaches that.
 
     Of columns that do not change if all signs are turned, half of them say all.
@@ -236,18 +204,18 @@ def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int
     )
 
 
-def draws_of_signs(n_clusters: int, count: int, seed: int, even: bool = False) -> LabelDraws:
+def draws_of_signs(n_clusters: int, count: int, seed: int, even: bool = False) -> Draws:
     """Return draws of signs of so many clusters; of what is even, half of them say all."""
     free, ones = n_clusters - even, np.ones(n_clusters, dtype=np.int8)
     if 2**free <= count + 1:
-        return LabelDraws(SignSampler(n_clusters, seed, free), ones, 2**free - 1)
-    return LabelDraws(SignSampler(n_clusters, seed), ones, count)
+        return Draws(SignSampler(n_clusters, seed, free), ones, 2**free - 1)
+    return Draws(SignSampler(n_clusters, seed), ones, count)
 
 
 # ------------------------------------------------------------------ draw by draw
 
 
-def table(columns: Sequence[Column], draws: LabelDraws, workers: Workers) -> Array:
+def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
     """Return the (1 + B, H) values of all columns: of the observed labels, and of all draws.
 
     Parameters
@@ -267,7 +235,7 @@ def table(columns: Sequence[Column], draws: LabelDraws, workers: Workers) -> Arr
 
 def batches(
     columns: Sequence[Column],
-    draws: LabelDraws,
+    draws: Draws,
     workers: Workers,
     *,
     at_most: int,
@@ -285,7 +253,7 @@ def batches(
 def _filled(
     values: Array,
     columns: Sequence[Column],
-    draws: LabelDraws,
+    draws: Draws,
     workers: Workers,
     at_most: int,
 ) -> Iterator[slice]:
@@ -302,9 +270,8 @@ def _filled(
         parts = workers.map(partial(block, hidden), hidden.tasks(), "label draws")
         values[:, by_way[_Way.HIDDEN]] = hidden.observed_first(np.concatenate(list(parts)))
     for place in by_way[_Way.AT_ONCE]:
-        view, form = columns[place]
-        labels = np.concatenate([view.labels(draws.draw(*task)) for task in draws.tasks()])
-        values[:, place] = form.of_labels(labels, workers)
+        labels = np.concatenate([columns[place].outcomes(draws.draw(*task)) for task in draws.tasks()])
+        values[:, place] = columns[place].form.of_labels(labels, workers)
     by_blocks, inside = by_way[_Way.BY_BLOCKS], by_way[_Way.INSIDE]
     block = _Block.of([columns[place] for place in by_blocks])
 
@@ -331,8 +298,8 @@ def _filled(
         else:
             deque(in_blocks(tasks), maxlen=0)
         for place in inside:
-            view, form = columns[place]
-            values[rows, place] = form.of_labels(view.labels(labels), workers)
+            column = columns[place]
+            values[rows, place] = column.form.of_labels(column.outcomes(labels), workers)
         yield rows
 
 
@@ -358,47 +325,147 @@ class _Block:
         found: list[tuple[Places | None, int, OfEvents, int]] = []
         others: dict[int, dict[int, list[int]]] = {}
         for place, (view, form) in enumerate(columns):
-            events = None if view.event is None else of_events(form, view.share)
-            if events is not None:
-                found.append((view.rows, int(view.event or 0), events, place))
+            see, event = (None, None) if view is None else (view.see, view.event)
+            events = None if view is None or event is None else of_events(form, view.share)
+            if view is not None and event is not None and events is not None:
+                found.append((view.places, event, events, place))
             else:
-                others.setdefault(id(view.reduce), {}).setdefault(id(view), []).append(place)
+                others.setdefault(id(see), {}).setdefault(id(view), []).append(place)
         places = tuple(place for views in others.values() for each in views.values() for place in each)
         by_class = classes(found) if found else ()
         return cls(tuple(columns[place] for place in places), places, by_class)
 
-    def __call__(self, draws: LabelDraws, start: int, stop: int) -> Array:
+    def __call__(self, draws: Draws, start: int, stop: int) -> Array:
         return self.of_labels(draws.draw(start, stop))
 
-    def of_labels(self, full: Labels) -> Array:
-        """Return (b, H) values for full labels (b, n)."""
+    def of_labels(self, full: Outcomes) -> Array:
+        """Return (b, H) values for full outcomes (b, …)."""
         count = len(self.places) + sum(len(each.places) for each in self.by_class)
         values = np.empty((len(full), count))
         lens, reduced = None, full
         last, labels = None, full
         for (view, form), place in zip(self.columns, self.places, strict=True):
-            if view.reduce is not lens:
-                lens = view.reduce
-                reduced = full if lens is None else lens(full, slice(None))
-            if view is not last:
+            see, rows = (None, None) if view is None else (view.see, view.places)
+            if see is not lens:
+                lens = see
+                reduced = full if see is None else see(full)
+            if view is not last or view is None:
                 last = view
-                labels = reduced if view.rows is None else taken(reduced, view.rows)
+                labels = reduced if rows is None else taken(reduced, rows)
             values[:, place] = form.of_labels(labels, ALONE)
         for each in self.by_class:
             values[:, each.places] = each.of_labels(full)
         return values
 
 
-# ------------------------------------------------------------------ row by row
+# ------------------------------------------------------------------ block by block of the rows
 
 
-class Sums(NamedTuple, Generic[_OfColumn]):
+class Block(NamedTuple):
+    """Some rows: their columns, which all are `Sums`, and how their outcomes are drawn."""
+
+    columns: Sequence[Column]
+    rows: slice  # of what the columns hold
+    observed: Outcomes
+    draw: Callable[[int, int], Outcomes]  # draws from a first to a last one
+    first: bool  # what the predictions alone add up is added once where the columns hold all rows
+    known: Rows | None  # where rows are read
+
+
+class Blocks(Protocol):
+    """Rows that are taken a block at a time: this goes to all workers."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        ...
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
+        ...
+
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
+        """Return blocks ``first`` to ``last`` of ROWS rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows in memory."""
+
+    columns: Sequence[Column]
+    draws: Draws
+
+    grain = 1
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.draws.observed)
+
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
+        """Cut them into blocks."""
+        sampler = cast("LabelSampler", self.draws.sampler)
+        for number in range(first, last):
+            rows = slice(number * ROWS, (number + 1) * ROWS)
+            draw = partial(sampler.draw_rows, number)
+            yield Block(self.columns, rows, self.draws.observed[rows], draw, number == 0, None)
+
+
+class StoredRows(Protocol):
+    """Predictions and labels that are read where they are wanted."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        ...
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part."""
+        ...
+
+    def samples(self, first: int, last: int) -> Iterator[Sample]:
+        """Read and check blocks ``first`` to ``last`` of ROWS rows, as a lens shows them."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Rows that are read a run of blocks at a time, by whoever takes the run."""
+
+    given: Callable[[Rows], Form]  #: Takes some rows, returns their form, in units of all.
+    stored: StoredRows
+    seed: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return self.stored.n_samples
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part."""
+        return self.stored.grain
+
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
+        """Read them."""
+        for number, sample in enumerate(self.stored.samples(first, last), start=first):
+            draw = partial(sample.rows.sampler(self.seed, number).draw_rows, 0)
+            columns = columns_of(self.given(sample.rows))
+            yield Block(columns, ALL, sample.labels, draw, True, sample.rows)
+
+
+class Total(NamedTuple):
     """What rows add up.
 
     Attributes
     ----------
     sums
-        Of every column: of draws of labels (1 + b, …), the observed ones first.
+        Of every column: of draws of labels (1 + b, K), the observed ones first; or of clusters.
+    fixed
+        Of every column: what the predictions alone add up.
     rounding
         How far two evaluations of a column's value may differ, (H,).
     impossible
@@ -407,86 +474,150 @@ class Sums(NamedTuple, Generic[_OfColumn]):
         What was done to the rows.
     """
 
-    sums: tuple[_OfColumn, ...]
+    sums: tuple[Any, ...]
+    fixed: tuple[Array, ...]
     rounding: Array
     impossible: Places
     notes: tuple[str, ...]
 
-    def plus(
-        self, more: Sums[_OfColumn], add: Callable[[_OfColumn, _OfColumn], _OfColumn]
-    ) -> Sums[_OfColumn]:
-        """Add those of other rows; what ``add`` returns may be its first argument, changed."""
-        return Sums(
-            tuple(add(a, b) for a, b in zip(self.sums, more.sums, strict=True)),
+    @classmethod
+    def of(cls, block: Block, number: int, sums: tuple[Any, ...]) -> Total:
+        """Return that of one block."""
+        forms = [cast("Sums", column.form) for column in block.columns]
+        fixed = tuple(form.fixed if block.first else np.zeros_like(form.fixed) for form in forms)
+        if block.known is None:
+            rounding = np.array([form.resolution if block.first else 0.0 for form in forms])
+            return cls(sums, fixed, rounding, np.empty(0, np.intp), ())
+        rounding = np.array([form.resolution for form in forms])
+        broken = block.known.impossible(block.observed) + number * ROWS
+        return cls(sums, fixed, rounding, broken, block.known.notes)
+
+    def plus(self, more: Total) -> Total:
+        """Add those of other rows; these may be changed."""
+        return Total(
+            tuple(_added(a, b) for a, b in zip(self.sums, more.sums, strict=True)),
+            tuple(a + b for a, b in zip(self.fixed, more.fixed, strict=True)),
             self.rounding + more.rounding,
             np.concatenate([self.impossible, more.impossible]),
             merged_notes((*self.notes, *more.notes)) if more.notes else self.notes,
         )
 
 
-@dataclass(frozen=True, eq=False)
-class RowTable:
-    """The table of rows that were taken a block at a time.
-
-    Attributes
-    ----------
-    values
-        (1 + B, H), as `table` returns them.
-    rounding, impossible, notes
-        As of `Sums`, over all rows.
-    """
-
-    values: Array
-    rounding: Array
-    impossible: Places
-    notes: tuple[str, ...]
+def _added(one: Any, other: Any) -> Any:
+    if isinstance(one, ClusterSums):
+        return ClusterSums(*(a + b for a, b in zip(one, other, strict=True)))
+    one += other
+    return one
 
 
-def goes_by_rows(columns: Sequence[Column], draws: LabelDraws) -> bool:
+def adds_up(columns: Sequence[Column]) -> bool:
+    """Say whether the columns are of all rows, and have sums over rows that merge by addition."""
+    return all(
+        isinstance(form, Sums) and form.by_blocks and (view is None or view.places is None)
+        for view, form in columns
+    )
+
+
+def goes_by_rows(columns: Sequence[Column], draws: Draws) -> bool:
     """Say whether rows in memory are to be taken one after the other, with all draws of a label."""
     if len(draws.observed) < _MANY_ROWS or not isinstance(draws.sampler, LabelSampler):
         return False
     return adds_up(columns) and _sums_of(columns) * DRAWS <= _MOST_SUMS
 
 
-def adds_up(columns: Sequence[Column]) -> bool:
-    """Say whether the columns are of all rows, and have sums over rows that merge by addition."""
-    return all(
-        view.rows is None and isinstance(form, Additive) and form.sums_of_a_draw is not None
-        for view, form in columns
+def _sums_of(columns: Sequence[Column]) -> int:
+    return sum(cast("Sums", form).scores.size for _, form in columns)
+
+
+def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[Array, Total]:
+    """Return the table of rows that are taken a block at a time, (1 + B, H), and what else they add up.
+
+    In one pass, where the sums of all draws fit. If they do not (a thousand classes times hundreds of
+    features), a pass takes as many draws as fit.
+    """
+    columns, values = next(rows.blocks(0, 1)).columns, list[Array]()
+    each = _sums_of(columns)
+    check_fits(
+        _COPIES * 8.0 * each * min(n_resamples, DRAWS),
+        f"{each} sums of {DRAWS} draws",
+        "take fewer features (rank=64), or look through a lens",
+    )
+    for part in blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS):
+        found = _total(rows, partial(_of_draws, part), workers, "label draws")
+        finished = [
+            cast("Sums", column.form).reduce(sums, fixed)
+            for column, sums, fixed in zip(columns, found.sums, found.fixed, strict=True)
+        ]
+        values.append(np.column_stack(finished)[min(1, len(values)) :])
+    return np.concatenate(values), found
+
+
+def signed_columns_of_blocks(
+    rows: Blocks, count: int, share_between: float, workers: Workers
+) -> tuple[tuple[Column, ...], Total]:
+    """Return columns of signs of ``count`` clusters, which may be anywhere among the rows.
+
+    A block adds up what its rows have of every cluster, sparsely. In the end one sum of every cluster
+    and kind is held: G × K numbers, however many rows there are.
+
+    Raises
+    ------
+    InputError
+        If the sums of all clusters do not fit into memory.
+    """
+    first = next(rows.blocks(0, 1))
+    width = sum(int(each.turned.shape[1]) for each in _of_clusters(count, first))
+    check_fits(
+        _COPIES_OF_CLUSTERS * 8.0 * width * count,
+        f"{width} sums of each of {count} clusters",
+        "take a statistic with fewer sums ('ecd', 'brier'), a smaller rank=, or larger clusters",
+    )
+    found = _total(rows, partial(_of_clusters, count), workers, "clusters")
+    signed = []
+    for (_, form), sums in zip(first.columns, found.sums, strict=True):
+        turned = sums.turned
+        if turned.nnz >= _DENSE * turned.shape[0] * turned.shape[1]:
+            sums = sums._replace(turned=turned.toarray())
+        signed.append(Column(None, cast("Sums", form).of_cluster_sums(sums, share_between)))
+    return tuple(signed), found
+
+
+def _total(
+    rows: Blocks, of_block: Callable[[Block], tuple[Any, ...]], workers: Workers, what: str
+) -> Total:
+    """Add up what blocks have, a run of them a task."""
+    tasks = runs(rows.n_samples, rows.grain, workers)
+    return workers.merged(partial(_of_run, rows, of_block), tasks, Total.plus, what)
+
+
+def _of_run(rows: Blocks, of_block: Callable[[Block], tuple[Any, ...]], first: int, last: int) -> Total:
+    numbered = enumerate(rows.blocks(first, last), start=first)
+    return added((Total.of(block, number, of_block(block)) for number, block in numbered), Total.plus)
+
+
+def _of_draws(part: slice, block: Block) -> tuple[Any, ...]:
+    """Return the sums of a block of rows, for the observed labels and, below them, some draws."""
+    drawn = block.draw(part.start, part.stop)
+    labels = np.concatenate([block.observed[None].astype(drawn.dtype), drawn])
+    return tuple(
+        cast("Sums", column.form).scores.sums(column.outcomes(labels, block.rows), block.rows)
+        for column in block.columns
     )
 
 
-def _sums_of(columns: Sequence[Column]) -> int:
-    """Return how many numbers a draw adds up."""
-    return sum(prod(cast("Additive", form).sums_of_a_draw or ()) for _, form in columns)
-
-
-def table_of_rows(columns: Sequence[Column], draws: LabelDraws, workers: Workers) -> Array:
-    """Return the table of columns whose sums over rows merge by addition, see `goes_by_rows`.
-
-    Sums over rows are taken in the same order as draw by draw, so that they are the same.
-    """
-    tasks = runs(len(draws.observed), 1, workers)
-    found: list[Array] = []
-    for part in _passes(columns, draws.count):
-        of_run = partial(_of_rows, tuple(columns), draws, part)
-        total = workers.merged(of_run, tasks, _plus, "label draws")
-        found.append(_finished(columns, total.sums)[min(1, len(found)) :])
-    return np.concatenate(found)
-
-
-def _of_rows(
-    columns: Sequence[Column], draws: LabelDraws, part: slice, first: int, last: int
-) -> Sums[Array]:
-    def of_block(number: int) -> Sums[Array]:
-        rows = slice(number * ROWS, min((number + 1) * ROWS, len(draws.observed)))
-        sampler = cast("LabelSampler", draws.sampler)
-        labels = _observed_and_drawn(sampler, draws.observed[rows], part, number)
-        sums = _contributions(columns, rows, labels)
-        return Sums(sums, np.zeros(len(columns)), np.empty(0, np.intp), ())
-
-    return added(map(of_block, range(first, last)), _plus)
+def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:
+    """Return the sums of every cluster, of which a block has few."""
+    rows = cast("Rows", block.known)
+    here = np.unique(cast("Places", rows.clusters))
+    clusters, found = Clusters.of(cast("Places", rows.clusters), rows.weights), []
+    for column in block.columns:
+        labels = column.outcomes(block.observed[None])[0]
+        sums = cast("Sums", column.form).cluster_sums(labels, clusters)
+        own = sparse.coo_array(sums.turned)
+        entries = (own.data, (here[own.row], own.col))
+        turned = sparse.csr_array(entries, shape=(count, sums.turned.shape[1]))
+        found.append(sums._replace(turned=turned))
+    return tuple(found)
 
 
 def runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
@@ -502,103 +633,7 @@ def runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
     return [(run.start, run.stop) for run in blocks(count, size)]
 
 
-def _contributions(columns: Sequence[Column], rows: slice, labels: Labels) -> tuple[Array, ...]:
-    return tuple(
-        cast("Additive", form).contributions(
-            rows, labels if view.reduce is None else view.reduce(labels, rows)
-        )
-        for view, form in columns
-    )
-
-
-def _observed_and_drawn(
-    sampler: LabelSampler, observed: Labels, part: slice, number: int
-) -> NDArray[np.unsignedinteger]:
-    """Return the observed labels of a block of rows, and below them those of some draws."""
-    labels = np.empty((1 + part.stop - part.start, len(observed)), dtype=sampler.dtype)
-    labels[0] = observed
-    labels[1:] = sampler.draw_rows(number, part.start, part.stop)
-    return labels
-
-
-def _finished(columns: Sequence[Column], sums: Sequence[Array]) -> Array:
-    values = [
-        cast("Additive", column.form).finish(each) for column, each in zip(columns, sums, strict=True)
-    ]
-    return np.column_stack(values)
-
-
-def _passes(columns: Sequence[Column], n_resamples: int) -> list[slice]:
-    """Cut the draws into as few passes over the rows as the sums allow, one if they all fit."""
-    each = _sums_of(columns)
-    check_fits(
-        _COPIES * 8.0 * each * min(n_resamples, DRAWS),
-        f"{each} sums of {DRAWS} draws",
-        "take fewer features (rank=64), or look through a lens",
-    )
-    return blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS)
-
-
-_plus: Callable[[Sums[Array], Sums[Array]], Sums[Array]] = partial(Sums.plus, add=iadd)
-
-
-# ------------------------------------------------------------------ rows that come a block at a time
-
-
-class StoredRows(Protocol):
-    """Predictions and labels that are read where they are wanted: this goes to all workers."""
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        ...
-
-    @property
-    def grain(self) -> int:
-        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
-        ...
-
-    def samples(self, first: int, last: int) -> Iterator[Sample]:
-        """Read and check blocks ``first`` to ``last`` of ROWS rows, as a lens shows them."""
-        ...
-
-
-#: Takes the predictions of some rows, returns the columns of these rows, in units of all.
-ColumnsOfRows: TypeAlias = Callable[[Rows], Sequence[Column]]
-
-
-def table_of_blocks(
-    columns_of: ColumnsOfRows, rows: StoredRows, n_resamples: int, seed: int, workers: Workers
-) -> RowTable:
-    """Return the table of rows that are read a run of blocks at a time, by whoever takes the run.
-
-    In one pass, where the sums of all draws fit. If they do not (a thousand classes times hundreds of
-    features), a pass takes as many draws as fit.
-    """
-    first, tasks = columns_of(next(rows.samples(0, 1)).rows), runs(rows.n_samples, rows.grain, workers)
-    values: list[Array] = []
-    for part in _passes(first, n_resamples):
-        of_run = partial(_of_stored, columns_of, rows, seed, part)
-        found = workers.merged(of_run, tasks, _plus, "label draws")
-        values.append(_finished(first, found.sums)[min(1, len(values)) :])
-    return RowTable(np.concatenate(values), found.rounding, found.impossible, found.notes)
-
-
-def _of_stored(
-    columns_of: ColumnsOfRows, rows: StoredRows, seed: int, part: slice, first: int, last: int
-) -> Sums[Array]:
-    def of_block(number: int, sample: Sample) -> Sums[Array]:
-        predictions = sample.rows
-        columns = columns_of(predictions)
-        labels = _observed_and_drawn(predictions.sampler(seed, number), sample.labels, part, 0)
-        return Sums(
-            _contributions(columns, slice(0, predictions.n_samples), labels),
-            np.array([column.form.resolution for column in columns]),
-            predictions.impossible(sample.labels) + number * ROWS,
-            predictions.notes,
-        )
-
-    return added(map(of_block, range(first, last), rows.samples(first, last)), _plus)
+# ------------------------------------------------------------------ a sample of stored rows
 
 
 def subsample_of(rows: StoredRows, workers: Workers) -> Rows:
@@ -609,16 +644,13 @@ def subsample_of(rows: StoredRows, workers: Workers) -> Rows:
     tasks = runs(rows.n_samples, rows.grain, workers)
     found = np.concatenate(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
     found = found[np.argsort(order)]
-    if next(rows.samples(0, 1)).rows.weights is None:
-        return Rows(found)
-    return Rows(found[:, :-1], weights=found[:, -1])
+    return Rows(Labels(found[:, :-1]), weights=found[:, -1])
 
 
 def _rows_at(rows: StoredRows, places: Places, first: int, last: int) -> Array:
     found = []
     for number, sample in enumerate(rows.samples(first, last), start=first):
         start, stop = np.searchsorted(places, [number * ROWS, (number + 1) * ROWS])
-        some = sample.rows.take(places[start:stop] - number * ROWS)
-        beside = [] if some.weights is None else [some.weights]
-        found.append(np.column_stack([some.probs, *beside]))
+        own = places[start:stop] - number * ROWS
+        found.append(np.column_stack([sample.rows.probs[own], sample.rows.weights[own]]))
     return np.concatenate(found)

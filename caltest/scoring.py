@@ -12,7 +12,7 @@ from caltest._visible import quoted
 from caltest.data.models import predicted_by
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
-from caltest.named import StatisticLike, find_statistic
+from caltest.statistics import StatisticLike, find_statistic
 from caltest.testing import estimate
 
 

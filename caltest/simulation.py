@@ -29,10 +29,10 @@ from caltest._arguments import (
     positive_number,
     real_array,
 )
-from caltest._sampling import Rng, generator, seed_of
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import mean_tv_dirichlet
+from caltest.sampling import Rng, generator, seed_of
 
 __all__ = [
     "ALPHA",

@@ -6,34 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import ROWS, Rng, seed_of
+from caltest._visible import quoted
 from caltest._work import Work, announce, together
-from caltest.cluster_sums import SignedBlocks, add_by_cluster, signed_columns_of_blocks
 from caltest.data import (
     Rows,
     Sample,
+    check_index,
     impossible_labels,
     impossible_rows,
+    sample,
+    without_zeros,
 )
+from caltest.data.copies import copied_rows
 from caltest.exceptions import Argument, InputError
-from caltest.files import Stored
+from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
-from caltest.inputs import Looked, looked_at, stored_in
+from caltest.laws import Classes, Predictive, recognised
 from caltest.lenses import Lens, event, find_lens, seen
-from caltest.named import (
-    StatisticLike,
-    check_alternative,
-    find_null,
-    find_statistic,
-    possible_nulls,
-)
 from caltest.nulls import (
     Answer,
     ClusterSigns,
@@ -42,30 +39,34 @@ from caltest.nulls import (
     Null,
     Question,
     answer_of,
+    check_alternative,
+    find_null,
     observed_value,
+    possible_nulls,
 )
-from caltest.nulls.cluster_signs import answer_of_signs
-from caltest.nulls.comonotone import Confirmation, Trial, names_and_sides
-from caltest.predictive import Predictive, PredictiveSample
+from caltest.nulls.clusters import Confirmation, Trial, answer_of_signs, names_and_sides
 from caltest.pvalues import Alternative
 from caltest.resampling import (
-    Column,
-    RowTable,
+    Read,
     adds_up,
     columns_of,
     signed_columns,
+    signed_columns_of_blocks,
     subsample_of,
     table_of_blocks,
 )
 from caltest.results import CalibrationResult
-from caltest.statistics import AllRowsNeededError, Partwise, Statistic
+from caltest.sampling import ROWS, Rng, seed_of
+from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
 from caltest.statistics.skce import HELD_UP_TO
 from caltest.text.numbers import counted
 from caltest.tolerance import (
+    RoundedView,
     ToleranceAlternative,
     check_possible,
     claim,
     impossible_on,
+    rounded_view,
     sided_answer,
 )
 
@@ -263,7 +264,7 @@ def test(
     if class_names is not None and isinstance(probs, Stored):
         raise InputError(f"{probs.name} names its columns itself; leave class_names out.")
     in_memory = not (clusters is class_names is None)
-    stored = None if in_memory else stored_in(probs, labels)
+    stored = None if in_memory else _stored_in(probs, labels)
     if stored is not None:
         exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
         exact = (exact or isinstance(chosen, ClusterSigns)) and weights is sampling_rates is None
@@ -274,93 +275,43 @@ def test(
         probs, labels = read.rows, read.labels
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
     counting["class_names"] = class_names
-    looked = looked_at(probs, labels, lens, measure.default_lens, rounding, counting)
-    view, lens_label, rounded, places = looked.view, looked.lens, looked.rounded, looked.places
-    if places is not None:
-        measure = measure.at(places)
+    given = _given(probs, labels, lens, measure, rounding, counting)
     with single_threaded_blas():
         if tolerant:
-            if isinstance(view, PredictiveSample):
-                asked = "a tolerance" if rounding is None else "rounding"
-                raise InputError(
-                    f"{asked} is about probabilities of classes, and the predictions are "
-                    "distributions of numbers; leave it out."
-                )
-            error = 0.0 if tolerance is None else float(tolerance)
-            stated: dict[str, Any] = {}
-            if rounded is not None:
-                error = min(error + rounded.tolerance, 1.0)
-                stated = {"rounding": rounding, "summed": rounded.n_summed}
-            sides = check_possible(measure, chosen, alternative)
-            sided = sided_answer(measure, chosen, view, error, sides, draws, seed, workers)
-            return _result(
-                sided.statistic,
-                chosen,
-                sided.answer,
-                value=sided.value,
-                guarantee=chosen.guarantee_for(sided.form),
-                alternative=sides,
-                n_samples=looked.n_samples,
-                n_classes=view.rows.n_classes,
-                lens=lens_label,
-                seed=seed,
-                warnings=(
-                    *view.rows.notes,
-                    *impossible_on(view, sides, error, places),
-                    *looked.copies,
-                    *measure.notes,
-                ),
-                parameters={
-                    **sided.statistic.parameters,
-                    "tolerance": error,
-                    **stated,
-                    "side": sided.side,
-                    **looked.parameters,
-                },
-                claim=claim(event(lens_label, view.rows), sides, error),
+            return _tolerated(
+                measure, chosen, given, tolerance, rounding, alternative, draws, seed, workers
             )
-        unfitted, (measure, form) = measure, _fixed(measure, view.rows)
-        _check_fit(measure, chosen, form, looked)
+        rows, observed = given.view.rows, given.view.labels
+        _check_law(measure, rows)
+        fitted = measure.fitted(rows)
+        form = fitted.given(rows)
+        _check_fit(fitted, chosen, form, rows)
         work = form.work(chosen.label_vectors(draws))
-        _announce(measure, work, view.rows.n_samples, workers, chosen)
-        question = Question(
-            statistic=measure,
-            asked=unfitted,
-            form=form,
-            rows=view.rows,
-            labels=view.labels,
-            alternative=check_alternative(measure, chosen, cast("Alternative | None", alternative)),
-            n_resamples=draws,
-            seed=seed,
-            workers=workers,
-        )
+        _announce(fitted, work, rows.n_samples, workers, chosen)
+        side = check_alternative(fitted, chosen, alternative)
+        question = Question(fitted, form, rows, observed, side, draws, seed, workers, asked=measure)
         answer = chosen.answer(question)
-        value = question.observed if answer.statistic is None else answer.statistic
+        if answer.statistic is None:
+            answer = replace(answer, statistic=question.observed)
         if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, MonteCarlo)):
-            form.check_unmoved(view.labels, value)
+            form.check_unmoved(observed, float(answer.statistic or 0.0))
+        rates = {} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}
         return _result(
-            measure,
+            fitted,
             chosen,
             answer,
-            value=value,
-            guarantee=chosen.guarantee_for(form),
-            alternative=question.alternative,
-            n_samples=looked.n_samples,
-            n_classes=view.rows.n_classes,
-            lens=lens_label,
-            seed=seed,
+            given,
+            chosen.guarantee_for(form),
+            side,
+            seed,
             warnings=(
-                *view.rows.notes,
-                *impossible_labels(view, places=places),
-                *looked.copies,
-                *_usual(form, lens_label),
-                *measure.notes,
+                *rows.notes,
+                *impossible_labels(given.view),
+                *given.copies,
+                *_usual(form, given.lens),
+                *fitted.notes,
             ),
-            parameters={
-                **measure.parameters,
-                **({} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}),
-                **looked.parameters,
-            },
+            parameters={**fitted.parameters, **rates, **given.parameters},
         )
 
 
@@ -411,55 +362,52 @@ def estimate(
     measure = find_statistic(statistic)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
     counting["class_names"] = class_names
-    looked = looked_at(probs, labels, lens, measure.default_lens, counting=counting)
-    view = looked.view
-    if looked.places is not None:
-        measure = measure.at(looked.places)
+    given = _given(probs, labels, lens, measure, counting=counting)
+    rows, observed = given.view.rows, given.view.labels
+    _check_law(measure, rows)
     with single_threaded_blas():
-        fitted, form = _fixed(measure, view.rows)
-        if isinstance(view, Sample) and view.rows.clusters is not None:
+        fitted = measure.fitted(rows)
+        form = fitted.given(rows)
+        if rows.clusters is not None:
             if isinstance(form, Combined):
                 raise InputError(
                     f"with clusters {measure.name!r} is standardised by its draws; take "
                     "caltest.test, or estimate one of its parts."
                 )
             if isinstance(form, HasSigns):
-                columns = columns_of(form), view.labels, view.rows.clusters, view.rows.weights
-                ((_, form),) = signed_columns(*columns)
-                return form.value(np.ones(int(looked.parameters["clusters"]), dtype=np.int8))
+                columns = columns_of(form)
+                ((_, signed),) = signed_columns(columns, observed, rows.clusters, rows.weights)
+                return signed.observed  # type: ignore[attr-defined, no-any-return]
         workers = Workers(n_jobs)
-        _announce(fitted, form.work(1), view.rows.n_samples, workers)
-        return observed_value(fitted, form, view.labels, workers)
+        _announce(fitted, form.work(1), rows.n_samples, workers)
+        return observed_value(fitted, form, observed, workers)
 
 
 def _result(
     measure: Statistic,
     null: Null,
     answer: Answer,
-    *,
-    value: float,
+    given: _Given,
     guarantee: Guarantee,
     alternative: Alternative | ToleranceAlternative,
-    n_samples: int,
-    n_classes: int | None,
-    lens: str | None,
     seed: int,
+    *,
     warnings: tuple[str, ...],
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any],
     claim: str | None = None,
 ) -> CalibrationResult:
     """Put together what was asked and what the null answered."""
     return CalibrationResult(
-        statistic=value,
+        statistic=float(answer.statistic),  # type: ignore[arg-type]
         pvalue=answer.pvalue,
         name=measure.name,
         null=null.name,
         guarantee=answer.guarantee or guarantee,
         alternative=alternative,
-        n_samples=n_samples,
-        n_classes=n_classes,
-        lens=lens,
-        parameters=measure.parameters if parameters is None else dict(parameters),
+        n_samples=given.n_samples,
+        n_classes=given.view.rows.n_classes,
+        lens=given.lens,
+        parameters=dict(parameters),
         n_resamples=answer.n_resamples,
         exceedances=answer.exceedances,
         pvalue_interval=answer.pvalue_interval,
@@ -469,6 +417,170 @@ def _result(
         measures=measure.measures,
         parts=answer.parts,
         claim=claim,
+    )
+
+
+# ------------------------------------------------------------------ what is given
+
+
+def _stored_in(probs: object, labels: object) -> Stored | None:
+    """Return rows that are to be read from where they are; None if they are in memory."""
+    if isinstance(probs, Stored):
+        if labels is not None:
+            raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
+        return probs
+    if labels is None:
+        raise InputError("there are no labels; give the observed classes, second.")
+    if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
+        return scan_arrays(probs, labels)
+    return None
+
+
+class _Given(NamedTuple):
+    """What was given, as a lens shows it.
+
+    Attributes
+    ----------
+    view
+        The rows that count, and what was observed of them.
+    lens
+        Label of the lens.
+    n_samples
+        Rows that were given.
+    parameters
+        How many rows there are in effect, and clusters, where rows count differently or depend.
+    rounded
+        The one probability as it was stated, where it was rounded.
+    whole
+        All rows before any lens, of classes.
+    """
+
+    view: Sample
+    lens: str | None
+    n_samples: int
+    parameters: dict[str, float]
+    rounded: RoundedView | None = None
+    whole: Sample | None = None
+
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """What is to be said of rows that look like copies."""
+        return () if self.whole is None else copied_rows(self.whole)
+
+
+def _given(
+    probs: object,
+    labels: object,
+    lens: str | Lens | None,
+    measure: Statistic,
+    rounding: float | None = None,
+    counting: Mapping[str, Any] = MappingProxyType({}),
+) -> _Given:
+    """Check the input and see it through the lens; of more than two classes, the statistic's default.
+
+    What was rounded has no default.
+    """
+    numbers = isinstance(probs, np.ndarray) and probs.dtype != object
+    law = None if numbers else recognised(probs)
+    if law is None:
+        asked = find_lens(lens)  # a wrong name is found before the data are read
+        whole = sample(probs, labels, rounding=rounding, **counting)
+        kept, rounded = without_zeros(whole), None
+        if rounding is None:
+            view, label = seen(kept, asked, measure.default_lens)
+        else:
+            rounded = rounded_view(kept, asked, rounding)
+            view, label = rounded.view, None if asked is None else asked.label
+        rows, found = view.rows, dict[str, float]()
+        if not rows.are_alike:
+            found["effective_n"] = rows.effective
+        if rows.clusters is not None:
+            found["clusters"] = len(np.unique(rows.clusters))
+        return _Given(view, label, whole.rows.n_samples, found, rounded, whole)
+    for name, given in counting.items():
+        if given is not None:
+            raise InputError(
+                "{argument} is about probabilities of classes, and the predictions are distributions "
+                "of numbers; leave it out.",
+                argument=name,
+            )
+    if lens is not None:
+        raise InputError(
+            f"the lens {quoted(lens)} is for classes, and the predictions are distributions of "
+            "numbers; leave it out."
+        )
+    check_index(law.given, labels, "predictions", "outcomes")
+    outcomes = Sample(Rows(law), law.outcomes(labels))
+    return _Given(outcomes, None, law.n_samples, {})
+
+
+def _check_law(measure: Statistic, rows: Rows) -> None:
+    """Raise unless the statistic can be one of what was predicted."""
+    law = rows.law
+    if isinstance(law, measure.laws):
+        return
+    if isinstance(law, Classes):
+        raise InputError(
+            f"{measure.name!r} is for Gaussian predictions of numbers; give a "
+            "caltest.predictive.GaussianPredictions, or use 'ecd' for probabilities of classes."
+        )
+    if any(issubclass(each, Predictive) for each in measure.laws):
+        raise InputError(
+            f"{measure.name!r} is for Gaussian predictions, and these are {type(law).__name__}; "
+            "use 'ecd', which looks at any."
+        )
+    raise InputError(
+        f"{measure.name!r} is for probabilities of classes, and the predictions are distributions "
+        "of numbers; use 'ecd', 'nees' (Gaussian ones), or a function of your own."
+    )
+
+
+# ------------------------------------------------------------------ within a tolerance
+
+
+def _tolerated(
+    measure: Statistic,
+    null: Null,
+    given: _Given,
+    tolerance: float | None,
+    rounding: float | None,
+    alternative: str | None,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> CalibrationResult:
+    """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
+    view = given.view
+    if not isinstance(view.rows.law, Classes):
+        asked = "a tolerance" if rounding is None else "rounding"
+        raise InputError(
+            f"{asked} is about probabilities of classes, and the predictions are "
+            "distributions of numbers; leave it out."
+        )
+    error = 0.0 if tolerance is None else float(tolerance)
+    stated: dict[str, Any] = {}
+    if given.rounded is not None:
+        error = min(error + given.rounded.tolerance, 1.0)
+        stated = {"rounding": rounding, "summed": given.rounded.n_summed}
+    sides = check_possible(measure, null, alternative)
+    sided = sided_answer(measure, null, view, error, sides, n_resamples, seed, workers)
+    found = {**sided.statistic.parameters, "tolerance": error, **stated, "side": sided.side}
+    return _result(
+        sided.statistic,
+        null,
+        replace(sided.answer, statistic=sided.value),
+        given,
+        null.guarantee_for(sided.form),
+        sides,
+        seed,
+        warnings=(
+            *view.rows.notes,
+            *impossible_on(view, sides, error),
+            *given.copies,
+            *measure.notes,
+        ),
+        parameters={**found, **given.parameters},
+        claim=claim(event(given.lens, view.rows), sides, error),
     )
 
 
@@ -492,9 +604,11 @@ class _SeenRows:
         return self.stored.grain
 
     def samples(self, first: int, last: int) -> Iterator[Sample]:
-        """Read blocks of rows, and show them through the lens."""
+        """Read blocks of rows, parts of the whole, and show them through the lens."""
+        whole = self.stored.extent
         for each in self.stored.samples(first, last):
-            yield seen(each, self.lens, self.default)[0]
+            part = Sample(replace(each.rows, part_of=whole), each.labels)
+            yield seen(part, self.lens, self.default)[0]
 
 
 def _of_stored(
@@ -515,75 +629,64 @@ def _of_stored(
         If the statistic cannot.
     """
     find_lens(lens)
-    side = check_alternative(measure, null, cast("Alternative | None", alternative))
+    side = check_alternative(measure, null, alternative)
     rows = _SeenRows(stored, lens, measure.default_lens)
     first, lens_label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
     with single_threaded_blas():
-        partwise = measure.in_parts(stored.extent, partial(subsample_of, rows, workers))
-        form = partwise.given(first.rows)
-        can = add_by_cluster if null.of_clusters else adds_up
-        if not can(columns_of(form)):
+        head = replace(first.rows, part_of=stored.extent)
+        if not measure.of_parts or type(measure).fitted is Statistic.fitted:  # nothing is fitted
+            fitted = measure.fitted(head)
+        else:
+            fitted = measure.fitted(replace(subsample_of(rows, workers), part_of=stored.extent))
+        form = fitted.given(head)
+        if not adds_up(columns_of(form)):
             raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
         work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
-        _announce(partwise.statistic, work, stored.n_samples, workers, null)
-        columns = partial(_columns_of_rows, partwise)
-        found: RowTable | SignedBlocks
-        if stored.clusters is not None:
-            found = signed_columns_of_blocks(
-                columns, rows, stored.clusters, stored.share_between, workers
-            )
+        _announce(fitted, work, stored.n_samples, workers, null)
+        read, count = Read(fitted.given, rows, seed), stored.clusters
+        if count is not None:
+            columns, found = signed_columns_of_blocks(read, count, stored.share_between, workers)
             rest = (first.rows, first.labels, side, n_resamples, seed, workers)
-            question = Question(partwise.statistic, form, *rest)
-            confirm = partial(_confirmed, partwise, rows, question)
-            answer = answer_of_signs(question, found.columns, stored.clusters, confirm, found.rounding)
+            question = Question(fitted, form, *rest)
+            confirm = partial(_confirmed, rows, question)
+            answer = answer_of_signs(question, columns, count, confirm, found.rounding)
         else:
-            found = table_of_blocks(columns, rows, n_resamples, seed, workers)
+            values, found = table_of_blocks(read, n_resamples, workers)
             if isinstance(form, Combined):
-                form = form.with_rounding(found.rounding)
-            answer = answer_of(form, found.values, side, workers, float(found.rounding[0]))
+                form = form.with_rounding(found.rounding).standardised(workers)
+            answer = answer_of(form, values, side, workers, float(found.rounding[0]))
+    parameters = dict(fitted.parameters)
+    if not stored.extent.are_alike:
+        parameters["effective_n"] = stored.extent.effective
+    if count is not None:
+        parameters["clusters"] = count
+    broken = impossible_rows(found.impossible, stored.n_samples)
     return _result(
-        partwise.statistic,
+        fitted,
         null,
         answer,
-        value=cast("float", answer.statistic),
-        guarantee=null.guarantee,
-        alternative=side,
-        n_samples=stored.n_samples,
-        n_classes=first.rows.n_classes,
-        lens=lens_label,
-        seed=seed,
-        warnings=(
-            *found.notes,
-            *impossible_rows(found.impossible, stored.n_samples),
-            *partwise.statistic.notes,
-        ),
-        parameters={
-            **partwise.statistic.parameters,
-            **({} if stored.extent.are_alike else {"effective_n": stored.extent.effective}),
-            **({} if stored.clusters is None else {"clusters": stored.clusters}),
-        },
+        _Given(first, lens_label, stored.n_samples, {}),
+        null.guarantee,
+        side,
+        seed,
+        warnings=(*found.notes, *broken, *fitted.notes),
+        parameters=parameters,
     )
 
 
-def _confirmed(
-    partwise: Partwise, stored: _SeenRows, question: Question, by_signs: Array
-) -> Confirmation:
+def _confirmed(stored: _SeenRows, question: Question, by_signs: Array) -> Confirmation:
     """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
     parts = list(stored.samples(0, -(-stored.n_samples // ROWS)))
-    of_rows: dict[str, Any] = {
-        name: np.concatenate([getattr(each.rows, name) for each in parts])
-        for name in ("probs", "clusters", "weights")
-        if getattr(parts[0].rows, name) is not None
-    }
-    rows = replace(parts[0].rows, **of_rows, stated=None)
+    probs, weights, clusters = (
+        np.concatenate([getattr(each.rows, name) for each in parts])
+        for name in ("probs", "weights", "clusters")
+    )
+    first = parts[0].rows
+    rows = Rows(Classes(probs, first.classes), first.notes, None, weights, clusters)
     labels = np.concatenate([each.labels for each in parts])
     asked = replace(question, rows=rows, labels=labels)
-    columns = columns_of(partwise.given(rows))
+    columns = columns_of(question.statistic.given(rows))
     return Confirmation.of(Trial.of(asked), *names_and_sides(asked), columns, by_signs)
-
-
-def _columns_of_rows(partwise: Partwise, rows: Rows) -> tuple[Column, ...]:
-    return columns_of(partwise.given(rows))
 
 
 def _announce(
@@ -625,27 +728,19 @@ def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
         )
 
 
-def _fixed(measure: Statistic, predictions: Rows | Predictive) -> tuple[Statistic, Form]:
-    """Return the statistic with its rules fitted, and as a function of the labels."""
-    if isinstance(predictions, Rows):
-        fitted = measure.fitted(predictions)
-        return fitted, fitted.given(predictions)
-    return measure, measure.given_densities(predictions)
-
-
 def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
     """Say so where a binned statistic is not the one that is usually printed of a network."""
     if lens is not None or not isinstance(form, Binned) or form.probs.shape[1] == 2:
         return ()
     return (
-        f"Bins are cells of the full probability vector, {form.n_cells} for {form.n_samples} rows; "
+        f"Bins are cells of the full probability vector, {form.n_cells} for {len(form.probs)} rows; "
         "what is usually printed of a network looks at the top class only, lens='top_label'.",
     )
 
 
-def _check_fit(measure: Statistic, null: Null, form: Form, looked: Looked) -> None:
+def _check_fit(measure: Statistic, null: Null, form: Form, rows: Rows) -> None:
     if not null.fits(form):
-        weighted = " of rows with weights" if "effective_n" in looked.parameters else ""
+        weighted = "" if rows.are_alike else " of rows with weights"
         raise InputError(
             f"the null {null.name!r} needs {null.requires}, which {measure.name!r}{weighted} is not; "
             f"possible here: {', '.join(possible_nulls(form, null.of_clusters))}."

@@ -25,18 +25,18 @@ once there is no such test: no one distribution is the hardest of those that rou
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._parallel import Workers
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, impossible_labels
 from caltest.exceptions import Argument, InputError
-from caltest.forms import Form, Side
+from caltest.forms import Form, LargestError, Side
 from caltest.lenses import Lens
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
+from caltest.pvalues import Alternative
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text.numbers import points
 
@@ -77,7 +77,7 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
         If that is more than one probability, or a sum of so many values that it tells nothing.
     """
     assert whole.rows.stated is not None  # they were read with it
-    stated = replace(whole.rows, probs=whole.rows.stated, stated=None)
+    stated = replace(whole.rows.shown_as(whole.rows.stated, whole.rows.classes), stated=None)
     n, m = stated.probs.shape
     seen = Sample(stated, whole.labels) if lens is None else lens.view(Sample(stated, whole.labels))
     if seen.rows.n_classes != 2:
@@ -87,12 +87,10 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
             n_classes=seen.rows.n_classes,
             lens=Argument("lens", "top_label"),
         )
-    inside = np.ones(1, dtype=np.intp)  # classes of which the event is one, in every row
+    inside: Any = np.ones(1, dtype=np.intp)  # classes of which the event is one, in every row
     if lens is not None:
         reduced = lens.reducer(stated)
-        inside = np.zeros(n, dtype=np.intp)
-        for k in range(m):
-            inside += reduced(np.full(n, k)) == 1
+        inside = sum(reduced(np.full(n, k)) == 1 for k in range(m))
     of_event, of_others = int(inside.max()), int(m - inside.min())
     column, n_summed = (1, of_event) if of_event <= of_others else (0, of_others)
     tolerance = 0.5 * rounding * n_summed
@@ -104,9 +102,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
             n_summed=n_summed,
         )
     per_one = round(1.0 / rounding)  # a sum of multiples is one
-    pair = np.empty((n, 2))
-    pair[:, column] = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)
-    pair[:, 1 - column] = 1.0 - pair[:, column]
+    one = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)
+    pair = np.column_stack([1.0 - one, one] if column else [one, 1.0 - one])
     return RoundedView(
         Sample(seen.rows.shown_as(pair, seen.rows.classes), seen.labels), n_summed, tolerance
     )
@@ -138,10 +135,19 @@ def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
     """Return the least favourable model: all probabilities shifted by the tolerance."""
     column = 1 if side == "over" else 0
     lowered = np.maximum(predictions.probs[:, column] - tolerance, 0.0)
-    raised = np.where(lowered > 0.0, predictions.probs[:, 1 - column] + tolerance, 1.0)
-    pair = np.empty_like(predictions.probs)
-    pair[:, column], pair[:, 1 - column] = lowered, np.minimum(raised, 1.0)
+    raised = np.where(lowered > 0.0, predictions.probs[:, 1 - column] + tolerance, 1.0).clip(max=1.0)
+    pair = np.column_stack([raised, lowered] if column else [lowered, raised])
     return predictions.shown_as(pair, predictions.classes)
+
+
+def one_sided(measure: Statistic, side: Side) -> tuple[Statistic, Alternative]:
+    """Return the monotone statistic that sees one side, and which of its values count.
+
+    One without sides grows with the labels: the smaller it is, the more the model is too high.
+    """
+    if measure.sided is not None:
+        return replace(measure, **{measure.sided: side}), "greater"  # type: ignore[type-var]
+    return measure, "less" if side == "over" else "greater"
 
 
 def sided_answer(
@@ -158,25 +164,18 @@ def sided_answer(
     sides: tuple[Side, ...] = ("over", "under") if alternative == "two-sided" else (alternative,)
     found = []
     for side in sides:
-        sided, counting = measure.one_sided(side)
+        sided, counting = one_sided(measure, side)
         hardest = shifted(view.rows, side, tolerance)
         sided = sided.fitted(view.rows)
-        form = sided.given_shifted(view.rows, hardest)
+        form = sided.given(hardest if sided.sided is None else view.rows)
+        if isinstance(form, LargestError):  # whose intervals are those of the predictions
+            form = replace(form, chances=hardest.probs[:, 1])
         if not null.fits(form):
             raise InputError(
                 f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
                 f"possible here: {', '.join(each.name for each in _NULLS if each.fits(form))}."
             )
-        question = Question(
-            statistic=sided,
-            form=form,
-            rows=hardest,
-            labels=view.labels,
-            alternative=counting,
-            n_resamples=n_resamples,
-            seed=seed,
-            workers=workers,
-        )
+        question = Question(sided, form, hardest, view.labels, counting, n_resamples, seed, workers)
         answer = null.answer(question)
         value = question.observed if answer.statistic is None else answer.statistic
         found.append(SidedAnswer(sided, form, value, answer, side))
@@ -189,19 +188,14 @@ def sided_answer(
     return least._replace(answer=answer)
 
 
-def impossible_on(
-    view: Sample,
-    alternative: ToleranceAlternative,
-    tolerance: float,
-    places: NDArray[np.intp] | None = None,
-) -> tuple[str, ...]:
+def impossible_on(view: Sample, alternative: ToleranceAlternative, tolerance: float) -> tuple[str, ...]:
     """Say so if a label of probability 0 was observed on a side tested: no test is needed then.
 
     It is no proof of an error beyond a tolerance.
     """
     if tolerance > 0.0:
         return ()
-    return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative], places)
+    return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative])
 
 
 def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:

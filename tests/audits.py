@@ -62,7 +62,7 @@ def view(lens, event, of, scores, labels, family, place=None):
     if event is None:
         return View(lens, None, of, len(scores))
     low, high = family.interval(float(scores.mean()), len(scores), int(labels.sum()))
-    parts = family.parts(scores, labels, cut(scores, of is None), Design())
+    parts = family.parts(scores, labels, cut(scores, of is None), Design(np.ones(len(scores))))
     bins = np.array_split(np.arange(len(scores)), 8)
     predicted = np.array([scores[rows].mean() for rows in bins])
     observed = np.array([labels[rows].mean() for rows in bins])

@@ -7,6 +7,8 @@ from itertools import product
 import numpy as np
 from scipy.stats import binom
 
+from caltest._parallel import ALONE
+from caltest.data import Sample
 from caltest.kernels import (
     Exponential,
     Gaussian,
@@ -15,6 +17,8 @@ from caltest.kernels import (
     Matern,
     MatrixKernel,
 )
+from caltest.nulls import MonteCarlo
+from caltest.tolerance import sided_answer
 
 P6 = np.array(
     [
@@ -101,3 +105,9 @@ def binomial_limits(trials, chance, false_alarm=1e-4):
     """Limits that a binomial count leaves with at most this probability, half of it on each side."""
     law = binom(trials, chance)
     return law.ppf(false_alarm / 2) / trials, law.isf(false_alarm / 2) / trials
+
+
+def form_within(statistic, rows, side, tolerance):
+    """The form whose draws tell whether the model is wrong by more than a tolerance, on one side."""
+    view = Sample(rows, np.zeros(rows.n_samples, dtype=int))
+    return sided_answer(statistic, MonteCarlo(), view, tolerance, side, 1, 0, ALONE).form

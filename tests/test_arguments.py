@@ -5,6 +5,8 @@ What is public is found by looking: a new function is covered as soon as it is p
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import pickle
 import signal
@@ -49,9 +51,10 @@ NOT_FOR_USERS = {
     "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",
-    "kernels.fitted", "nulls.Answer", "nulls.Part", "nulls.Question",
-    "nulls.answer_of", "nulls.observed_value", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
-    "predictive.PredictiveSample", "simulation.Estimate", "simulation.Simulated", "statistics.Partwise",
+    "kernels.fitted", "lenses.View", "nulls.Answer", "nulls.Part", "nulls.Question",
+    "nulls.answer_of", "nulls.check_alternative", "nulls.find_null", "nulls.observed_value",
+    "nulls.possible_nulls", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
+    "simulation.Estimate", "simulation.Simulated", "statistics.find_statistic",
 }  # fmt: skip
 
 
@@ -390,8 +393,6 @@ _ARRAYS = {"points": lambda: P[:3].copy(), "outcomes": lambda: np.zeros(3), "tru
 @pytest.mark.parametrize("name", public_callables())
 def test_what_is_masked_is_not_read(name, tmp_path):
     """Neither what lies beneath a mask nor the NaN that a list makes of it is data."""
-    if name == "predictive.recognised":  # it says what is given, and reads nothing
-        return
     of = public_callables()[name]
     given = right(name, of, tmp_path)
     known = inspect.signature(of).parameters
@@ -446,6 +447,20 @@ def test_an_error_of_a_users_function_is_the_users():
 
     with pytest.raises(TypeError, match="has no len"):
         caltest.estimate(P, Y, broken)
+
+
+def test_editors_are_told_of_every_public_name():
+    (block,) = (
+        node
+        for node in ast.parse(inspect.getsource(caltest)).body
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name)
+    )
+    told = [(of.module, name.name, name.asname) for of in block.body for name in of.names]
+    assert all(name == public for _, name, public in told)
+    of_others = {"InputError", "LongWorkWarning", "__version__"}
+    assert {name for _, name, _ in told} | of_others == set(caltest.__all__) == set(dir(caltest))
+    for home, name, _ in told:
+        assert getattr(importlib.import_module(home), name) is getattr(caltest, name)
 
 
 def test_signatures_and_documentation_survive():

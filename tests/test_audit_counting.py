@@ -36,7 +36,7 @@ def test_few_events_have_a_wide_interval_that_holds():
     """By hand for clusters of one size, which are as many coins; and simulated for others."""
     labels = np.zeros(268, dtype=int)
     labels[0] = 1
-    pairs = Design(clusters=np.repeat(np.arange(134), 2))
+    pairs = Design(np.ones(268), np.repeat(np.arange(134), 2))
     predicted, observed, low, high = pairs.interval(np.full(268, 0.02), labels, 1e-3)
     assert (predicted, observed) == (pytest.approx(0.02), 1 / 268)
     assert high == pytest.approx(predicted, abs=1e-6)  # 1 event in 134 leaves nearly none possible
@@ -49,7 +49,8 @@ def test_few_events_have_a_wide_interval_that_holds():
         size = rng.integers(1, 12, 40)
         of = np.repeat(np.arange(40), size)
         true = (rng.beta(0.5, 20, 40) * np.where(size > 6, 2, 1))[of]
-        *_, low, high = Design(clusters=of).interval(true, (rng.random(40)[of] < true) * 1, 0.025)
+        labels, rows = (rng.random(40)[of] < true) * 1, Design(np.ones(len(of)), of)
+        *_, low, high = rows.interval(true, labels, 0.025)
         missed += not low <= 0.0 <= high
     assert missed <= binom.ppf(0.999, 400, 0.05)
 
@@ -63,6 +64,9 @@ def test_equal_weights_change_nothing():
     )
     assert plain.exact_intervals
     assert plain.effective_n is None
+    assert "weights" not in plain.call
+    uneven = caltest.audit(p, y, groups=groups, weights=np.arange(1.0, 401.0), **SMALL)
+    assert "weights=weights" in uneven.call
 
 
 def ends(sums, whole, level):
@@ -131,7 +135,7 @@ def test_rows_of_weight_0_are_left_out_with_their_groups():
 def test_from_twenty_clusters_with_events_on_intervals_are_those_of_sums():
     p, labels = np.full(500, 0.1), np.zeros(500, dtype=int)
     labels[:38] = 1
-    design = Design(clusters=np.arange(500) // 2)
+    design = Design(np.ones(500), np.arange(500) // 2)
     assert not design.by_t(p, labels, 0.025)
     wide = np.diff(design.interval(p, labels, 0.025)[2:])
     labels[:40] = 1
@@ -157,7 +161,7 @@ def test_intervals_of_rare_events_miss_as_rarely_as_said(kind, flipped):
     for seed in range(300):
         rng = np.random.default_rng(seed)
         labels = (rng.random(len(true)) < true).astype(int)
-        weights = None
+        weights = np.ones(len(true))
         if kind == "pairs":
             both = rng.random(300)[clusters] < 0.3
             labels[both] = labels[2 * clusters[both]]
@@ -274,8 +278,10 @@ def test_an_interval_of_t_needs_events_in_many_large_clusters(seed):
 def test_events_of_one_cluster_count_once():
     """Ten events of one patient are those of one: the interval is then not that of t."""
     labels = np.repeat([1, 0], [20, 380])
-    alone = Design(clusters=np.arange(400)).interval(np.full(400, 0.05), labels, 0.025)
-    together = Design(clusters=np.repeat(np.arange(20), 20)).interval(np.full(400, 0.05), labels, 0.025)
+    alone, together = (
+        Design(np.ones(400), codes).interval(np.full(400, 0.05), labels, 0.025)
+        for codes in (np.arange(400), np.repeat(np.arange(20), 20))
+    )
     assert alone[:2] == pytest.approx((0.05, 0.05)) == together[:2]
     assert together[3] - together[2] > 3.0 * (alone[3] - alone[2])
 

@@ -10,11 +10,11 @@ import caltest
 from caltest._parallel import ALONE, Workers
 from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import read_groups
-from caltest.auditing.plan import Source, Wanted, make_plan
+from caltest.auditing.plan import Options, make_plan
 from caltest.data import Rows
 from caltest.forms import events
 from caltest.forms.events import Classes, of_events
-from caltest.nulls.comonotone import Trial
+from caltest.nulls.clusters import Trial
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
 N, M = 2500, 12
@@ -55,10 +55,10 @@ def test_where_it_is_no_gain_or_not_possible(probs):
 
 
 def drawn(probs, labels, groups, workers=ALONE):
-    source = Source(Rows(probs))
-    wanted = Wanted.of(("canonical", "classwise"), ("ks", "ecd", "brier"), False)
-    plan = make_plan(source, read_groups(groups, len(probs)), wanted, 50)
-    return draw_all(source, plan.hypotheses, Trial(source.predictions, labels, 99, 0, workers))[:2]
+    rows = Rows(probs)
+    options = Options.of(lenses=("canonical", "classwise"), statistics=("ks", "ecd", "brier"))
+    plan = make_plan(rows, read_groups(groups, len(probs)), options)
+    return draw_all(plan.hypotheses, Trial(rows, labels, 99, 0, workers))[:2]
 
 
 def test_an_audit_is_the_same_either_way(probs, monkeypatch):

@@ -410,3 +410,9 @@ def test_wrong_names(m, options, message):
     if m == 2:
         with pytest.raises(InputError, match=message):
             caltest.audit(one, np.arange(60) % m, n_resamples=99, **options)
+
+
+def test_a_set_has_no_order():
+    probs = np.random.default_rng(0).random(60)
+    with pytest.raises(InputError, match="groups is of type set; give a data frame"):
+        caltest.audit(probs, np.arange(60) % 2, groups=set(range(60)), n_resamples=99)

@@ -14,8 +14,7 @@ from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import (
     MOST_FOR_KERNEL,
     MOST_HYPOTHESES,
-    Source,
-    Wanted,
+    Options,
     bounded_looks,
     check_resolution,
     form_of,
@@ -26,9 +25,17 @@ from caltest.data import Rows
 LENSES = ("canonical", "top_label", "classwise")
 
 
-def planned(probs, groups=None, lenses=LENSES, statistics=None, tolerance=False, min_rows=50):
-    wanted = Wanted.of(lenses, statistics, tolerance)
-    return make_plan(Source(Rows(np.asarray(probs))), read_groups(groups, len(probs)), wanted, min_rows)
+def planned(
+    probs, groups=None, lenses=LENSES, statistics=None, tolerance=None, min_rows=50, intersections=1
+):
+    options = Options.of(
+        lenses=lenses,
+        statistics=statistics,
+        tolerance=tolerance,
+        min_rows=min_rows,
+        intersections=intersections,
+    )
+    return make_plan(Rows(np.asarray(probs)), read_groups(groups, len(probs)), options)
 
 
 def names(plan):
@@ -279,7 +286,7 @@ def test_other_lenses():
 
 
 def test_with_a_tolerance_one_probability_at_a_time():
-    plan = planned(dirichlet(100, 3, 0), tolerance=True)
+    plan = planned(dirichlet(100, 3, 0), tolerance=0.0)
     assert {name for _, name in names(plan)} == {"scan"}
     assert len(plan.looks) == 4
     assert plan.skipped[0].reason == "a tolerance is about one probability"
@@ -287,25 +294,23 @@ def test_with_a_tolerance_one_probability_at_a_time():
 
 def test_class_names_are_no_columns():
     """Names that look like other columns' numbers are still names."""
-    source = Source(Rows(dirichlet(100, 3, 0), ("2", "0", "1")))
-    plan = make_plan(source, (), Wanted.of("classwise", "ks", False), 50)
+    rows = Rows(dirichlet(100, 3, 0), ("2", "0", "1"))
+    plan = make_plan(rows, (), Options.of(lenses="classwise", statistics="ks"))
     for column, look in enumerate(plan.looks):
-        sample = source.sample(look, np.arange(100) % 3)
-        assert np.array_equal(sample.rows.probs[:, 1], source.predictions.probs[:, column])
+        sample = look.sample(np.arange(100) % 3)
+        assert np.array_equal(sample.rows.probs[:, 1], rows.probs[:, column])
         assert sample.labels.sum() == ((np.arange(100) % 3) == column).sum()
 
 
 def test_looks_are_what_the_lens_shows():
     probs = np.vstack([dirichlet(30, 4, 0, 0.05), np.eye(4)])
     whole = caltest.data.sample(probs, np.arange(34) % 4)
-    source = Source(whole.rows)
     rows = np.array([1, 5, 33])
     for name in ("canonical", "top_label", "top:2", "sorted", "classwise"):
         scopes = [look.scope for look in planned(probs, lenses=name, min_rows=1).looks]
         for scope in scopes:
             seen = whole if scope.lens is None else scope.lens.view(whole)
-            look = source.look(scope, None, rows)
-            part = source.sample(look, whole.labels)
+            part = scope.look(None, rows).sample(whole.labels)
             assert part.rows.probs == pytest.approx(seen.rows.probs[rows], rel=1e-13)
             assert part.labels.tolist() == seen.labels[rows].tolist()
 
@@ -334,21 +339,25 @@ def test_labels_of_columns_and_values_may_be_the_same():
 
 def test_a_cap_on_work_drops_pairs_of_class_and_group_only(monkeypatch):
     probs, groups = dirichlet(400, 3, 0), ["a", "b"] * 200
-    source, read = Source(Rows(probs)), read_groups(groups, 400)
+    rows, read = Rows(probs), read_groups(groups, 400)
     overall = 400 * (2 + 3 + 3 * 3) + 2 * 200 * 5  # rows times hypotheses, but for pairs
     cell = 200 * 3
     monkeypatch.setattr("caltest.auditing.plan.MOST_WORK", 100.0 * (overall + 4 * cell))
 
-    def pairs(wanted, n_resamples):
-        plan = make_plan(source, read, wanted, 50, n_resamples=n_resamples)
+    def pairs(options, n_draws):
+        plan = make_plan(rows, read, options, n_draws)
         return [look for look in plan.looks if look.group and look.scope.column is not None], plan
 
-    default = Wanted.of(LENSES, None, False)
+    default = Options.of(intersections=1)
     few, plan = pairs(default, 99)
     assert len(few) == 4
     assert plan.skipped[0].what.startswith("2 pairs of a class and a group")
     assert "ask for lenses='classwise' by itself" in plan.skipped[0].reason
-    assert len(pairs(default, 9)[0]) == len(pairs(Wanted.of(("classwise",), None, False), 9999)[0]) == 6
+    assert (
+        len(pairs(default, 9)[0])
+        == len(pairs(Options.of(lenses=("classwise",), intersections=1), 9999)[0])
+        == 6
+    )
     none, plan = pairs(default, 9999)
     assert none == []
     assert len(plan.looks) == 5 + 4

@@ -16,11 +16,10 @@ from caltest._parallel import ALONE
 from caltest.auditing import Group
 from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import read_groups
-from caltest.auditing.plan import Source, Wanted, make_plan
-from caltest.auditing.rests import subtractions, with_rests
-from caltest.auditing.sizes import Family, binned_error, cut
+from caltest.auditing.plan import Options, make_plan
+from caltest.auditing.sizes import Family, binned_error, cut, subtractions, with_rests
 from caltest.data import Rows, sample
-from caltest.nulls.comonotone import Trial
+from caltest.nulls.clusters import Trial
 from caltest.pvalues import evidence_of_draws, reaching
 
 
@@ -323,21 +322,19 @@ def test_rests_are_of_the_rows_that_a_group_leaves():
 def test_rests_are_mean_checks_of_their_rows_on_the_same_draws():
     probs, labels = calibrated(400, 2, 0)
     groups = {"a": ["x", "x", "y", "z"] * 100, "b": ["u"] * 150 + ["v"] * 250}
-    source, read = Source(Rows(probs)), read_groups(groups, 400)
-    plan = make_plan(source, read, Wanted.of("canonical", "citl", False), 20, 2)
-    values, resolutions, _ = draw_all(
-        source, plan.hypotheses, Trial(source.predictions, labels, 30, 7, ALONE)
-    )
-    rests = subtractions(source, plan)
+    rows, read = Rows(probs), read_groups(groups, 400)
+    plan = make_plan(rows, read, Options.of(lenses="canonical", statistics="citl", min_rows=20))
+    values, resolutions, _ = draw_all(plan.hypotheses, Trial(rows, labels, 30, 7, ALONE))
+    rests = subtractions(plan.hypotheses)
     both, rounding = with_rests(values, resolutions, rests)
     every = [labels, *sample(probs, labels).rows.sampler(7).draw(0, 30).astype(int)]
     assert len(rests) == 5 + 2 * 6
     for rest, column, off in zip(
         rests, both[:, len(plan.hypotheses) :].T, rounding[len(plan.hypotheses) :], strict=True
     ):
-        whole = np.arange(400) if rest.parent.rows is None else rest.parent.rows
-        rows = np.setdiff1d(whole, rest.look.rows)
-        alone = [caltest.estimate(probs[rows], each[rows], "citl", lens="class:1") for each in every]
+        whole = np.arange(400) if rest.parent.places is None else rest.parent.places
+        left = np.setdiff1d(whole, rest.look.places)
+        alone = [caltest.estimate(probs[left], each[left], "citl", lens="class:1") for each in every]
         assert np.abs(column - alone).max() <= off
 
 

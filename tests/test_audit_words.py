@@ -39,7 +39,7 @@ def right():
 
 def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
     """Bounds and checks are different tests: here every bound says something."""
-    monkeypatch.setattr(engine, "bounds", lambda _, __, looks, *___: dict.fromkeys(looks, (0.1, 0.2)))
+    monkeypatch.setattr(engine, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.1, 0.2)))
     probs, labels, group = one_bad_group(1500, 3, 3, t=0.3)
     audit = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     found = {check.view.key for check in audit.found}
@@ -63,7 +63,7 @@ def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
     monkeypatch.setattr(
         engine, "bounded_looks", lambda looks, _: ([look for look in looks if look.event], 0)
     )
-    monkeypatch.setattr(engine, "bounds", lambda _, __, looks, *___: dict.fromkeys(looks, (0.0, 0.0)))
+    monkeypatch.setattr(engine, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.0, 0.0)))
     repetitions, outside = 120, 0
     for seed in range(repetitions):
         probs = dirichlet(240, 3, seed)
@@ -94,11 +94,11 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
     monkeypatch.setattr(sizes, "_MOST_PICTURED", 0)
     seen, make = [], diagrams.bands
 
-    def heard(source, looks, always, chosen, level):
+    def heard(looks, always, chosen, level):
         assert len(always) == 8
-        bands = make(source, looks, always, looks, level)
-        seen.extend((source.at(look).probs, band) for look, band in bands.items())
-        return make(source, looks, always, chosen, level)
+        bands = make(looks, always, looks, level)
+        seen.extend((look.scope.rows(look.places).probs, band) for look, band in bands.items())
+        return make(looks, always, chosen, level)
 
     monkeypatch.setattr(diagrams, "bands", heard)
     probs, labels, group = one_bad_group(600, 3, 3)

@@ -112,17 +112,20 @@ def test_medians_of_tied_distances(seed, n, grid):
                 assert resolve(rule, probs).value == pytest.approx(np.median(expected), rel=1e-14)
 
 
-def test_selection_is_exact_on_any_values():
+@pytest.mark.parametrize("collected", [bandwidth.COLLECTED, 0])
+def test_selection_is_exact_on_any_values(collected, monkeypatch):
+    monkeypatch.setattr(bandwidth, "COLLECTED", collected)
     rng = np.random.default_rng(2)
     mixed = [rng.random(500), np.full(300, 0.25), np.zeros(20), 10.0 ** -rng.integers(1, 300, 99)]
     values = np.concatenate(mixed)
     ordered = np.sort(values)
+    alike = [(part, None) for part in mixed]
+    weighed = [(part, np.full(len(part), 2.0)) for part in mixed]
     for rank in (0, 10, 19, 20, 150, 400, 700, len(values) - 1):
-        assert bandwidth.middle(rank, rank, lambda: mixed) == ordered[rank]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bandwidth, "COLLECTED", 0)
-        for rank in (0, 19, 20, 150, 400, 700, len(values) - 1):
-            assert bandwidth.middle(rank, rank, lambda: mixed) == ordered[rank]
+        assert bandwidth.quantile(alike, rank + 0.5, rank + 0.5) == ordered[rank]
+        assert bandwidth.quantile(weighed, 2 * rank + 1, 2 * rank + 1) == ordered[rank]
+        between = bandwidth.quantile(alike, rank + 0.9, rank + 1.1)
+        assert between == 0.5 * (ordered[rank] + ordered[min(rank + 1, len(values) - 1)])
 
 
 @pytest.mark.parametrize("n", [2100, 2101])

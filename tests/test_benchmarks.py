@@ -365,9 +365,11 @@ def test_a_loop_and_the_plain_way_do_the_same(name, m):
 
 
 def test_every_loop_is_measured():
-    from caltest import _kernel_loops, _loops
+    from caltest.loops import kernels as _kernel_loops
+    from caltest.loops import rows as _loops
     from validation.benchmarks.loops import LOOPS
 
     members = {**vars(_loops), **vars(_kernel_loops)}
     compiled = {name for name, value in members.items() if hasattr(value, "py_func")}
-    assert {name for name in compiled if not name.startswith("_")} == set(LOOPS)
+    measured = {name.partition(",")[0] for name in LOOPS}  # some in two ways
+    assert {name for name in compiled if not name.startswith("_")} == measured

@@ -15,6 +15,7 @@ import pytest
 import caltest
 from caltest import binning
 from caltest.binning import EqualMass, EqualWidth, FromEdges, MedianVariance, ReliabilityCurve, Uniform
+from caltest.data import Rows
 from caltest.estimation import HistogramBinning
 from caltest.report.summary import summarise
 from caltest.statistics import ACE, ECE, HosmerLemeshow, LargestBinError
@@ -101,7 +102,7 @@ def certificate(rule):
 
 def curve_of(rule):
     def door(p, y, n_bins):
-        found = binning.reliability_curve(np.column_stack([1 - p, p]), y, rule(n_bins))
+        found = binning.reliability_curve(Rows(np.column_stack([1 - p, p])), y, rule(n_bins))
         for cell, (low, high) in enumerate(zip(found.low, found.high, strict=True)):
             inside = (p > low) & (p <= high) | ((p == low) & (cell == 0))
             assert inside.tolist() == (found.cells == cell).tolist()
@@ -151,7 +152,7 @@ def audit(p, y, n_bins):
 def report(p, y, n_bins):
     found, curve = audited(p, y)
     (drawn,) = summarise(found, title=None, command=None).pictures
-    rows = [int(each.rows.replace(",", "")) for each in drawn.bins]
+    rows = [each.rows for each in drawn.bins]
     return list(zip(rows, curve.predicted, curve.observed, strict=True))
 
 
@@ -253,7 +254,7 @@ def test_bands_are_of_the_bins_of_the_curve(rule):
     """Bin by bin, the pointwise band is that of the rows whose mean and share are shown there."""
     p, y = on_edges(10)
     panel = shown(p, y, rule)
-    curve = binning.reliability_curve(np.column_stack([1 - p, p]), y, rule)
+    curve = binning.reliability_curve(Rows(np.column_stack([1 - p, p])), y, rule)
     assert isinstance(curve, ReliabilityCurve)
     assert (np.diff(curve.predicted) >= 0).all()
     for cell, rows in enumerate(panel.counts):
@@ -268,7 +269,7 @@ def test_bands_are_of_the_bins_of_the_curve(rule):
 @pytest.mark.parametrize("rule", [EqualWidth(10), EqualMass(7), MedianVariance(5), Uniform(10)])
 def test_equal_predictions_stay_together(rule):
     p, _ = on_edges(10)
-    cells = rule.cells(np.column_stack([1 - p, p]))
+    cells = rule.cells(Rows(np.column_stack([1 - p, p])))
     for value in np.unique(p):
         assert len(set(cells[p == value].tolist())) == 1
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from caltest.binning import EqualMass, EqualWidth, FromEdges, MedianVariance, Uniform
+from caltest.binning import EqualMass, EqualWidth, FromEdges, MedianVariance, Uniform, intervals
+from caltest.data import Rows
 from caltest.exceptions import InputError
 
 HAND = np.array([[0.4, 0.1, 0.5], [0.5, 0.3, 0.2], [0.3, 0.7, 0.0], [0.1, 0.0, 0.9], [0.8, 0.1, 0.1]])
@@ -16,7 +17,7 @@ HAND = np.array([[0.4, 0.1, 0.5], [0.5, 0.3, 0.2], [0.3, 0.7, 0.0], [0.1, 0.0, 0
 
 def binary(scores):
     scores = np.asarray(scores, dtype=float)
-    return np.column_stack([1.0 - scores, scores])
+    return Rows(np.column_stack([1.0 - scores, scores]))
 
 
 def groups(cells):
@@ -24,8 +25,8 @@ def groups(cells):
 
 
 def test_median_variance_hand_sized():
-    assert groups(MedianVariance(2).cells(HAND)) == {frozenset({2, 4}), frozenset({0, 1, 3})}
-    assert groups(MedianVariance(3).cells(HAND)) == {frozenset(range(5))}
+    assert groups(MedianVariance(2).cells(Rows(HAND))) == {frozenset({2, 4}), frozenset({0, 1, 3})}
+    assert groups(MedianVariance(3).cells(Rows(HAND))) == {frozenset(range(5))}
 
 
 @pytest.mark.parametrize(
@@ -33,17 +34,18 @@ def test_median_variance_hand_sized():
 )
 def test_uniform_cells_are_right_closed(value, cell):
     # The first axis; the second one tells the rows apart no further.
-    assert EqualWidth(10).cells_of_scores(np.array([value])).tolist() == [cell - 1]
+    one = np.array([value])
+    assert intervals(one, EqualWidth(10).edges_of(one)).tolist() == [cell - 1]
     middle = (cell - 0.5) / 10
     probs = np.array([[value, 0.5 - value / 2, 0.5 - value / 2]] * 2)
     probs[1, 0] = middle
-    assert len(set(Uniform(10).cells(probs))) == 1
+    assert len(set(Uniform(10).cells(Rows(probs)))) == 1
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 7, 10, 15])
 def test_values_on_edges_land_in_the_bin_below(n_bins):
     edges = np.arange(n_bins + 1) / n_bins
-    places = EqualWidth(n_bins).cells_of_scores(edges)
+    places = intervals(edges, EqualWidth(n_bins).edges_of(edges))
     assert places.tolist() == [0, *range(n_bins)]
 
 
@@ -70,7 +72,7 @@ def test_from_edges_covers_or_complains():
 @pytest.mark.parametrize("binning", [EqualWidth(5), EqualMass(5), FromEdges([0, 1])])
 def test_score_binnings_refuse_many_classes(binning):
     with pytest.raises(InputError, match="give a lens such as 'top_label'"):
-        binning.cells(HAND)
+        binning.cells(Rows(HAND))
 
 
 @pytest.mark.parametrize("make", [Uniform, EqualWidth, EqualMass, MedianVariance])
@@ -81,7 +83,7 @@ def test_sizes_must_be_positive(make):
 
 def test_uniform_with_a_thousand_classes():
     probs = np.random.default_rng(0).dirichlet(np.full(1000, 0.01), 500)
-    cells = Uniform(10).cells(probs)
+    cells = Uniform(10).cells(Rows(probs))
     assert cells.min() == 0
     assert len(np.unique(cells)) == cells.max() + 1 <= 500
 

@@ -9,14 +9,14 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 from scipy.stats import binom
-from support import binomial_limits, dirichlet, labels_from
+from support import binomial_limits, dirichlet, form_within, labels_from
 
 import caltest
 from caltest import BoundsDisplay, InputError
-from caltest._sampling import LabelSampler
 from caltest.binning import CountLaw
-from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
+from caltest.bounds.lower import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
 from caltest.data import Rows
+from caltest.laws.classes import LabelSampler
 from caltest.statistics import Scan
 from caltest.text.numbers import percents, points
 from caltest.tolerance import shifted
@@ -71,7 +71,7 @@ def test_all_tolerances_at_once_are_the_tests_of_each(kind, side):
     predictions = Rows(two_columns(scores))
     for g in (0, 1, 17, 60, 120, 200, 260, 300, 339):
         hardest = shifted(predictions, side, GRID[g] / UNIT)
-        form = Scan(side).given_shifted(predictions, hardest)
+        form = form_within(Scan(), predictions, side, GRID[g] / UNIT)
         drawn_labels = LabelSampler.of(hardest.probs, 5).draw(0, 40)
         assert maxima[:, g] == pytest.approx(form.of_labels(drawn_labels), abs=1e-9)
         assert errors[g] == pytest.approx(form.value(labels), abs=1e-9)
@@ -142,7 +142,7 @@ def test_intervals_of_many_rows_have_a_bound_that_is_hardly_lower(monkeypatch):
     labels = drawn(scores - 0.15, np.random.default_rng(4))
     scan = ShiftedScan.of(two_columns(scores), GRID)
     exact = largest_refuted(scan, labels, "over", 0.05)
-    monkeypatch.setattr("caltest.bounds.shifts._EXACT_ROWS", 0)
+    monkeypatch.setattr("caltest.bounds.lower._EXACT_ROWS", 0)
     binomial = largest_refuted(scan, labels, "over", 0.05)
     assert (binomial <= exact).all()
     assert scan.tolerances[exact].max() - scan.tolerances[binomial].max() < 0.01

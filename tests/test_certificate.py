@@ -15,6 +15,7 @@ import caltest
 from caltest import InputError
 from caltest.binning import EqualMass, EqualWidth, FromEdges
 from caltest.bounds.clopper_pearson import mean_bounds
+from caltest.data import Rows
 
 
 def counts_law(q):
@@ -102,7 +103,7 @@ def test_coverage_of_distances(method):
         scores = odds / (1.0 + odds)
         found = caltest.certificate(two(scores), rng.random(150) < q, method=method)
         if method == "bins":
-            cells = EqualMass(10).cells(two(scores))
+            cells = EqualMass(10).cells(Rows(two(scores)))
             truth = np.abs(np.bincount(cells, weights=q - scores) / np.bincount(cells)).max()
         else:
             truth = np.abs(q - scores).max()

@@ -25,13 +25,9 @@ import caltest
 from caltest import estimate
 from caltest.binning import EqualWidth
 from caltest.data import Rows
-from caltest.forms import (
-    DenseWeights,
-    FeatureSquares,
-    incomplete_cholesky,
-    low_rank,
-)
+from caltest.forms import FeatureSquares, low_rank
 from caltest.forms._pair_moments import IdentitySums
+from caltest.forms.weights import DenseWeights, incomplete_cholesky
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
 from caltest.kernels.radial import fourier_features
 from caltest.simulation import m2, m3

@@ -19,12 +19,8 @@ from support import (
 import caltest
 from caltest import InputError, _memory, estimate
 from caltest.data import Rows
-from caltest.forms import (
-    FeatureSquares,
-    KernelWeights,
-    Pairwise,
-    ProductWeights,
-)
+from caltest.forms import FeatureSquares, Pairwise
+from caltest.forms.weights import KernelWeights, ProductWeights
 from caltest.kernels import Exponential, Gaussian, Linear, LinearGaussian, MatrixKernel
 from caltest.simulation import m1
 from caltest.statistics import CKCE, ckce

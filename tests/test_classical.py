@@ -250,7 +250,8 @@ SEPARATED = {
 def test_supremum_under_separation(case):
     x, y, supremum = SEPARATED[case]
     x, y = np.array(x), np.array(y)
-    assert Logits.of(binary(expit(x)).probs).separated(y) == pytest.approx(supremum, abs=1e-15)
+    found = Logits.of(binary(expit(x)).probs).separated(y, np.ones(len(y)))
+    assert found == pytest.approx(supremum, abs=1e-15)
     null = np.log(np.where(y == 1, expit(x), expit(-x))).sum()
     for test in COX:
         assert form(test, expit(x)).value(y) == pytest.approx(2 * (supremum - null), rel=1e-12)
@@ -287,15 +288,16 @@ def test_wild_predictions_are_fitted_to_the_maximum():
         y[flipped] = 1 - y[flipped]
         logits = Logits.of(np.column_stack([expit(-x), expit(x)]))
         y = y[logits.rows]
-        if logits.separated(y) is not None:
+        weights = np.ones(len(y))
+        if logits.separated(y, weights) is not None:
             continue
         fitted += 1
-        line = fit_line(logits.values, y)
+        line = fit_line(logits.values, y, weights)
         a, b = line.params
         misses = y - expit(a + b * logits.values)
         assert abs(misses.sum()) < 1e-6
         assert abs(misses @ logits.values) < 1e-6 * np.abs(logits.values).max()
-        assert line.loglik >= logits.loglik(y)
+        assert line.loglik >= logits.loglik(y, weights)
     assert fitted > 100
 
 

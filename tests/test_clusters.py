@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 
@@ -18,16 +19,17 @@ from typer.testing import CliRunner
 import caltest
 from caltest import InputError
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, SignSampler
 from caltest.cli import app
+from caltest.clusters import Clusters
 from caltest.data import Rows, sample
 from caltest.data.clusters import cluster_codes
-from caltest.forms import Clusters, Comonotone, HasSigns, effective_clusters
-from caltest.forms.signs import SignedFeatures
+from caltest.forms import Comonotone, HasSigns, effective_clusters
+from caltest.forms.signs import JointSums
 from caltest.kernels import Exponential
-from caltest.lenses import find_lens
+from caltest.lenses import View, find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
-from caltest.resampling import Column, LabelView, columns_of, sign_draws, signed_columns, table
+from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
+from caltest.sampling import DRAWS, SignSampler
 from caltest.statistics import CKCE, ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
 
 
@@ -123,10 +125,10 @@ def test_sizes_of_rows_that_are_clusters():
     rng = np.random.default_rng(0)
     residual, features = rng.normal(size=(90, 3)), rng.normal(size=(90, 5))
     codes = rng.permutation(90)
-    form = SignedFeatures(residual, features, Clusters(codes, 90), 1.0, False, 0.0)
+    form = JointSums(residual, features, Clusters(codes, 90))
     joint = residual[:, :, None] * features[:, None, :]
-    assert form.squares[codes] == pytest.approx((joint**2).sum(axis=(1, 2)))
-    assert form.held().squares == pytest.approx(form.squares)
+    assert form.squares() == pytest.approx((joint**2).sum())
+    assert form.held()[codes] == pytest.approx(joint.reshape(90, -1))
 
 
 @pytest.mark.parametrize("name", ["ece", "mce", "ece_squared", "ece_debiased"])
@@ -142,10 +144,13 @@ def test_bins_of_one_cluster_are_like_others(name, bins):
     turned = flipped_sums(PROBS, LABELS, CODES, signs.astype(float))
     for number, draw in enumerate(turned):
         np.add.at(sums[number], form.cells, draw)
-    assert signed.of_labels(signs) == pytest.approx(form.finish(sums + form.expected), rel=1e-9)
+    assert signed.of_labels(signs) == pytest.approx(
+        form.reduce(sums.reshape(20, -1), form.fixed), rel=1e-9
+    )
     own = np.zeros((30, form.n_cells, PROBS.shape[1]))
     np.add.at(own, (CODES, form.cells), residuals(PROBS, LABELS))
-    assert signed.squares == pytest.approx((own**2).sum(axis=(1, 2)))
+    (squares,) = form.squares_of(LABELS[None], Clusters(CODES, 30))
+    assert squares == pytest.approx((own**2).sum(axis=(1, 2)))
 
 
 def test_bins_of_few_clusters_are_said():
@@ -183,7 +188,7 @@ def test_values_are_those_of_turned_residuals():
         return form.signed(view.labels, clusters).of_labels(signs)
 
     binned = ECE(caltest.binning.Uniform(4))
-    cells = binned.binning.cells(PROBS)
+    cells = binned.binning.cells(Rows(PROBS))
     expected = []
     for draw in turned:
         sums = np.array([np.bincount(cells, column) for column in draw.T])
@@ -242,14 +247,13 @@ def test_features_held_or_not_are_the_same(monkeypatch):
     form = UnbiasedSKCE(approximation="nystrom", rank=20).fitted(predictions).given(predictions)
     signs = np.random.default_rng(1).choice([-1, 1], (20, 30)).astype(np.int8)
     clusters = Clusters(CODES, 30)
+    held = form.of_cluster_sums(form.cluster_sums(LABELS, clusters), clusters.share_between)
     monkeypatch.setattr(low_rank, "_MOST_HELD", 1)
     streamed = form.signed(LABELS, clusters)
-    held = streamed.held()
     assert streamed.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
-    assert streamed.squares == pytest.approx(held.squares)
-    whole = streamed.paired()
-    assert whole.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
-    assert whole.squares == pytest.approx(held.squares)
+    monkeypatch.setattr(low_rank, "_MOST_HELD", 30**2)
+    paired = form.signed(LABELS, clusters)
+    assert paired.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
     of_rows = form.pairs.signed(LABELS, clusters)
     assert of_rows.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
 
@@ -260,15 +264,13 @@ def test_columns_of_several_views_share_the_signs():
     lens = find_lens("top_label")
     rows = np.flatnonzero((CODES % 3 == 0) & (PROBS[:, 0] > 0.2))
     part, top = whole.rows.take(rows), lens.reduce(whole.rows)
-
-    def reduce(labels, _):
-        return lens.reducer(whole.rows)(labels)
+    of_top = top.take(rows)
 
     ecd, esce = STATISTICS["ecd"](), STATISTICS["esce"]()
     columns = [
-        Column(LabelView(), ecd.given(whole.rows)),
-        Column(LabelView(rows=rows), UnbiasedSKCE(Exponential(0.5)).given(part)),
-        Column(LabelView(rows=rows, reduce=reduce), esce.given(top.take(rows))),
+        Column(None, ecd.given(whole.rows)),
+        Column(View(part, places=rows), UnbiasedSKCE(Exponential(0.5)).given(part)),
+        Column(replace(lens.show(whole.rows), rows=of_top, places=rows), esce.given(of_top)),
     ]
     signed = signed_columns(columns, LABELS, CODES, WEIGHTS)
     draws = sign_draws(signed, 30, 70, seed=3)
@@ -301,7 +303,7 @@ def test_all_signs_of_few_clusters(statistic, ways):
     signs = np.array(list(product([1, -1], repeat=6)), dtype=np.int8)
     values = form.signed(view.labels, Clusters(codes, 6)).of_labels(signs)
     assert found.pvalue >= np.mean(values >= values[0] - 1e-12)  # few clusters: the larger of two
-    signed = signed_columns(columns_of(form), view.labels, codes)
+    signed = signed_columns(columns_of(form), view.labels, codes, np.ones(len(codes)))
     draws = sign_draws(signed, 6, 199, seed=1)
     by_signs = table(signed, draws, Workers())[:, 0]  # nothing is left to chance
     assert draws.count == ways - 1
@@ -415,6 +417,7 @@ def test_containers(column):
         (pl.Series(["a", "b", "b", " Null "]), "missing values, the first, ' Null ', in row 3"),
         (["None", "a", "b", "n/a"], "missing values, the first, 'None', in row 0"),
         (np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), "missing values, the first in row 1"),
+        (np.array(["2020", "2021", "NaT", "2021"], "M8[ns]"), "missing values, the first in row 2"),
         ([np.float32("nan"), 1, 2, 2], "missing values, the first in row 0"),
         ([1, Decimal("nan"), 2, 2], "missing values, the first in row 1"),
         ([1, 2, Decimal("snan"), 2], "missing values, the first in row 2"),
@@ -493,7 +496,7 @@ def test_effective_clusters_by_definition(statistic):
     squares, drawn = [], Comonotone.of(form)
     for u in (np.arange(4000) + 0.5) / 4000:
         y = drawn.labels(np.full((1, 100), u))[0]
-        squares.append(form.signed(y.astype(np.intp), clusters).squares)
+        squares.append(form.squares_of(y[None], clusters)[0])
     mean, fourth = np.mean(squares, axis=0), np.mean(np.square(squares), axis=0)
     expected = mean.sum() ** 2 / fourth.sum()
     assert effective_clusters(statistic, form, clusters, labels) == pytest.approx(expected, rel=0.05)

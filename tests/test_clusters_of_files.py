@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,13 @@ from support import dirichlet, labels_from
 from typer.testing import CliRunner
 
 import caltest
-from caltest import InputError, cluster_sums, resampling, testing
+from caltest import InputError, resampling, testing
 from caltest.auditing.groups import read_groups
 from caltest.cli import app
+from caltest.clusters import Clusters
 from caltest.data import sample
 from caltest.files import read, read_with_groups, scan
-from caltest.forms import Clusters, ClusterSums
+from caltest.forms import ClusterSums
 from caltest.lenses import find_lens
 from caltest.resampling import columns_of
 from caltest.statistics import STATISTICS, skce
@@ -99,7 +101,7 @@ def test_sums_of_parts_are_those_of_the_whole(lens, weights):
         low_rank = name in ("skce_uq", "jkce", "skce_b")
         measure = of(approximation="nystrom") if low_rank else of()
         try:
-            partwise = measure.in_parts(rows.whole, lambda: rows)
+            partwise = measure.fitted(replace(rows, part_of=rows.whole))
             forms = [column.form for column in columns_of(partwise.given(rows))]
         except InputError:  # it needs two classes, or all rows at once
             continue
@@ -107,11 +109,11 @@ def test_sums_of_parts_are_those_of_the_whole(lens, weights):
             continue
         found = []
         for part in (slice(0, 800), slice(800, n)):
-            some = rows.take(np.arange(n)[part])
+            some = replace(rows.take(np.arange(n)[part]), part_of=rows.whole)
             own = Clusters(codes[part], 60, some.weights)
             found.append(partwise.given(some).cluster_sums(labels[part], own))
         one, other = found
-        sums = ClusterSums(one.turned + other.turned, one.fixed + other.fixed)
+        sums = ClusterSums(*(a + b for a, b in zip(one, other, strict=True)))
         merged = forms[0].of_cluster_sums(sums, clusters.share_between).of_labels(signs)
         expected = forms[0].signed(labels, clusters).of_labels(signs)
         off = 5e-3 * expected.std() if low_rank else 1e-12  # features may be of single precision
@@ -191,7 +193,7 @@ def test_sums_that_do_not_fit(tmp_path, monkeypatch, in_blocks):
         raise InputError(f"{what} take {size:.0f} bytes; {do}.")
 
     stored = scan(written(tmp_path), columns=NAMES, clusters="patient")
-    monkeypatch.setattr(cluster_sums, "check_fits", refuse)
+    monkeypatch.setattr(resampling, "check_fits", refuse)
     with pytest.raises(InputError, match=r"1 sums of each of 60 clusters take .*larger clusters"):
         caltest.test(stored, None, "ecd", rng=0)
 

@@ -39,7 +39,7 @@ def naive(statistic, p, y):
 
 
 def form_of(statistic, p):
-    return CumulativeDifference(np.asarray(p, dtype=float), FUNCTIONALS[statistic])
+    return CumulativeDifference(np.asarray(p, dtype=float), FUNCTIONALS[statistic], np.ones(len(p)))
 
 
 # ------------------------------------------------------------------ values

@@ -22,6 +22,7 @@ from hypothesis.extra import numpy as hnp
 import caltest
 from caltest.data import Rows, Sample, sample
 from caltest.exceptions import InputError
+from caltest.laws import Classes
 from caltest.lenses import find_lens
 
 # Sums of binary fractions are exact, so rows stay as they are, bit by bit.
@@ -240,7 +241,7 @@ def test_booleans_find_their_column(columns: list[str], expected: list[int]) -> 
 @pytest.mark.parametrize("columns", [["no", "yes"], ["yes", "no"], ["1", "2"], ["True", "true"]])
 def test_booleans_are_never_matched_by_place(columns: list[str]) -> None:
     frame = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]], columns=columns)
-    for probs in (frame, Rows(frame.to_numpy(), tuple(columns))):
+    for probs in (frame, Rows(Classes(frame.to_numpy(), tuple(columns)))):
         with pytest.raises(InputError, match="does not say which of them True is; give labels as"):
             sample(probs, [True, False])
 
@@ -295,7 +296,7 @@ def test_a_label_1_is_never_read_as_no(yes: str, no: str) -> None:
 
 
 def test_text_finds_the_classes_of_predictions() -> None:
-    known = Rows(np.array([[0.25, 0.75], [0.5, 0.5]]), ("cat", "dog"))
+    known = Rows(Classes([[0.25, 0.75], [0.5, 0.5]], ("cat", "dog")))
     assert sample(known, ["dog", "cat"]).labels.tolist() == [1, 0]
     assert sample(known, [0, 1]).labels.tolist() == [0, 1]
 
@@ -398,10 +399,12 @@ def test_nothing_can_be_changed() -> None:
 
 
 def test_predictions_keep_names_and_notes_when_pickled() -> None:
-    predictions = Rows(PROBS, tuple(CLASSES), ("a note",))
+    predictions = Rows(Classes(PROBS, tuple(CLASSES)), ("a note",))
     again = pickle.loads(pickle.dumps(predictions))
     assert (again.classes, again.notes) == (predictions.classes, predictions.notes)
-    assert repr(again) == "Rows(classes=('cat', 'dog', 'owl'), notes=('a note',))"
+    assert again.classes == tuple(CLASSES)
+    assert repr(again) == "Rows(notes=('a note',))"
+    assert repr(again.law) == "Classes(names=('cat', 'dog', 'owl'))"
 
 
 def test_rows_correspond_by_position_where_an_index_is_the_default() -> None:

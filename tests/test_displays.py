@@ -230,7 +230,7 @@ def test_without_room_for_a_legend_a_line_says_what_is_what(name):
 def test_lines_have_one_length_and_no_more_than_it_takes(text, width):
     import textwrap
 
-    from caltest.plots.display import wrapped
+    from caltest.plots.canvas import wrapped
 
     lines = wrapped(text, width).split("\n")
     assert " ".join(lines).split() == text.split()

@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT, blocks, page
 
 from caltest._parallel import _LOSSES, _MOST, BRANCHES
-from caltest._sampling import ROWS
+from caltest.sampling import ROWS
 from caltest.statistics.skce import FULL_ROWS, FULL_SIZE
 
 pytestmark = pytest.mark.slow

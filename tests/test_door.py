@@ -21,10 +21,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from caltest import InputError, _door, _memory
+from caltest import InputError, _memory
 from caltest.cli import app
 from caltest.cli._config import load_config
-from caltest.files import arrays, can_scan, read, read_pilot, read_with_groups, scan
+from caltest.files import arrays, can_scan, places, read, read_pilot, read_with_groups, scan
 
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
 LABELS = np.array([0, 1, 2, 2])
@@ -226,7 +226,7 @@ def test_whatever_a_library_raises_becomes_one_sentence(error, tmp_path):
     path.write_text("x")
 
     def body():
-        with _door.named("a.csv"), _door.opened(path, "CSV"):
+        with places.named("a.csv"), places.opened(path, "CSV"):
             raise error
 
     said = refused(body)
@@ -239,7 +239,7 @@ def test_what_pyarrow_raises_becomes_one_sentence(tmp_path):
     for kind in (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowMemoryError, pa.ArrowKeyError):
 
         def body(kind=kind):
-            with _door.reading("the file is not valid Parquet"):
+            with places.reading("the file is not valid Parquet"):
                 raise kind("Couldn't deserialize thrift: TProtocolException.\n")
 
         refused(body)
@@ -248,14 +248,14 @@ def test_what_pyarrow_raises_becomes_one_sentence(tmp_path):
 def test_who_stops_the_program_stops_it(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x")
-    with pytest.raises(KeyboardInterrupt), _door.opened(path, "CSV"):
+    with pytest.raises(KeyboardInterrupt), places.opened(path, "CSV"):
         raise KeyboardInterrupt
 
 
 def test_a_file_is_closed_whatever_happens(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x")
-    with pytest.raises(InputError), _door.opened(path, "CSV") as file:
+    with pytest.raises(InputError), places.opened(path, "CSV") as file:
         raise ValueError
     assert file.closed
 

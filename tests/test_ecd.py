@@ -28,7 +28,7 @@ BY_HAND = [
 
 
 def test_five_rows_by_hand():
-    table = Rows(np.column_stack([1 - P5, P5])).surprises()
+    table = Rows(np.column_stack([1 - P5, P5])).law.surprises()
     assert table[np.arange(5), Y5] == pytest.approx(BY_HAND, abs=1e-6)
     assert caltest.estimate(P5, Y5, "ecd") == pytest.approx(np.mean(BY_HAND), abs=1e-6)
 
@@ -42,12 +42,12 @@ def test_many_classes_by_definition():
 
 def test_bound_of_one_binary_row():
     def one_row(p):
-        return float(Rows(np.array([[1 - p, p]])).surprises()[0, 1])
+        return float(Rows(np.array([[1 - p, p]])).law.surprises()[0, 1])
 
     lowest = minimize_scalar(one_row, bounds=(0.5, 1 - 1e-9), method="bounded")
     assert lowest.fun == pytest.approx(-0.2785, abs=5e-5)
     p = np.linspace(1e-9, 1 - 1e-9, 10_001)
-    assert Rows(np.column_stack([1 - p, p])).surprises().min() >= -0.27847
+    assert Rows(np.column_stack([1 - p, p])).law.surprises().min() >= -0.27847
 
 
 def test_signs():

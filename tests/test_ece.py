@@ -57,7 +57,7 @@ def brute_ece(probs, labels, cells, distance, maximum):
 @pytest.mark.parametrize("binning", [Uniform(2), Uniform(10), MedianVariance(3)])
 def test_against_brute_force(small, distance, binning):
     probs, labels = small
-    cells = binning.cells(probs)
+    cells = binning.cells(Rows(probs))
     for make, maximum in ((ECE, False), (MCE, True)):
         form = make(binning, distance).given(Rows(probs))
         expected = brute_ece(probs, labels, cells, distance, maximum)

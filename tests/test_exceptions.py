@@ -10,9 +10,9 @@ import pytest
 
 import caltest
 from caltest import InputError, data
-from caltest._sampling import ROWS
 from caltest.data.rows import Event, merged_notes
 from caltest.exceptions import Argument, Phrase
+from caltest.sampling import ROWS
 
 P = np.tile([[0.25, 0.75], [0.5, 0.5]], (10, 1))
 Y = np.tile([0, 1], 10)

@@ -22,11 +22,11 @@ from hostile import NAMES, assert_fit
 from typer.testing import CliRunner
 
 import caltest
-from caltest._writing import write_whole
 from caltest.cli import app
-from caltest.cli._audit import _HARMLESS, OPTIONS, _configured
+from caltest.cli._audit import OPTIONS, _configured
 from caltest.cli._config import Config
 from caltest.exceptions import InputError
+from caltest.files.writing import write_whole
 from caltest.report.first import sentence
 from caltest.report.formats import SUFFIXES, is_report, markdown
 
@@ -282,7 +282,7 @@ def test_a_report_under_a_limit_of_size_leaves_nothing(option, suffix):
 WRITES = """
 import os, sys, time
 from pathlib import Path
-from caltest._writing import write_whole
+from caltest.files.writing import write_whole
 real, waits = os.write, sys.argv[1] == "file"
 def slow(file, data):
     print("writing", flush=True)
@@ -509,7 +509,11 @@ def test_what_is_the_default_is_not_mentioned():
     assert result.stdout.startswith("Calibration audit\n"), result.output
 
 
-@pytest.mark.parametrize("option", sorted(set(OPTIONS) - set(_HARMLESS)))
+#: What may change the exit status.
+_HARMFUL = sorted(name for name, option in OPTIONS.items() if not option.harmless)
+
+
+@pytest.mark.parametrize("option", _HARMFUL)
 def test_any_other_option_of_a_parent_folder_is_said_first(option, monkeypatch):
     """A weight of 0 in the rows that are wrong, other labels, …: all move exit status 1 to 0."""
     several = option in ("group", "columns", "lens", "statistic", "sampling-rate")
@@ -521,7 +525,7 @@ def test_any_other_option_of_a_parent_folder_is_said_first(option, monkeypatch):
     assert "Set by ppp" in said
     assert option not in (_configured(loaded, {option: 1, "columns": 1}) or "")
     every = _configured(Config(None, "p" * 3000, dict.fromkeys(OPTIONS, "x" * 99)), {})
-    assert all(f"{each} is " in sentence(every) for each in set(OPTIONS) - set(_HARMLESS))
+    assert all(f"{each} is " in sentence(every) for each in _HARMFUL)
 
 
 def test_weights_of_a_parent_folder_do_not_open_the_gate_unseen(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from support import dirichlet, tied
 
 from caltest.data import Rows, Sample, sample
 from caltest.exceptions import InputError
+from caltest.laws import Classes
 from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, find_lens
 
 # Binary fractions: sums are exact. The second row has a tie, the last two are certain.
@@ -116,7 +117,7 @@ def test_labels_name_the_lens(name):
 
 
 def test_class_by_name():
-    named = Sample(Rows(PROBS, ("ant", "bee", "cat", "dog")), LABELS)
+    named = Sample(Rows(Classes(PROBS, ("ant", "bee", "cat", "dog"))), LABELS)
     by_name, by_number = find_lens("class:cat").view(named), find_lens("class:2").view(named)
     assert np.array_equal(by_name.rows.probs, by_number.rows.probs)
     assert by_name.labels.tolist() == by_number.labels.tolist() == [0, 1, 1, 0, 0]
@@ -124,7 +125,7 @@ def test_class_by_name():
 
 
 def test_a_number_is_a_place_even_where_names_are_numbers():
-    named = Sample(Rows(PROBS, ("1", "2", "3", "4")), LABELS)
+    named = Sample(Rows(Classes(PROBS, ("1", "2", "3", "4"))), LABELS)
     assert [ClassWise(k).view(named).rows.classes[1] for k in range(4)] == ["1", "2", "3", "4"]
     assert find_lens("class:1").view(named).rows.classes[1] == "1"
 
@@ -134,7 +135,7 @@ def test_no_lens():
 
 
 def test_notes_pass_through():
-    noted = Rows(PROBS, None, ("a note",))
+    noted = Rows(PROBS, ("a note",))
     for lens in (TopLabel(), ClassWise(0), TopK(2), ClassSets([[0], [1]]), Sorted()):
         assert lens.reduce(noted).notes == ("a note",)
 

@@ -12,14 +12,16 @@ from scipy.spatial.distance import cdist
 from support import dirichlet
 
 import caltest
-from caltest import _kernel_loops, _loops
 from caltest._parallel import Workers
-from caltest._sampling import LabelSampler, generator
 from caltest._tiles import TILE
 from caltest.data import Rows
-from caltest.forms import FeatureSquares, KernelWeights, LinearSum, Pairwise, Term
-from caltest.forms.weights import Chain, RoundedFeatures, rounded
+from caltest.forms import FeatureSquares, LinearSum, Pairwise
+from caltest.forms.weights import Chain, KernelWeights, Term, rounded
 from caltest.kernels import Exponential, Gaussian
+from caltest.laws.classes import LabelSampler
+from caltest.loops import kernels as _kernel_loops
+from caltest.loops import rows as _loops
+from caltest.sampling import generator
 from caltest.statistics import BiasedSKCE, UnbiasedSKCE
 
 ROWS = 2 * TILE + 31  # three tiles, the last one short
@@ -64,23 +66,32 @@ def test_table_sums(m):
     assert LinearSum(table, probs).of_labels(y) == near(expected)
 
 
-def test_bin_counts():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bin_counts(weighted):
     y, cells = labels_of(4, 3), np.arange(ROWS) % 7
+    steps = np.random.default_rng(8).exponential(size=ROWS) if weighted else None
     counts = np.zeros((3, 7, 4))
-    _loops.bin_counts(y, cells, counts)
-    expected = [[np.bincount(draw[cells == b], minlength=4) for b in range(7)] for draw in y]
-    assert np.array_equal(counts, np.array(expected))
+    _loops.bin_counts(y, cells, steps, counts)
+    own = np.ones(ROWS) if steps is None else steps
+    expected = [
+        [np.bincount(draw[cells == b], own[cells == b], minlength=4) for b in range(7)] for draw in y
+    ]
+    assert counts == near(np.array(expected))
+    assert weighted or np.array_equal(counts, np.array(expected))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("values", [5, 10**9])
-def test_extremes_of_paths(values):
+def test_extremes_of_paths(values, weighted):
     scores = np.random.default_rng(0).integers(0, values, ROWS) / values
     y, order = labels_of(2, 6), np.argsort(scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), ROWS - 1)
-    expected = np.cumsum(scores[order])[ends]
+    steps = np.random.default_rng(8).exponential(size=ROWS) if weighted else None
+    expected = np.cumsum(scores[order] if steps is None else steps * scores[order])[ends]
     low, high = np.empty(6), np.empty(6)
-    _loops.extremes(y, order, ends, expected, low, high)
-    paths = np.cumsum(y[:, order].astype(int), axis=1)[:, ends] - expected
+    _loops.extremes(y, order, ends, steps, expected, low, high)
+    events = y[:, order].astype(int) if steps is None else steps * y[:, order]
+    paths = np.cumsum(events, axis=1)[:, ends] - expected
     assert np.array_equal(low, paths.min(axis=1, initial=0.0))
     assert np.array_equal(high, paths.max(axis=1, initial=0.0))
 
@@ -132,7 +143,7 @@ def test_chains(statistic, distance):
 
 
 def W_of(W):  # noqa: N802
-    from caltest.forms import DenseWeights
+    from caltest.forms.weights import DenseWeights
 
     whole = W.copy()
     np.fill_diagonal(whole, 1.0)
@@ -147,7 +158,7 @@ def test_features(m, alpha, diagonal, single):
     width = 37 if m < 300 else 500  # of many classes the sums of a draw are never held
     features = np.random.default_rng(4).uniform(-0.1, 0.1, (ROWS, width))
     if single:
-        features = RoundedFeatures(rounded(features, 0.1))
+        features = rounded(features, 0.1)
     values = features[:].astype(np.float64)
     D = [residuals(probs, each) for each in y]
     expected = np.array([((d.T @ values) ** 2).sum() for d in D])
@@ -156,9 +167,11 @@ def test_features(m, alpha, diagonal, single):
     form = FeatureSquares(probs, features, diagonal=diagonal)
     found = form.of_labels(y)
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-11 * np.abs(expected).max())
-    parts = form.contributions(slice(0, TILE), y[:, :TILE])
-    parts += form.contributions(slice(TILE, ROWS), y[:, TILE:])
-    assert form.finish(parts) == pytest.approx(found, rel=1e-10, abs=1e-11 * np.abs(found).max())
+    parts = form.scores.sums(y[:, :TILE], slice(0, TILE))
+    parts += form.scores.sums(y[:, TILE:], slice(TILE, ROWS))
+    assert form.reduce(parts, form.fixed) == pytest.approx(
+        found, rel=1e-10, abs=1e-11 * np.abs(found).max()
+    )
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.05])
@@ -213,7 +226,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     code = (
         "import numba.core.caching as c\n"
         "c.CacheImpl._locator_classes = []\n"
-        "import numpy as np, caltest._loops as loops\n"
+        "import numpy as np, caltest.loops.rows as loops\n"
         "sums = np.zeros(1)\n"
         "loops.table_sums(np.ones((2, 2)), np.zeros((1, 2), np.uint8), sums)\n"
         "print(sums[0])"
@@ -227,7 +240,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
 
 def test_what_others_compile_is_not_disturbed():
     code = (
-        "import numba, caltest._loops, caltest._kernel_loops\n"
+        "import numba, caltest.loops.rows, caltest.loops.kernels\n"
         "def twice(x): return 2 * x\n"
         "twice.__module__ = None\n"
         "assert numba.njit(twice)(3) == 6\n"
@@ -268,13 +281,21 @@ def test_counts_of_shifted_rows():
     assert np.array_equal(counts, expected)
 
 
-def test_sums_of_pieces_and_cells():
-    y, order = labels_of(2, 4), np.random.default_rng(7).permutation(ROWS)
-    edges = np.array([0, 10, 10, 300, ROWS])
-    sums = np.empty((4, 4), dtype=np.int64)
-    _loops.piece_sums(y, order, edges, sums)
-    parts = [y[:, order[i:j]].sum(axis=1) for i, j in pairwise(edges)]
-    assert np.array_equal(sums, np.stack(parts, axis=1))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_pieces_and_cells(weighted):
+    """Of pieces of an order, of which one is empty, and of cells all over the rows."""
+    rng = np.random.default_rng(7)
+    y, order = labels_of(2, 4), rng.permutation(ROWS)
+    steps = rng.exponential(size=ROWS) if weighted else None
+    own, edges = y * (1.0 if steps is None else steps), np.array([0, 10, 10, 300, ROWS])
+    pieces, sums = np.empty(ROWS, dtype=np.intp), np.zeros((4, 4))
+    for k, (i, j) in enumerate(pairwise(edges)):
+        pieces[order[i:j]] = k
+    _loops.cell_sums(y, pieces, steps, sums)
+    parts = [own[:, order[i:j]].sum(axis=1) for i, j in pairwise(edges)]
+    assert sums == near(np.stack(parts, axis=1))
     cells, found = np.arange(ROWS) % 6, np.zeros((4, 6))
-    _loops.cell_sums(y, cells, found)
-    assert np.array_equal(found, np.stack([y[:, k::6].sum(axis=1) for k in range(6)], axis=1))
+    _loops.cell_sums(y, cells, steps, found)
+    expected = np.stack([own[:, k::6].sum(axis=1) for k in range(6)], axis=1)
+    assert found == near(expected)
+    assert weighted or np.array_equal(found, expected)

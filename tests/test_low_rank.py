@@ -8,7 +8,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome
 import caltest
 from caltest import InputError, estimate, resampling
 from caltest.data import Rows
-from caltest.forms import LandmarkFeatures
+from caltest.forms.weights import ComputedFeatures
 from caltest.kernels import (
     Exponential,
     Gaussian,
@@ -195,7 +195,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
     for statistic in (BiasedSKCE, UnbiasedSKCE):
         low = statistic(kernel, "nystrom", 60)
         form = low.given(Rows(probs))
-        assert isinstance(form.features, LandmarkFeatures)
+        assert isinstance(form.features, ComputedFeatures)
         assert form.features.shape[0] == 200
         assert estimate(probs, labels, low) == pytest.approx(
             estimate(probs, labels, statistic(kernel)), rel=1e-3
@@ -204,7 +204,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
     phi = few.features[:]
     assert phi.shape == (200, 7)
     assert np.array_equal(few.features[3:5], phi[3:5])
-    landmarks = few.features.landmarks
+    landmarks = few.features.function.args[1]
     gram, between = kernel(landmarks, landmarks), kernel(probs, landmarks)
     assert phi @ phi.T == pytest.approx(between @ np.linalg.solve(gram, between.T), abs=2e-3)
 
@@ -216,7 +216,7 @@ def test_rounded_features_add_up(monkeypatch, approximation, m):
     probs = dirichlet(3000, m, 1)
     form = UnbiasedSKCE(Gaussian(0.4), approximation, 31).given(Rows(probs))
     labels = np.stack([some_labels(probs), np.zeros(3000, int), np.full(3000, m - 1)])
-    sums = form.contributions(slice(0, 3000), labels.astype(np.uint8))[:, :-1].reshape(3, m, -1)
+    sums = form.scores.sums(labels.astype(np.uint8)).reshape(3, m + 1, -1)[:, :-1]
     phi = form.features[:].astype(np.float64)
     unit = 2.0**-13
     assert np.array_equal(phi / unit, np.rint(phi / unit))

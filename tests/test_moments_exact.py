@@ -9,7 +9,8 @@ from support import central_moments, dirichlet, every_outcome, kernels_for
 import caltest
 from caltest._parallel import ALONE, Workers
 from caltest.data import Rows
-from caltest.forms import HasMoments, KernelWeights, LinearSum, PairMean, Pairwise, Term, _pair_moments
+from caltest.forms import HasMoments, LinearSum, PairMean, Pairwise, _pair_moments
+from caltest.forms.weights import KernelWeights, Term
 from caltest.kernels import Exponential, Gaussian
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 

@@ -21,13 +21,13 @@ from support import (
 )
 
 import caltest
-from caltest._sampling import generator
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, Moments
 from caltest.kernels import Exponential, Gaussian, MatrixKernel
 from caltest.nulls import Bound, MonteCarlo, Normal
 from caltest.nulls.moments import pearson3_tail, tail
+from caltest.sampling import generator
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 SKCES = ["skce_b", "skce_uq", "skce_ul"]

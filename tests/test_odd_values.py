@@ -97,7 +97,7 @@ class Unplaced(type):
 )
 def test_what_answers_no_question_is_refused(call, make):
     value = make()
-    assert caltest.predictive.recognised(value) is None
+    assert caltest.laws.recognised(value) is None
     with pytest.raises(InputError):
         call(value)
 

@@ -26,7 +26,7 @@ from caltest.data import Rows
 from caltest.forms import BrownianLimit, Combined, Component, HasMoments, LabelFunction
 from caltest.forms.base import Moments
 from caltest.kernels import Exponential, Gaussian
-from caltest.lenses import TopLabel
+from caltest.lenses import TopLabel, View
 from caltest.nulls import MonteCarlo
 from caltest.nulls.analytic import tails
 from caltest.simulation import local, tempered
@@ -70,7 +70,8 @@ def test_by_hand():
 
 
 def test_parts_look_at_labels_of_their_own():
-    mirrored = Component("mirrored", Known(), seen=lambda labels, rows: 1 - labels)
+    view = View(Rows(np.full((4, 2), 0.5)), lambda labels, rows=None: 1 - labels)
+    mirrored = Component("mirrored", Known(), view=view)
     assert Combined((mirrored,)).values(LABELS)[:, 0].tolist() == [2.0, 0.0, -2.0]
 
 

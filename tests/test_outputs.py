@@ -11,9 +11,9 @@ import matplotlib.pyplot as plt
 import pytest
 
 import caltest
-from caltest._writing import write_whole
 from caltest.cli._output import check_outputs
 from caltest.exceptions import InputError
+from caltest.files.writing import write_whole
 
 SUFFIXES = {"--report": (".html", ".htm"), "--json": (".json",)}
 
@@ -242,7 +242,7 @@ def test_a_full_device_leaves_the_files_as_they_were():
 
 
 def test_what_lies_beside_is_neither_followed_nor_overwritten(here, monkeypatch):
-    monkeypatch.setattr("caltest._writing.uuid4", lambda: type("Known", (), {"hex": "known"}))
+    monkeypatch.setattr("caltest.files.writing.uuid4", lambda: type("Known", (), {"hex": "known"}))
     (here / "victim").write_text("precious")
     (here / ".caltest-known.part").symlink_to("victim")
     with pytest.raises(InputError, match=r"^data.json cannot be written: File exists"):

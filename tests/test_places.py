@@ -14,10 +14,10 @@ from support import dirichlet, labels_from
 from typer.testing import CliRunner
 
 import caltest
-from caltest import InputError, _door, resampling
-from caltest._door import located, opened, size_of
+from caltest import InputError, resampling
 from caltest.cli import app
-from caltest.files import can_scan, read, scan
+from caltest.files import can_scan, places, read, scan
+from caltest.files.places import located, opened, size_of
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 
@@ -194,5 +194,5 @@ def test_a_remote_file_that_is_written_to_while_it_is_read():
 
 
 def test_what_goes_to_other_processes_is_an_address():
-    place = _door.Remote("memory://d", "/d/a.parquet")
+    place = places.Remote("memory://d", "/d/a.parquet")
     assert (place.name, place.suffix, str(place)) == ("a.parquet", ".parquet", "/d/a.parquet")

@@ -15,13 +15,13 @@ from scipy.stats import binom
 from support import binomial_limits, dirichlet, every_outcome, labels_from
 
 import caltest
-from caltest.binning import CountLaw, EqualMass, EqualWidth, MedianVariance, share_bands
+from caltest.binning import CountLaw, EqualMass, EqualWidth, MedianVariance, intervals, share_bands
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassSets
 from caltest.plots import NullDisplay, ReliabilityDisplay
-from caltest.plots.display import short
-from caltest.plots.reliability import curve_bands
+from caltest.plots.canvas import short
+from caltest.plots.panel import curve_bands
 from caltest.pvalues import count
 
 ALPHA = 0.05
@@ -78,7 +78,7 @@ def test_limits_by_hand():
 @pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5])
 def test_bands_of_bins_by_enumeration(alpha):
     scores = np.random.default_rng(4).beta(1, 1, 12)
-    cells = EqualMass(3).cells_of_scores(scores)
+    cells = intervals(scores, EqualMass(3).edges_of(scores))
     outcomes, weights = every_outcome(np.column_stack([1 - scores, scores]))
     point, joint = share_bands(scores, cells, alpha, alpha)
     drawn = np.array([shares(scores, cells, y) for y in outcomes])
@@ -91,7 +91,7 @@ def test_bands_of_bins_by_enumeration(alpha):
 def test_bands_of_bins_cover_as_they_say():
     """False-alarm rate of this test: below 1e-3 (16 limits of 1e-5 to 1e-4)."""
     scores = np.random.default_rng(1).beta(0.5, 0.5, 2000)
-    cells = EqualWidth(15).cells_of_scores(scores)
+    cells = intervals(scores, EqualWidth(15).edges_of(scores))
     point, joint = share_bands(scores, cells, ALPHA, ALPHA)
     rng, n_sets = np.random.default_rng(2), 4000
     drawn = np.array([shares(scores, cells, rng.random(2000) < scores) for _ in range(n_sets)])

@@ -11,7 +11,8 @@ from support import binomial_limits
 
 import caltest
 from caltest import InputError
-from caltest.predictive import Ensemble, FromScipy, GaussianPredictions, recognised
+from caltest.laws import recognised
+from caltest.predictive import Ensemble, FromScipy, GaussianPredictions
 
 RNG = np.random.default_rng(5)
 N, D = 40, 3

@@ -134,8 +134,7 @@ def sources() -> dict[str, Iterator[tuple[int, str]]]:
         ("docs/**/*.md", of_page),
         ("docs/examples/*.py", of_example),
         ("caltest/**/*.py", of_module),
-        ("caltest/report/templates/*.html.j2", of_template),
-        ("caltest/report/templates/*.md.j2", of_template),
+        ("caltest/*/templates/*.j2", of_template),
     )
     return {
         path.relative_to(ROOT).as_posix(): read(path.read_text(encoding="utf-8"))

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from caltest.auditing.views import Reliability
-from caltest.report import axes, charts
+from caltest.pictures import axes
+from caltest.report import charts
 from caltest.report.first import first_screen
 from caltest.text.numbers import probability_axis
 

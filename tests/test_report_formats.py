@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from caltest import InputError, report
-from caltest._writing import write_whole
 from caltest.auditing.views import Skipped
+from caltest.files.writing import write_whole
 from caltest.report import formats
 from caltest.report.formats import SUFFIXES, markdown
 from caltest.text import audit as words

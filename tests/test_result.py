@@ -227,3 +227,11 @@ def test_one_line_has_the_facts_that_matter():
     found = caltest.test([[0.2, 0.8], [0.6, 0.4]] * 600, [1, 0] * 600, "ecd", n_resamples=9, rng=0)
     assert repr(found) == f"CalibrationResult(ecd: p = {found.pvalue:.3g}, n = 1,200, exact)"
     assert "\n" not in repr(replace(found, name="a\nb"))
+
+
+def test_line_breaks_of_the_data_are_seen_and_those_of_templates_are_not():
+    found = caltest.test([[0.2, 0.8], [0.6, 0.4]] * 5, [1, 0] * 5, n_resamples=9, rng=0)
+    text = str(replace(found, measures="a\r\nb  c\n"))
+    assert "(a\\r\\nb  c\\n)" in text
+    assert "\r" not in text
+    assert "  " not in text.partition("Null hypothesis")[2]

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import chi2
 from support import dirichlet
 
-from caltest._sampling import DRAWS, ROWS, LabelSampler, generator, seed_of
 from caltest.exceptions import InputError
+from caltest.laws.classes import LabelSampler
+from caltest.sampling import DRAWS, ROWS, generator, seed_of
 
 
 @pytest.mark.parametrize("m", [2, 3, 10, 40, 300])
@@ -51,7 +52,7 @@ def test_uniforms_next_to_one(m, monkeypatch):
     """Sums of probabilities may round below 1; no impossible class may profit."""
     probs = np.zeros((3, m))
     probs[:, : m - 2] = 1.0 / (m - 2) * (1 - 1e-12)
-    monkeypatch.setattr("caltest._sampling.generator", lambda *key: Highest())
+    monkeypatch.setattr("caltest.laws.classes.generator", lambda *key: Highest())
     assert (LabelSampler.of(probs, 0).draw(0, 2) == m - 3).all()
 
 

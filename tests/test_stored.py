@@ -247,7 +247,6 @@ def test_one_row_may_be_left_for_the_last_block(rows, tmp_path):
 )
 def test_any_run_of_blocks_is_read_by_itself(rows, stored, tmp_path, monkeypatch, name):
     """From the part that it begins in, be that a row group, a batch, a file or a stretch of text."""
-    monkeypatch.setattr(text, "_STRETCH", 3000)
     monkeypatch.setattr(text, "BLOCK", 70_000)
     folder = stored
     if name.startswith("many"):

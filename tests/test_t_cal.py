@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -167,12 +169,16 @@ def test_parts_of_the_rows_add_up(scores):
     rng = np.random.default_rng(3)
     p = rng.random(500) if scores is None else rng.integers(0, scores + 1, 500) / scores
     labels = (rng.random((7, 500)) < p).astype(np.uint8)
-    partwise = TCal().in_parts(Extent.alike(500), lambda: pair(p))
-    few, many = (partwise.given(pair(p[rows])) for rows in (slice(0, 9), slice(9, 500)))
-    sums = few.contributions(slice(0, 9), labels[:, :9])
+    extent = Extent.alike(500)
+    partwise = TCal().fitted(replace(pair(p), part_of=extent))
+    few, many = (
+        partwise.given(replace(pair(p[rows]), part_of=extent)) for rows in (slice(0, 9), slice(9, 500))
+    )
+    sums = few.scores.sums(labels[:, :9])
     for rows in (slice(0, 200), slice(200, 491)):
-        sums = sums + many.contributions(rows, labels[:, 9:][:, rows])
-    assert few.finish(sums) == pytest.approx(form_of(p).of_labels(labels), rel=1e-9)
+        sums = sums + many.scores.sums(labels[:, 9:][:, rows], rows)
+    merged = few.reduce(sums, few.fixed + many.fixed)
+    assert merged == pytest.approx(form_of(p).of_labels(labels), rel=1e-9)
 
 
 # ------------------------------------------------------------------ the null

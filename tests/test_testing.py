@@ -15,9 +15,8 @@ from caltest import InputError
 from caltest.data import Rows, sample
 from caltest.kernels import Exponential
 from caltest.lenses import TopLabel
-from caltest.named import find_null, find_statistic, possible_nulls
-from caltest.nulls import Bound, MonteCarlo, Normal
-from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
+from caltest.nulls import Bound, MonteCarlo, Normal, find_null, possible_nulls
+from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE, find_statistic
 
 SKCES = ["skce_b", "skce_uq", "skce_ul"]
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from dataclasses import replace
 
+import audits
 import pytest
 from pages import page as docs_page
 
 from caltest.auditing import Group, View
 from caltest.auditing.views import Condition
+from caltest.report import to_html
 from caltest.text.bounds import at_least, at_most, scores_between
-from caltest.text.glossary import GLOSSARY
 from caltest.text.localisation import extent
 from caltest.text.numbers import (
     about_points,
@@ -178,8 +181,20 @@ def test_a_page_is_lines_that_obey_nobody():
 
 def test_the_glossary_of_reports_is_that_of_the_site():
     text = docs_page("docs/glossary.md")
-    for word, meaning in GLOSSARY.items():
-        assert f"\n## {word}\n\n{meaning}" in text, word
+    audit = replace(audits.audit(), clusters=30, effective_n=100.0)
+    words = re.findall("<dt>(.*)</dt><dd>(.*)</dd>", to_html(audit).partition('id="reading"')[2])
+    assert len(words) == 15
+    for word, meaning in words:
+        assert f"\n## {word}\n\n{html.unescape(meaning)}" in text, word
+    without = to_html(audits.binary(tolerance=0.02)).partition('id="reading"')[2]
+    assert [word for word, _ in words if f"<dt>{word}</dt>" not in without] == [
+        "Full probability vector",
+        "Top class",
+        "Classwise",
+        "Cluster",
+        "Weight, effective number of rows",
+    ]
+    assert "if no prediction were wrong by more than 2 points." in without
 
 
 def test_groups_of_long_names_are_told_apart_by_their_values():

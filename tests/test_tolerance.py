@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from support import P6, Y6, binomial_limits, every_outcome
+from support import P6, Y6, binomial_limits, every_outcome, form_within
 
 import caltest
 from caltest import InputError
@@ -15,7 +15,7 @@ from caltest.lenses import ClassSets
 from caltest.nulls import MonteCarlo
 from caltest.predictive import GaussianPredictions
 from caltest.statistics import STATISTICS, LargestBinError, Scan
-from caltest.tolerance import shifted
+from caltest.tolerance import one_sided, shifted
 
 MONOTONE = [name for name, each in STATISTICS.items() if each.monotone]
 SIDES = ("over", "under")
@@ -39,8 +39,8 @@ def test_they_are(name, side):
     """Raising a label never adds to the evidence that predictions are too high."""
     rng = np.random.default_rng(0)
     predictions = Rows(two_columns(np.round(rng.random(80), 1)))
-    statistic, counting = STATISTICS[name]().one_sided(side)
-    form = statistic.given_shifted(predictions, shifted(predictions, side, 0.15))
+    statistic, counting = one_sided(STATISTICS[name](), side)
+    form = form_within(statistic, predictions, side, 0.15)
     sign = (1.0 if counting == "greater" else -1.0) * (1.0 if side == "over" else -1.0)
     labels = rng.integers(0, 2, 80)
     raised = np.repeat(labels[None], 80, axis=0)
@@ -70,8 +70,8 @@ def test_no_model_within_the_tolerance_is_rejected_too_often(name, side):
     tolerance = 0.12
     predictions = Rows(two_columns(scores))
     hardest = shifted(predictions, side, tolerance)
-    statistic, counting = STATISTICS[name]().one_sided(side)
-    form = statistic.given_shifted(predictions, hardest)
+    statistic, counting = one_sided(STATISTICS[name](), side)
+    form = form_within(statistic, predictions, side, tolerance)
     outcomes, chances = every_outcome(hardest.probs)
     values = form.of_labels(outcomes) * (1.0 if counting == "greater" else -1.0)
     exact = np.array([chances[values >= value - 1e-9].sum() for value in values])

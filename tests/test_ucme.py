@@ -20,11 +20,10 @@ from support import (
 import caltest
 from caltest import InputError
 from caltest.data import Extent, Rows
-from caltest.forms import HasMoments
+from caltest.forms import FeatureSquares, HasMoments
 from caltest.kernels import Gaussian
 from caltest.simulation import classwise
 from caltest.statistics import UCME
-from caltest.statistics.ucme import SquaresAtTargets
 
 PROBS = dirichlet(40, 3, 0)
 LABELS = labels_from(PROBS, np.random.default_rng(1))
@@ -57,7 +56,8 @@ def test_as_published():
     """The tests of CalibrationErrors.jl: three locations and targets, the mean over locations."""
     points, targets = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]), np.array([0, 0, 1])
     probs = np.eye(2)
-    form = SquaresAtTargets(probs, Gaussian(1.0)(probs, points), targets, 0.25 / 3, 2)
+    features = Gaussian(1.0)(probs, points)
+    form = FeatureSquares(probs, features, scale=0.25 / 3, whole=2, targets=targets)
     one_wrong = (np.exp(-2) + np.exp(-0.5) + 1) / 12
     values = form.of_labels(np.array([[0, 1], [0, 0], [1, 0], [1, 1]]))
     assert values == pytest.approx([0.0, one_wrong, (1 - np.exp(-1)) ** 2 / 6, one_wrong], abs=1e-15)
@@ -119,12 +119,16 @@ def test_targets_are_drawn_from_the_locations_predictions():
 @pytest.mark.parametrize("targets", BOTH)
 def test_parts_of_the_rows_add_up(targets):
     whole = UCME(targets=targets).fitted(Rows(PROBS))
-    partwise = UCME(targets=targets).in_parts(Extent.alike(40), lambda: Rows(PROBS))
+    extent = Extent.alike(40)
+    partwise = UCME(targets=targets).fitted(Rows(PROBS, part_of=extent))
     draws = np.stack([LABELS, LABELS[::-1]])
-    few, many = (partwise.given(Rows(PROBS[rows])) for rows in (slice(0, 9), slice(9, 40)))
-    sums = few.contributions(slice(0, 9), draws[:, :9])
-    sums = sums + many.contributions(slice(0, 31), draws[:, 9:])
-    assert few.finish(sums) == pytest.approx(whole.given(Rows(PROBS)).of_labels(draws))
+    few, many = (
+        partwise.given(Rows(PROBS[rows], part_of=extent)) for rows in (slice(0, 9), slice(9, 40))
+    )
+    sums = few.scores.sums(draws[:, :9]) + many.scores.sums(draws[:, 9:])
+    assert few.reduce(sums, few.fixed + many.fixed) == pytest.approx(
+        whole.given(Rows(PROBS)).of_labels(draws)
+    )
 
 
 def test_what_the_result_says():

@@ -193,7 +193,8 @@ def survey(rng):
 def rare_clusters(rng):
     """4 000 single rows, and 200 clusters of 50 rows that share their outcome."""
     true = np.r_[rng.uniform(0.05, 0.95, 4000), np.full(10_000, 0.01)]
-    return true, true, Design(clusters=np.r_[np.arange(4000), 4000 + np.arange(10_000) // 50])
+    clusters = np.r_[np.arange(4000), 4000 + np.arange(10_000) // 50]
+    return true, true, Design(np.ones(len(true)), clusters)
 
 
 def missed(design, seed, level):
@@ -201,8 +202,7 @@ def missed(design, seed, level):
     stated, true, how = design(rng)
     codes = np.arange(len(true)) if how.clusters is None else how.clusters
     labels = (rng.random(codes.max() + 1)[codes] < true).astype(int)
-    w = np.ones(len(true)) if how.weights is None else how.weights
-    error = np.average(stated - true, weights=w)
+    error = np.average(stated - true, weights=how.weights)
     *_, low, high = how.interval(stated, labels, level, how.by_t(stated, labels, level))
     return not low <= error <= high
 
@@ -294,7 +294,7 @@ def test_rows_of_opposite_errors_do_not_shorten_an_interval():
     """The variance is never taken to be less than that of independent rows."""
     cluster, labels = np.repeat(np.arange(100), 2), np.tile([0, 1], 100)  # one event in every cluster
     p = np.full(200, 0.5)
-    design = Design(clusters=cluster)
+    design = Design(np.ones(200), cluster)
     assert design.by_t(p, labels, 0.02)
     *_, low, high = design.interval(p, labels, 0.02, True)
     assert high - low > 2 * 2.0 * np.sqrt(0.25 / 200)

@@ -29,6 +29,7 @@ from caltest.statistics import (
     SquaredECE,
     UnbiasedSKCE,
 )
+from caltest.tolerance import one_sided
 
 PROBS = dirichlet(60, 3, 0, 0.7)
 LABELS = labels_from(PROBS, np.random.default_rng(1))
@@ -167,13 +168,13 @@ def test_bins_by_hand():
 
 def test_bins_of_equal_mass_hold_equal_weight():
     rows = Rows(np.column_stack([1 - P, P]), weights=WEIGHTS)
-    cells = binning.EqualMass(4).cells_of(rows)
+    cells = binning.EqualMass(4).cells(rows)
     shares = np.bincount(cells, WEIGHTS) / WEIGHTS.sum()
     assert np.abs(shares - 0.25).max() < 0.5 * WEIGHTS.max() / WEIGHTS.sum() + 1e-12
     alike = Rows(rows.probs, weights=np.full(60, 3.0))
-    assert (binning.EqualMass(7).cells_of(alike) == binning.EqualMass(7).cells(rows.probs)).all()
-    halves = binning.MedianVariance(5).cells_of(Rows(PROBS, weights=np.ones(60)))
-    assert (halves == binning.MedianVariance(5).cells(PROBS)).all()
+    assert (binning.EqualMass(7).cells(alike) == binning.EqualMass(7).cells(Rows(rows.probs))).all()
+    halves = binning.MedianVariance(5).cells(Rows(PROBS, weights=np.ones(60)))
+    assert (halves == binning.MedianVariance(5).cells(Rows(PROBS))).all()
 
 
 @pytest.mark.parametrize("distance", ["tv", "euclidean"])
@@ -570,7 +571,7 @@ def test_a_tolerance_is_exact_at_its_edge(statistic):
 @pytest.mark.parametrize("side", ["over", "under"])
 @pytest.mark.parametrize("statistic", ["scan", "max_bin", "citl", "esce"])
 def test_monotone_statistics_stay_so(statistic, side):
-    measure, _ = STATISTICS[statistic]().one_sided(side)
+    measure, _ = one_sided(STATISTICS[statistic](), side)
     rows = sample(P, Y, weights=WEIGHTS).rows
     form = measure.fitted(rows).given(rows)
     labels = np.random.default_rng(0).integers(0, 2, 60)

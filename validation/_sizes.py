@@ -23,12 +23,12 @@ from scipy.stats import binom, binomtest
 
 import caltest
 from caltest._parallel import ALONE
-from caltest._sampling import seed_of
 from caltest.forms import Combined, HasSigns
-from caltest.lenses import lens_of, seen
+from caltest.lenses import View, seen, show
 from caltest.nulls import answer_of
-from caltest.resampling import Column, LabelDraws, LabelView, columns_of
+from caltest.resampling import Draws, columns_of
 from caltest.resampling import table as values_of
+from caltest.sampling import seed_of
 from caltest.statistics import STATISTICS
 from validation._cells import Options, Row, Table, seeds, spread
 
@@ -80,32 +80,23 @@ def tested(cell: Cell, data: Data, rng: np.random.SeedSequence) -> list[Found]:
         return [_alone(cell, name, data, rng) for name in cell.statistics]
     options = {name: value for name, value in data.options.items() if name != "clusters"}
     whole = caltest.data.sample(data.probs, data.labels, **options)
-    seed, reducers = seed_of(rng), {}  # type: ignore[var-annotated]
+    seed, views = seed_of(rng), dict[str, View]()
     asked = []
     for name in cell.statistics:
         statistic = STATISTICS[name]().shuffled(seed)
-        view, _ = seen(whole, None, statistic.default_lens)
+        view = show(whole.rows, None, statistic.default_lens)
         fitted = statistic.fitted(view.rows)
         form = fitted.given(view.rows)
-        lens = lens_of(whole.rows, None, statistic.default_lens)
-        columns = columns_of(form)
-        if lens is not None:
-            if lens.label not in reducers:
-                reducers[lens.label] = partial(_of_all, lens.reducer(whole.rows))
-            columns = (Column(LabelView(reduce=reducers[lens.label]), form),)
-        asked.append((fitted, form, columns))
+        own = None if view.label is None else views.setdefault(view.label, view)
+        asked.append((fitted, form, columns_of(form, own)))
     every = [column for _, _, columns in asked for column in columns]
-    draws = LabelDraws(whole.rows.sampler(seed), whole.labels, RESAMPLES)
+    draws = Draws(whole.rows.sampler(seed), whole.labels, RESAMPLES)
     table, found, last = values_of(every, draws, ALONE), [], 0
     for statistic, form, columns in asked:
         first, last = last, last + len(columns)
         side = statistic.alternatives[0]
         found.append(Found(answer_of(form, table[:, first:last], side, ALONE).pvalue, np.inf))
     return found
-
-
-def _of_all(reducer: Callable[[Any], Any], labels: Any, rows: slice) -> Any:
-    return reducer(labels)
 
 
 def _alone(cell: Cell, name: str, data: Data, rng: np.random.SeedSequence) -> Found:

@@ -13,7 +13,7 @@ import caltest
 from caltest.data import Rows, sample
 from caltest.forms import Form
 from caltest.lenses import seen
-from caltest.named import possible_nulls
+from caltest.nulls import possible_nulls
 from caltest.simulation import Simulated
 from caltest.statistics import STATISTICS
 

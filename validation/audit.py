@@ -36,13 +36,13 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest._parallel import ALONE
-from caltest._sampling import seed_of
 from caltest.auditing import engine
 from caltest.auditing.draws import answers, draw_all
 from caltest.auditing.groups import read_groups
-from caltest.auditing.plan import Source, Wanted, make_plan
+from caltest.auditing.plan import Options, make_plan
 from caltest.data import sample
-from caltest.nulls.comonotone import Trial
+from caltest.nulls.clusters import Trial
+from caltest.sampling import seed_of
 from caltest.simulation import tempered
 from validation._study import CONFIDENCE, ROOT, command_line, markdown, write_csv
 
@@ -118,11 +118,11 @@ def who_is_found(
     bad = group == 0
     probs = np.where(bad[:, None], wrong.probs, right.probs)
     whole = sample(probs, np.where(bad, wrong.labels, right.labels))
-    source = Source(whole.rows)
-    plan = make_plan(source, read_groups(group, n), Wanted.of(LENSES, STATISTICS, False), 50)
+    options = Options.of(lenses=LENSES, statistics=STATISTICS, intersections=1)
+    plan = make_plan(whole.rows, read_groups(group, n), options)
     with threadpool_limits(1):
         trial = Trial(whole.rows, whole.labels, resamples, seed_of(draws), ALONE)
-        *drawn, _ = draw_all(source, plan.hypotheses, trial)
+        *drawn, _ = draw_all(plan.hypotheses, trial)
     sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
     names = [look.group.value if look.group else "all" for look, _ in plan.hypotheses]
     rows = []

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 import caltest
-from caltest.plots.display import BLACK, BLUE, FAINT, VERMILION
+from caltest.plots.canvas import BLACK, BLUE, FAINT, VERMILION
 from caltest.simulation import mixture
 from validation._cells import Options, Row, seeds, spread
 from validation._study import markdown, write_csv

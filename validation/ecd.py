@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 import caltest
-from caltest.plots.display import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
+from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
 from validation._cells import Options, Row, Table, seeds, spread
 from validation._study import markdown, write_csv
 

@@ -40,7 +40,7 @@ from threadpoolctl import threadpool_limits
 
 from caltest.estimation import KroneckerKernelRidge, Temperature, TwoStepKernelRidge, linear_risk, risk
 from caltest.estimation.base import EstimationFunction, residuals
-from caltest.plots.display import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
+from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
 from validation._study import REFERENCE, command_line, markdown, write_csv
 
 Array = NDArray[np.float64]

@@ -29,14 +29,14 @@ from typing import Any
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import DRAWS, LabelSampler
 from caltest._tiles import blocks
 from caltest.data import Rows
 from caltest.forms import Form, HasCumulantGenerator, HasLeadingSum, HasMoments, Moments
-from caltest.named import check_alternative
-from caltest.nulls import NULLS
+from caltest.laws.classes import LabelSampler
+from caltest.nulls import NULLS, check_alternative
 from caltest.nulls.base import Question
 from caltest.pvalues import Alternative
+from caltest.sampling import DRAWS
 from caltest.simulation import Simulated, m1, mixture
 from caltest.statistics import STATISTICS
 from validation._study import REFERENCE, command_line, fixed, markdown, write_csv

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,15 +133,10 @@ def candidates(predictions: Rows) -> Combined:
     if predictions.n_classes == 2:
         ks = Component("ks", KolmogorovSmirnov().given(predictions))
     else:
-        lens = TopLabel()
-        form = KolmogorovSmirnov().given(lens.reduce(predictions))
-        ks = Component("ks", form, seen=partial(_top, predictions))
+        view = TopLabel().show(predictions)
+        ks = Component("ks", KolmogorovSmirnov().given(view.rows), view=view)
     fine, plain, entropic, cumulative = own
     return Combined((fine, plain, Component("wide", wide.given(predictions)), entropic, ks, cumulative))
-
-
-def _top(predictions: Rows, labels: Any, rows: slice) -> Any:
-    return TopLabel().reducer(Rows(predictions.probs[rows]))(labels)
 
 
 def combinations(found: Array) -> Array:

@@ -22,7 +22,7 @@ from scipy.stats import binomtest
 
 import caltest
 from caltest.planning.curve import fit
-from caltest.plots.display import BLACK, BLUE, PALE, VERMILION
+from caltest.plots.canvas import BLACK, BLUE, PALE, VERMILION
 from caltest.simulation import classwise, local, m1, mixture, noisy, tempered
 from caltest.statistics import STATISTICS
 from validation._cells import Options, Row, Table

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest.binning import MedianVariance, Uniform
 from caltest.kernels import Exponential
-from caltest.plots.display import BLACK, BLUE, VERMILION
+from caltest.plots.canvas import BLACK, BLUE, VERMILION
 from caltest.simulation import mixture
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, Statistic, UnbiasedSKCE
 from validation._cells import Options, Row, Table

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import binomtest
 
-from caltest.plots.display import NARROW_BAND
+from caltest.plots.canvas import NARROW_BAND
 from caltest.statistics import STATISTICS
 from validation._cells import Row
 from validation._designs import DESIGNS

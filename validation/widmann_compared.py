@@ -28,7 +28,7 @@ from scipy.stats import norm
 
 import caltest
 from caltest.kernels import Exponential
-from caltest.plots.display import BLACK, BLUE, NARROW_BAND
+from caltest.plots.canvas import BLACK, BLUE, NARROW_BAND
 from caltest.statistics import UnbiasedSKCE
 from validation._cells import Options, Row, Table, seeds
 from validation._study import REFERENCE, markdown, write_csv

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from scipy.stats import beta as beta_distribution
 
-from caltest.plots.display import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
+from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
 from caltest.simulation import true_ece_tv, true_skce
 from validation._cells import Options, Row, Table
 from validation._study import REFERENCE

@@ -26,7 +26,7 @@ from caltest.binning import MedianVariance, Uniform
 from caltest.data import Rows
 from caltest.kernels import Exponential
 from caltest.nulls import Bound, Normal
-from caltest.plots.display import BLACK, BLUE, NARROW_BAND, VERMILION
+from caltest.plots.canvas import BLACK, BLUE, NARROW_BAND, VERMILION
 from caltest.results import CalibrationResult
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from validation._cells import Options, Row, Table

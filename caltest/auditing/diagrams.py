@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.auditing.plan import Look, Source
+from caltest.auditing.plan import Look
 from caltest.auditing.views import Cumulative, Histogram, Reliability
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
-from caltest.data import Sample
-
-Array: TypeAlias = NDArray[np.float64]
+from caltest.data import Rows, Sample
+from caltest.laws import Classes
+from caltest.pictures.axes import Array
+from caltest.pictures.marks import path_of
 
 _MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
 _OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
@@ -24,7 +24,6 @@ _BARS = 40
 
 
 def bands(
-    source: Source,
     looks: Sequence[Look],
     always: Collection[Look],
     chosen: Collection[Look],
@@ -47,7 +46,7 @@ def bands(
             continue
         together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
         wanted = part if together else drawn
-        probs = [source.at(look).probs for look in wanted]
+        probs = [look.scope.rows(look.places).probs for look in wanted]
         views = [(pair[:, 1], bins_of(pair)) for pair in probs]
         if together:
             found = joint_bands(views, alpha)
@@ -65,32 +64,26 @@ def _binning(n_rows: int) -> EqualMass:
 
 def bins_of(probs: Array) -> NDArray[np.intp]:
     """Return the bin of every row of two classes, from left to right, as in the diagram."""
-    return _binning(len(probs)).cells(probs)
+    return _binning(len(probs)).cells(Rows(Classes(probs)))
 
 
 def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
     """Return the reliability diagram of one probability, with a band of its bins."""
     probs = sample.rows.probs
-    curve = reliability_curve(probs, sample.labels, _binning(len(probs)))
+    curve = reliability_curve(Rows(Classes(probs)), sample.labels, _binning(len(probs)))
     parts = (curve.predicted, curve.observed, curve.counts, band.low, band.high)
     return Reliability(*(tuple(part.tolist()) for part in parts))
 
 
 def cumulative(sample: Sample, band: float) -> Cumulative:
     """Return the cumulative difference at up to so many places, the largest distance among them."""
-    scores, rows = sample.rows.probs[:, 1], len(sample.labels)
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
-    ends = np.append(np.flatnonzero(np.diff(ordered)), rows - 1)
-    path = np.cumsum(ordered - sample.labels[order])[ends] / rows
-    kept = np.unique(np.linspace(0, len(ends) - 1, _PLACES).round().astype(np.intp))
+    scores, share, path = path_of(sample.rows.probs[:, 1], sample.labels, np.ones(len(sample.labels)))
+    kept = np.unique(np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp))
     kept = np.union1d(kept, [np.abs(path).argmax()])
-    return Cumulative(
-        share=tuple(((ends[kept] + 1) / rows).tolist()),
-        prediction=tuple(ordered[ends[kept]].tolist()),
-        difference=tuple((path[kept] + 0.0).tolist()),
-        band=float(band),
+    shares, predictions, differences = (
+        tuple(each[kept].tolist()) for each in (share, scores, path + 0.0)
     )
+    return Cumulative(shares, predictions, differences, float(band))
 
 
 def histogram(scores: Array) -> Histogram:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
@@ -17,28 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._memory import check_fits
-from caltest._parallel import Workers
-from caltest._sampling import child_seed
 from caltest._work import announce, together
-from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
+from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Options, form_of
 from caltest.data import Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
-from caltest.lenses import Reducer
+from caltest.lenses import View
 from caltest.nulls import MonteCarlo
 from caltest.nulls.base import ranked
-from caltest.nulls.comonotone import Confirmation, Trial
+from caltest.nulls.clusters import Confirmation, Trial
 from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
 from caltest.resampling import (
     Column,
-    LabelDraws,
-    LabelView,
-    Reduce,
+    Draws,
     draws_of_signs,
     signed_columns,
     table,
 )
-from caltest.statistics import Statistic
+from caltest.sampling import child_seed
 from caltest.text.numbers import counted
 from caltest.tolerance import rounded_view, sided_answer
 
@@ -74,14 +69,14 @@ def key_of(*names: str) -> list[int]:
 
 
 def draw_all(
-    source: Source, hypotheses: Sequence[Hypothesis], trial: Trial
+    hypotheses: Sequence[Hypothesis], trial: Trial
 ) -> tuple[Array, Array, Confirmation | None]:
     """Evaluate all statistics on the observed labels and on the same draws, those of `caltest.test`.
 
     Return (1 + B, H) values, how far two evaluations of one may differ by rounding, (H,), and with
     clusters what confirms the hypotheses that few of them carry.
     """
-    _, labels, n_resamples, seed, workers = trial
+    whole, labels, n_resamples, seed, workers = trial
     check_fits(
         _TABLES * 8.0 * n_resamples * len(hypotheses),
         f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",
@@ -91,15 +86,15 @@ def draw_all(
     held = 0
     for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
         places = list(each)
-        size = look.n_rows * source.n_classes(look) * len(places)
+        size = look.n_rows * look.scope.n_classes * len(places)
         if batches[-1] and held + size > _HELD:
             batches.append([])
             held = 0
         batches[-1] += places
         held += size
-    clusters = source.predictions.clusters
+    clusters = whole.clusters
     if clusters is None:
-        draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
+        draws = Draws(whole.sampler(seed), labels, n_resamples)
         draws = draws.held(workers) if len(batches) > 1 else draws
     else:
         draws = draws_of_signs(int(clusters.max()) + 1, n_resamples, seed)
@@ -107,19 +102,23 @@ def draw_all(
     confirmed: Confirmation | None = None
     for here in batches:
         some = [hypotheses[h] for h in here]
-        columns = columns_of_looks(source, some, seed)
+        columns = columns_of_looks(some, seed)
         if here is batches[0]:  # the others are like it
             # Views of one class each meet the rows in which it is drawn.
-            parts = [
-                together([form.work(n_resamples)], 1.0 if view.event is None else view.share)
-                for view, form in columns
-            ]
+            shares = (1.0 if view is None or view.event is None else view.share for view, _ in columns)
+            works = ([column.form.work(n_resamples)] for column in columns)
+            parts = list(map(together, works, shares))
             work = together(parts, len(hypotheses) / len(here))
             announce(f"an audit of {counted(len(labels), 'row')}", work, workers, _FASTER)
         drawn = columns
         if clusters is not None:
-            check_signs([statistic for _, statistic in some], columns)
-            drawn = list(signed_columns(columns, labels, clusters, source.predictions.weights))
+            for (_, statistic), column in zip(some, columns, strict=True):
+                if not isinstance(column.form, HasSigns):
+                    raise InputError(
+                        f"{statistic.name!r} has no form for rows in clusters; leave it out, or test "
+                        "it alone with null='one_per_cluster'."
+                    )
+            drawn = list(signed_columns(columns, labels, clusters, whole.weights))
         values[:, here] = table(drawn, draws, workers)
         resolutions[here] = [form.resolution for _, form in drawn]
         if clusters is not None:
@@ -127,41 +126,21 @@ def draw_all(
             sides = [statistic.alternatives[0] for _, statistic in some]
             found = Confirmation.of(trial, names, sides, columns, values[:, here])
             confirmed = found if confirmed is None else confirmed.beside(found)
-        for (view, form), h in zip(drawn, here, strict=True):
-            if isinstance(form, LabelFunction):
-                form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
+        for column, h in zip(drawn, here, strict=True):
+            if isinstance(column.form, LabelFunction):
+                observed = column.outcomes(labels[None])[0]
+                column.form.check_unmoved(observed, float(values[0, h]))
     return values, resolutions, confirmed
 
 
-def columns_of_looks(source: Source, hypotheses: Sequence[Hypothesis], seed: int) -> list[Column]:
+def columns_of_looks(hypotheses: Sequence[Hypothesis], seed: int) -> list[Column]:
     """Return views with their statistics; what several need (a view, a lens's labels) is shared."""
-    reduced: dict[Scope, Reduce | None] = {}
-    views: dict[Look, LabelView] = {}
+    views: dict[Look, View] = {}
     columns = []
     for look, statistic in hypotheses:
-        scope, predictions = look.scope, source.at(look)
-        if scope not in reduced:
-            reducer = source.reducer(scope)
-            reduced[scope] = None if reducer is None else partial(_of_all, reducer)
-        if look not in views:
-            share = float(predictions.probs[:, 1].mean())
-            views[look] = LabelView(look.rows, reduced[scope], scope.column, share)
-        columns.append(Column(views[look], form_of(look, statistic.shuffled(seed), predictions)))
+        view = views.get(look) or views.setdefault(look, look.view())
+        columns.append(Column(view, form_of(look, statistic.shuffled(seed), view.rows)))
     return columns
-
-
-def check_signs(statistics: Sequence[Statistic], columns: Sequence[Column]) -> None:
-    """Raise unless every statistic knows its values for signs of clusters."""
-    for statistic, column in zip(statistics, columns, strict=True):
-        if not isinstance(column.form, HasSigns):
-            raise InputError(
-                f"{statistic.name!r} has no form for rows in clusters; leave it out, or test it alone "
-                "with null='one_per_cluster'."
-            )
-
-
-def _of_all(reducer: Reducer, labels: Labels, rows: slice) -> Labels:
-    return reducer(labels)
 
 
 def answers(
@@ -211,40 +190,33 @@ def answers(
 
 
 def tolerated(
-    source: Source,
-    labels: NDArray[np.intp],
-    hypotheses: Sequence[Hypothesis],
-    tolerance: float,
-    rounding: float | None,
-    correction: str,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
+    hypotheses: Sequence[Hypothesis], labels: NDArray[np.intp], options: Options, tolerance: float
 ) -> Answers:
     """Test every hypothesis on both sides; its seed depends on what it is, not on the others.
 
-    What rounding to multiples of ``rounding`` explains is added to the tolerance, lens by lens.
+    What rounding to multiples explains is added to the tolerance, lens by lens.
     """
+    count, seed, workers = options.n_resamples, options.seed, options.workers
     found = []
     for look, statistic in hypotheses:
         own = child_seed(seed, *key_of("tolerance", *look.key, statistic.name))
         allowed = tolerance
-        if rounding is None:
-            view = source.sample(look, labels)
+        if options.rounding is None:
+            view = look.sample(labels)
         else:
-            places = slice(None) if look.rows is None else look.rows
-            rows = Sample(source.predictions.take(places), labels[places])
-            rounded = rounded_view(rows, look.scope.lens, rounding)
+            places = slice(None) if look.places is None else look.places
+            rows = Sample(look.scope.whole.take(places), labels[places])
+            rounded = rounded_view(rows, look.scope.lens, options.rounding)
             view, allowed = rounded.view, tolerance + rounded.tolerance
         found.append(
-            sided_answer(statistic, MonteCarlo(), view, allowed, "two-sided", n_resamples, own, workers)
+            sided_answer(statistic, MonteCarlo(), view, allowed, "two-sided", count, own, workers)
         )
     pvalues = np.array([each.answer.pvalue for each in found])
     return Answers(
         values=np.array([each.value for each in found]),
         pvalues=pvalues,
         intervals=tuple(each.answer.pvalue_interval or (0.0, 1.0) for each in found),
-        adjusted=adjusted(pvalues, correction),
+        adjusted=adjusted(pvalues, options.correction),
         expected=None,
         evidence=-np.log(pvalues),
         largest=None,

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, level_of_confidence
-from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, child_seed, seed_of
+from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing.draws import answers, columns_of_looks, draw_all, key_of, tolerated
 from caltest.auditing.groups import notes_on, read_groups
 from caltest.auditing.plan import (
+    ALPHA,
+    INTERSECTIONS,
     LENSES,
     MEAN,
-    WESTFALL_YOUNG,
+    MIN_ROWS,
+    N_RESAMPLES,
     Lenses,
     Look,
-    Source,
+    Options,
     Statistics,
-    Wanted,
     bounded_looks,
     call_of,
     check_resolution,
     make_plan,
 )
-from caltest.auditing.rests import Subtraction, sensitivity, subtractions, with_rests
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Design, family_of, few_clusters, views_of
+from caltest.auditing.sizes import Design, Sizes, sensitivity, subtractions, views_of, with_rests
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
@@ -40,17 +39,19 @@ from caltest.data.copies import copied_rows
 from caltest.data.zeros import why_zero
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import event as event_of
-from caltest.nulls.comonotone import Confirmation, Trial
-from caltest.pvalues import check_correction
+from caltest.nulls.clusters import Confirmation, Trial
+from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs
+from caltest.sampling import Rng, child_seed
 from caltest.text.audit_notes import few_carry, limit_too_large
 
 Array: TypeAlias = NDArray[np.float64]
 
-ALPHA = 0.05
-MIN_ROWS = 50
-N_RESAMPLES = 999
-INTERSECTIONS = 2
+#: Options that belong to the rows, and those that a result states as they are.
+_OF_ROWS = ("weights", "clusters", "sampling_rates")
+_STATED = (
+    "alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed",
+)  # fmt: skip
 
 
 def _event(name: str, value: object) -> str:
@@ -262,46 +263,18 @@ def audit(
     >>> found.pvalue, found.rejected, found.checks[0].view.lens
     (0.01, True, 'canonical')
     """
-    given: dict[str, Any] = {
-        "lenses": lenses,
-        "statistics": statistics,
-        "alpha": alpha,
-        "tolerance": tolerance,
-    }
-    given |= {"correction": correction, "min_rows": min_rows, "n_resamples": n_resamples}
-    given |= {"intersections": intersections, "event": event, "class_names": class_names}
-    given |= {
-        "sampling_rates": sampling_rates,
-        "rounding": rounding,
-        "materiality": materiality,
-        "materiality_ratio": materiality_ratio,
-    }
-    level, rows, draws = float(alpha), int(min_rows), int(n_resamples)
-    error = None if tolerance is None else float(tolerance)
-    if rounding is not None:
-        error = error or 0.0
-    name = correction
-    if name is None:
-        name = WESTFALL_YOUNG if error is None else "holm"
-    if name == WESTFALL_YOUNG and error is not None:
-        raise InputError(
-            "with a tolerance every p-value has draws of its own, which 'westfall_young' cannot "
-            "adjust jointly; give correction='holm', or leave it out."
-        )
-    if name != WESTFALL_YOUNG:
-        check_correction(name, WESTFALL_YOUNG)
-    if materiality is not None and materiality_ratio is not None:
-        raise InputError("materiality and materiality_ratio are both given; give one of them.")
-    wanted = Wanted.of(lenses, statistics, error is not None)
-    seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    whole, name_of_event = named_sample(probs, labels, event, class_names, rounding, **counting)
-    wanted = replace(wanted, in_clusters=whole.rows.clusters is not None)
+    given = dict(locals())
+    own = ("probs", "labels", "groups", "event", "class_names", *_OF_ROWS)
+    options = Options.of(**{name: value for name, value in given.items() if name not in own})
+    of_rows = {name: given[name] for name in _OF_ROWS}
+    whole, name_of_event = named_sample(probs, labels, event, class_names, rounding, **of_rows)
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
-    whole, places = without_zeros(whole)
-    if places is not None:
+    whole = without_zeros(whole)
+    if whole.rows.places is not None:
+        places = whole.rows.places
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
-    design = Design.of(whole, sampling_rates)
+    design = Design.of(whole.rows, sampling_rates)
+    level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and (design.clusters is not None or sampling_rates is not None):
         leave = "tolerance" if rounding is None else "rounding"
         keep = "sampling_rates" if design.clusters is None else "clusters"
@@ -313,42 +286,38 @@ def audit(
         )
     n_clusters = None if design.clusters is None else int(design.clusters.max()) + 1
     if n_clusters is not None:
-        draws = draws_of_signs(n_clusters, draws, seed).count  # of few clusters all signs
-    source = Source(whole.rows)
-    plan = make_plan(source, groupings, wanted, rows, int(intersections), draws)
-    sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
-    rests: list[Subtraction] = []
-    if error is None:
-        rests = subtractions(source, plan)
-        sides += [MEAN.alternatives[0]] * len(rests)
+        draws = draws_of_signs(n_clusters, draws, options.seed).count  # of few clusters all signs
+    plan = make_plan(whole.rows, groupings, options, draws)
+    rests = subtractions(plan.hypotheses) if error is None else []
+    sides: list[Alternative] = [each.alternatives[0] for _, each in plan.hypotheses]
+    sides += [MEAN.alternatives[0]] * len(rests)
     if error is not None:
         sides = ["two-sided"] * len(sides)
-    check_resolution(sides, name, level, draws, n_clusters if draws < int(n_resamples) else None)
+    all_signs = n_clusters if draws < options.n_resamples else None
+    check_resolution(sides, options.correction, level, draws, all_signs)
     values: Array | None = None
-    few: NDArray[np.bool_] | None = None
+    confirmed: Confirmation | None = None
     with single_threaded_blas():
         if error is None:
-            trial = Trial(whole.rows, whole.labels, int(n_resamples), seed, workers)
-            values, resolutions, confirmed = draw_all(source, plan.hypotheses, trial)
+            trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
+            values, resolutions, confirmed = draw_all(plan.hypotheses, trial)
             values, resolutions = with_rests(values, resolutions, rests)
             if confirmed is not None:
                 count = len(rests)
-                columns = columns_of_looks(source, [(each.remaining, MEAN) for each in rests], seed)
+                columns = columns_of_looks([(each.remaining, MEAN) for each in rests], options.seed)
                 named = [MEAN.name] * count, sides[len(sides) - count :]
                 beside = values[:, len(sides) - count :]
                 confirmed = confirmed.beside(Confirmation.of(trial, *named, columns, beside))
-                few = confirmed.few
-            found = answers(values, resolutions, sides, name, level, confirmed)
+            found = answers(values, resolutions, sides, options.correction, level, confirmed)
         else:
-            found = tolerated(
-                source, whole.labels, plan.hypotheses, error, rounding, name, draws, seed, workers
-            )
-        looks, n_draws = bounded_looks(plan.looks, level) if design.plain else ((), 0)
-        bounded = bounds(source, whole.labels, looks, n_draws, level, seed, workers)
-        family, cuts = family_of(source, plan, len(rests), level)
-        views = views_of(source, whole, plan, found, values, bounded, design, family, cuts, level)
+            found = tolerated(plan.hypotheses, whole.labels, options, error)
+        bounded = {}
+        if design.plain:
+            bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options)
+        sizes = Sizes.of(design, plan.looks, len(rests), level)
+        views = views_of(plan, whole.labels, found, values, bounded, sizes)
         left = tuple(
-            each.rest(views, source, whole.labels, design, family, float(found.adjusted[h]), level)
+            each.rest(views, whole.labels, sizes, float(found.adjusted[h]))
             for h, each in enumerate(rests, start=len(plan.hypotheses))
         )
     checks = tuple(
@@ -369,29 +338,26 @@ def audit(
     n_classes = whole.rows.n_classes
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     impossible = 0 if forgiven else len(whole.rows.impossible(whole.labels))
-    zeros = why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
-    below = [
-        view.event or view.lens
-        for view in views.values()
-        if materiality is not None
-        and view.group is None
-        and view.predicted is not None
-        and view.predicted <= materiality
-    ]
+    warnings = [*whole.rows.notes, *notes_on(groupings, whole.labels), *copied_rows(whole)]
+    warnings += sizes.few_clusters()
+    if confirmed is not None and confirmed.few.any():
+        warnings.append(few_carry(confirmed.few.tolist(), draws, level))
+    warnings += () if forgiven else impossible_labels(whole)
+    if limit := options.materiality:
+        rates = [(view, view.predicted) for view in views.values() if view.group is None]
+        below = [view.event or view.lens for view, rate in rates if rate is not None and rate <= limit]
+        warnings += [limit_too_large(limit, below)] if below else []
+    alike = whole.rows.are_alike
+    named_rows = [] if alike else ["weights"]
+    named_rows += [] if n_clusters is None else ["clusters"]
     return Audit(
         pvalue=p,
-        alpha=level,
-        materiality=None if materiality is None else float(materiality),
-        materiality_ratio=None if materiality_ratio is None else float(materiality_ratio),
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
         rests=left,
         skipped=plan.skipped,
         unseen=plan.unseen,
-        tolerance=error,
-        rounding=None if rounding is None else float(rounding),
-        correction=name,
         confidence=level_of_confidence(level),
         n_samples=len(whole.labels),
         n_classes=n_classes,
@@ -400,37 +366,22 @@ def audit(
         lenses=tuple(dict.fromkeys(look.scope.asked for look in plan.looks)),
         groups=plan.columns,
         n_resamples=draws,
-        seed=seed,
         statistic=float(found.evidence.max()) + 0.0,
         null_distribution=found.largest,
-        call=call_of(
-            audit,
-            groups,
-            plan.columns,
-            {"weights": whole.rows.weights, "clusters": whole.rows.clusters},
-            seed,
-            given,
-        ),
-        warnings=(
-            *whole.rows.notes,
-            *notes_on(groupings, whole.labels),
-            *copied_rows(whole),
-            *few_clusters(source, cuts, design),
-            *(() if few is None or not few.any() else (few_carry(few.tolist(), draws, level),)),
-            *(() if forgiven else impossible_labels(whole)),
-            *((limit_too_large(materiality or 0.0, below),) if below else ()),
-        ),
+        call=call_of(audit, given, plan.columns, named_rows, options.seed),
+        warnings=tuple(warnings),
         impossible=impossible,
-        zeros=zeros,
+        zeros=why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None,
         recalibration=(
             recalibration_of(whole) if n_classes == 2 and p <= level and design.plain else None
         ),
         sensitivity=(
-            None if p <= level or not design.plain else sensitivity(source, plan, found, values, level)
+            None if p <= level or not design.plain else sensitivity(plan, found, values, level)
         ),
         clusters=n_clusters,
-        effective_n=None if whole.rows.weights is None else whole.rows.effective,
+        effective_n=None if alike else whole.rows.effective,
         sampled=sampling_rates is not None,
+        **{name: getattr(options, name) for name in _STATED},
     )
 
 
@@ -438,13 +389,7 @@ def audit(
 
 
 def bounds(
-    source: Source,
-    labels: NDArray[np.intp],
-    looks: Sequence[Look],
-    n_draws: int,
-    alpha: float,
-    seed: int,
-    workers: Workers,
+    looks: Sequence[Look], n_draws: int, labels: NDArray[np.intp], options: Options
 ) -> dict[Look, tuple[float, float]]:
     """Bound how much too much and too little looks claim, together with confidence 1 − alpha.
 
@@ -452,9 +397,10 @@ def bounds(
     """
     found = {}
     for look in looks:
-        own = child_seed(seed, *key_of("bounds", *look.key))
-        plan = BoundsPlan(alpha / (2 * len(looks)), 2 * len(looks), n_draws, own, workers)
-        view = source.sample(look, labels)
+        own = child_seed(options.seed, *key_of("bounds", *look.key))
+        level, count = options.alpha / (2 * len(looks)), 2 * len(looks)
+        plan = BoundsPlan(level, count, n_draws, own, options.workers)
+        view = look.sample(labels)
         lens = None if look.scope.lens is None else look.scope.label
         each = plan.view(event_of(lens, view.rows), view, lens)
         found[look] = (each.over.bound, each.under.bound)

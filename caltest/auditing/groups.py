@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -18,14 +17,15 @@ from caltest._visible import quoted, shown_column, shown_group, shown_value
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data.containers import (
     as_entry,
+    cells_of,
+    check_distinct,
+    check_index,
     check_named,
     is_missing,
-    listed,
     name_of,
     native_of,
     one_as_text,
 )
-from caltest.data.sample import check_index
 from caltest.exceptions import InputError
 from caltest.text.audit_notes import cut_column, like_the_labels, no_numbers
 
@@ -85,10 +85,7 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
     else:
         columns = [(_ONLY_NAME, _cells(groups, "groups"))]
     names = [str(name) or EMPTY for name, _ in columns]
-    if len(set(names)) < len(names):
-        raise InputError(
-            f"groups has two columns of one name among {listed(names)}; rename one of them."
-        )
+    check_distinct(names, "groups")
     if not columns:
         raise InputError("groups has no column; give at least one, or leave groups out.")
     return tuple(
@@ -98,27 +95,17 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
 
 def _cells(column: object, what: str) -> list[Any]:
     """Return the cells of one column."""
-    native = native_of(column, what)
-    if isinstance(native, nw.Series):
-        return native.to_list()
-    cells: Any = None
-    if not isinstance(column, str | bytes) and has(column, "__len__"):
-        with contextlib.suppress(Exception):  # what calls itself an array may raise anything
-            if isinstance(column, np.ndarray) and column.dtype.kind in "Mm":
-                texts = column.astype(str).astype(object)
-                texts[np.isnat(column)] = None
-                column = texts
-            cells = column.tolist() if hasattr(column, "tolist") else list(column)  # type: ignore[call-overload]
-    if not isinstance(cells, list):
-        raise InputError(
-            f"{what} is of type {type(column).__name__}; give a data frame, a dict of columns, or one "
-            "column with an entry per row."
-        )
+    cells = cells_of(column, what)
     ndim = column.ndim if has(column, "ndim") else 1  # type: ignore[attr-defined]
-    if ndim != 1 or any(isinstance(cell, list | tuple | np.ndarray) for cell in cells):
+    if ndim > 1 or any(isinstance(cell, list | tuple | np.ndarray) for cell in cells or ()):
         raise InputError(
             f"{what} is a table without column names; give a data frame or a dict of columns, as in "
             "{'region': […], 'age': […]}."
+        )
+    if cells is None:
+        raise InputError(
+            f"{what} is of type {type(column).__name__}; give a data frame, a dict of columns, or one "
+            "column with an entry per row."
         )
     return cells
 

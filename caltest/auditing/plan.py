@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from caltest import lenses as registered
 from caltest._arguments import MOST_RESAMPLES, choose, has
+from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted, shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, large_enough
 from caltest.auditing.views import Group, Skipped
@@ -23,37 +24,238 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pair_mean import sums_of_others
-from caltest.lenses import ClassWise, Lens, Reducer, event, find_lens
-from caltest.named import StatisticLike, find_statistic
+from caltest.laws import Classes
+from caltest.lenses import ClassWise, Lens, Reducer, View, event, find_lens
 from caltest.nulls import MonteCarlo
-from caltest.pvalues import Alternative, adjusted
+from caltest.pvalues import Alternative, adjusted, check_correction
+from caltest.sampling import Rng, seed_of
 from caltest.statistics import (
     ECD,
     CalibrationInTheLarge,
     KolmogorovSmirnov,
     Scan,
     Statistic,
+    StatisticLike,
     UnbiasedSKCE,
+    find_statistic,
 )
 from caltest.text.numbers import counted
 from caltest.tolerance import check_possible
 
-# ------------------------------------------------------------------ looks
+# ------------------------------------------------------------------ options
 
+Lenses: TypeAlias = "str | Lens | Sequence[str | Lens]"
+Statistics: TypeAlias = (
+    "StatisticLike | Sequence[StatisticLike] | Mapping[str, StatisticLike | Sequence[StatisticLike]]"
+)
 
 CANONICAL = "canonical"
 CLASSWISE = "classwise"
 TOP_LABEL = "top_label"
+LENSES = (CANONICAL, TOP_LABEL, CLASSWISE)
+WESTFALL_YOUNG = "westfall_young"
+
+ALPHA = 0.05
+MIN_ROWS = 50
+N_RESAMPLES = 999
+INTERSECTIONS = 2
+
+#: Of the mean of one probability.
+MEAN = CalibrationInTheLarge()
+#: Of the full probability vector by default: with a kernel of low rank where rows are many.
+OF_VECTOR = UnbiasedSKCE(approximation="auto")
+
+
+_WHOLE = ("min_rows", "intersections", "n_resamples")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What an audit was asked for, read as far as can be without data.
+
+    ``lenses`` are those asked for, by name, ``statistics`` those of each; None for the default ones.
+    With a rounding there is a tolerance, if only of 0.
+    """
+
+    lenses: dict[str, Lens | None]
+    statistics: dict[str, tuple[Statistic, ...] | None]
+    correction: str
+    alpha: float = ALPHA
+    tolerance: float | None = None
+    rounding: float | None = None
+    materiality: float | None = None
+    materiality_ratio: float | None = None
+    min_rows: int = MIN_ROWS
+    intersections: int = INTERSECTIONS
+    n_resamples: int = N_RESAMPLES
+    seed: int = 0
+    workers: Workers = ALONE
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        lenses: Lenses = LENSES,
+        statistics: Statistics | None = None,
+        tolerance: float | None = None,
+        rounding: float | None = None,
+        correction: str | None = None,
+        rng: Rng = 0,
+        n_jobs: int | None = None,
+        progress: bool = False,
+        **others: Any,
+    ) -> Options:
+        """Look names up, and check what goes together."""
+        if rounding is not None:
+            tolerance = tolerance or 0.0
+        if correction is None:
+            correction = WESTFALL_YOUNG if tolerance is None else "holm"
+        if correction != WESTFALL_YOUNG:
+            check_correction(correction, WESTFALL_YOUNG)
+        elif tolerance is not None:
+            raise InputError(
+                "with a tolerance every p-value has draws of its own, which 'westfall_young' cannot "
+                "adjust jointly; give correction='holm', or leave it out."
+            )
+        if None not in (others.get("materiality"), others.get("materiality_ratio")):
+            raise InputError("materiality and materiality_ratio are both given; give one of them.")
+        found = _lenses(lenses)
+        if isinstance(statistics, Mapping):
+            for name in statistics:
+                choose("lens among those asked for", name, found)
+            by_lens = {name: _statistics(statistics.get(name)) for name in found}
+        else:
+            by_lens = dict.fromkeys(found, _statistics(statistics))
+        if tolerance is not None:
+            for each in [one for those in by_lens.values() for one in those or ()]:
+                check_possible(each, MonteCarlo(), None)
+        others |= {"tolerance": tolerance, "rounding": rounding}
+        plain: dict[str, Any] = {
+            name: x if x is None or name in _WHOLE else float(x) for name, x in others.items()
+        }
+        return cls(
+            lenses=found,
+            statistics=by_lens,
+            correction=correction,
+            seed=seed_of(rng),
+            workers=Workers(n_jobs, progress),
+            **plain,
+        )
+
+    def of_scope(self, scope: Scope) -> tuple[Statistic, ...]:
+        """Return the statistics that fit what a lens shows.
+
+        Of two classes the top label has the ECD of the probabilities themselves, number for number: by
+        default it is looked at once. Of one probability the mean error is always looked at, since words
+        of its direction are to have a p-value.
+        """
+        asked = self.statistics[scope.asked]
+        if asked is not None:
+            return tuple(each for each in asked if scope.event or each.default_lens is None)
+        if self.tolerance is not None:
+            return (Scan(),)
+        found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if scope.event else []
+        if not scope.event or scope.label == CANONICAL:
+            found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
+        elif scope.label == TOP_LABEL and scope.whole.n_classes == 2 and CANONICAL in self.lenses:
+            of_vector = self.statistics[CANONICAL]
+            if of_vector is None or ECD() in of_vector:
+                found.remove(ECD())
+        if (
+            scope.whole.clusters is not None
+        ):  # a few surprises make its sums skewed, tails of signs light
+            found = [each for each in found if each != ECD()]
+        return tuple(found)
+
+
+def _lenses(given: Lenses) -> dict[str, Lens | None]:
+    if given is None or not (isinstance(given, str | Lens | type) or np.iterable(given)):
+        names = ", ".join(map(repr, LENSES))
+        raise InputError(f"lenses is {quoted(given)}; give names such as {names}, or leave it out.")
+    known: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
+    found: dict[str, Lens | None] = {}
+    several: Any = [given] if isinstance(given, str | Lens | type) else given
+    for one in several:
+        if isinstance(one, str) and ":" not in one:
+            choose("lens", one, known | registered.LENSES)
+        if isinstance(one, str) and one in known:
+            found[one] = None
+            continue
+        lens = find_lens(one)
+        if lens is None:
+            raise InputError("lenses holds None; the full probability vector is 'canonical'.")
+        found[lens.label] = lens
+    if not found:
+        raise InputError("lenses is empty; give at least one, such as 'top_label'.")
+    return found
+
+
+def _statistics(given: Any) -> tuple[Statistic, ...] | None:
+    if given is None:
+        return None
+    single = isinstance(given, str | Statistic | type) or callable(given) or not np.iterable(given)
+    found = tuple(find_statistic(each) for each in ([given] if single else given))
+    if not found:
+        raise InputError("statistics is empty; give at least one, or leave it out.")
+    return found
+
+
+# ------------------------------------------------------------------ looks
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """A lens, none for the full probability vector; a class-wise one looks at a column."""
+    """All rows through a lens, none for the full probability vector; a class-wise one has a column.
 
+    What a lens makes of the rows is kept, but for columns: of these only ``others``, shared by them,
+    what every row says of all classes but one, (n, m), without a subtraction.
+    """
+
+    whole: Rows
     asked: str  # "canonical", "classwise", or the lens's label
     label: str  # "canonical" without a lens
     lens: Lens | None
     column: int | None = None
+    others: NDArray[np.float64] | None = None
+
+    @cached_property
+    def _reduced(self) -> Rows:
+        return self.whole if self.lens is None else self.lens.reduce(self.whole)
+
+    @cached_property
+    def see(self) -> Reducer | None:
+        """What takes full labels to those of the lens; None where they stay."""
+        return None if self.lens is None else self.lens.reducer(self.whole)
+
+    def rows(self, places: Places | None) -> Rows:
+        """Return the predictions of some rows; None for all."""
+        if self.column is None or self.others is None:
+            return self._reduced if places is None else self._reduced.take(places)
+        own, classes = slice(None) if places is None else places, self.whole.classes
+        name = classes[self.column] if classes else f"class {self.column}"
+        pair = np.column_stack([self.others[own, self.column], self.whole.probs[own, self.column]])
+        return self.whole.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
+
+    @cached_property
+    def event(self) -> str | None:
+        """What the one probability is of, as a clause; None where there is more than one."""
+        if self.n_classes > 2:
+            return None
+        return event(None if self.lens is None else self.label, self.rows(np.arange(1)))
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes the lens leaves."""
+        return 2 if self.column is not None else self._reduced.n_classes
+
+    def look(self, group: Group | None = None, places: Places | None = None) -> Look:
+        """Return all rows, or a group."""
+        n, few = self.whole.n_samples if places is None else len(places), float("inf")
+        if self.event:
+            p = self._reduced.probs[:, 1] if self.column is None else self.whole.probs[:, self.column]
+            total = (p if places is None else p[places]).sum()
+            few = float(min(total, n - total))
+        return Look(self, group, places, n, few)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +264,14 @@ class Look:
 
     scope: Scope
     group: Group | None
-    rows: Places | None
+    places: Places | None
     n_rows: int
     expected: float  # mean number of events, or of rows without: the smaller; infinite without an event
-    event: str | None  # what the one probability is of, as a clause; None where there is more than one
+
+    @property
+    def event(self) -> str | None:
+        """What the one probability is of, as a clause; None where there is more than one."""
+        return self.scope.event
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -73,74 +279,18 @@ class Look:
         group = self.group
         return self.scope.label, group.column if group else "", group.value if group else ""
 
+    def view(self) -> View:
+        """Return it as the engine takes it."""
+        scope = self.scope
+        return View(scope.rows(self.places), scope.see, None, self.places, scope.column)
 
-class Source:
-    """All predictions, seen through any lens on any rows; what a lens makes of them is kept."""
+    def scores(self) -> NDArray[np.float64]:
+        """Return the probabilities of the event."""
+        return self.scope.rows(self.places).probs[:, 1]
 
-    def __init__(self, predictions: Rows) -> None:
-        self.predictions = predictions
-        self._reduced: dict[str, Rows] = {}
-        self._reducers: dict[str, Reducer] = {}
-
-    @cached_property
-    def _others(self) -> NDArray[np.float64]:
-        """What every row says of all classes but one, (n, m), without a subtraction."""
-        return np.minimum(sums_of_others(self.predictions.probs), 1.0)
-
-    def _one_class(self, column: int, rows: Places | slice) -> Rows:
-        """Return (P(another), P(this class)), as :class:`caltest.lenses.ClassWise` does."""
-        whole = self.predictions
-        name = whole.classes[column] if whole.classes else f"class {column}"
-        pair = np.column_stack([self._others[rows, column], whole.probs[rows, column]])
-        return whole.shown_as(pair, ("another", name), rows)
-
-    def seen(self, scope: Scope) -> Rows:
-        """Return the predictions of all rows through a lens."""
-        if scope.lens is None:
-            return self.predictions
-        if scope.column is not None:
-            return self._one_class(scope.column, slice(None))
-        if scope.label not in self._reduced:
-            self._reduced[scope.label] = scope.lens.reduce(self.predictions)
-        return self._reduced[scope.label]
-
-    def at(self, look: Look) -> Rows:
-        """Return the predictions of a look."""
-        if look.rows is not None and look.scope.column is not None:
-            return self._one_class(look.scope.column, look.rows)
-        whole = self.seen(look.scope)
-        return whole if look.rows is None else whole.take(look.rows)
-
-    def reducer(self, scope: Scope) -> Reducer | None:
-        """Return what takes full labels to those of the lens; None where they stay."""
-        if scope.lens is not None and scope.label not in self._reducers:
-            self._reducers[scope.label] = scope.lens.reducer(self.predictions)
-        return self._reducers.get(scope.label)
-
-    def sample(self, look: Look, labels: NDArray[Any]) -> Sample:
-        """Return predictions and observed labels of a look."""
-        reducer = self.reducer(look.scope)
-        reduced = reducer(labels) if reducer else labels
-        return Sample(self.at(look), reduced if look.rows is None else reduced[look.rows])
-
-    def look(self, scope: Scope, group: Group | None = None, rows: Places | None = None) -> Look:
-        """Return a lens on all rows, or on a group."""
-        n = self.predictions.n_samples if rows is None else len(rows)
-        if scope.column is None:
-            shown = self.seen(scope)
-            if shown.n_classes > 2:
-                return Look(scope, group, rows, n, float("inf"), None)
-            p = shown.probs[:, 1]
-        else:
-            shown = self._one_class(scope.column, slice(0, 1))
-            p = self.predictions.probs[:, scope.column]
-        total = (p if rows is None else p[rows]).sum()
-        about = event(None if scope.lens is None else scope.label, shown)
-        return Look(scope, group, rows, n, float(min(total, n - total)), about)
-
-    def n_classes(self, look: Look) -> int:
-        """Return how many classes a look has."""
-        return 2 if look.event else self.seen(look.scope).n_classes
+    def sample(self, labels: NDArray[Any]) -> Sample:
+        """Return predictions and observed labels."""
+        return self.view().sample(labels)
 
 
 #: That a look is calibrated, by a statistic.
@@ -157,98 +307,6 @@ def form_of(look: Look, statistic: Statistic, predictions: Rows) -> Form:
         raise InputError(f"{where}, {str(error)[:1].lower()}{str(error)[1:]}") from error
 
 
-# ------------------------------------------------------------------ wanted
-
-
-Lenses: TypeAlias = "str | Lens | Sequence[str | Lens]"
-Statistics: TypeAlias = (
-    "StatisticLike | Sequence[StatisticLike] | Mapping[str, StatisticLike | Sequence[StatisticLike]]"
-)
-
-LENSES = (CANONICAL, TOP_LABEL, CLASSWISE)
-#: Of the mean of one probability.
-MEAN = CalibrationInTheLarge()
-#: Of the full probability vector by default: with a kernel of low rank where rows are many.
-OF_VECTOR = UnbiasedSKCE(approximation="auto")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The lenses asked for, by name, and the statistics of each; None for the default ones."""
-
-    lenses: dict[str, Lens | None]
-    statistics: dict[str, tuple[Statistic, ...] | None]
-    with_tolerance: bool  # whether only one probability at a time can be looked at
-    in_clusters: bool = False  # whether signs of clusters are drawn, which skewed sums do not suit
-
-    @classmethod
-    def of(cls, lenses: Lenses, statistics: Statistics | None, with_tolerance: bool) -> Wanted:
-        """Look names up, as far as can be without data."""
-        if lenses is None or not (isinstance(lenses, str | Lens | type) or np.iterable(lenses)):
-            names = ", ".join(map(repr, LENSES))
-            raise InputError(
-                f"lenses is {quoted(lenses)}; give names such as {names}, or leave it out."
-            )
-        known: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
-        found: dict[str, Lens | None] = {}
-        several: Any = [lenses] if isinstance(lenses, str | Lens | type) else lenses
-        for one in several:
-            if isinstance(one, str) and ":" not in one:
-                choose("lens", one, known | registered.LENSES)
-            if isinstance(one, str) and one in known:
-                found[one] = None
-                continue
-            lens = find_lens(one)
-            if lens is None:
-                raise InputError("lenses holds None; the full probability vector is 'canonical'.")
-            found[lens.label] = lens
-        if not found:
-            raise InputError("lenses is empty; give at least one, such as 'top_label'.")
-        if isinstance(statistics, Mapping):
-            for name in statistics:
-                choose("lens among those asked for", name, found)
-            by_lens = {name: _statistics(statistics.get(name)) for name in found}
-        else:
-            by_lens = dict.fromkeys(found, _statistics(statistics))
-        if with_tolerance:
-            for each in [one for those in by_lens.values() for one in those or ()]:
-                check_possible(each, MonteCarlo(), None)
-        return cls(found, by_lens, with_tolerance)
-
-    def of_scope(self, scope: Scope, n_classes: int, of_classes: int) -> tuple[Statistic, ...]:
-        """Return the statistics that fit a lens that leaves so many classes of so many.
-
-        Of two classes the top label has the ECD of the probabilities themselves, number for number: by
-        default it is looked at once. Of one probability the mean error is always looked at, since words
-        of its direction are to have a p-value.
-        """
-        asked = self.statistics[scope.asked]
-        if asked is not None:
-            return tuple(each for each in asked if n_classes == 2 or each.default_lens is None)
-        if self.with_tolerance:
-            return (Scan(),)
-        found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if n_classes == 2 else []
-        if n_classes > 2 or scope.label == CANONICAL:
-            found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
-        elif scope.label == TOP_LABEL and of_classes == 2 and CANONICAL in self.lenses:
-            of_vector = self.statistics[CANONICAL]
-            if of_vector is None or ECD() in of_vector:
-                found.remove(ECD())
-        if self.in_clusters:  # a few surprises make its sums skewed, and tails of signs too light
-            found = [each for each in found if each != ECD()]
-        return tuple(found)
-
-
-def _statistics(given: Any) -> tuple[Statistic, ...] | None:
-    if given is None:
-        return None
-    single = isinstance(given, str | Statistic | type) or callable(given) or not np.iterable(given)
-    found = tuple(find_statistic(each) for each in ([given] if single else given))
-    if not found:
-        raise InputError("statistics is empty; give at least one, or leave it out.")
-    return found
-
-
 # ------------------------------------------------------------------ plan
 
 #: Events, and rows without, that a class-wise look must expect: with fewer, nothing could be found.
@@ -261,8 +319,6 @@ MOST_FOR_KERNEL = 100_000
 #: "ecd", 1 to 4 ns each for rare classes, 7 to 13 ns for others: minutes on one core.
 MOST_WORK = 3e10
 
-WESTFALL_YOUNG = "westfall_young"
-
 
 class Plan(NamedTuple):
     """The hypotheses, in the order of the views: all rows first, then groups."""
@@ -274,17 +330,9 @@ class Plan(NamedTuple):
     unseen: dict[str, int]  # by column, the rows of groups that are too small, if most rows are
 
 
-def make_plan(
-    source: Source,
-    groupings: Sequence[Grouping],
-    wanted: Wanted,
-    min_rows: int,
-    intersections: int = 1,
-    n_resamples: int = 0,
-) -> Plan:
+def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_draws: int = 0) -> Plan:
     """Decide what is looked at. Time is limited for so many label draws; by default it is not."""
-    whole = source.predictions
-    default_lenses = tuple(wanted.lenses) == LENSES
+    default_lenses = tuple(options.lenses) == LENSES
     found: dict[Look, tuple[Statistic, ...]] = {}
     skipped: list[Skipped] = []
 
@@ -301,12 +349,12 @@ def make_plan(
         return kept
 
     def fitting(look: Look) -> tuple[Statistic, ...]:
-        scope, n_classes = look.scope, source.n_classes(look)
-        if wanted.with_tolerance and n_classes > 2:
+        scope = look.scope
+        if options.tolerance is not None and not scope.event:
             skip(f"the lens {scope.label!r}", "a tolerance is about one probability")
             return ()
-        statistics = wanted.of_scope(scope, n_classes, whole.n_classes)
-        default = wanted.statistics[scope.asked] is None
+        statistics = options.of_scope(scope)
+        default = options.statistics[scope.asked] is None
         if look.n_rows > MOST_FOR_KERNEL and default and OF_VECTOR in statistics:
             statistics = tuple(each for each in statistics if each != OF_VECTOR)
             reason = "its time and memory grow with the rows; name it among the statistics to have it"
@@ -316,7 +364,9 @@ def make_plan(
             skip(f"the lens {scope.label!r}", reason)
         return statistics
 
-    def add(looks: Iterable[Look], most: int, what: str = "", work: float = float("inf")) -> None:
+    def add(
+        looks: Iterable[Look], what: str = "", most: int = MOST_HYPOTHESES, work: float = np.inf
+    ) -> None:
         """Add looks, those with the most events or rows first, up to so many hypotheses or rows."""
         many = long = 0
         count = sum(map(len, found.values()))
@@ -343,50 +393,47 @@ def make_plan(
     groups: list[tuple[Group, Places]] = []
     unseen: dict[str, int] = {}
     for grouping in groupings:
-        large, small = large_enough(grouping, min_rows)
+        large, small = large_enough(grouping, options.min_rows)
         if 2 * (few := sum(each.rows or 0 for each in small)) > len(grouping.member):
             unseen[grouping.column] = few
         groups += large
         skipped += small
-    cells_of, small = crossed(groupings, intersections, min_rows)
+    cells_of, small = crossed(groupings, options.intersections, options.min_rows)
     groups += cells_of
     skipped += small
     general: list[Scope] = []
     classes: list[Scope] = []
-    for name, lens in wanted.lenses.items():
+    for name, lens in options.lenses.items():
         if name == TOP_LABEL and default_lenses and whole.n_classes == 2:
             continue  # one probability says all, and the canonical lens looks at it
         if name != CLASSWISE:
-            general.append(Scope(name, name, lens))
-        elif whole.n_classes <= 2 and CANONICAL in wanted.lenses:
+            general.append(Scope(whole, name, name, lens))
+        elif whole.n_classes <= 2 and CANONICAL in options.lenses:
             if not default_lenses:
                 reason = "of two classes one probability says all, and the canonical lens looks at it"
                 skip("each class by itself", reason)
         else:
+            others = np.minimum(sums_of_others(whole.probs), 1.0)
             for column in range(whole.n_classes) if whole.n_classes > 2 else [1]:
                 # By its name, if it has one, which no other has.
                 one = ClassWise(whole.classes[column] if whole.classes else column)
-                classes.append(Scope(name, one.label, one, column))
-    overall = [source.look(scope) for scope in general]
-    by_class = eventful([source.look(scope) for scope in classes], "classes by themselves")
-    by_group = [source.look(scope, *group) for group in groups for scope in general]
-    cells = [source.look(look.scope, *group) for group in groups for look in by_class]
+                classes.append(Scope(whole, name, one.label, one, column, others))
+    overall = [scope.look() for scope in general]
+    by_class = eventful([scope.look() for scope in classes], "classes by themselves")
+    by_group = [scope.look(*group) for group in groups for scope in general]
+    cells = [look.scope.look(*group) for group in groups for look in by_class]
     cells = eventful(cells, "pairs of a class and a group")
-    add(overall, MOST_HYPOTHESES)
-    add(by_class, MOST_HYPOTHESES // 2, "classes by themselves, those with the fewest events")
-    add(by_group, MOST_HYPOTHESES, "looks at groups, those with the fewest rows")
-    limited = n_resamples and default_lenses
-    work = MOST_WORK / (1 + n_resamples) if limited else float("inf")
-    add(cells, MOST_HYPOTHESES, "pairs of a class and a group, those with the fewest events", work)
+    add(overall)
+    add(by_class, "classes by themselves, those with the fewest events", MOST_HYPOTHESES // 2)
+    add(by_group, "looks at groups, those with the fewest rows")
+    work = MOST_WORK / (1 + n_draws) if n_draws and default_lenses else np.inf
+    add(cells, "pairs of a class and a group, those with the fewest events", work=work)
     if not found:
         reasons = "; ".join(f"{each.what}: {each.reason}" for each in skipped[:3])
         raise InputError(f"there is nothing to test: {reasons}.")
-    order = {look.key: place for place, look in enumerate(overall + by_class)}
-    place = {group: number for number, (group, _) in enumerate(groups)}
-    looks = sorted(
-        found,
-        key=lambda look: (place[look.group] if look.group else -1, order[look.scope.label, "", ""]),
-    )
+    place = {None: -1} | {group: number for number, (group, _) in enumerate(groups)}
+    each = [look for look in (*overall, *by_class, *by_group, *cells) if look in found]
+    looks = sorted(each, key=lambda look: place[look.group])
     return Plan(
         looks=tuple(looks),
         hypotheses=tuple((look, statistic) for look in looks for statistic in found[look]),
@@ -446,13 +493,20 @@ def check_resolution(
         )
 
 
+#: What a call that repeats an audit names, in this order, where it is not the default.
+_NAMED = (
+    "lenses", "statistics", "alpha", "tolerance", "correction", "min_rows", "n_resamples",
+    "intersections", "event", "class_names", "sampling_rates", "rounding", "materiality",
+    "materiality_ratio",
+)  # fmt: skip
+
+
 def call_of(
     function: Callable[..., Any],
-    groups: object,
-    columns: tuple[str, ...],
-    of_rows: Mapping[str, object],
-    seed: int,
     given: Mapping[str, object],
+    columns: tuple[str, ...],
+    of_rows: Iterable[str],
+    seed: int,
 ) -> str:
     """Write the call that repeats an audit, with what was given and is not the default.
 
@@ -461,11 +515,8 @@ def call_of(
 
     def written(value: Any) -> str:
         if isinstance(value, Mapping):
-            return (
-                "{"
-                + ", ".join(f"{written(name)}: {written(each)}" for name, each in value.items())
-                + "}"
-            )
+            pairs = (f"{written(name)}: {written(each)}" for name, each in value.items())
+            return f"{{{', '.join(pairs)}}}"
         if isinstance(value, list | tuple):
             each = ", ".join(map(written, value))
             return f"[{each}]" if isinstance(value, list) else f"({each}{',' * (len(value) == 1)})"
@@ -476,13 +527,14 @@ def call_of(
         return repr(value)
 
     parts = ["probs", "labels"]
-    if groups is not None:
+    if (groups := given["groups"]) is not None:
         native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
         frame = isinstance(native, nw.DataFrame)
         parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
-    parts += [f"{name}={name}" for name, value in of_rows.items() if value is not None]
+    parts += [f"{name}={name}" for name in of_rows]
     defaults = signature(function).parameters
-    for name, value in given.items():
+    for name in _NAMED:
+        value = given[name]
         same = written(tuple(value) if isinstance(value, list) else value)
         if same != written(defaults[name].default):
             parts.append(f"{name}={written(value)}")

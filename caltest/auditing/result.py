@@ -303,11 +303,8 @@ class Audit(Result):
         """
         import scipy
 
-        versions = {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        }
+        versions = {"python": platform.python_version()}
+        versions |= {"numpy": np.__version__, "scipy": scipy.__version__}
         data: dict[str, Any] = {"caltest": __version__, "versions": versions}
         data |= {name: getattr(self, name) for name in _PLAIN}
         if draws:
@@ -324,17 +321,18 @@ class Audit(Result):
                 )
             others = {each.name: getattr(check, each.name) for each in fields(check)}
             checks.append(others | {"view": place[view.key]})
-        views = [
-            plain(view)
-            | {
-                "error": view.error,
-                "parts": [plain(part) | {"error": part.error} for part in view.parts],
-            }
-            for view in self.views
-        ]
-        rests = [plain(rest) | {"error": rest.error} for rest in self.rests]
+
+        def sized(of: View | Part | Rest) -> dict[str, Any]:
+            return {**plain(of), "error": of.error}
+
+        views = [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views]
         worst = None if self.worst is None else place[self.worst.key]
-        data |= {"worst": worst, "views": views, "checks": checks, "rests": rests}
+        data |= {
+            "worst": worst,
+            "views": views,
+            "checks": checks,
+            "rests": list(map(sized, self.rests)),
+        }
         data |= {"skipped": self.skipped, "sensitivity": self.sensitivity}
         found: dict[str, Any] = plain(data)
         return found
@@ -365,17 +363,15 @@ def against_limit(audit: Audit, of: View | Part | Rest) -> str:
     if of.predicted is None or of.low is None or of.high is None:
         return "across"
     predicted, low, high = of.predicted, of.low, of.high
-    if audit.materiality is not None:
-        limit = audit.materiality
-        if low > limit or high < -limit:
-            return "beyond"
-        return "inside" if -limit <= low and high <= limit else "across"
-    if audit.materiality_ratio is None:
+    if (limit := audit.materiality) is not None:
+        beyond, inside = low > limit or high < -limit, -limit <= low and high <= limit
+    elif (ratio := audit.materiality_ratio) is not None:
+        least, most = predicted - high, predicted - low  # of true rates
+        beyond = predicted > ratio * most or least > ratio * predicted
+        inside = most <= ratio * predicted and predicted <= ratio * least
+    else:
         return "across"
-    ratio, least, most = audit.materiality_ratio, predicted - high, predicted - low  # of true rates
-    if predicted > ratio * most or least > ratio * predicted:
-        return "beyond"
-    return "inside" if most <= ratio * predicted and predicted <= ratio * least else "across"
+    return "beyond" if beyond else "inside" if inside else "across"
 
 
 _PLAIN = (

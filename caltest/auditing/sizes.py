@@ -10,24 +10,27 @@ clusters carry has an interval of t, where its level is not small: shorter, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainccinv, gammaincinv, ndtri, stdtrit
+from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
 from caltest.auditing import diagrams
 from caltest.auditing.draws import Answers
-from caltest.auditing.plan import Look, Plan, Source
-from caltest.auditing.views import Part, View
+from caltest.auditing.plan import MEAN, Hypothesis, Look, Plan
+from caltest.auditing.views import Part, Rest, Sensitivity, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.bounds.weighted import error_bounds
-from caltest.data import Sample
-from caltest.data.counting import effective_number
+from caltest.data import Rows, Sample
 from caltest.data.rates import rates_by_class
+from caltest.data.weights import effective_number
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
+from caltest.forms.base import CERTAIN
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text import audit_notes
@@ -68,22 +71,22 @@ _LARGE = 0.9  # of the sum of squares of what clusters count: the large ones
 _LEAST_LEVEL = 0.01  # of a side of it: further out t misses too often
 
 
-class Design(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Design:
     """How rows count, which of them depend on each other, and what was predicted of the population.
 
     Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
     population, and ``kept`` the rates of rows without and with it, (n, 2).
     """
 
-    weights: Array | None = None
+    weights: Array
     clusters: NDArray[np.intp] | None = None
     scores: Array | None = None
     kept: Array | None = None
 
     @classmethod
-    def of(cls, whole: Sample, rates: Mapping[Any, float] | None) -> Design:
+    def of(cls, rows: Rows, rates: Mapping[Any, float] | None) -> Design:
         """Return that of all rows, kept by their label at these rates; of two classes these count."""
-        rows = whole.rows
         if rates is None or rows.n_classes != 2:
             return cls(rows.weights, rows.clusters)
         by_class = rates_by_class(rates, 2, rows.classes)
@@ -94,52 +97,50 @@ class Design(NamedTuple):
     @property
     def plain(self) -> bool:
         """Whether rows are independent, count alike, and were not sampled by their label."""
-        return self.weights is None and self.clusters is None and self.scores is None
+        return self.clusters is None and self.scores is None and bool((self.weights == 1.0).all())
 
     def at(self, rows: NDArray[np.intp] | None) -> Design:
         """Return that of some rows."""
         if rows is None:
             return self
-        own: dict[str, Any] = self._asdict()
-        own = {name: x[rows] for name, x in own.items() if isinstance(x, np.ndarray)}
-        return self._replace(**own)
+        given: tuple[Any, ...] = (self.clusters, self.scores, self.kept)
+        clusters, scores, kept = (None if each is None else each[rows] for each in given)
+        return Design(self.weights[rows], clusters, scores, kept)
 
-    def of_look(self, source: Source, look: Look) -> Design:
+    def of_look(self, look: Look) -> Design:
         """Return that of the rows of a look, whose event need not be class 1."""
-        own, all_rows = self.at(look.rows), self.scores
+        own, all_rows = self.at(look.places), self.scores
         if all_rows is None or own.scores is None or own.kept is None:
             return own
-        other = source.sample(look, np.ones(len(all_rows), dtype=np.intp)).labels == 0
+        other = look.sample(np.ones(len(all_rows), dtype=np.intp)).labels == 0
         kept = np.where(other[:, None], own.kept[:, ::-1], own.kept)
-        return own._replace(scores=np.where(other, 1.0 - own.scores, own.scores), kept=kept)
+        return replace(own, scores=np.where(other, 1.0 - own.scores, own.scores), kept=kept)
 
+    @cached_property
     def codes(self) -> NDArray[np.intp] | None:
-        """Return the clusters of these rows, from 0."""
+        """The clusters of these rows, from 0."""
         if self.clusters is None:
             return None
         return np.asarray(np.cumsum(np.bincount(self.clusters) > 0) - 1)[self.clusters]
 
     def sums(self, values: Array) -> Array:
         """Add values of rows up over clusters; without any, every row is one."""
-        codes = self.codes()
-        return values if codes is None else np.asarray(np.bincount(codes, values), dtype=np.float64)
+        return values if self.codes is None else np.bincount(self.codes, values).astype(np.float64)
 
     def effective(self, chances: Array) -> float:
         """Return how many clusters carry the mean error, if their rows share everything."""
-        codes = self.codes()
-        assert codes is not None
+        assert self.codes is not None
         scores = chances if self.scores is None else self.scores
-        counts = np.ones(len(scores)) if self.weights is None else self.weights
-        table = np.column_stack([-scores * counts, (1.0 - scores) * counts])
+        table = np.column_stack([-scores * self.weights, (1.0 - scores) * self.weights])
         table /= 1.0 if self.kept is None else self.kept
         both = np.column_stack([1.0 - chances, chances])
-        return Atoms.of(table, both, codes, int(codes.max()) + 1).effective
+        return Atoms.of(table, both, self.codes, int(self.codes.max()) + 1).effective
 
     def by_t(self, chances: Array, labels: NDArray[np.integer], level: float) -> bool:
         """Whether enough clusters carry the mean error of a view for an interval of t."""
         if self.clusters is None or level < _LEAST_LEVEL:
             return False
-        w = np.ones(len(labels)) if self.weights is None else self.weights
+        w = self.weights
         # True rates are not the predictions: many large clusters must have events, and many none.
         whole = self.sums(w)
         large = np.argsort(-whole, kind="stable")
@@ -157,7 +158,7 @@ class Design(NamedTuple):
         ``chances`` are those of the event among these rows. The interval is exact, or ``by_t``.
         """
         scores = chances if self.scores is None else self.scores
-        w = np.ones(len(scores)) if self.weights is None else self.weights
+        w = self.weights
         each, whole = w, float(len(w))
         if not self.plain:
             each = w if self.kept is None else w / self.kept[np.arange(len(w)), labels]
@@ -166,29 +167,14 @@ class Design(NamedTuple):
         if by_t:
             error = predicted - observed
             below, above = _ends(self, each * (scores - labels - error), whole, level)
-            return (
-                predicted,
-                observed,
-                max(error - below, predicted - 1.0),
-                min(error + above, predicted),
-            )
-        codes = self.codes()
+            low, high = max(error - below, predicted - 1.0), min(error + above, predicted)
+            return predicted, observed, low, high
+        codes = self.codes
         if codes is not None and int(codes.max()) + 1 == len(codes):
             codes = None
         if codes is None and each.min() == each.max() and self.kept is None:
             return predicted, observed, *_errors(predicted, len(w), float(labels.sum()), level)
         return predicted, observed, *error_bounds(scores, labels, level, w, self.kept, codes)
-
-
-def few_clusters(source: Source, looks: Iterable[Look], design: Design) -> tuple[str, ...]:
-    """Note in how many views of one probability few clusters carry the error, by the predictions."""
-    if design.clusters is None:
-        return ()
-    carrying = [design.of_look(source, look).effective(source.at(look).probs[:, 1]) for look in looks]
-    few = sum(each < FEWEST_CLUSTERS for each in carrying)
-    if not few:
-        return ()
-    return (audit_notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
 
 
 def _half_width(sums: Array, whole: float, level: float) -> float:
@@ -249,24 +235,10 @@ class Family(NamedTuple):
         found: list[Part] = []
         stated = scores if design.scores is None else design.scores  # on the scale of sizes
         for of, ends in where.ends:
-            starts = np.r_[0, ends[:-1]]
-            rows = np.diff(ends, prepend=0)
-            each = [where.order[a:b] for a, b in zip(starts, ends, strict=True)]
-            sized = [design.at(own).interval(scores[own], labels[own], self.of_part) for own in each]
-            for place, (predicted, observed, low, high) in enumerate(sized):
-                found.append(
-                    Part(
-                        of=of,
-                        place=place,
-                        rows=int(rows[place]),
-                        predicted=predicted,
-                        observed=observed,
-                        low=low,
-                        high=high,
-                        start=float(stated[each[place]].min()),
-                        end=float(stated[each[place]].max()),
-                    )
-                )
+            for place, rows in enumerate(np.split(where.order, ends[:-1])):
+                sized = design.at(rows).interval(scores[rows], labels[rows], self.of_part)
+                ends_of = float(stated[rows].min()), float(stated[rows].max())
+                found.append(Part(of, place, len(rows), *sized, *ends_of))
         return tuple(found)
 
 
@@ -295,74 +267,104 @@ _KS, _ECD = "ks", "ecd"
 _UNSEEN = 3.0  # what did not occur in n rows has a rate below 3 / n with 95% confidence
 
 
-def family_of(source: Source, plan: Plan, n_rests: int, level: float) -> tuple[Family, dict[Look, Cut]]:
-    """Cut all views of an event into parts, and share the level among all that have an interval."""
-    single = [look for look in plan.looks if look.event is not None]
-    cuts = {look: cut(source.at(look).probs[:, 1], look.group is None) for look in single}
-    n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
-    return Family.of(level, len(single) + n_rests, n_parts), cuts
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Where all intervals of an audit are from: the design, the level, and how it is shared.
+
+    ``cuts`` are of every view of an event.
+    """
+
+    design: Design
+    level: float
+    family: Family
+    cuts: dict[Look, Cut]
+
+    @classmethod
+    def of(cls, design: Design, looks: Iterable[Look], n_rests: int, level: float) -> Sizes:
+        """Cut all views of an event into parts, and share the level among all that have an interval."""
+        cuts = {look: cut(look.scores(), look.group is None) for look in looks if look.event}
+        n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
+        return cls(design, level, Family.of(level, len(cuts) + n_rests, n_parts), cuts)
+
+    def few_clusters(self) -> tuple[str, ...]:
+        """Note in how many views of an event few clusters carry the error, by the predictions."""
+        if self.design.clusters is None:
+            return ()
+        carrying = [self.design.of_look(look).effective(look.scores()) for look in self.cuts]
+        few = sum(each < FEWEST_CLUSTERS for each in carrying)
+        if not few:
+            return ()
+        return (audit_notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
+
+    def of_look(self, look: Look, seen: Sample) -> dict[str, Any]:
+        """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
+        scores, labels, design = seen.rows.probs[:, 1], seen.labels, self.design.of_look(look)
+        by_t = design.by_t(scores, labels, self.family.of_view)
+        predicted, observed, low, high = design.interval(scores, labels, self.family.of_view, by_t)
+        parts = self.family.parts(scores, labels, self.cuts[look], design)
+        return {
+            "predicted": predicted,
+            "observed": observed,
+            "low": low,
+            "high": high,
+            "exact": not by_t,
+            "direction": "over" if low > 0.0 else "under" if high < 0.0 else None,
+            "class_index": 1 if look.scope.lens is None else look.scope.column,
+            "parts": parts,
+            "binned_error": binned_error(parts),
+        }
 
 
 def views_of(
-    source: Source,
-    whole: Sample,
     plan: Plan,
+    labels: NDArray[np.intp],
     found: Answers,
     values: Array | None,
     bounded: Mapping[Look, tuple[float, float]],
-    design: Design,
-    family: Family,
-    cuts: Mapping[Look, Cut],
-    level: float,
+    sizes: Sizes,
 ) -> dict[Look, View]:
     """Describe every look; those with bounds or findings have pictures.
 
     Of the draws (1 + B, H) only the columns of cumulative differences that were found are needed.
     Bounds are kept where a check of the look found an error; a bound may always be lowered.
     """
+    design, level = sizes.design, sizes.level
     own: dict[Look, list[int]] = {}
     for h, (look, _) in enumerate(plan.hypotheses):
         own.setdefault(look, []).append(h)
     order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
     wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
     chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
-    bands = diagrams.bands(source, plan.looks, bounded, chosen, level) if design.plain else {}
+    bands = diagrams.bands(plan.looks, bounded, chosen, level) if design.plain else {}
     signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
     views = {}
     for look in plan.looks:
-        seen = source.sample(look, whole.labels)
+        seen = look.sample(labels)
         by_name = {_registered(plan.hypotheses[h][1]): h for h in own[look]}
         told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
-        over, under = (
-            bounded.get(look, (None, None))
-            if look in wrong
-            else ((0.0, 0.0) if look in bounded else (None, None))
-        )
-        view = View(
+        facts: dict[str, Any] = sizes.of_look(look, seen) if look.event else {}
+        if _ECD in told:
+            facts["shape"] = _shape(seen, design.at(look.places), level / signed)
+        if look in bounded:
+            lowest = bounded[look] if look in wrong else (0.0, 0.0)
+            facts["at_least_over"], facts["at_least_under"] = lowest
+        if look in bands:
+            facts["reliability"] = diagrams.reliability(seen, bands[look])
+        if look in bands and _KS in told and values is not None and found.threshold is not None:
+            _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
+            if np.isfinite(band):
+                facts["cumulative"] = diagrams.cumulative(seen, band)
+        if look in bands or (look in chosen and not design.plain and look.event):
+            stated = design.of_look(look).scores
+            facts["histogram"] = diagrams.histogram(seen.rows.probs[:, 1] if stated is None else stated)
+        views[look] = View(
             lens=look.scope.label,
             event=look.event,
             group=look.group,
             rows=look.n_rows,
-            shape=_shape(seen, design.at(look.rows), level / signed) if _ECD in told else None,
-            at_least_over=over,
-            at_least_under=under,
             adjusted_pvalue=min(float(found.adjusted[h]) for h in own[look]),
+            **facts,
         )
-        if look.event is not None:
-            view = _sized(view, look, seen, cuts[look], family, design.of_look(source, look))
-        if look in bands or (look in chosen and not design.plain and look.event is not None):
-            cumulative, stated = None, design.of_look(source, look).scores
-            if design.plain and _KS in told and values is not None and found.threshold is not None:
-                _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
-                if np.isfinite(band):
-                    cumulative = diagrams.cumulative(seen, band)
-            view = replace(
-                view,
-                reliability=diagrams.reliability(seen, bands[look]) if look in bands else None,
-                cumulative=cumulative,
-                histogram=diagrams.histogram(seen.rows.probs[:, 1] if stated is None else stated),
-            )
-        views[look] = view
     return views
 
 
@@ -371,32 +373,13 @@ def _registered(statistic: Statistic) -> str:
     return statistic.name if STATISTICS.get(statistic.name) is type(statistic) else ""
 
 
-def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family, design: Design) -> View:
-    """Add sizes: predicted, observed, their difference with its interval, and those of parts."""
-    scores, labels = seen.rows.probs[:, 1], seen.labels
-    by_t = design.by_t(scores, labels, family.of_view)
-    predicted, observed, low, high = design.interval(scores, labels, family.of_view, by_t)
-    parts = family.parts(scores, labels, where, design)
-    return replace(
-        view,
-        predicted=predicted,
-        observed=observed,
-        low=low,
-        high=high,
-        exact=not by_t,
-        direction="over" if low > 0.0 else "under" if high < 0.0 else None,
-        class_index=1 if look.scope.lens is None else look.scope.column,
-        parts=parts,
-        binned_error=binned_error(parts),
-    )
-
-
 def _shape(seen: Sample, design: Design, level: float) -> Side | None:
     """Return the sign of the mean surprise, where its t interval excludes 0."""
-    each = seen.rows.surprises()[np.arange(len(seen.labels)), seen.labels]
+    law: Any = seen.rows.law
+    each = law.surprises()[np.arange(len(seen.labels)), seen.labels]
     if not np.isfinite(each).all():
         return None
-    w = np.ones(len(each)) if seen.rows.weights is None else seen.rows.weights
+    w = seen.rows.weights
     mean = float(w @ each) / float(w.sum())
     sums = design.sums(w * (each - mean))
     if len(sums) < 2 or abs(mean) <= _half_width(sums, float(w.sum()), level / 2):
@@ -404,5 +387,136 @@ def _shape(seen: Sample, design: Design, level: float) -> Side | None:
     if mean > 0.0:
         return "over"
     # Surprises that did not occur, at a rate of 3 / n, must not turn the sign: they all are positive.
-    possible = seen.rows.surprises(clip=1e-300).max()
+    possible = law.surprises(clip=1e-300).max()
     return "under" if mean + _UNSEEN * float(possible) / len(each) < 0.0 else None
+
+
+# ------------------------------------------------------------------ what groups leave
+
+_LEAST_LEFT = 1e-6  # of a parent's variance, for a difference to be more than rounding
+_POWER = 0.8
+_MOST_LAW = 20_000  # predictions by which the power of a mean is computed
+_HALVINGS = 40
+
+
+class Subtraction(NamedTuple):
+    """A group, the group with one condition less, their mean checks, and what is left of both."""
+
+    look: Look
+    parent: Look
+    own: int  # the places of the hypotheses
+    of_parent: int
+    variance: float  # of the sum of the group's labels
+    left: float  # that of the rest
+    rows: int  # of the rest
+
+    @property
+    def remaining(self) -> Look:
+        """The rows of the parent that are not in the group, which are found anew and not held."""
+        of_whole = np.arange(self.parent.n_rows) if self.parent.places is None else self.parent.places
+        assert self.look.places is not None
+        places = np.setdiff1d(of_whole, self.look.places, assume_unique=True)
+        return replace(self.parent, places=places, n_rows=self.rows)
+
+    def rest(
+        self,
+        views: Mapping[Look, View],
+        labels: NDArray[np.intp],
+        sizes: Sizes,
+        adjusted: float,
+    ) -> Rest:
+        """Describe the rest, of this adjusted p-value."""
+        part, whole = views[self.look], views[self.parent]
+
+        def left(of_whole: float | None, of_part: float | None) -> float:
+            found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / self.rows
+            return min(max(found, 0.0), 1.0)
+
+        assert part.group is not None
+        if sizes.design.plain:
+            predicted = left(whole.predicted, part.predicted)
+            observed = left(whole.observed, part.observed)
+            low, high = sizes.family.interval(predicted, self.rows, round(observed * self.rows))
+        else:
+            look = self.remaining
+            seen = look.sample(labels)
+            predicted, observed, low, high = sizes.design.of_look(look).interval(
+                seen.rows.probs[:, 1], seen.labels, sizes.family.of_view
+            )
+        sized = (self.rows, predicted, observed, low, high)
+        return Rest(part.lens, part.group, whole.group, *sized, adjusted, adjusted <= sizes.level)
+
+
+def subtractions(hypotheses: Sequence[Hypothesis]) -> list[Subtraction]:
+    """List what every group leaves of the groups with a condition less, where means are checked."""
+    places = {look: h for h, (look, statistic) in enumerate(hypotheses) if statistic == MEAN}
+    by_key = {(look.scope.label, look.group): look for look in places}
+    variances = {}
+    for look in places:
+        seen = look.scope.rows(look.places)
+        variances[look] = float(seen.weights**2 @ (seen.probs[:, 0] * seen.probs[:, 1]))
+    found = []
+    for look, own in places.items():
+        for parent in () if look.group is None else look.group.parents():
+            whole = by_key.get((look.scope.label, parent))
+            if whole is None or whole.n_rows <= look.n_rows:
+                continue
+            left = variances[whole] - variances[look]
+            if left > _LEAST_LEFT * variances[whole] and variances[look] > CERTAIN:
+                rows = whole.n_rows - look.n_rows
+                found.append(Subtraction(look, whole, own, places[whole], variances[look], left, rows))
+    return found
+
+
+def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) -> tuple[Array, Array]:
+    """Add the mean checks of what groups leave: a sum over a parent less that over the group."""
+    more = np.empty((len(values), len(rests)))
+    rounding = np.empty(len(rests))
+    for k, each in enumerate(rests):
+        part, whole = (each.variance / each.left) ** 0.5, (each.variance / each.left + 1.0) ** 0.5
+        more[:, k] = values[:, each.of_parent] * whole - values[:, each.own] * part
+        rounding[k] = resolutions[each.of_parent] * whole + resolutions[each.own] * part
+    return np.hstack([values, more]), np.concatenate([resolutions, rounding])
+
+
+def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:
+    """Return the smallest shift of one probability that the check of its mean would have found.
+
+    By the normal law of the number of events if every probability is too high, or too low, by as much,
+    against what the check has to reach in the joint test.
+    """
+    h = next((h for h, (_, each) in enumerate(plan.hypotheses) if each == MEAN), None)
+    if h is None or values is None or found.threshold is None:
+        return None
+    look = plan.hypotheses[h][0]
+    low, high = reaching(values[:, h], found.threshold, MEAN.alternatives[0])
+    p, n = np.sort(look.scores()), look.n_rows
+    if n > _MOST_LAW:
+        p = p[((np.arange(_MOST_LAW) + 0.5) * n / _MOST_LAW).astype(np.intp)]
+    scale = math.sqrt(n * float((p * (1.0 - p)).mean()))
+    # No adjusted p-value is below that of the check alone, of which both sides count.
+    draws = np.sort(values[1:, h])
+    beyond = math.floor(level * (len(draws) + 1) / 2.0 * (1.0 + 1e-12)) - 1  # draws that may reach it
+    if scale == 0.0 or beyond < 0:
+        return Sensitivity(plan.looks.index(look), None, _POWER)
+    low, high = min(low, draws[beyond] - 0.5 / scale), max(high, draws[-1 - beyond] + 0.5 / scale)
+    if low * scale < -n * float(p.mean()):  # not even without any event
+        low = -math.inf
+
+    def shifted(by: float) -> tuple[float, float]:
+        """Return the mean shift of the probabilities, and how often the check finds it."""
+        q = np.clip(p + by, 0.0, 1.0)
+        mean, spread = float((q - p).mean()), math.sqrt(n * float((q * (1.0 - q)).mean()))
+        reached = n * mean - high * scale if by > 0.0 else low * scale - n * mean
+        return abs(mean), float(ndtr(reached / max(spread, 1e-12)))
+
+    errors = []
+    for sign in (1.0, -1.0):
+        least, most = 0.0, 1.0
+        if shifted(sign * most)[1] < _POWER:
+            return Sensitivity(plan.looks.index(look), None, _POWER)
+        for _ in range(_HALVINGS):
+            middle = (least + most) / 2
+            least, most = (least, middle) if shifted(sign * middle)[1] >= _POWER else (middle, most)
+        errors.append(shifted(sign * most)[0])
+    return Sensitivity(plan.looks.index(look), max(errors), _POWER)

@@ -21,7 +21,6 @@ from caltest._arguments import (
     positive_integer,
     real_array,
 )
-from caltest._sampling import generator
 from caltest._visible import quoted
 from caltest.binning import Binning, EqualMass, reliability_curve
 from caltest.bounds.clopper_pearson import (
@@ -36,10 +35,11 @@ from caltest.bounds.clopper_pearson import (
 )
 from caltest.data import Sample, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, event, seen
 from caltest.results import Result
+from caltest.sampling import generator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -434,8 +434,8 @@ def certificate(
 
 def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
     """Return the fields of a certificate by bins."""
-    bins = reliability_curve(view.rows.probs, view.labels, rule)
-    counts, events = bins.counts.astype(np.float64), bins.events.astype(np.float64)
+    bins = reliability_curve(view.rows, view.labels, rule)
+    counts, events = bins.counts.astype(np.float64), bins.events
     level = level_of_confidence(confidence) / (2.0 * len(counts))
     lower, upper = mean_bounds(counts, events, level)
     over, under = bins.predicted - lower, upper - bins.predicted

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from caltest.binning import EqualMass, EqualWidth
+from caltest.binning import EqualMass, EqualWidth, intervals
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -100,8 +100,8 @@ def pool(scores: Array, labels: Labels, n_cells: int) -> Cells:
     """
     values, group, multiplicities = np.unique(scores, return_inverse=True, return_counts=True)
     cuts = min(n_cells, len(scores))  # more would cost time and separate nothing more, or hardly
-    mass = EqualMass(cuts).cells_of_scores(scores)
-    width = EqualWidth(cuts).cells_of_scores(scores)
+    mass = intervals(scores, EqualMass(cuts).edges_of(scores))
+    width = intervals(scores, EqualWidth(cuts).edges_of(scores))
     of_value = np.empty((2, len(values)), dtype=np.intp)
     of_value[:, group.reshape(-1)] = mass, width  # the same for equal scores
     cell = np.r_[0, np.cumsum((np.diff(of_value) != 0).any(axis=0))]

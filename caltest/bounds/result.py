@@ -174,17 +174,11 @@ class MiscalibrationBounds(Result):
         import pandas as pd
 
         rows = [
-            {
-                "event": visible(view.event),
-                "side": side.side,
-                "at_least": side.bound,
-                "found": side.found,
-                "pvalue": side.pvalue,
-            }
+            (visible(view.event), side.side, side.bound, side.found, side.pvalue)
             for view in self.views
             for side in view.sides
         ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows, columns=["event", "side", "at_least", "found", "pvalue"])
 
     @arguments(overlapping=flag)
     def where(self, *, overlapping: bool = False) -> pd.DataFrame:
@@ -205,32 +199,15 @@ class MiscalibrationBounds(Result):
         """
         import pandas as pd
 
-        columns = [
-            "event",
-            "side",
-            "from",
-            "to",
-            "rows",
-            "predicted",
-            "observed",
-            "somewhere_by",
-            "pvalue",
-        ]
         found = [
-            (
-                visible(view.event),
-                side.side,
-                p.low,
-                p.high,
-                p.rows,
-                p.predicted,
-                p.observed,
-                p.somewhere_by,
-                p.pvalue,
-            )
+            (visible(view.event), side.side, *(getattr(place, name) for name in _OF_PLACES))
             for view in self.views
             for side in view.sides
-            for p in side.places
-            if p.named or overlapping
+            for place in side.places
+            if place.named or overlapping
         ]
+        columns = ["event", "side", "from", "to", *_OF_PLACES[2:]]
         return pd.DataFrame(found, columns=columns)
+
+
+_OF_PLACES = ("low", "high", "rows", "predicted", "observed", "somewhere_by", "pvalue")

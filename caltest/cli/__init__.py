@@ -11,13 +11,12 @@ import typer
 
 from caltest._memory import check_address_space
 from caltest._version import __version__
-from caltest._writing import check_epoch
-from caltest.cli._audit import WithLooks, audit
-from caltest.cli._commands import bounds, compare, estimate, estimate_error, test
+from caltest.cli._audit import audit
+from caltest.cli._commands import bounds, compare, estimate, estimate_error, power, test
 from caltest.cli._options import WithChoices
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, Commands, write
-from caltest.cli._power import power
 from caltest.exceptions import InputError
+from caltest.files.writing import check_epoch
 
 app = typer.Typer(
     cls=Commands,
@@ -31,13 +30,12 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal without Unicode is no reason to fail
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever called
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
+        elif hasattr(stream, "reconfigure"):  # a terminal without Unicode is no reason to fail
             stream.reconfigure(errors="backslashreplace")
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 -- closed by whoever called
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
     os.environ["MPLBACKEND"] = "agg"  # pictures go to files, whatever this names
     if not os.environ.get("SOURCE_DATE_EPOCH"):  # empty is as good as unset, but not to SciPy
         os.environ.pop("SOURCE_DATE_EPOCH", None)
@@ -53,10 +51,9 @@ def main() -> None:
         # Threads that work or read ahead may still run: their end is not waited for, and Python's own
         # end, under which they would abort, is left out.
         if stop.code in (INTERRUPTED, WRONG_INPUT):
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.flush()
-            with contextlib.suppress(OSError, ValueError):
-                sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    stream.flush()
             os._exit(stop.code)
         raise
 
@@ -79,13 +76,5 @@ def _root(
     pass
 
 
-app.command("audit", cls=WithLooks)(audit)
-for _name, _run in {
-    "test": test,
-    "estimate": estimate,
-    "estimate-error": estimate_error,
-    "compare": compare,
-    "bounds": bounds,
-    "power": power,
-}.items():
-    app.command(_name, cls=WithChoices)(_run)
+for _run in (audit, test, estimate, estimate_error, compare, bounds, power):
+    app.command(_run.__name__, cls=WithChoices)(_run)

@@ -1,4 +1,4 @@
-"""The commands that look at one model, or compare some: each a function and its text."""
+"""The commands that answer one question each; `caltest audit` is in a file of its own."""
 
 from __future__ import annotations
 
@@ -6,123 +6,44 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from caltest._arguments import check_draws, choose
-from caltest._door import called
-from caltest.cli._options import (
-    Clusters,
-    Found,
-    Input,
-    Jobs,
-    LensName,
-    SamplingRate,
-    Scheduler,
-    Seed,
-    StatisticName,
-    Weights,
-    command,
-    default,
-    file_path,
-    option,
-    rates_of,
-)
-from caltest.cli._output import NOT_REJECTED, REJECTED
+from caltest._arguments import check_draws, choose, whole_number
+from caltest._visible import quoted
+from caltest.cli import _output as out
+from caltest.cli._options import Found, Input, command
 from caltest.exceptions import InputError, Row
+from caltest.files.places import called
 
 if TYPE_CHECKING:
     from caltest.data import Rows, Sample
+    from caltest.planning.simulate import ModelLike
 
 
-_NAMES = {
-    "lens": "--lens",
-    "rounding": "--rounding",
-    "weights": "--weights",
-    "clusters": "--clusters",
-    "sampling_rates": "--sampling-rate",
-}
-
-
-@command(names=_NAMES)
+@command
 def test(
     asked: Input,
-    weights: Weights = None,
-    clusters: Clusters = None,
-    sampling_rate: SamplingRate = None,
-    statistic: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "What is computed; see below.  [default: omnibus; with a null other than monte_carlo, "
-            "skce_uq; with a tolerance, scan]",
-        ),
-    ] = None,
-    null: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "Where the p-value comes from; see below.  [default: monte_carlo; with clusters, "
-            "cluster_signs]",
-        ),
-    ] = None,
-    lens: LensName = None,
-    approximation: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "Take the kernel of skce_uq, skce_b or jkce of low rank: nystrom, fourier, or auto for "
-            "many rows only; exact too, and its cost grows as the rows.  [default: none]",
-        ),
-    ] = None,
-    rank: Annotated[int | None, option("INT", "Columns of the approximation.  [default: 256]")] = None,
-    alternative: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "greater, less or two-sided; with a tolerance over, under or two-sided.  [default: the "
-            "statistic's own]",
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        option(
-            "FLOAT",
-            "Test whether the model is anywhere wrong by more than this, 0.02 for 2 points.  [default: "
-            "by anything]",
-        ),
-    ] = None,
-    rounding: Annotated[
-        float | None,
-        option(
-            "FLOAT",
-            "The step to which probabilities were rounded, 0.05 for 0%, 5%, … 100%; more than two "
-            "classes need a lens of one probability.  [default: not rounded]",
-        ),
-    ] = None,
-    alpha: Annotated[
-        float, default("FLOAT", "Significance level: the highest p-value that counts as a finding.")
-    ] = 0.05,
-    resamples: Annotated[
-        int, default("INT", "Simulated label sets, where the null needs them.", min=1)
-    ] = 999,
-    seed: Seed = None,
-    scheduler: Scheduler = None,
-    jobs: Jobs = -1,
+    *,
+    statistic: str | None,
+    approximation: str | None,
+    rank: int | None,
+    alpha: float,
+    n_resamples: int,
+    scheduler: str | None,
+    **given: Any,
 ) -> Found:
     """Test whether predictions are calibrated.
 
     Exit status: 0 if no miscalibration is found, 1 if it is found, 2 if the input is wrong.
     """
-    data = asked.rows_or_file(rounding)
+    data = asked.rows_or_file(given["rounding"])
 
     from caltest import testing
     from caltest._parallel import on_cluster
-    from caltest.named import find_statistic
+    from caltest.statistics import find_statistic
 
-    measure: dict[str, Any] = {} if statistic is None else {"statistic": statistic}
     if approximation is not None:
         found: Any = find_statistic("skce_uq" if statistic is None else statistic)
         if not hasattr(found, "approximation") or not hasattr(found, "rank"):
@@ -130,31 +51,21 @@ def test(
                 f"--approximation is for kernel statistics, and {found.name!r} is none of them; leave "
                 "it out, or give --statistic skce_uq, skce_b or jkce."
             )
-        given = {"approximation": approximation, "rank": found.rank if rank is None else rank}
-        measure = {"statistic": replace(found, **given)}
+        rank = found.rank if rank is None else rank
+        given["statistic"] = replace(found, approximation=approximation, rank=rank)
     elif rank is not None:
         raise InputError(f"--rank {rank} is that of an approximation; give --approximation too.")
+    elif statistic is not None:
+        given["statistic"] = statistic
     with on_cluster(scheduler):
-        result = testing.test(
-            *data,
-            **measure,
-            null=null,
-            lens=lens,
-            alternative=cast("Any", alternative),
-            tolerance=tolerance,
-            rounding=rounding,
-            sampling_rates=rates_of(sampling_rate),
-            n_resamples=resamples,
-            rng=seed,
-            n_jobs=jobs,
-            progress=True,
-        )
+        result = testing.test(*data, n_resamples=n_resamples, progress=True, **given)
     if result.null == "one_per_cluster":
-        check_draws("--resamples", resamples, alpha, 2)
+        check_draws("--resamples", n_resamples, alpha, 2)
     elif result.n_resamples is not None:  # else no outcome whatever could be rejected
         sides = 2 if result.alternative == "two-sided" else 1
         least = sides / (1 + result.n_resamples)
-        if clusters is not None and result.n_resamples < resamples and least > alpha:
+        clusters = asked.clusters
+        if clusters is not None and result.n_resamples < n_resamples and least > alpha:
             raise InputError(  # all signs of few clusters
                 f"--clusters {clusters} names so few clusters that no p-value is below {least:.3g}, "
                 f"and nothing is ever rejected at level {alpha:g}; choose a level that they can reach, "
@@ -163,9 +74,8 @@ def test(
         check_draws("--resamples", result.n_resamples, alpha, sides)
     rejected = result.rejects(alpha)
     error = "miscalibration" if result.claim is None else "error"
-    verdict, status = f"no {error} found", NOT_REJECTED
-    if rejected:
-        verdict, status = f"{error} found", REJECTED
+    verdict = f"{error} found" if rejected else f"no {error} found"
+    status = out.REJECTED if rejected else out.NOT_REJECTED
     decision = f"{verdict.capitalize()} at alpha = {alpha} (exit status {status})."
     return Found(
         {**asked.source, **result.to_dict(), "alpha": alpha, "rejected": rejected},
@@ -174,16 +84,8 @@ def test(
     )
 
 
-@command(names=_NAMES)
-def estimate(
-    asked: Input,
-    weights: Weights = None,
-    clusters: Clusters = None,
-    sampling_rate: SamplingRate = None,
-    statistic: StatisticName = "skce_uq",
-    lens: LensName = None,
-    jobs: Jobs = -1,
-) -> Found:
+@command
+def estimate(asked: Input, *, statistic: str, lens: str | None, **given: Any) -> Found:
     """Estimate a calibration error, without a test.
 
     Exit status: 0, or 2 if the input is wrong.
@@ -192,55 +94,21 @@ def estimate(
 
     from caltest import testing
 
-    value = testing.estimate(
-        sample.rows,
-        sample.labels,
-        statistic,
-        lens=lens,
-        sampling_rates=rates_of(sampling_rate),
-        n_jobs=jobs,
-    )
+    value = testing.estimate(sample.rows, sample.labels, statistic, lens=lens, **given)
     number = value if math.isfinite(value) else str(value)
     return Found({**asked.source, "name": statistic, "lens": lens, "statistic": number}, repr(value))
 
 
-@command(plot=True)
-def estimate_error(
-    asked: Input,
-    lens: LensName = None,
-    functions: Annotated[
-        str,
-        default(
-            "NAMES",
-            "The estimators to compare, separated by commas, see below; all: those that suit the data.",
-        ),
-    ] = "all",
-    pvalue: Annotated[
-        str,
-        default(
-            "NAME",
-            "held_out: from the test rows; pipeline: from all rows, everything repeated for every "
-            "simulated label set (slow); none.",
-        ),
-    ] = "held_out",
-    resamples: Annotated[
-        int | None, option("INT", "Draws of labels.  [default: 999, of the pipeline 99]", min=1)
-    ] = None,
-    test_size: Annotated[float, default("FLOAT", "Share of the rows held out for the estimate.")] = 0.2,
-    folds: Annotated[int, default("INT", "Folds of the other rows, to fit and tune.")] = 5,
-    regularization_scaling: Annotated[
-        str, default("NAME", "Of the kernel ridge regressions: usual or published.")
-    ] = "usual",
-    seed: Seed = None,
-    jobs: Jobs = -1,
-) -> Found:
+@command
+def estimate_error(asked: Input, *, functions: str, **given: Any) -> Found:
     """Estimate the squared calibration error, by the estimator with the lowest risk.
 
     Exit status: 0, or 2 if the input is wrong.
     """
-    if pvalue == "none" and resamples is not None:
+    if given["pvalue"] == "none" and given["n_resamples"] is not None:
         raise InputError(
-            f"--resamples {resamples} is for a p-value, and --pvalue is none; leave one of them out."
+            f"--resamples {given['n_resamples']} is for a p-value, and --pvalue is none; leave one of "
+            "them out."
         )
     sample = asked.sample()
 
@@ -248,49 +116,21 @@ def estimate_error(
     from caltest.plots import RiskDisplay
 
     compete = [name.strip() for name in functions.split(",")]
-    found = estimation.estimate_squared_error(
-        sample.rows,
-        sample.labels,
-        lens,
-        "all" if compete == ["all"] else compete,
-        pvalue=cast("Any", pvalue),
-        n_resamples=resamples,
-        test_size=test_size,
-        n_folds=folds,
-        regularization_scaling=cast("Any", regularization_scaling),
-        rng=seed,
-        n_jobs=jobs,
-        progress=True,
-    )
+    given["functions"] = "all" if compete == ["all"] else compete
+    found = estimation.estimate_squared_error(sample.rows, sample.labels, progress=True, **given)
     picture = lambda: RiskDisplay.from_result(found)  # noqa: E731
     return Found({**asked.source, **found.to_dict()}, found.summary(), picture)
 
 
-@command(plot=True)
+@command
 def bounds(
     asked: Input,
-    lens: LensName = None,
-    confidence: Annotated[
-        float, default("FLOAT", "Confidence for all statements of one kind at once.")
-    ] = 0.95,
-    resamples: Annotated[
-        int | None,
-        option("INT", "Simulated label sets.  [default: 499, more if there are many bounds]", min=1),
-    ] = None,
-    certificate: Annotated[
-        str,
-        default(
-            "NAME",
-            "What bounds the errors from above: bins (on average over each of ten), isotonic (at every "
-            "score, if the truth never falls as the score rises) or none.",
-        ),
-    ] = "bins",
-    wanted: Annotated[
-        float | None,
-        option("FLOAT", "Report how many rows would certify this distance, 0.02 for 2 points."),
-    ] = None,
-    seed: Seed = None,
-    jobs: Jobs = -1,
+    *,
+    certificate: str,
+    wanted: float | None,
+    lens: str | None,
+    confidence: float,
+    **given: Any,
 ) -> Found:
     """Bound the error of the model: at least how large, in which direction and where, and at most.
 
@@ -309,26 +149,12 @@ def bounds(
     import caltest.bounds as own
     from caltest.plots import BoundsDisplay
 
+    whose: Any = {"lens": lens, "confidence": confidence}
     upper = None
     if certified:
-        upper = own.certificate(
-            sample.rows,
-            sample.labels,
-            lens=lens,
-            method=cast("Any", certificate),
-            confidence=confidence,
-            wanted=wanted,
-        )
-    lower = own.miscalibration_bounds(
-        sample.rows,
-        sample.labels,
-        lens=lens,
-        confidence=confidence,
-        n_resamples=resamples,
-        rng=seed,
-        n_jobs=jobs,
-        progress=True,
-    )
+        method: Any = certificate
+        upper = own.certificate(sample.rows, sample.labels, method=method, wanted=wanted, **whose)
+    lower = own.miscalibration_bounds(sample.rows, sample.labels, progress=True, **whose, **given)
 
     def picture() -> Any:  # of the view with the largest bound
         sizes = [max(view.over.bound, view.under.bound) for view in lower.views]
@@ -341,73 +167,19 @@ def bounds(
 # ------------------------------------------------------------------ compare
 
 
-@command()
-def compare(
-    asked: Input,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            parser=file_path,
-            metavar="FILES",
-            help="Two files or more, of the same rows in the same order; or one, with a column of "
-            "P(class 1) for each model (--columns before,after).",
-            show_default=False,
-        ),
-    ] = None,
-    weights: Weights = None,
-    clusters: Clusters = None,
-    sampling_rate: SamplingRate = None,
-    statistic: StatisticName = "ckce",
-    lens: LensName = None,
-    resampling: Annotated[
-        str, default("NAME", "How rows are drawn: subsampling or bootstrap.")
-    ] = "subsampling",
-    resamples: Annotated[
-        int, default("INT", "Number of subsamples or bootstrap samples.", min=2)
-    ] = 500,
-    size: Annotated[
-        int | None,
-        option(
-            "INT",
-            "Rows of a subsample, or clusters.  [default: 500 rows, or about as many in clusters; half "
-            "of all if less]",
-        ),
-    ] = None,
-    correction: Annotated[
-        str,
-        default(
-            "NAME", "Correction for the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none."
-        ),
-    ] = "holm",
-    seed: Seed = None,
-    jobs: Jobs = -1,
-    example: Annotated[
-        str | None, option("NAME", "Bundled predictions instead of files: digits, by all models.")
-    ] = None,
-) -> Found:
+@command
+def compare(asked: Input, *, files: Sequence[Path] | None, correction: str, **given: Any) -> Found:
     """Rank models by a calibration error, and show how certain the ranking is.
 
     A model is called by its file, or its column. Exit status: 0, or 2 if the input is wrong.
     """
-    sources, models, labels = _models(asked, files or [], example)
+    sources, models, labels = _models(asked, files or [], asked.example)
 
     from caltest import comparison
 
-    found = comparison.compare(
-        models,
-        labels,
-        statistic,
-        lens=lens,
-        resampling=cast("Any", resampling),
-        n_resamples=resamples,
-        size=size,
-        correction=None if correction == "none" else correction,
-        sampling_rates=rates_of(sampling_rate),
-        rng=seed,
-        n_jobs=jobs,
-        progress=True,
-    )
-    return Found({"files": sources, "example": example, **found.to_dict()}, found.summary())
+    corrected = None if correction == "none" else correction
+    found = comparison.compare(models, labels, correction=corrected, progress=True, **given)
+    return Found({"files": sources, "example": asked.example, **found.to_dict()}, found.summary())
 
 
 def _models(
@@ -419,21 +191,19 @@ def _models(
             raise InputError(
                 f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
             )
-        if asked.weights is not None:
-            raise InputError(f"--weights {asked.weights} is for files; the examples have no weights.")
-        if asked.clusters is not None:
-            raise InputError(
-                f"--clusters {asked.clusters} is for files; the rows of an example are independent."
-            )
+        asked.refuse("weights", "the examples have no weights", "files")
+        asked.refuse("clusters", "the rows of an example are independent", "files")
         if asked.label is not None or asked.columns is not None or asked.group:
             raise InputError("--label and --columns are for files; those of an example are known.")
 
         from caltest.data import Rows
         from caltest.datasets import digits_models, load_digits_predictions
+        from caltest.laws import Classes
 
         choose("example to compare", example, {"digits": True})
         loaded = [load_digits_predictions(model) for model in digits_models()]
-        return None, {each.model: Rows(each.probs, each.classes) for each in loaded}, loaded[0].labels
+        models = {each.model: Rows(Classes(each.probs, each.classes)) for each in loaded}
+        return None, models, loaded[0].labels
     if len(files) == 1 and asked.columns and len(asked.columns) > 1:  # one of P(class 1) a model
         whose = {name: replace(asked, file=files[0], columns=[name]).sample() for name in asked.columns}
         rows = {name: sample.rows for name, sample in whose.items()}
@@ -447,19 +217,14 @@ def _models(
     twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
     if twice:
         raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
-    stems = [
-        Path(path).stem for path in files
-    ]  # what models are called; by whole paths if stems are equal
-    pairs = zip(stems, files, strict=True)
-    names = [stem if stems.count(stem) == 1 else str(path) for stem, path in pairs]
+    stems = [Path(path).stem for path in files]
+    # What models are called: their paths if stems are equal.
+    names = [Path(path).stem if stems.count(Path(path).stem) == 1 else str(path) for path in files]
     sources = {name: str(path) for name, path in zip(names, files, strict=True)}
-    samples = {
-        name: replace(asked, file=path).sample() for name, path in zip(names, files, strict=True)
-    }
-    (first, reference), *others = samples.items()
-    predictions = {first: reference.rows}
-    for name, other in others:
-        predictions[name] = _aligned(sources[first], reference, sources[name], other)
+    reference, *others = (replace(asked, file=path).sample() for path in files)
+    predictions = {names[0]: reference.rows}
+    for name, other in zip(names[1:], others, strict=True):
+        predictions[name] = _aligned(sources[names[0]], reference, sources[name], other)
     return sources, predictions, reference.labels
 
 
@@ -480,3 +245,114 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
             f"{names[found.labels[row]]!r} in {second}; give files of the same rows in the same order."
         )
     return found.rows
+
+
+# ------------------------------------------------------------------ power
+
+#: Generative models, and the option that each of them needs.
+_SIMULATED = {"m2": None, "m3": None, "tempered": "temperature", "classwise": "bias"}
+_MOST_CLASSES = 100_000
+_ASSUMED = ("temperature", "bias", "target", "overconfidence", "recalibration", "careful")
+
+
+@command
+def power(
+    asked: Input,
+    *,
+    n: list[int] | None,
+    sample_size: bool,
+    under_null: bool,
+    simulate: str | None,
+    classes: int | None,
+    **given: Any,
+) -> Found:
+    """Simulate how often a test finds an error, or find how many rows it needs.
+
+    FILE is a pilot set: its predictions are drawn with replacement, and labels as if the model were
+    wrong in the way that is assumed. Exit status: 0, or 2 if the input is wrong.
+    """
+    search = {name: given.pop(name) for name in ("power", "min_n", "max_n")}
+    search = {name: value for name, value in search.items() if value is not None}
+    if sample_size and n:
+        raise InputError(
+            f"both --n {n[0]} and --sample-size are given; give the rows, or let them be found."
+        )
+    if not sample_size and not n:
+        raise InputError(
+            "no number of rows is given: give --n 1000, or --sample-size to find how many are needed."
+        )
+    if not sample_size and search:
+        name, value = next(iter(search.items()))
+        raise InputError(
+            f"--{name.replace('_', '-')} {value} is for --sample-size, and --n is given; leave one out."
+        )
+    if sample_size and under_null:
+        raise InputError("--under-null is for --n, and --sample-size is given; leave one out.")
+    model = _model(asked, simulate, classes, {name: given.pop(name) for name in _ASSUMED})
+
+    from caltest import planning
+    from caltest.plots import PowerDisplay
+
+    found: Any
+    if sample_size:
+        found = planning.sample_size(model, progress=True, **search, **given)
+    else:
+        found = planning.power(model, n or [], under_null=under_null, progress=True, **given)
+    data = {**asked.source, "simulate": simulate, **found.to_dict()}
+    return Found(data, found.summary(), lambda: PowerDisplay.from_result(found))
+
+
+def _model(
+    asked: Input, simulate: str | None, classes: int | None, assumed: dict[str, Any]
+) -> ModelLike:
+    """Return the pilot of a file or an example, or the model to simulate."""
+    if simulate is None:
+        if classes is not None:
+            raise InputError(f"--classes {classes} is for --simulate; leave it out.")
+        states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
+        whole = asked.read("read_pilot") if states and asked.example is None else asked.sample()
+
+        from caltest.planning import pilot
+
+        return pilot(whole, **assumed)
+    for name in ("file", "example", "label", "columns", "group", "weights"):
+        value = getattr(asked, name)
+        if value not in (None, (), []):
+            called = "FILE" if name == "file" else f"--{name}"
+            words = ",".join(value) if name in ("columns", "group") else value
+            raise InputError(
+                f"both {called} ({words}) and --simulate ({simulate}) are given; give one."
+            )
+    return _generated(simulate, 10 if classes is None else classes, assumed)
+
+
+def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLike:
+    """Return a generative model with its one option."""
+    choose("model to simulate", simulate, _SIMULATED)
+    needed = _SIMULATED[simulate]
+    allowed = {needed, "target"} if needed == "bias" else {needed}
+    for name, value in assumed.items():
+        if value not in (None, False) and name not in allowed:
+            given = f"--{name}" if value is True else f"--{name} {value}"
+            raise InputError(
+                f"{given} cannot be combined with --simulate {simulate}; leave one of them out."
+            )
+    if needed and assumed[needed] is None:
+        raise InputError(f"--simulate {simulate} needs its error; give --{needed} too.")
+
+    if classes > _MOST_CLASSES:
+        raise InputError(f"--classes is {classes}; give at most {_MOST_CLASSES:,}.")
+
+    from caltest import simulation
+
+    generated = getattr(simulation, simulate)
+    alpha = simulation.equal(classes).tolist()
+    if needed is None:
+        return partial(generated, n_classes=classes)
+    error = {needed: assumed[needed]}
+    if needed == "bias":
+        target = assumed["target"] or "0"
+        error["target"] = whole_number(target)
+        if error["target"] is None or error["target"] >= classes:
+            raise InputError(f"--target is {quoted(target)}; give a class from 0 to {classes - 1}.")
+    return partial(generated, alpha=alpha, **error)

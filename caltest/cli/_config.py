@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from caltest._arguments import closest, jobs
-from caltest._door import is_file, named, opened
+from caltest._arguments import closest
+from caltest._visible import quoted
 from caltest.exceptions import InputError
-
-#: Turns a value into what an option takes, or raises; the first argument says whose value it is.
-Check: TypeAlias = "Callable[[str, object], Any]"
+from caltest.files.places import is_file, named, opened
+from caltest.options import Option
 
 _TABLE = "[tool.caltest]"
 _MOST_BYTES = 10**6
@@ -42,7 +41,7 @@ class Config:
     values: Mapping[str, Any]
 
 
-def load_config(path: Path | None, checks: Mapping[str, Check]) -> Config:
+def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
     """Read the options of a file; without one, of the nearest pyproject.toml that has some.
 
     A file that has a table ``tool`` is read at ``[tool.caltest]``, any other one at its top. An
@@ -53,41 +52,30 @@ def load_config(path: Path | None, checks: Mapping[str, Check]) -> Config:
     InputError
         If the file cannot be read, or an option is unknown or of the wrong kind.
     """
-    if path is None:
-        return _nearest(checks)
-    table = _read(path)
-    if "tool" not in table:
-        return Config(path, str(path), _checked(str(path), table, checks))
-    found = _own_table(table)
-    if found is None:
-        raise InputError(f"{path}: there is no table {_TABLE}; add it, or leave out --config.")
-    return _config(path, found, checks)
+    for each in _nearby() if path is None else [path]:
+        table, place = _read(each), f"{each} {_TABLE}"
+        if path is not None and "tool" not in table:
+            return Config(path, str(path), _checked(str(path), table, options))
+        tools = table.get("tool")
+        found = tools.get("caltest") if isinstance(tools, dict) else None
+        if isinstance(found, dict):
+            return Config(each, place, _checked(place, found, options))
+        if found is not None:
+            raise InputError(f"{each}: tool.caltest is {_toml(found)}, but must be a table, {_TABLE}.")
+        if path is not None:
+            raise InputError(f"{path}: there is no table {_TABLE}; add it, or leave out --config.")
+    return Config(None, None, {})
 
 
-def _nearest(checks: Mapping[str, Check]) -> Config:
+def _nearby() -> Iterator[Path]:
     """Look in the working directory, then in its parents."""
     try:
         here = Path.cwd()
     except FileNotFoundError:  # it was removed
-        return Config(None, None, {})
-    for folder in (here, *here.parents):
-        path = Path("pyproject.toml") if folder == here else folder / "pyproject.toml"
-        found = _own_table(_read(path)) if is_file(path) else None
-        if found is not None:
-            return _config(path, found, checks)
-    return Config(None, None, {})
-
-
-def _config(path: Path, table: object, checks: Mapping[str, Check]) -> Config:
-    place = f"{path} {_TABLE}"
-    if not isinstance(table, dict):
-        raise InputError(f"{path}: tool.caltest is {_toml(table)}, but must be a table, {_TABLE}.")
-    return Config(path, place, _checked(place, table, checks))
-
-
-def _own_table(table: dict[str, Any]) -> object | None:
-    tools = table.get("tool")
-    return tools.get("caltest") if isinstance(tools, dict) else None
+        return
+    yield from filter(
+        is_file, (Path("pyproject.toml"), *(each / "pyproject.toml" for each in here.parents))
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -102,40 +90,97 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(text.decode("utf-8-sig"))
 
 
-def _checked(place: str, table: dict[str, Any], checks: Mapping[str, Check]) -> dict[str, Any]:
+def _checked(place: str, table: dict[str, Any], options: Mapping[str, Option]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("_", "-")
-        if name not in checks:
-            close = closest(name, checks)
+        if name not in options:
+            close = closest(name, options)
             meant = f" (is {close!r} meant?)" if close else ""
             raise InputError(
-                f"{place}: there is no option {key!r}{meant}; the options are {', '.join(checks)}."
+                f"{place}: there is no option {key!r}{meant}; the options are {', '.join(options)}."
             )
         if name in values:
             raise InputError(f"{place}: the option {name!r} is given twice; give it once.")
-        values[name] = checks[name](f"{place}: {key}", value)
+        values[name] = checked(options[name], f"{place}: {key}", value)
     return values
 
 
-def text(name: str, value: object) -> str:
-    """Pass text."""
-    if not isinstance(value, str):
-        raise _wrong(name, value, "text, in quotes")
+# ------------------------------------------------------------------ values
+
+
+def column_names(columns: str | None) -> list[str] | None:
+    """Split the value of --columns; a name with a comma stands in double quotes, as in CSV.
+
+    >>> column_names('cat, dog,"lions, tigers"')
+    ['cat', 'dog', 'lions, tigers']
+    """
+    if columns is None:
+        return None
+    try:
+        rows = list(csv.reader([columns], skipinitialspace=True))
+    except csv.Error as error:
+        raise InputError(
+            f"--columns is {quoted(columns)}, which is not a list of names; put one that holds a line "
+            "break in double quotes, as in CSV."
+        ) from error
+    return [name.strip() for cells in rows for name in cells]
+
+
+def rates_of(given: Sequence[str] | None) -> dict[str, float] | None:
+    """Split the values of --sampling-rate.
+
+    >>> rates_of(["0=0.01", "a=b=0.5"])
+    {'0': 0.01, 'a=b': 0.5}
+    """
+    found: dict[str, float] = {}
+    for each in given or ():
+        name, equals, rate = each.rpartition("=")
+        try:
+            number = float(rate)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise InputError(f"--sampling-rate is {each!r}; give a class and its rate, as in 0=0.01.")
+        if name in found:
+            raise InputError(f"--sampling-rate gives class {name!r} twice; give it once.")
+        found[name] = number
+    return found or None
+
+
+def checked(option: Option, name: str, value: object) -> Any:
+    """Return what an option takes, of a file or typed; ``name`` says whose value it is."""
+    kind = _KINDS.get(option.name) or _KINDS.get(option.takes, _text)
+    return option.check(name, kind(option, name, value))
+
+
+def _text(option: Option, name: str, value: object) -> str | tuple[str, ...]:
+    if not option.several:
+        if not isinstance(value, str):
+            raise _wrong(name, value, "text, in quotes")
+        return value
+    several = (value,) if isinstance(value, str) else value
+    if not isinstance(several, list | tuple) or not all(isinstance(each, str) for each in several):
+        raise _wrong(name, value, 'text, or a list of texts, such as ["a", "b"]')
+    return tuple(several)
+
+
+def _columns(option: Option, name: str, value: object) -> Any:
+    listed = column_names(value) if isinstance(value, str) else value
+    return _text(replace(option, several=True), name, listed)
+
+
+def _gate(option: Option, name: str, value: object) -> object:
+    if value not in ("material", "found", "never"):
+        raise InputError(f"{name} is {_toml(value)}; give material or found or never.")
     return value
 
 
-def texts(name: str, value: object) -> tuple[str, ...]:
-    """Pass several texts, or make one of them several."""
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise _wrong(name, value, 'text, or a list of texts, such as ["a", "b"]')
-    return tuple(value)
+def _path(option: Option, name: str, value: object) -> Path:
+    return value if isinstance(value, Path) else Path(str(_text(option, name, value)))
 
 
-def number(name: str, value: object) -> float:
-    """Pass a number."""
+def _number(option: Option, name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(name, value, "a number")
     try:
@@ -144,49 +189,24 @@ def number(name: str, value: object) -> float:
         raise InputError(f"{name} is too large a number; give a smaller one.") from error
 
 
-def level(name: str, value: object) -> float:
-    """Pass a number between 0 and 1."""
-    found = number(name, value)
-    if not 0 < found < 1:
-        raise InputError(f"{name} is {found}; give a level between 0 and 1, such as 0.05.")
-    return found
-
-
-def whole(name: str, value: object, least: int | None = None) -> int:
-    """Pass a whole number, not below ``least``."""
+def _whole(option: Option, name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _wrong(name, value, "a whole number")
     if value.bit_length() > _MOST_BITS:
         raise InputError(f"{name} is too large a number; give a smaller one.")
-    if least is not None and value < least:
-        raise InputError(f"{name} is {value}; give a whole number from {least} on.")
+    if option.least is not None and value < option.least:
+        raise InputError(f"{name} is {value}; give a whole number from {option.least} on.")
     return value
 
 
-def at_least(least: int) -> Check:
-    """Pass whole numbers that are not below ``least``."""
-    return partial(whole, least=least)
-
-
-def cores(name: str, value: object) -> int:
-    """Pass a number of workers."""
-    return jobs(name, whole(name, value))
-
-
-def one_of(*choices: str) -> Check:
-    """Pass some texts alone."""
-
-    def check(name: str, value: object) -> str:
-        if value not in choices:
-            raise InputError(f"{name} is {_toml(value)}; give {' or '.join(choices)}.")
-        return str(value)
-
-    return check
-
-
-def path(name: str, value: object) -> Path:
-    """Pass a path."""
-    return value if isinstance(value, Path) else Path(text(name, value))
+#: How a value is read, by what the option takes, or by its name.
+_KINDS: Mapping[str, Callable[[Option, str, object], Any]] = {
+    "INT": _whole,
+    "FLOAT": _number,
+    "FILE": _path,
+    "columns": _columns,
+    "fail-on": _gate,
+}
 
 
 def _wrong(name: str, value: object, wanted: str) -> InputError:

@@ -8,7 +8,6 @@ the status is never 1 then, which is that of a rejection.
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import signal
@@ -24,10 +23,11 @@ from typing import Any, NoReturn, TextIO
 import typer
 from typer.core import TyperGroup
 
-from caltest._door import called
 from caltest._visible import message, quoted, visible_page
-from caltest._writing import check_file, is_special, resolved, same_file
 from caltest.exceptions import InputError, LongWorkWarning
+from caltest.files.places import called
+from caltest.files.writing import check_file, is_special, resolved, same_file
+from caltest.options import COMMANDS
 
 # ------------------------------------------------------------------ words
 
@@ -35,12 +35,7 @@ NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3,
 
 
 #: What arguments of Python are called here, in what is said of long work.
-_OPTIONS = {
-    "approximation": "--approximation",
-    "n_resamples": "--resamples",
-    "null": "--null",
-    "rank": "--rank",
-}
+_NAMES = {option.argument: f"--{name}" for name, option in COMMANDS["test"].items()}
 
 
 @contextmanager
@@ -74,7 +69,7 @@ def errors_reported() -> Iterator[None]:
 def _show(otherwise: Callable[..., None], warning: Warning | str, *where: Any) -> None:
     """Write a warning."""
     if isinstance(warning, LongWorkWarning):
-        note(f"Note: {message(str(warning.phrase.renamed(_OPTIONS)))}")
+        note(f"Note: {message(str(warning.phrase.renamed(_NAMES)))}")
     else:
         otherwise(warning, *where)
 
@@ -166,11 +161,6 @@ def write(text: str) -> None:
 def write_data(text: str) -> None:
     """Write all of the output at once, for a program: as UTF-8, and nothing in it is changed."""
     _put(sys.stdout, f"{text}\n".encode("utf-8", "backslashreplace"))
-
-
-def to_json(value: Mapping[str, Any]) -> str:
-    """Write strict JSON."""
-    return json.dumps(value, indent=2, allow_nan=False)
 
 
 def _put(stream: TextIO, content: str | bytes) -> None:
@@ -275,10 +265,8 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
     if path.is_dir():
         raise InputError(f"{name}, which is a folder; give a file in it.")
     new = not path.exists()
-    if (new or path.is_file()) and path.suffix.lower() not in suffixes:
-        *some, last = suffixes
-        either = f"{', '.join(some)} or {last}" if some else last
-        raise InputError(f"{name}; give a file name that ends in {either}.")
+    if new or path.is_file():
+        _check_suffix(name, path, suffixes)
     if new and not path.parent.is_dir():
         raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
     if path.is_symlink() and path.is_file() and not _is_ours(path):
@@ -287,6 +275,13 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
             "if it may be replaced."
         )
     check_file(path)
+
+
+def _check_suffix(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    if path.suffix.lower() not in suffixes:
+        *some, last = suffixes
+        either = f"{', '.join(some)} or {last}" if some else last
+        raise InputError(f"{name}; give a file name that ends in {either}.")
 
 
 def _is_ours(path: Path) -> bool:
@@ -310,11 +305,7 @@ def check_picture(path: Path | None, file: str | Path | None) -> None:
     """Raise, before anything is computed, if no picture can be written, or in place of the input."""
     if path is None:
         return
-    if path.suffix.lower() not in _PICTURES:  # of what is not a regular file too: it names the format
-        *some, last = _PICTURES
-        raise InputError(
-            f"--plot is {path}; give a file name that ends in {', '.join(some)} or {last}."
-        )
+    _check_suffix(f"--plot is {path}", path, _PICTURES)  # of a device too: it names the format
     check_outputs({"--plot": path}, {"--plot": _PICTURES}, [file])
 
 

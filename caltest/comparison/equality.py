@@ -18,14 +18,15 @@ from scipy.special import stdtr
 
 from caltest._arguments import Whole, choose, positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import generator
 from caltest._tiles import Array, Tile, blocks, multiply, sum_over_tiles
 from caltest._visible import quoted
+from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
-from caltest.forms import Clusters, Form, HasSigns, Signed
+from caltest.forms import Form, HasSigns, Signed
 from caltest.forms.base import Labels
 from caltest.pvalues import SMALLEST, TIE_TOLERANCE
+from caltest.sampling import generator
 from caltest.statistics import Statistic
 
 # ------------------------------------------------------------------ resampling
@@ -67,26 +68,19 @@ def clusters_of(rows: Rows) -> Clusters | None:
     """Return which rows belong together, numbered 0..G−1; None if all are independent."""
     if rows.clusters is None:
         return None
-    here, codes = np.unique(rows.clusters, return_inverse=True)
-    return Clusters(codes, len(here), rows.weights)
+    return Clusters.of(rows.clusters, rows.weights)
 
 
-def signed_of(form: Form, labels: Labels, rows: Rows) -> Signed | None:
-    """Return a statistic of rows in clusters as one of signs, of which ones were observed; else None.
+def valued(form: Form, labels: Labels, rows: Rows, workers: Workers) -> tuple[float, Signed | None]:
+    """Return a statistic's value; of rows in clusters, also as one of signs: ones were observed.
 
     Means over pairs of rows are then over pairs of different clusters.
     """
     clusters = clusters_of(rows)
     if clusters is None or not isinstance(form, HasSigns):
-        return None
-    return form.signed(labels, clusters)
-
-
-def value_of(form: Form, signed: Signed | None, labels: Labels, workers: Workers) -> float:
-    """Return a statistic's value."""
-    if signed is None:
-        return form.value(labels, workers)
-    return signed.value(np.ones(len(signed.squares), dtype=np.int8))
+        return form.value(labels, workers), None
+    signed = form.signed(labels, clusters)
+    return signed.observed, signed
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +182,7 @@ def _evaluate(plan: Resampling, candidates: Sequence[ModelStatistic], start: int
         for name, measure, view, *_ in candidates:
             with about_model(name, f"on a {kind} of {plan.size} {what}, "):
                 some = view.rows.take(rows)
-                form, labels = measure.given(some), view.labels[rows]
-                value = value_of(form, signed_of(form, labels, some), labels, ALONE)
+                value, _ = valued(measure.given(some), view.labels[rows], some, ALONE)
                 found.append(checked_value(measure, value))
     return np.reshape(found, (stop - start, len(candidates)))
 

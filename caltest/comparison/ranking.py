@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +13,6 @@ from scipy.special import stdtrit
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest._tiles import Array
 from caltest._visible import as_text, quoted
 from caltest.comparison.equality import (
@@ -29,22 +29,21 @@ from caltest.comparison.equality import (
     equality,
     gram_of_clusters,
     orders,
-    signed_of,
     standard_errors,
-    value_of,
+    valued,
 )
 from caltest.comparison.result import Comparison
 from caltest.data import Sample, check_index, sample, without_zeros
 from caltest.data.containers import listed
-from caltest.data.counting import effective_number
 from caltest.data.labels import without_prefix
+from caltest.data.weights import effective_number
 from caltest.exceptions import InputError, Row
-from caltest.forms import FEWEST_CLUSTERS, HasGram, HasSigns, effective_clusters
+from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
+from caltest.laws import recognised
 from caltest.lenses import Labels, Lens, find_lens, lens_of
-from caltest.named import StatisticLike, find_statistic
-from caltest.predictive import recognised
 from caltest.pvalues import adjusted, check_correction
-from caltest.statistics import CKCE, Statistic
+from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
+from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
 
 # ------------------------------------------------------------------ inputs
 
@@ -74,20 +73,18 @@ def wholes_of(
         with about_model(name):
             if recognised(probs) is not None:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
-            wholes[name], _ = without_zeros(sample(probs, labels, **counting))
+            wholes[name] = without_zeros(sample(probs, labels, **counting))
     (reference, first), *others = wholes.items()
     clusters = clusters_of(first.rows)
     units = (len(first.labels), "rows") if clusters is None else (clusters.count, "clusters")
     if units[0] < FEWEST_ROWS:
-        that_count = " that count" if first.rows.weights is not None else ""
+        that_count = "" if first.rows.are_alike else " that count"
         raise InputError(
             f"there are {units[0]} {units[1]}{that_count}; a comparison needs {FEWEST_ROWS} at least."
         )
     for name, other in others:
         check_index(given[reference], given[name], reference, name)
-        ones = np.ones(1)
-        own, known = (ones if one.rows.weights is None else one.rows.weights for one in (other, first))
-        if not np.array_equal(own, known):
+        if not np.array_equal(other.rows.weights, first.rows.weights):
             raise InputError(
                 f"models {quoted(reference)} and {quoted(name)} have different weights of rows; give "
                 "the same rows, counted alike."
@@ -282,8 +279,8 @@ def compare(
         labels_drawn = np.concatenate(
             [each.rows.sampler(label_seed).draw(0, LABEL_DRAWS) for each in wholes.values()]
         )
-        asked = measure, found_lens, label_seed, workers
-        candidates = _candidates(wholes, labels_drawn, *asked)
+        measured = partial(_measured, wholes, measure, found_lens, label_seed, workers)
+        candidates = measured(labels_drawn)
         carrying = min(each.clusters for each in candidates)
         if together is not None and carrying < FEWEST_CLUSTERS:
             # Standard errors are at least those of labels for which the rows of a cluster agree.
@@ -291,7 +288,7 @@ def compare(
             labels_drawn = np.concatenate(
                 [each.rows.sampler(label_seed).at(quantiles) for each in wholes.values()]
             )
-            candidates = _candidates(wholes, labels_drawn, *asked)
+            candidates = measured(labels_drawn)
             effective = min(effective, carrying)
         drawn = plan.values(candidates, workers)
         tiles = [each.gram for each in candidates if each.gram is not None]
@@ -360,61 +357,50 @@ def _has_sign(measure: Statistic) -> bool:
     return measure.alternatives[0] == "two-sided"
 
 
-def _candidates(
+def _measured(
     wholes: Mapping[str, Sample],
-    labels_drawn: Labels,
     measure: Statistic,
     lens: Lens | None,
     seed: int,
     workers: Workers,
+    labels_drawn: Labels,
 ) -> list[ModelStatistic]:
-    return [
-        _candidate(name, number, measure, whole, lens, labels_drawn, seed, workers)
-        for number, (name, whole) in enumerate(wholes.items())
-    ]
-
-
-def _candidate(
-    name: str,
-    number: int,
-    measure: Statistic,
-    whole: Sample,
-    lens: Lens | None,
-    labels_drawn: Labels,
-    seed: int,
-    workers: Workers,
-) -> ModelStatistic:
-    """See a model through the lens, and compute its value: of the labels, and of all those drawn."""
-    with about_model(name):
-        view = lens.view(whole) if lens else whole
-        if isinstance(measure, CKCE) and measure.groups is not None:
-            raise InputError(
-                "groups belong to fixed rows, which a comparison draws anew; leave them out."
-            )
-        fitted = measure.fitted(view.rows)
-        form, clusters = fitted.given(view.rows), clusters_of(view.rows)
-        if clusters is not None and not isinstance(form, HasSigns):
-            raise InputError(
-                f"no form of {measure.name!r} is known that is valid for rows in clusters; compare by "
-                "another statistic (any but 'cox', 'mcb_brier', 'mcb_log' and functions of your own), "
-                "or keep one row per cluster."
-            )
-        signed, effective = signed_of(form, view.labels, view.rows), np.inf
-        if clusters is not None and isinstance(form, HasSigns):
-            effective = effective_clusters(measure.name, form, clusters, view.labels)
-        value = checked_value(fitted, value_of(form, signed, view.labels, workers))
-        seen = lens.reducer(whole.rows)(labels_drawn) if lens else labels_drawn
-        drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
-        gram = form.gram(view.labels) if isinstance(form, HasGram) else None
-        if clusters is not None and gram is not None:
-            gram = gram_of_clusters(gram, clusters, value)
-        own = drawn[number]
-        if gram is not None:  # U-statistics have no bias
-            own = np.zeros(1)
-        elif clusters is not None and signed is not None:
-            own = signed.of_labels(SignSampler(clusters.count, seed).draw(0, LABEL_DRAWS))
-    bias = max(float(np.mean(np.abs(own) if _has_sign(measure) else own)), 0.0)  # below 0 by chance
-    return ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution, effective)
+    """See models through the lens, and compute their values: of the labels, and of all those drawn."""
+    found = []
+    for number, (name, whole) in enumerate(wholes.items()):
+        with about_model(name):
+            view = lens.view(whole) if lens else whole
+            if isinstance(measure, CKCE) and measure.groups is not None:
+                raise InputError(
+                    "groups belong to fixed rows, which a comparison draws anew; leave them out."
+                )
+            fitted = measure.fitted(view.rows)
+            form, clusters, effective = fitted.given(view.rows), clusters_of(view.rows), np.inf
+            if isinstance(form, Combined):
+                form = form.standardised(workers)
+            if clusters is not None:
+                if not isinstance(form, HasSigns):
+                    raise InputError(
+                        f"no form of {measure.name!r} is known that is valid for rows in clusters; "
+                        "compare by another statistic (any but 'cox', 'mcb_brier', 'mcb_log' and "
+                        "functions of your own), or keep one row per cluster."
+                    )
+                effective = effective_clusters(measure.name, form, clusters, view.labels)
+            value, signed = valued(form, view.labels, view.rows, workers)
+            checked_value(fitted, value)
+            seen = lens.reducer(whole.rows)(labels_drawn) if lens else labels_drawn
+            drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
+            gram, own = form.gram(view.labels) if form.is_u_statistic else None, drawn[number]
+            if gram is not None:  # U-statistics have no bias
+                gram = gram if clusters is None else gram_of_clusters(gram, clusters, value)
+                own = np.zeros(1)
+            elif clusters is not None and signed is not None:
+                own = signed.of_labels(SignSampler(clusters.count, seed).draw(0, LABEL_DRAWS))
+        bias = max(float(np.mean(np.abs(own) if _has_sign(measure) else own)), 0.0)  # below 0 by chance
+        found.append(
+            ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution, effective)
+        )
+    return found
 
 
 def _notes(
@@ -423,7 +409,7 @@ def _notes(
     """Collect what the input and the statistic have to say, and which pairs could not be tested."""
     notes: dict[str, list[str]] = {}
     rows = candidates[0].view.rows
-    if rows.weights is not None:
+    if not rows.are_alike:
         effective = f"effective n = {rows.effective:,.0f} of {rows.n_samples:,}"
         notes[f"Rows have weights: {effective}."] = [each.name for each in candidates]
     for each in candidates:

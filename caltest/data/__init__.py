@@ -1,10 +1,11 @@
 """Predictions and observed labels: where all input is read and checked."""
 
-from caltest.data.counting import Extent
-from caltest.data.hashing import SUBSAMPLED, subsample
+from caltest.data.containers import check_index
 from caltest.data.labels import impossible_labels, impossible_rows
 from caltest.data.rows import Rows, Sample, merged_notes, without_zeros
-from caltest.data.sample import check_index, named_sample, predictions, sample
+from caltest.data.sample import named_sample, predictions, sample
+from caltest.data.subsampling import SUBSAMPLED, subsample
+from caltest.data.weights import Extent
 
 __all__ = [
     "SUBSAMPLED",

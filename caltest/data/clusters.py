@@ -6,13 +6,17 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._visible import quoted
-from caltest.data.containers import as_entry, is_missing, native_of, one_as_text
+from caltest.data.containers import as_entry, cells_of, is_missing, one_as_text
 from caltest.exceptions import InputError
+
+_MISSING = (
+    "clusters has missing values, the first{found} in {row}; a row that depends on no other is a "
+    "cluster of its own, so give it a name that no other row has."
+)
 
 
 @dataclass(eq=False)
@@ -39,24 +43,15 @@ class Clustering:
         here: dict[Hashable, int] = {}  # by type too: True is not 1
         for row, cell in enumerate(cells):
             if is_missing(cell):
-                raise InputError(
-                    "clusters has missing values, the first{found} in {row}; a row that depends on no "
-                    "other is a cluster of its own, so give it a name that no other row has.",
-                    argument="clusters",
-                    found=f", {quoted(cell)}," if isinstance(cell, str) and cell else "",
-                    row=row,
-                )
+                found = f", {quoted(cell)}," if isinstance(cell, str) and cell else ""
+                raise InputError(_MISSING, argument="clusters", found=found, row=row)
             try:
                 if (kind := (type(cell), cell)) not in here:
                     here[kind] = known.setdefault(as_entry(cell), len(known))
                 codes[row] = here[kind]
             except Exception:  # a value of the user's may raise anything
-                raise InputError(
-                    "clusters holds {found} in {row}; give a name or a number for every row.",
-                    argument="clusters",
-                    row=row,
-                    found=quoted(cell),
-                ) from None
+                text = "clusters holds {found} in {row}; give a name or a number for every row."
+                raise InputError(text, argument="clusters", row=row, found=quoted(cell)) from None
         return codes
 
     def add(self, cells: Sequence[Any], weights: NDArray[np.float64] | None) -> None:
@@ -89,10 +84,9 @@ class Clustering:
 
 def check_several(names: Iterable[Any]) -> None:
     """Raise unless there are two clusters or more."""
-    first, *others = list(names)[:2]
-    if not others:
+    if len(some := list(names)[:2]) < 2:
         raise InputError(
-            f"clusters is {quoted(first)} for every row, and all rows of one cluster may depend on "
+            f"clusters is {quoted(some[0])} for every row, and all rows of one cluster may depend on "
             "each other, so nothing can be tested; give at least two clusters."
         )
 
@@ -127,42 +121,17 @@ def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tupl
     >>> codes.tolist()
     [0, 1, 0]
     """
-    cells = _cells(clusters)
+    cells = cells_of(clusters, "clusters")
+    if cells is None:
+        do = "give one column, with the name or number of a cluster for every row"
+        raise InputError(f"clusters is {quoted(clusters)}; {do}.")
     if len(cells) != n_rows:
-        raise InputError(
-            f"clusters has {len(cells)} entries for {n_rows} rows of probs; give one for every row."
-        )
+        count = f"{len(cells)} entries for {n_rows} rows of probs"
+        raise InputError(f"clusters has {count}; give one for every row.")
     found = Clustering()
     codes = found.codes(cells)
     check_several(found.known)
     return codes, one_as_text("clusters", "cluster", cells, as_entry)
-
-
-def _cells(clusters: Any) -> list[Any]:
-    """Return the entries of a column of any container."""
-    native = native_of(clusters, "clusters")
-    if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
-        native = native.get_column(native.columns[0])
-    if isinstance(native, nw.Series):
-        return list(native.to_list())
-    cells: Any = None
-    try:
-        values = clusters if isinstance(clusters, list) else np.asarray(clusters)
-        if not isinstance(values, list) and values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        if isinstance(values, list) or values.ndim == 1:
-            cells = values if isinstance(values, list) else values.tolist()
-            masked = np.ma.getmaskarray(clusters) if np.ma.isMaskedArray(clusters) else ()
-            for row in np.flatnonzero(masked):
-                cells[row] = None
-    except Exception:  # what calls itself an array may raise anything
-        cells = None
-    if cells is None or isinstance(clusters, str | bytes):
-        raise InputError(
-            f"clusters is {quoted(clusters)}; give one column, with the name or number of a cluster "
-            "for every row."
-        )
-    return list(cells)
 
 
 def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:

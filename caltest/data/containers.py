@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Number
@@ -15,9 +14,9 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from caltest._arguments import check_unmasked, closest, has
-from caltest._visible import as_text, quoted, shown
-from caltest.exceptions import InputError, Phrase
+from caltest._arguments import as_float, check_unmasked, has
+from caltest._visible import as_text, attempt, quoted, shown
+from caltest.exceptions import InputError
 
 _LISTED = 40  # characters of each of several names
 #: What is said of a file that was opened and not read.
@@ -25,8 +24,30 @@ NOT_LOADED = (
     "a file that is read a block at a time, which only caltest.test takes; call .load() on it, and "
     "give the .rows and .labels of what that returns"
 )
+#: What is no table yet, by the attributes it has, and what to do with it.
+_UNREAD = (
+    (("collect", "lazy"), "a lazy frame, not yet read; call .collect() on it first"),
+    (("load", "n_samples"), NOT_LOADED),
+    (("rows", "labels"), "a {kind}; give its .rows first, and its .labels second"),
+)
+_MISSING = (
+    "{argument} has missing values, the first in {row}{column}; fill them, or leave these rows out of "
+    "probs and labels alike."
+)
+_TOO_LARGE = (
+    "{argument} holds {found} in {row}; correct it, or leave this row out of probs and labels alike."
+)
+#: Kinds of arrays that hold no numbers, and what to do with each.
+_NO_NUMBERS = {
+    "c": "complex numbers; take the real part if that is meant",
+    "M": "dates, not numbers; give numbers",
+    "m": "time spans, not numbers; give numbers",
+    "S": "bytes, not numbers; decode them to strings",
+    "V": "records, not numbers; give one plain column a class",
+}
 _WIDE = (nw.Int128, nw.UInt128)
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+_NAMELESS = ("NoneType", "NAType", "NaTType")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +68,11 @@ class Table:
         """How many columns there are; of a vector, one."""
         return 1 if self.values.ndim == 1 else int(self.values.shape[1])
 
+    @property
+    def flat(self) -> np.ndarray:
+        """The values, (n,) if they are one column."""
+        return self.values[:, 0] if self.values.shape[1:] == (1,) else self.values
+
     def column(self, index: int) -> str:
         """Name column ``index`` in a message."""
         return f"column {index}" if self.names is None else f"column {quoted(self.names[index])}"
@@ -55,9 +81,7 @@ class Table:
 def listed(names: Iterable[object], limit: int = 8) -> str:
     """List names in a message, the first few of many."""
     all_names = list(names)
-    if not all_names:
-        return "none"
-    shown = ", ".join(quoted(name, _LISTED) for name in all_names[:limit])
+    shown = ", ".join(quoted(name, _LISTED) for name in all_names[:limit]) or "none"
     return shown if len(all_names) <= limit else f"{shown}, … ({len(all_names)} in all)"
 
 
@@ -81,28 +105,30 @@ def read_table(data: object, what: str) -> Table:
     if isinstance(native, nw.Series):
         return _from_series(native, what)
     if has(data, "detach", "cpu"):
-        tensor: Any = data
-        try:
-            tensor = tensor.detach().cpu()
-            try:
-                values = tensor.numpy()
-            except TypeError:  # bfloat16, which numpy lacks
-                values = tensor.float().numpy()
-        except Exception as error:  # it is sparse, or has no data, as on the device "meta"
-            raise InputError(
-                f"{what} is a tensor that is no array ({shown(' '.join(str(error).split()), 100)}); "
-                "give a dense one that holds its data, as .to_dense() makes of a sparse one."
-            ) from error
-        return _from_array(values, what)
-    if has(data, "collect", "lazy"):
-        raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
-    if has(data, "load", "n_samples"):
-        raise InputError(f"{what} is {NOT_LOADED}.")
-    if has(data, "rows", "labels"):
-        raise InputError(
-            f"{what} is a {type(data).__name__}; give its .rows first, and its .labels second."
-        )
+        return _from_array(_of_tensor(data, what), what)
+    for names, found in _UNREAD:
+        if has(data, *names):
+            raise InputError(f"{what} is {found.format(kind=type(data).__name__)}.")
     return _from_array(data, what)
+
+
+def _of_tensor(tensor: Any, what: str) -> Any:
+    """Return a tensor as an array."""
+    try:
+        tensor = tensor.detach().cpu()
+        try:
+            return tensor.numpy()
+        except TypeError:  # bfloat16, which numpy lacks
+            return tensor.float().numpy()
+    except Exception as error:  # it is sparse, or has no data, as on the device "meta"
+        raise InputError(
+            f"{what} is a tensor that is no array ({shown(_reason(error), 100)}); "
+            "give a dense one that holds its data, as .to_dense() makes of a sparse one."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def native_of(data: Any, what: str) -> Any:
@@ -120,29 +146,23 @@ def native_of(data: Any, what: str) -> Any:
     except DuplicateError as error:
         raise InputError(f"{what} has two columns of one name; rename one of them.") from error
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"{what} is {quoted(data)} that cannot be read: {reason}; give an array."
-        ) from error
+        found = f"{what} is {quoted(data)} that cannot be read: {_reason(error)}"
+        raise InputError(f"{found}; give an array.") from error
     if isinstance(native, nw.DataFrame) and len(native.columns):
         try:  # names of columns may be of any type, and then anything is raised
             for name in native.columns:
                 native.get_column(name)
             native.schema  # noqa: B018
         except Exception as error:
-            raise InputError(
-                f"the columns of {what} have names that cannot be distinguished "
-                f"({listed(native.columns)}); name them by text."
-            ) from error
+            found = f"names that cannot be distinguished ({listed(native.columns)})"
+            raise InputError(f"the columns of {what} have {found}; name them by text.") from error
     return native
 
 
 def is_framed(data: object) -> bool:
     """Whether data are a frame or a series of any library, with names of columns or an index."""
-    try:
-        known = nw.from_native(data, allow_series=True, pass_through=True)
-    except Exception:  # it says what is wrong when it is read
-        return False
+    # What cannot be wrapped says what is wrong when it is read.
+    known = attempt(lambda: nw.from_native(data, allow_series=True, pass_through=True))
     framed = isinstance(known, nw.DataFrame | nw.LazyFrame | nw.Series)
     return framed or type(data).__name__ == "RecordBatch" or is_xarray(data)
 
@@ -178,53 +198,96 @@ def row_index(data: Any) -> Any:
     return pd.Index(np.asarray(data.coords[data.dims[0]]))
 
 
+def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
+    """Raise if two indexes, of pandas or xarray, show that rows do not correspond."""
+    first, second = row_index(probs), row_index(labels)
+    if first is None or second is None or len(first) != len(second) or first.equals(second):
+        return
+    count = list(range(len(first)))
+    one, other = first.tolist(), second.tolist()
+    try:
+        same = set(one) == set(other)
+    except TypeError:  # lists, say, which cannot be looked up
+        same = False
+    if not same and count in (one, other):
+        # The default index: rows correspond by position, unless the other index puts them elsewhere.
+        rest = other if one == count else one
+        places = ((row, value, as_float(value)) for row, value in enumerate(rest))
+        if not any(
+            place is not None and 0 <= place < len(count) and place.is_integer() and value != row
+            for row, value, place in places
+        ):
+            return
+    row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
+    kind, by_place, align = "pandas indexes", "call .reset_index(drop=True) on", "align them"
+    if is_xarray(probs) or is_xarray(labels):
+        kind, by_place = "coordinates of the rows", "give .values of"
+    elif same:
+        align = f"give {second_name}.loc[{first_name}.index], as the rows are the same"
+    found = f"{quoted(one[row])} in {first_name} and {quoted(other[row])} in {second_name}"
+    do = f"{align}, or {by_place} both if rows correspond by position"
+    what = f"{kind} of {first_name} and {second_name}"
+    raise InputError(
+        "the {what} differ: {row} is {found}; {do}.", what=what, row=row, found=found, do=do
+    )
+
+
 def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     check_named(frame.columns, what)
     names = tuple(str(name) for name in frame.columns)
     if not names:
         return Table(np.empty((len(frame), 0)))
-    if len(set(names)) < len(names):
-        raise InputError(
-            f"{what} has two columns of one name among {listed(names)}; rename one of them."
-        )
+    check_distinct(names, what)
+    columns = [frame.get_column(name) for name in frame.columns]
     if len(names) == 1:
-        table = _from_series(frame.get_column(frame.columns[0]), what, names[0])
+        table = _from_series(columns[0], what, f", column {quoted(names[0])}")
         return Table(table.values[:, None], names, table.coarse)
-    for name, dtype in frame.schema.items():
-        if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean):
-            entries = _entries(frame.get_column(name))
+    for name, column in zip(names, columns, strict=True):
+        if not _is_numeric(column.dtype):
             raise InputError(
-                f"column {quoted(str(name))} of {what} holds {entries}, not numbers; "
+                f"column {quoted(name)} of {what} holds {_entries(column)}, not numbers; "
                 "leave the column out, or convert it to float."
             )
-    if any(frame.get_column(name).null_count() for name in frame.columns):
-        missing = np.column_stack([frame.get_column(c).is_null().to_numpy() for c in frame.columns])
-        row, column = (int(index) for index in np.argwhere(missing)[0])
-        raise _missing(what, row, f", column {quoted(names[column])}")
-    coarse = any(_is_coarse(dtype) for dtype in frame.schema.values())
-    wide = any(dtype in _WIDE for dtype in frame.schema.values())
-    values = None if wide else np.asarray(frame.to_numpy())
+    if any(column.null_count() for column in columns):
+        missing = np.column_stack([column.is_null().to_numpy() for column in columns])
+        row, place = (int(index) for index in np.argwhere(missing)[0])
+        raise InputError(_MISSING, argument=what, row=row, column=f", column {quoted(names[place])}")
+    dtypes = [column.dtype for column in columns]
+    values = None if any(dtype in _WIDE for dtype in dtypes) else np.asarray(frame.to_numpy())
     if values is None or values.dtype.kind == "O":  # of numbers all the same, as of Arrow in pandas
-        values = np.column_stack([_numpy(frame.get_column(name)) for name in frame.columns])
-    return Table(_plain(values, what), names, coarse)
+        values = np.column_stack([_numpy(column) for column in columns])
+    return Table(_plain(values, what), names, any(map(_is_coarse, dtypes)))
+
+
+def _from_series(series: nw.Series[Any], what: str, where: str = "") -> Table:
+    if not (_is_numeric(series.dtype) or series.dtype in _TEXT):
+        do = "convert it to numbers" + (" or to strings" if what == "labels" else "")
+        raise InputError(f"{what} holds {_entries(series)}; {do}.")
+    if series.null_count():
+        row = int(np.argmax(series.is_null().to_numpy()))
+        raise InputError(_MISSING, argument=what, row=row, column=where)
+    return Table(_plain(_numpy(series), what), None, _is_coarse(series.dtype))
 
 
 def check_named(names: Sequence[object], what: str) -> None:
     """Raise if a column has a name that cannot be written, or one of several has none, or NaN."""
     for place, name in enumerate(names):
-        missing = type(name).__name__ in ("NoneType", "NAType", "NaTType")
-        missing = missing or (isinstance(name, float) and math.isnan(name))
+        missing = type(name).__name__ in _NAMELESS or (isinstance(name, float) and math.isnan(name))
         if as_text(name) is None or (missing and len(names) > 1):
-            raise InputError(
-                f"column {place} of {what} (counting from 0) has {quoted(name)} for a name; name every "
-                "column."
-            )
+            found = f"column {place} of {what} (counting from 0) has {quoted(name)} for a name"
+            raise InputError(f"{found}; name every column.")
+
+
+def check_distinct(names: Sequence[str], what: str) -> None:
+    """Raise if two columns have one name."""
+    if len(set(names)) < len(names):
+        twice = f"{what} has two columns of one name among {listed(names)}"
+        raise InputError(f"{twice}; rename one of them.")
 
 
 def name_of(series: Any) -> str:
     """Return the name of a series of narwhals; nothing if it has none, or is missing."""
-    missing = type(series.name).__name__ in ("NoneType", "NAType", "NaTType")
-    return "" if missing else as_text(series.name) or ""
+    return "" if type(series.name).__name__ in _NAMELESS else as_text(series.name) or ""
 
 
 def _numpy(series: nw.Series[Any]) -> np.ndarray:
@@ -232,27 +295,8 @@ def _numpy(series: nw.Series[Any]) -> np.ndarray:
     return np.asarray((series.cast(nw.Float64) if series.dtype in _WIDE else series).to_numpy())
 
 
-def _missing(what: str, row: int, column: str) -> InputError:
-    return InputError(
-        "{argument} has missing values, the first in {row}{column}; "
-        "fill them, or leave these rows out of probs and labels alike.",
-        argument=what,
-        row=row,
-        column=column,
-    )
-
-
-def _from_series(series: nw.Series[Any], what: str, name: str | None = None) -> Table:
-    dtype = series.dtype
-    if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean or dtype in _TEXT):
-        raise InputError(
-            f"{what} holds {_entries(series)}; convert it to numbers"
-            + (" or to strings." if what == "labels" else ".")
-        )
-    if series.null_count():
-        where = "" if name is None else f", column {quoted(name)}"
-        raise _missing(what, int(np.argmax(series.is_null().to_numpy())), where)
-    return Table(_plain(_numpy(series), what), None, _is_coarse(dtype))
+def _is_numeric(dtype: nw.dtypes.DType) -> bool:
+    return dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean
 
 
 def _is_coarse(dtype: nw.dtypes.DType) -> bool:
@@ -274,34 +318,28 @@ def _from_array(data: Any, what: str) -> Table:
     except Exception as error:  # what calls itself an array may raise anything
         raise _ragged(data, what) from error
     if values.ndim == 0:
-        raise InputError(
-            f"{what} is one value, {quoted(values[()])}; give an array of one entry per row."
-            if isinstance(data, np.ndarray | np.generic)
-            else f"{what} is of type {type(data).__name__}, which is not a table of rows; "
-            "give an array, a list, a data frame or a tensor."
-        )
+        found = f"one value, {quoted(values[()])}; give an array of one entry per row"
+        if not isinstance(data, np.ndarray | np.generic):
+            kind = f"of type {type(data).__name__}, which is not a table of rows"
+            found = f"{kind}; give an array, a list, a data frame or a tensor"
+        raise InputError(f"{what} is {found}.")
     coarse = values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(np.float64).itemsize
     return Table(_plain(values, what), None, coarse)
 
 
 def _ragged(data: Any, what: str) -> InputError:
     """Say which of the rows, that make no array, is the first to differ in length."""
-    do = "give every row one number a class"
+    do, differ = "give every row one number a class", "nest unevenly"
     try:
         lengths = [len(row) for row in data]
+        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     except Exception:  # of rows without a length, or that raise anything
-        return InputError(f"{what} cannot be read as an array: its rows differ in kind; {do}.")
-    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+        odd, differ = None, "differ in kind"
     if odd is None:
-        return InputError(f"{what} cannot be read as an array: its rows nest unevenly; {do}.")
-    return InputError(
-        "{argument} has rows of different lengths: {row} has {found} entries, row 0 has {first}; {do}.",
-        argument=what,
-        row=odd,
-        found=lengths[odd],
-        first=lengths[0],
-        do=do,
-    )
+        return InputError(f"{what} cannot be read as an array: its rows {differ}; {do}.")
+    found = f"{lengths[odd]} entries, row 0 has {lengths[0]}"
+    text = "{argument} has rows of different lengths: {row} has {found}; {do}."
+    return InputError(text, argument=what, row=odd, found=found, do=do)
 
 
 def _plain(values: np.ndarray, what: str) -> np.ndarray:
@@ -309,48 +347,35 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
     kind = values.dtype.kind
     if kind in "biufUT":
         return values
-    if kind == "c":
-        raise InputError(f"{what} holds complex numbers; take the real part if that is meant.")
     if kind != "O":
-        kinds = {"M": "dates", "m": "time spans", "S": "bytes", "V": "records"}
-        advice = {"S": "decode them to strings", "V": "give one plain column a class"}
-        raise InputError(
-            f"{what} holds {kinds.get(kind, str(values.dtype))}, not numbers; "
-            f"{advice.get(kind, 'give numbers')}."
-        )
+        found = _NO_NUMBERS.get(kind, f"{values.dtype}, not numbers; give numbers")
+        raise InputError(f"{what} holds {found}.")
     entries = values.ravel()
     missing = next((i for i, x in enumerate(entries) if x is None or x is np.nan), None)
     if missing is not None:
-        place = np.unravel_index(missing, values.shape)
-        column = f", column {int(place[1])}" if values.ndim > 1 else ""
-        raise _missing(what, int(place[0]), column)
+        row, *others = (int(index) for index in np.unravel_index(missing, values.shape))
+        column = f", column {others[0]}" if others else ""
+        raise InputError(_MISSING, argument=what, row=row, column=column)
     types = sorted({type(x).__name__ for x in entries})
     if types and set(types) <= {"str", "str_"}:
         return values
-    do = "give entries of one kind"
-    if len(types) == 1:
-        do = (
-            f"convert it first, with np.asarray({what}, dtype={'int' if what == 'labels' else 'float'})"
-        )
-        try:
-            values.astype(np.float64)
-            if what == "labels" and types == ["int"]:
-                values.astype(np.int64)
-        except OverflowError:
-            limit = 2**63 - 1 if what == "labels" else 1e300
+    number, limit = ("int", 2**63 - 1) if what == "labels" else ("float", 1e300)
+    do = f"convert it first, with np.asarray({what}, dtype={number})"
+    try:
+        values.astype(np.float64)
+        if number == "int" and types == ["int"]:
+            values.astype(np.int64)
+    except OverflowError:
+        if len(types) == 1:
             large = next(i for i in range(entries.size) if abs(entries[i]) > limit)
-            raise InputError(
-                "{argument} holds {found} in {row}; correct it, or leave this row out of probs and "
-                "labels alike.",
-                argument=what,
-                row=large // (values.size // len(values)),
-                found=quoted(entries[large]),
-            ) from None
-        except (TypeError, ValueError):
-            do = "give numbers"
-    raise InputError(
-        f"{what} is an array of Python objects ({listed(types, 4)}), not of numbers; {do}."
-    )
+            row, found = large // (values.size // len(values)), quoted(entries[large])
+            raise InputError(_TOO_LARGE, argument=what, row=row, found=found) from None
+    except Exception:  # a value of the user's may raise anything
+        do = "give numbers"
+    if len(types) != 1:
+        do = "give entries of one kind"
+    kinds = listed(types, 4)
+    raise InputError(f"{what} is an array of Python objects ({kinds}), not of numbers; {do}.")
 
 
 # ------------------------------------------------------------------ entries of a column
@@ -358,12 +383,35 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
 
 #: What text says that an entry is missing, in small letters.
 _NOTHING = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
+_NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
 _WHOLE = re.compile(r"\s*([+-]?(?:0|[1-9]\d{0,39}))(?:\.0*)?\s*", re.A)
+
+
+def cells_of(column: Any, what: str) -> list[Any] | None:
+    """Return the entries of a column in any container, None for masked ones; None if it is none."""
+    native = native_of(column, what)
+    if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
+        native = native.get_column(native.columns[0])
+    if isinstance(native, nw.Series):
+        return list(native.to_list())
+    if isinstance(column, list | tuple):
+        return list(column)
+    try:
+        if isinstance(column, np.ndarray) or not has(column, "tolist", "ndim") or column.ndim != 1:
+            column = np.asanyarray(column)
+            if column.dtype.kind in "Mm":
+                column = np.where(np.isnat(column), None, column.astype(str).astype(object))
+            if column.shape[1:] == (1,):
+                column = column[:, 0]
+        cells = column.tolist() if column.ndim == 1 else None
+    except Exception:  # what calls itself an array may raise anything
+        return None
+    return cells if isinstance(cells, list) else None
 
 
 def is_missing(cell: Any) -> bool:
     """Say whether an entry is nothing, not a number, or a word that says so ("NA", "null")."""
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+    if type(cell).__name__ in _NAMELESS:
         return True
     if isinstance(cell, str):
         return cell.strip().lower() in _NOTHING
@@ -399,148 +447,6 @@ def one_as_text(
             pair = f"{quoted(others[key(cell)])}, and {quoted(cell)} as text"
             return (f"{what[:1].upper()}{what[1:]} holds {pair}: they count as one {kind}.",)
     return ()
-
-
-# ------------------------------------------------------------------ columns
-
-
-_LABELS = ("label", "labels", "y", "y_true", "target", "class")
-_PROBS = ("probs", "probabilities", "p", "y_prob")
-_NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
-_INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
-
-#: How columns of probabilities are named; a command may know another way.
-NAME_COLUMNS = "with --columns (columns=… in Python)"
-
-
-def chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
-    """Return the name of the labels: the one given, or the one name that says so."""
-    found = f"the {kind}s are {listed(names)}"
-    if label is not None:
-        if label in names:
-            return label
-        raise InputError(f"there is no {kind} {quoted(label)}{_meant(label, names)}; {found}.")
-    likely = likely_labels(names)
-    if len(likely) > 1:
-        raise InputError(
-            f"the {kind}s {listed(likely)} could all be the labels; say which is, with --label "
-            "(label=… in Python)."
-        )
-    if not likely:
-        raise InputError(
-            f"no {kind} is called {', '.join(_LABELS[:-1])} or {_LABELS[-1]}; say which holds the "
-            f"labels, with --label (label=… in Python): {found}."
-        )
-    return likely[0]
-
-
-def likely_labels(names: Sequence[str]) -> list[str]:
-    """Return the names that say that they are of labels."""
-    return [name for name in names if name.lower() in _LABELS]
-
-
-def chosen_columns(names: Collection[str], columns: Sequence[str]) -> list[str]:
-    """Return the columns of probabilities that the user names, if there are all of them."""
-    chosen = [columns] if isinstance(columns, str) else [str(name) for name in columns]
-    check_unique(chosen)
-    for name in chosen:
-        if name not in names:
-            raise InputError(
-                f"there is no column {quoted(name)} of probabilities{_meant(name, names)}; besides "
-                f"the labels there are {listed(names)}."
-            )
-    if not chosen:
-        raise InputError("columns is empty; name the columns of probabilities.")
-    return chosen
-
-
-def check_columns(
-    schema: Mapping[str, nw.dtypes.DType], load: Callable[[str], Sequence[object]], *, given: bool
-) -> None:
-    """Raise if a column, ``given`` by name or found, can be no class's probability.
-
-    ``load`` returns the cells of a column, to say what is wrong with it.
-    """
-    advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
-    if not schema:
-        raise InputError("there is no column besides the labels; add the probabilities.")
-    for name, dtype in schema.items():
-        if not (dtype.is_float() or dtype.is_integer()):
-            left_out = Phrase("leave the column out")
-            raise _not_numbers(name, load(name), dtype, left_out if given else advice)
-        if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
-            raise InputError(
-                "column {column} looks like a row index, not a probability; {do}.",
-                column=quoted(name),
-                do=advice,
-            )
-
-
-def chosen_probs(names: Sequence[str]) -> str:
-    """Return the name of the one array of an archive that holds the probabilities."""
-    likely = [name for name in names if name.lower() in _PROBS]
-    if len(likely) == 1:
-        return likely[0]
-    if likely:
-        raise InputError(
-            f"the arrays {listed(likely)} could all be the probabilities; leave one in the file."
-        )
-    logits = [name for name in names if "logit" in name.lower()]
-    if logits:
-        raise InputError(
-            f"the array {quoted(logits[0])} holds logits; apply softmax first, and save the result as "
-            "'probs'."
-        )
-    raise InputError(
-        f"no array is called {', '.join(_PROBS[:-1])} or {_PROBS[-1]}; the arrays are "
-        f"{listed(names)}: save the probabilities as 'probs'."
-    )
-
-
-def check_unique(names: Sequence[str], kind: str = "columns") -> None:
-    """Raise if two columns, or what else has names, have one name."""
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        raise InputError(f"two {kind} have one name ({listed(twice)}); rename one of them.")
-
-
-def _not_numbers(
-    name: str, cells: Sequence[object], dtype: nw.dtypes.DType, advice: Phrase
-) -> InputError:
-    """Say what keeps a column from being numbers, and what to do about it."""
-    culprits = [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]
-    if not culprits:
-        return InputError(f"column {quoted(name)} is of type {dtype}; save it as float64.")
-    row, cell = culprits[0]
-    text = cell if isinstance(cell, str) else ""
-    others, do = " (nor are the other rows)", advice
-    if "," in text and is_number(text.replace(",", ".")):
-        others, do = "", Phrase("write decimals with a point")
-    elif text.strip().endswith("%") and is_number(text.strip().removesuffix("%")):
-        others, do = "", Phrase("write probabilities as fractions of 1, without a percent sign")
-    elif len(culprits) < len(cells):
-        others = f", in {len(culprits)} of {len(cells)} rows"
-        do = Phrase("leave these rows out, or {advice}", {"advice": advice})
-    return InputError(
-        "column {column} holds {found} at {row}, which is not a number{others}; {do}.",
-        column=quoted(name),
-        found=quoted(cell),
-        row=row,
-        others=others,
-        do=do,
-    )
-
-
-def _reads_as_number(cell: object) -> bool:
-    """Say whether a reader takes a cell for a number, or for none; "nan" is text, not a missing one."""
-    if isinstance(cell, str):
-        return is_number(cell)
-    return cell is None or (isinstance(cell, Number) and not isinstance(cell, bool))
-
-
-def _meant(name: str, names: Collection[str]) -> str:
-    close = closest(name, names)
-    return f" (is {quoted(close)} meant?)" if close else ""
 
 
 def is_number(cell: str) -> bool:

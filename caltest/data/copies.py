@@ -8,8 +8,6 @@ where most rows share predictions of full precision with a few others, one may a
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,27 +19,6 @@ _MOST_ROWS = 16  # of one prediction, on average, that are taken for one patient
 _LOOKED_AT = 256  # predictions whose digits are looked at
 _MOST_PARTS = 1000  # of a whole: a share of so many rows or votes, or of three decimals
 _ROUND = 3.1e-8  # how far from such a share a number of single precision is
-
-
-class Shared(NamedTuple):
-    """Pairs of rows with the same predictions.
-
-    Attributes
-    ----------
-    expected
-        How many of them have different labels on average, if rows are independent.
-    seen
-        How many have.
-    rows
-        Rows that share their predictions with another one.
-    predictions
-        The different predictions that they share.
-    """
-
-    expected: float
-    seen: float
-    rows: int
-    predictions: NDArray[np.float64]
 
 
 def copied_rows(sample: Sample) -> tuple[str, ...]:
@@ -62,20 +39,18 @@ def copied_rows(sample: Sample) -> tuple[str, ...]:
     """
     if sample.rows.clusters is not None:
         return ()
-    shared = shared_predictions(sample)
-    if shared is None:
-        return ()
-    if shared.expected >= _ENOUGH and shared.seen <= _HARDLY * shared.expected:
+    expected, seen, rows, predictions = shared_predictions(sample)
+    if expected >= _ENOUGH and seen <= _HARDLY * expected:
         return (
             "Rows look like copies of each other: of the pairs of rows with the same predictions "
-            f"about {shared.expected:,.0f} should have different labels, and {shared.seen:,.0f} have. "
+            f"about {expected:,.0f} should have different labels, and {seen:,.0f} have. "
             "Leave copies out, or say which rows belong together (clusters=); if the labels were used "
             "to fit the model, test it on other rows.",
         )
-    few = shared.rows <= _MOST_ROWS * len(shared.predictions)
-    if 2 * shared.rows >= len(sample.labels) and few and _of_full_precision(shared.predictions):
+    few = 0 < rows <= _MOST_ROWS * len(predictions)
+    if 2 * rows >= len(sample.labels) and few and _of_full_precision(predictions):
         return (
-            f"{shared.rows:,} of {len(sample.labels):,} rows share their predictions, to the last "
+            f"{rows:,} of {len(sample.labels):,} rows share their predictions, to the last "
             "digit, with others. If these are repeated measurements (of a patient, a user, a day), "
             "p-values take them for more evidence than they are: say which belong together "
             "(clusters=).",
@@ -83,8 +58,12 @@ def copied_rows(sample: Sample) -> tuple[str, ...]:
     return ()
 
 
-def shared_predictions(sample: Sample) -> Shared | None:
-    """Count pairs of rows with the same predictions, in O(n log n); None if there are none."""
+def shared_predictions(sample: Sample) -> tuple[float, float, int, NDArray[np.float64]]:
+    """Count pairs of rows with the same predictions, in O(n log n).
+
+    Returns how many of them have different labels on average, if rows are independent; how many have;
+    the number of rows that share their predictions with another one; and these predictions, each once.
+    """
     probs, labels = sample.rows.probs, sample.labels
     # Few rows are alike in the last column, as a rule, and only these are looked at on.
     rows = _tied(probs[:, -1])
@@ -96,7 +75,7 @@ def shared_predictions(sample: Sample) -> Shared | None:
     alike = _tied(keys)
     rows, keys = rows[alike], keys[alike]
     if not len(rows):
-        return None
+        return 0.0, 0.0, 0, probs[:0]
     order = np.lexsort((labels[rows], keys))
     rows, keys = rows[order], keys[order]
     first = np.diff(keys, prepend=~keys[:1]) != 0
@@ -107,7 +86,7 @@ def shared_predictions(sample: Sample) -> Shared | None:
     unlike = 1.0 - np.einsum("ik,ik->i", predictions, predictions)
     pairs = 0.5 * sizes * (sizes - 1.0)
     seen = float(pairs.sum() - np.sum(0.5 * counts * (counts - 1.0)))
-    return Shared(float(pairs @ unlike), seen, len(rows), predictions)
+    return float(pairs @ unlike), seen, len(rows), predictions
 
 
 def _tied(values: NDArray[np.generic]) -> NDArray[np.intp]:

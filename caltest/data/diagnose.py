@@ -4,13 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest.data.containers import Table
-from caltest.data.zeros import step_of
+from caltest.data.zeros import ask_about_one, step_of
 from caltest.exceptions import InputError, Phrase, Row
 from caltest.text.numbers import counted
+
+_LOOKS = {
+    "log-probabilities": "probs looks like log-probabilities: no entry is positive, and the "
+    "exponentials of each row sum to 1; give np.exp(probs).",
+    "logarithms": "probs looks like log-probabilities: {entry}, outside [0, 1], none positive; give "
+    "np.exp(probs).",
+    "no probability": "{column} of probs seems to be no probability, since the other columns of each "
+    "row sum to 1; leave that column out.",
+    "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
+    "percentage": "probs looks like percentages: {entry}, outside [0, 1]; divide by 100.",
+    "counts": "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by "
+    "its sum.",
+    "logits": "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; apply "
+    "softmax first, for instance scipy.special.softmax(probs, axis=1).",
+    "logit": "probs looks like logits: {entry}, outside [0, 1]; apply the sigmoid first, for instance "
+    "scipy.special.expit(probs).",
+    "labels": "probs looks like class labels: {entry}; give probabilities first and labels second, "
+    "P(class 1) or one column of probabilities for every class.",
+    "not finite": "probs has entries that are not finite, in {wrong} of {rows} rows: {entry}; find "
+    "where the model's numbers break, or leave these rows out of probs and labels alike.",
+    "outside": "probs has entries outside [0, 1], in {wrong} of {rows} rows: {entry}; correct these "
+    "rows, or leave them out of probs and labels alike.",
+    "sums": "probs has rows that do not sum to 1, {wrong} of {rows}, off by up to {most}: {row} sums "
+    "to {found}; {do}.",
+    "no multiples": "probs has values that are not multiples of {step}, in {wrong} of {rows} rows: "
+    "{entry}; give as rounding the step in which they were stated, or leave it out.",
+    "no steps": "probs has rows that no probabilities round to in steps of {step}, {wrong} of {rows}: "
+    "{row} sums to {found}; give one column for every class, or correct these rows.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,36 +52,48 @@ class Suspect:
     tolerance: float
 
     @cached_property
-    def values(self) -> np.ndarray:
+    def values(self) -> NDArray[np.float64]:
         """The entries in float64, (n, m), or (n, 1) for P(class 1)."""
         values = self.table.values.astype(np.float64)
         return values[:, None] if values.ndim == 1 else values
 
     @cached_property
-    def sums(self) -> np.ndarray:
+    def sums(self) -> NDArray[np.float64]:
         """Row sums, (n,)."""
         return np.asarray(self.values.sum(axis=1))
 
     @property
-    def outside(self) -> np.ndarray:
+    def outside(self) -> NDArray[np.bool_]:
         """Which entries lie outside [0, 1], (n, m)."""
         return (self.values < -self.tolerance) | (self.values > 1 + self.tolerance)
 
-    def entry(self, where: np.ndarray) -> Phrase:
+    def entry(self, where: NDArray[np.bool_]) -> Phrase:
         """Name the first entry, row by row, of those in the mask ``where``."""
         row, column = (int(index) for index in np.argwhere(where)[0])
-        facts = {
-            "row": Row(row),
-            "column": "" if self.values.shape[1] == 1 else f", {self.table.column(column)}",
-            "found": f"{self.values[row, column]:.6g}",
-        }
-        return Phrase("{row}{column} is {found}", facts)
+        named = "" if self.values.shape[1] == 1 else f", {self.table.column(column)}"
+        found = f"{self.values[row, column]:.6g}"
+        return Phrase("{row}{column} is {found}", {"row": Row(row), "column": named, "found": found})
 
+    def entries(self, wrong: NDArray[np.bool_]) -> dict[str, Any]:
+        """Return facts on wrong entries: in how many rows they are, and the first."""
+        in_rows = int(wrong.any(axis=1).sum())
+        return {"wrong": in_rows, "rows": len(wrong), "entry": self.entry(wrong)}
+
+    def rows(self, wrong: NDArray[np.bool_], digits: int) -> dict[str, Any]:
+        """Return facts on rows with a wrong sum: how many there are, and the first."""
+        row = int(np.argmax(wrong))
+        found = f"{self.sums[row]:.{digits}g}"
+        return {"wrong": int(wrong.sum()), "rows": len(wrong), "row": row, "found": found}
+
+
+# ------------------------------------------------------------------ rounded
 
 _FEWEST_DECIMALS, _MOST_DECIMALS = 2, 5  # with one anything is explained; with six nothing need be
 _MOST_OFF = 0.02
 _NOISE = 6.0  # standard errors: files of a thousand blocks are checked block by block
 _SLACK = 0.05  # of the bound, as equal rows are off by equal amounts
+_ON_GRID = 1e-9  # how far from a multiple of the step a multiple may be
+_ON_GRID_COARSE = 1e-7  # of float32
 
 
 def looks_rounded(suspect: Suspect) -> bool:
@@ -83,141 +126,107 @@ def _multiples_within(suspect: Suspect) -> float:
     return 1e-6 if suspect.table.coarse else 1e-9
 
 
+def in_steps(suspect: Suspect, step: float) -> NDArray[np.float64]:
+    """Return the values (n, m), or (n, 1), as exact multiples of a step of which 1 is a multiple.
+
+    A row may then sum to 1 within half a step an entry, where an entry of 0 was rounded down only.
+
+    Raises
+    ------
+    InputError
+        If a value is no multiple, or a row sums to what no probabilities do that round to it.
+    """
+    values, per_one = suspect.values, round(1.0 / step)
+    counts = np.round(values * per_one)
+    stated = np.asarray(counts / per_one)
+    off = np.abs(values - stated) > (_ON_GRID_COARSE if suspect.table.coarse else _ON_GRID)
+    if off.any():
+        raise InputError(_LOOKS["no multiples"], step=f"{step:.6g}", **suspect.entries(off))
+    width = stated.shape[1]
+    if width == 1:
+        return stated
+    exact = Suspect(Table(stated), 0.0)
+    least, most = 1.0 - 0.5 * step * width, 1.0 + 0.5 * step * (counts > 0).sum(axis=1)
+    wrong = (exact.sums < max(least, 0.5 * step) - _ON_GRID) | (exact.sums > most + _ON_GRID)
+    if wrong.any():
+        raise InputError(_LOOKS["no steps"], step=f"{step:.6g}", **exact.rows(wrong, 6))
+    return stated
+
+
+# ------------------------------------------------------------------ wrong
+
+
 def probs_error(suspect: Suspect) -> InputError:
     """Say what predictions that are not on the simplex look like."""
-    of_one = suspect.values.shape[1] == 1
+    look = _of_one_column if suspect.values.shape[1] == 1 else _of_columns
     with np.errstate(over="ignore", invalid="ignore"):
-        return InputError(_of_one_column(suspect) if of_one else _of_columns(suspect))
+        kind, facts = look(suspect)
+    return InputError(_LOOKS[kind], **facts)
 
 
-def _of_columns(suspect: Suspect) -> Phrase:
+def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
+    """Return what several columns look like, with the facts of that sentence."""
     values, sums, outside = suspect.values, suspect.sums, suspect.outside
-    low, high = values.min(), values.max()
+    low, high, finite = values.min(), values.max(), np.isfinite(values)
     if high <= suspect.tolerance and np.abs(np.exp(values).sum(axis=1) - 1).max() <= 1e-2:
-        return Phrase(
-            "probs looks like log-probabilities: no entry is positive, and the exponentials of each "
-            "row sum to 1; give np.exp(probs)."
-        )
-    if not np.isfinite(values).all():
-        return _not_finite(suspect)
+        return "log-probabilities", {}
+    if not finite.all():
+        return "not finite", suspect.entries(~finite)
     if values.shape[1] >= 3:
         # A column that is no probability is what the row sums exceed 1 by, in every row.
         excess = (sums - 1)[:, None]
         extra = np.abs(values - excess).max(axis=0) <= 1e-3
         if extra.any() and np.abs(excess).max() >= 0.05 and not outside[:, ~extra].any():
-            return Phrase(
-                "{column} of probs seems to be no probability, since the other columns of each row "
-                "sum to 1; leave that column out.",
-                {"column": suspect.table.column(int(np.argmax(extra)))},
-            )
+            return "no probability", {"column": suspect.table.column(int(np.argmax(extra)))}
     if low >= 0 and np.abs(sums - 100).max() <= 1:
-        return Phrase("probs looks like percentages: its rows sum to about 100; divide by 100.")
+        return "percentages", {}
     if low >= 0 and sums.min() >= 1 and high > 1 and np.all(values == np.round(values)):
-        return Phrase(
-            "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by "
-            "its sum.",
-            {"found": f"{sums[0]:.6g}"},
-        )
-    # A few bad rows are bad rows; logits are off in most.
-    if outside.any(axis=1).mean() >= 0.5 and np.mean(np.abs(sums - 1) > 1e-2) >= 0.5:
-        return Phrase(
-            "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; apply "
-            "softmax first, for instance scipy.special.softmax(probs, axis=1).",
-            {"entry": suspect.entry(outside)},
-        )
-    if outside.any():
-        return _outside(suspect)
+        return "counts", {"found": f"{sums[0]:.6g}"}
     off = np.abs(sums - 1)
-    wrong = off > suspect.tolerance
-    row = int(np.argmax(wrong))
-    return Phrase(
-        "probs has rows that do not sum to 1, {wrong} of {rows}, off by up to {most}: {row} sums to "
-        "{found}; {do}.",
-        {
-            "wrong": int(wrong.sum()),
-            "rows": len(wrong),
-            "most": f"{off.max():.2g}",
-            "row": Row(row),
-            "found": f"{sums[row]:.9g}",
-            "do": _advice(suspect),
-        },
-    )
+    # A few bad rows are bad rows; logits are off in most.
+    if outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5:
+        return "logits", {"entry": suspect.entry(outside)}
+    if outside.any():
+        return "outside", suspect.entries(outside)
+    facts = suspect.rows(off > suspect.tolerance, 9)
+    return "sums", {**facts, "most": f"{off.max():.2g}", "do": _advice(suspect)}
 
 
-def _of_one_column(suspect: Suspect) -> Phrase:
-    values, outside = suspect.values, suspect.outside
-    if not np.isfinite(values).all():
-        return _not_finite(suspect)
+def _of_one_column(suspect: Suspect) -> tuple[str, dict[str, Any]]:
+    """Return what one column looks like, with the facts of that sentence."""
+    values, outside, finite = suspect.values, suspect.outside, np.isfinite(suspect.values)
+    if not finite.all():
+        return "not finite", suspect.entries(~finite)
     if outside.mean() < 0.1:
-        return _outside(suspect)
-    found = {"entry": suspect.entry(outside)}
+        return "outside", suspect.entries(outside)
     seen = np.unique(values)
     every = len(seen) > 2 and np.array_equal(seen, np.arange(seen[0], seen[0] + len(seen)))
+    kind = "logarithms" if values.max() <= 0 else "logit"
     if np.all(values == np.round(values)) and (every or np.abs(values).max() < 10):
-        return Phrase(
-            "probs looks like class labels: {entry}; give probabilities first and labels second, "
-            "P(class 1) or one column of probabilities for every class.",
-            found,
-        )
-    if values.min() >= 0 and values.max() <= 100:
-        return Phrase("probs looks like percentages: {entry}, outside [0, 1]; divide by 100.", found)
-    if values.max() <= 0:
-        return Phrase(
-            "probs looks like log-probabilities: {entry}, outside [0, 1], none positive; give "
-            "np.exp(probs).",
-            found,
-        )
-    return Phrase(
-        "probs looks like logits: {entry}, outside [0, 1]; apply the sigmoid first, for instance "
-        "scipy.special.expit(probs).",
-        found,
-    )
-
-
-def _not_finite(suspect: Suspect) -> Phrase:
-    what, do = "that are not finite", "find where the model's numbers break"
-    return _entries(suspect, ~np.isfinite(suspect.values), what, f"{do}, or leave these rows out")
-
-
-def _outside(suspect: Suspect) -> Phrase:
-    what, do = "outside [0, 1]", "correct these rows, or leave them out"
-    return _entries(suspect, suspect.outside, what, do)
-
-
-def _entries(suspect: Suspect, wrong: np.ndarray, what: str, do: str) -> Phrase:
-    return Phrase(
-        "probs has entries {what}, in {wrong} of {rows} rows: {entry}; {do} of probs and labels alike.",
-        {
-            "what": what,
-            "wrong": int(wrong.any(axis=1).sum()),
-            "rows": len(wrong),
-            "entry": suspect.entry(wrong),
-            "do": do,
-        },
-    )
+        kind = "labels"
+    elif values.min() >= 0 and values.max() <= 100:
+        kind = "percentage"
+    return kind, {"entry": suspect.entry(outside)}
 
 
 def _advice(suspect: Suspect) -> str:
     """Say why rows that do not sum to 1 may not."""
     values, sums = suspect.values, suspect.sums
     rows, columns = values.shape
-    off = np.abs(sums - 1)
-    decimals = _decimals(suspect)
+    off, decimals = np.abs(sums - 1), _decimals(suspect)
     if decimals and off.max() <= columns * 0.5 * 10.0**-decimals + 1e-9:
         if decimals > 1 and off.max() <= _MOST_OFF:
             return "a class may be missing, so give one column for every class, with more decimals"
         return (
             f"they look rounded to {counted(decimals, 'decimal')}, so save them with more, divide "
-            f"each row by its sum, or {_ask_about_one(10.0**-decimals, columns)}"
+            f"each row by its sum, or {ask_about_one(10.0**-decimals, columns)}"
         )
     if rows == columns and np.abs(values.sum(axis=0) - 1).max() <= suspect.tolerance:
         return "its columns do, so give probs.T"
     step = step_of(np.unique(values[(values > 0.0) & (values < 1.0)]))
     if step is not None and off.max() <= columns * 0.5 * step + 1e-9:
-        return (
-            f"they look rounded to multiples of {step:.6g}, so save more digits, or "
-            f"{_ask_about_one(step, columns)}"
-        )
+        ask = ask_about_one(step, columns)
+        return f"they look rounded to multiples of {step:.6g}, so save more digits, or {ask}"
     if off.max() <= 0.02:
         return "compute the softmax in float32 or float64, or divide each row by its sum"
     if np.mean(off > suspect.tolerance) < 0.5:
@@ -230,8 +239,3 @@ def _advice(suspect: Suspect) -> str:
             "probabilities, or one column at a time, as P(class 1) (--columns NAME of a file)"
         )
     return "give softmax probabilities, one column for every class"
-
-
-def _ask_about_one(step: float, columns: int) -> str:
-    lens = "" if columns == 2 else "lens='top_label', "
-    return f"ask about one probability: caltest.test(..., {lens}rounding={step:.6g})"

@@ -35,6 +35,41 @@ _OPPOSITES = {
     "on": "off",
 }
 _NOT = ("no", "not", "non")
+#: The place of True in two names.
+_TRUE = {("true", "false"): 0, ("1", "0"): 0, ("false", "true"): 1, ("0", "1"): 1}
+_WRONG = {
+    "too many": "labels is boolean, but probs has {n} columns; give the observed class, 0 to {last}.",
+    "booleans": "labels is boolean, and the columns of probs are called {names}, which does not say "
+    "which of them True is; give labels as these names, or call the columns False and True.",
+    "text": "labels holds text ({first} comes first), but probs names no classes; {do}.",
+    "opposites": "labels are 0 and 1, and the columns of probs are {names}, so that 1 would be {no}; "
+    "give labels as these names, or put the column {no} first.",
+    "numbers": "label {found} in {row} is not the number of a column of probs ({names}), to which "
+    "integer labels are matched; correct the labels, or leave the names out (of columns, or "
+    "class_names) if labels are column indices from 0.",
+    "long": "labels are integers, and column {name} carries a number of more than {digits} digits, "
+    "which no label can be; rename the columns.",
+    "twice": "labels are integers, and the columns {first} and {name} of probs both carry the number "
+    "{number}; rename one of them.",
+    "no number": "label {found} in {row} is not a number, as most labels are; correct it, or leave the "
+    "row out of probs and labels alike.",
+    "Unicode": "label {found} in {row} and the column {name} of probs look alike and are encoded "
+    "differently; save both in one form of Unicode, such as NFC.",
+    "unknown": "label {found} in {row} is not the name of a column of probs ({names}); {do}",
+    "places": "labels are integers, and column {place} of probs (counting from 0) is called {name}, "
+    "where other columns have words for names; give labels as these names, or rename the column.",
+    "fractions": "{argument} has fractions: {row} is {found}; labels are the observed classes, given "
+    "second, after the probabilities.",
+    "not finite": "{argument} has entries that are not finite, the first, {found}, in {row}; leave "
+    "these rows out of probs and labels alike.",
+    "signs": "labels are -1 and 1; give 0 in place of -1.",
+    "from 1": "labels run from 1 to {n} and probs has {n} columns, so they seem to be counted from 1; "
+    "subtract 1 from each.",
+    "negative": "label {found} in {row} is negative; where it marks a missing label, leave the row out "
+    "of probs and labels alike.",
+    "no column": "label {found} in {row} has no column: probs has {n} classes, 0 to {last}; give one "
+    "column for every class, or correct the label.",
+}
 
 
 def column_indices(
@@ -47,33 +82,21 @@ def column_indices(
     without the prefix that all share up to a delimiter (``"prob_cat"``). Of two columns, True and False
     are matched to the names, never by place.
     """
-    values = labels.values
-    if values.dtype.kind == "b":
-        if n_classes != 2:
-            raise InputError(
-                f"labels is boolean, but probs has {n_classes} columns; give the observed "
-                f"class, 0 to {n_classes - 1}."
-            )
-        if names is not None:
-            apart = _told_apart(names)
-            for true, false in (("true", "false"), ("1", "0")):
-                if sorted(apart) == [false, true]:
-                    return np.where(values, apart.index(true), apart.index(false)).astype(np.intp), ()
-            raise InputError(
-                f"labels is boolean, and the columns of probs are called {listed(names)}, which does "
-                "not say which of them True is; give labels as these names, or call the columns False "
-                "and True."
-            )
-    if labels.is_text:
-        if names is not None:
-            return _by_name(values.tolist(), names)
-        advice = "give class_names, or probs with a named column for every class, as in a data frame"
+    values, are_booleans = labels.values, labels.values.dtype.kind == "b"
+    if are_booleans and n_classes != 2:
+        raise InputError(_WRONG["too many"], n=n_classes, last=n_classes - 1)
+    if labels.is_text and names is None:
+        do = "give class_names, or probs with a named column for every class, as in a data frame"
         if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):
-            advice = "convert labels to integers, for instance with labels.astype(int)"
-        raise InputError(
-            f"labels holds text ({listed(values[:1].tolist())} comes first), but probs names no "
-            f"classes; {advice}."
-        )
+            do = "convert labels to integers, for instance with labels.astype(int)"
+        raise InputError(_WRONG["text"], first=listed(values[:1].tolist()), do=do)
+    if names is not None and labels.is_text:
+        return _by_name(values.tolist(), names)
+    if names is not None and are_booleans:
+        true = _TRUE.get(_told_apart(names))
+        if true is None:
+            raise InputError(_WRONG["booleans"], names=listed(names))
+        return np.where(values, true, 1 - true).astype(np.intp), ()
     _check_whole(values)
     if names is not None and n_classes == 2:
         yes, no = _told_apart(names)
@@ -82,14 +105,12 @@ def column_indices(
             if (yes, no) == ("true", "false"):
                 note = f"Labels were matched to the column names: 1 is {quoted(names[0])}."
                 return 1 - values.astype(np.intp), (note,)
-            raise InputError(
-                f"labels are 0 and 1, and the columns of probs are {listed(names)}, so that 1 would be "
-                f"{quoted(names[1])}; give labels as these names, or put the column "
-                f"{quoted(names[1])} first."
-            )
+            raise InputError(_WRONG["opposites"], names=listed(names), no=quoted(names[1]))
     numbers = None if names is None else numbers_in(names)
-    if names is not None and numbers is None:
-        _check_places(names)
+    if names is not None and numbers is None:  # some may be numbers: what would a number mean?
+        for place, name in enumerate(names):
+            if _WHOLE.fullmatch(name) and name.partition(".")[0] != str(place):
+                raise InputError(_WRONG["places"], place=place, name=quoted(name))
     if names is None or numbers is None or numbers == tuple(range(n_classes)):
         _check_range(values, n_classes)
         return values.astype(np.intp), ()
@@ -99,14 +120,8 @@ def column_indices(
     wrong = np.asarray(numbers)[indices] != values
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InputError(
-            "label {found} in {row} is not the number of a column of probs ({names}), to which integer "
-            "labels are matched; correct the labels, or leave the names out (of columns, or "
-            "class_names) if labels are column indices from 0.",
-            row=row,
-            found=quoted(int(values[row])),
-            names=listed(names),
-        )
+        found = quoted(int(values[row]))
+        raise InputError(_WRONG["numbers"], row=row, found=found, names=listed(names))
     return indices.astype(np.intp), ("Labels were matched to the numbers in the column names.",)
 
 
@@ -128,22 +143,14 @@ def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
         if len(matches) < len(names) or len({match[1] for match in matches}) > 1:
             return None
         digits = [match[2] for match in matches]
-    long = next((name for name, d in zip(names, digits, strict=True) if len(d) > _MOST_DIGITS), None)
-    if long is not None:
-        raise InputError(
-            f"labels are integers, and column {quoted(long)} carries a number of more than "
-            f"{_MOST_DIGITS} digits, which no label can be; rename the columns."
-        )
-    numbers = tuple(map(int, digits))
     first: dict[int, str] = {}
-    for name, number in zip(names, numbers, strict=True):
-        if number in first:
-            raise InputError(
-                f"labels are integers, and the columns {quoted(first[number])} and {quoted(name)} of "
-                f"probs both carry the number {number}; rename one of them."
-            )
-        first[number] = name
-    return numbers
+    for name, written in zip(names, digits, strict=True):
+        if len(written) > _MOST_DIGITS:
+            raise InputError(_WRONG["long"], name=quoted(name), digits=_MOST_DIGITS)
+        if (known := first.setdefault(int(written), name)) is not name:
+            one, other = quoted(known), quoted(name)
+            raise InputError(_WRONG["twice"], first=one, name=other, number=int(written))
+    return tuple(first)
 
 
 def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
@@ -151,52 +158,24 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp
     if indices.min() >= 0:
         return indices, ()
     short, prefix = without_prefix(names)
-    if prefix:
-        shortened = _look_up(labels, short)
-        if shortened.min() >= 0:
-            note = f"Labels were matched to the column names without their prefix {quoted(prefix)}."
-            return shortened, (note,)
-        if shortened.max() >= 0:
-            indices = shortened
+    shortened = _look_up(labels, short)
+    if shortened.min() >= 0:
+        note = f"Labels were matched to the column names without their prefix {quoted(prefix)}."
+        return shortened, (note,)
+    if shortened.max() >= 0:
+        indices = shortened
     row = int(np.argmin(indices))
     numbers = np.array([_WHOLE.fullmatch(label) is not None for label in labels])
     if not numbers.all() and numbers.mean() > 0.5 and not numbers[indices >= 0].size:
         odd = int(np.argmin(numbers))  # numbers that one cell has turned to text
-        raise InputError(
-            "label {found} in {row} is not a number, as most labels are; correct it, or leave the row "
-            "out of probs and labels alike.",
-            row=odd,
-            found=quoted(labels[odd]),
-        )
-    alike = [name for name in names if normalize("NFKC", name) == normalize("NFKC", labels[row])]
+        raise InputError(_WRONG["no number"], row=odd, found=quoted(labels[odd]))
+    found, form = quoted(labels[row]), normalize("NFKC", labels[row])
+    alike = [name for name in names if normalize("NFKC", name) == form]
     if alike:
-        raise InputError(
-            "label {found} in {row} and the column {name} of probs look alike and are encoded "
-            "differently; save both in one form of Unicode, such as NFC.",
-            row=row,
-            found=quoted(labels[row]),
-            name=quoted(alike[0]),
-        )
+        raise InputError(_WRONG["Unicode"], row=row, found=found, name=quoted(alike[0]))
     close = closest(labels[row], short)
-    advice = f"is {quoted(close)} meant" if close else "correct it, or rename the columns"
-    raise InputError(
-        "label {found} in {row} is not the name of a column of probs ({names}); {do}",
-        row=row,
-        found=quoted(labels[row]),
-        names=listed(names),
-        do=f"{advice}{'?' if close else '.'}",
-    )
-
-
-def _check_places(names: Sequence[str]) -> None:
-    """Raise if some names are numbers, and not those of their places: what would a number mean?"""
-    for place, name in enumerate(names):
-        if _WHOLE.fullmatch(name) and name.partition(".")[0] != str(place):
-            raise InputError(
-                f"labels are integers, and column {place} of probs (counting from 0) is called "
-                f"{quoted(name)}, where other columns have words for names; give labels as these "
-                "names, or rename the column."
-            )
+    do = f"is {quoted(close)} meant?" if close else "correct it, or rename the columns."
+    raise InputError(_WRONG["unknown"], row=row, found=found, names=listed(names), do=do)
 
 
 def _told_apart(names: Sequence[str]) -> tuple[str, str]:
@@ -220,16 +199,8 @@ def _check_whole(values: np.ndarray) -> None:
     wrong = ~finite if not finite.all() else values != np.round(values)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InputError(
-            "{argument} has fractions: {row} is {found}; labels are the observed classes, given "
-            "second, after the probabilities."
-            if finite.all()
-            else "{argument} has entries that are not finite, the first, {found}, in {row}; leave "
-            "these rows out of probs and labels alike.",
-            argument="labels",
-            row=row,
-            found=f"{values[row]:.6g}",
-        )
+        text = _WRONG["fractions" if finite.all() else "not finite"]
+        raise InputError(text, argument="labels", row=row, found=f"{values[row]:.6g}")
 
 
 def _check_range(values: np.ndarray, n_classes: int) -> None:
@@ -237,43 +208,24 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
     low, high = int(values.min()), int(values.max())
     if low >= 0 and high < n_classes:
         return
-    if n_classes == 2 and low == -1 and np.all(np.abs(values) == 1):
-        raise InputError("labels are -1 and 1; give 0 in place of -1.")
-    if low == 1 and high == n_classes:
-        raise InputError(
-            f"labels run from 1 to {high} and probs has {n_classes} columns, so they seem to be "
-            "counted from 1; subtract 1 from each."
-        )
     row = int(np.argmax((values < 0) | (values >= n_classes)))
+    wrong = "negative" if low < 0 else "no column"
+    if n_classes == 2 and low == -1 and np.all(np.abs(values) == 1):
+        raise InputError(_WRONG["signs"])
+    if low == 1 and high == n_classes:
+        raise InputError(_WRONG["from 1"], n=high)
     found = quoted(int(values[row]))
-    if low < 0:
-        raise InputError(
-            "label {found} in {row} is negative; where it marks a missing label, leave the row out of "
-            "probs and labels alike.",
-            row=row,
-            found=found,
-        )
-    raise InputError(
-        "label {found} in {row} has no column: probs has {n_classes} classes, 0 to {last}; give one "
-        "column for every class, or correct the label.",
-        row=row,
-        found=found,
-        n_classes=n_classes,
-        last=n_classes - 1,
-    )
+    raise InputError(_WRONG[wrong], row=row, found=found, n=n_classes, last=n_classes - 1)
 
 
 # ------------------------------------------------------------------ impossible
 
 
-def impossible_labels(
-    view: Any, label: int | None = None, places: NDArray[np.intp] | None = None
-) -> tuple[str, ...]:
+def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
     """Return a note if a label with predicted probability 0 was observed: no test is needed then.
 
     Say too where probabilities of 0 come from and what to do, if that is plain.
-    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at; its
-    rows are those at ``places`` of what was given.
+    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at.
     """
     broken = view.rows.impossible(view.labels)
     if label is not None:
@@ -281,6 +233,7 @@ def impossible_labels(
     if view.rows.n_classes is None:
         return impossible_rows(broken, len(view.labels), "the outcome")
     zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
+    places = view.rows.places
     broken = broken if places is None else places[broken]
     why = () if zeros is None else (advice(zeros, view.rows.n_classes, view.rows.clusters is not None),)
     return impossible_rows(broken, len(view.labels)) + why

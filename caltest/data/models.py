@@ -8,9 +8,22 @@ import numpy as np
 
 from caltest._arguments import has
 from caltest._visible import quoted, shown
-from caltest.data.containers import Table, listed, read_table
-from caltest.data.sample import check_index
-from caltest.exceptions import InputError
+from caltest.data.containers import Table, check_index, listed, read_table
+from caltest.exceptions import InputError, Phrase
+
+_WRONG = {
+    "not fitted": "model is {model}, which is not fitted; fit it first.",
+    "fails": "{model} does not predict X: predict_proba raises {error} ({reason}); give the columns "
+    "that it was fitted to, or correct the model.",
+    "several": "model is {model}, which predicts {n} labels per row; test them one by one, each with "
+    "its own probabilities.",
+    "classes": "model has {classes} for classes_; give one whose classes_ lists the class of each "
+    "column.",
+    "columns": "model has the classes {names} and predicts {n} columns; give one that predicts a "
+    "column for each.",
+    "unknown": "{argument} holds {found} in {row}, which is none of the model's classes ({names}); "
+    "correct it, or fit the model on rows of every class.",
+}
 
 
 def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
@@ -26,28 +39,23 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
     """
     if isinstance(model, type) or not has(model, "predict_proba"):
         do = "give a fitted classifier with predict_proba"
+        found = quoted(model)
         if has(model, "fit", "predict") and not isinstance(model, type):
+            found += ", which predicts no probabilities"
             do = "give one that does (scikit-learn's CalibratedClassifierCV makes one of a classifier)"
-            raise InputError(f"model is {quoted(model)}, which predicts no probabilities; {do}.")
-        raise InputError(argument="model", found=quoted(model), do=do)
+        raise InputError(argument="model", found=found, do=do)
     check_index(X, y, "X", "y")
     try:
         probs = model.predict_proba(X)
     except InputError:
         raise
     except Exception as error:
-        if type(error).__name__ == "NotFittedError":
-            raise InputError(f"model is {quoted(model)}, which is not fitted; fit it first.") from error
-        reason = " ".join(str(error).split()) or "without a word"
-        raise InputError(
-            f"{quoted(model)} does not predict X: predict_proba raises {type(error).__name__} "
-            f"({shown(reason, 200)}); give the columns that it was fitted to, or correct the model."
-        ) from error
+        kind, reason = type(error).__name__, " ".join(str(error).split()) or "without a word"
+        text = _WRONG["not fitted" if kind == "NotFittedError" else "fails"]
+        facts = {"model": quoted(model), "error": kind, "reason": shown(reason, 200)}
+        raise InputError(Phrase(text, facts)) from error
     if isinstance(probs, list) and probs and getattr(probs[0], "ndim", 0) == 2:
-        raise InputError(
-            f"model is {quoted(model)}, which predicts {len(probs)} labels per row; test them one by "
-            "one, each with its own probabilities."
-        )
+        raise InputError(_WRONG["several"], model=quoted(model), n=len(probs))
     table, truth = read_table(probs, "probs"), read_table(y, "y")
     classes: Any = "what cannot be read"
     try:
@@ -59,26 +67,14 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
     except Exception:  # numbers, lists in the list, or what raises anything
         known = None
     if not isinstance(known, list):
-        raise InputError(
-            f"model has {quoted(classes)} for classes_; give one whose classes_ lists the class of "
-            "each column."
-        )
+        raise InputError(_WRONG["classes"], classes=quoted(classes))
     if len(known) != (2 if table.n_columns == 1 else table.n_columns):
-        raise InputError(
-            f"model has the classes {listed(known)} and predicts {table.n_columns} columns; give one "
-            "that predicts a column for each."
-        )
+        raise InputError(_WRONG["columns"], names=listed(known), n=table.n_columns)
     if truth.n_columns != 1:
         raise InputError(f"y has {truth.n_columns} columns; give one class per row, of shape (n,).")
     labels = truth.values.ravel().tolist()
     row = next((row for row, label in enumerate(labels) if label not in names), None)
     if row is not None:
-        raise InputError(
-            "{argument} holds {found} in {row}, which is none of the model's classes ({names}); "
-            "correct it, or fit the model on rows of every class.",
-            argument="y",
-            row=row,
-            found=quoted(labels[row]),
-            names=listed(known),
-        )
+        found = quoted(labels[row])
+        raise InputError(_WRONG["unknown"], argument="y", row=row, found=found, names=listed(known))
     return Table(table.values, tuple(names.values()), table.coarse), [names[each] for each in labels]

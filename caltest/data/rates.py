@@ -11,7 +11,6 @@ Weights 1/s_k would be functions of the labels, which no test of predictions may
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +24,15 @@ from caltest.exceptions import InputError
 _SEVERAL = 5  # classes whose means are reported
 
 
-class Kept(NamedTuple):
-    """Predictions adjusted to the rows that were kept.
-
-    Attributes
-    ----------
-    probs
-        (n, m), rows sum to 1.
-    note
-        What was predicted on average before and after, as a sentence.
-    """
-
-    probs: NDArray[np.float64]
-    note: str
-
-
 def kept_at(
     probs: NDArray[np.float64],
     classes: tuple[str, ...] | None,
     rates: object,
     weights: NDArray[np.float64] | None = None,
-) -> Kept:
+) -> tuple[NDArray[np.float64], str]:
     """Transform predictions of all rows into those of the rows that were kept.
+
+    Returned with them is a sentence: what was predicted on average before and after.
 
     Parameters
     ----------
@@ -66,8 +52,8 @@ def kept_at(
 
     Examples
     --------
-    >>> kept = kept_at(np.array([[0.99, 0.01], [0.9, 0.1]]), None, {0: 0.01})
-    >>> kept.probs.round(3).tolist()
+    >>> kept, _ = kept_at(np.array([[0.99, 0.01], [0.9, 0.1]]), None, {0: 0.01})
+    >>> kept.round(3).tolist()
     [[0.497, 0.503], [0.083, 0.917]]
     """
     by_class = rates_by_class(rates, probs.shape[1], classes)
@@ -87,27 +73,21 @@ def kept_at(
         f"Rows were kept by their label ({at}), so what is tested is what the predictions mean among "
         f"the rows kept; mean predicted of these rows: {'; '.join(told)}{more}."
     )
-    return Kept(kept, note)
+    return kept, note
 
 
 def rates_by_class(rates: object, m: int, classes: tuple[str, ...] | None) -> dict[int, float]:
     """Return the rates by column; raise unless each is of a class, and in (0, 1]."""
     if not isinstance(rates, Mapping) or not rates:
-        raise InputError(
-            "{argument} is {found}; give the rate of every class that was not kept whole, as in "
-            "{{0: 0.01}}.",
-            argument="sampling_rates",
-            found=quoted(rates),
-        )
+        do = "give the rate of every class that was not kept whole, as in {0: 0.01}"
+        raise InputError(argument="sampling_rates", found=quoted(rates), do=do)
     found: dict[int, float] = {}
     for which, given in rates.items():
         column, rate = _column(which, m, classes), as_float(given)
         if rate is None or not 0.0 < rate <= 1.0:
             raise InputError(
-                "the sampling rate of class {which} is {found}; give the share of its rows that were "
-                "kept, above 0 and at most 1.",
-                which=quoted(which),
-                found=quoted(given),
+                f"the sampling rate of class {quoted(which)} is {quoted(given)}; give the share of its "
+                "rows that were kept, above 0 and at most 1."
             )
         if column in found:
             raise InputError(f"class {quoted(which)} has two sampling rates; give it one.")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import real_array
-from caltest._sampling import ROWS, LabelSampler
-from caltest._tiles import blocks
-from caltest._visible import quoted
-from caltest.data.counting import Extent, effective_number, on_average_one
-from caltest.exceptions import InputError
+from caltest.data.weights import Extent, effective_number, on_average_one
+from caltest.laws import Classes, Law
+from caltest.laws.base import Outcomes, read_only
+
+Array: TypeAlias = NDArray[np.float64]
 
 
 class Event(str):
@@ -41,58 +40,55 @@ class Event(str):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Predictions without labels.
+    """Predictions without outcomes.
 
-    Statistics, bins and kernels are built from this alone, so they cannot peek at the labels.
-    Only the shape is checked here; :func:`sample` checks the rest.
+    Statistics, bins and kernels are built from this alone, so they cannot peek at what was observed.
 
     Attributes
     ----------
-    probs
-        Probabilities, float64 of shape (n, m), C-contiguous and read-only; rows sum to 1.
-    classes
-        The m class names, in column order, if known. Default None.
+    law
+        What was predicted of n rows; probabilities (n, m) are read as :class:`caltest.laws.Classes`.
     notes
         What was done to the input and is worth telling. Default none.
     stated
         Of rows that were read as rounded, the values as they were stated, (n, m), which need not sum
         to 1. Default None.
     weights
-        What every row counts, (n,), where that differs; of :func:`sample` 1 on average. Default None:
-        all rows have equal weight.
+        What every row counts, (n,); of :func:`sample` 1 on average. Default: ones.
     clusters
         Numbers of clusters, (n,): rows of one may depend on each other. Default None: all rows are
         independent.
+    places
+        Where these rows are among those that were given, (n,). Default None: they are these.
+    part_of
+        How many rows there are in all, and how they count, where these are only some of them: a
+        statistic of a part is in units of the whole. Default None: there are no others.
 
     Examples
     --------
     >>> import numpy as np
     >>> from caltest.data import Rows
-    >>> predictions = Rows(np.array([[0.25, 0.75], [0.5, 0.5]]), classes=("cat", "dog"))
-    >>> predictions.n_samples, predictions.n_classes
-    (2, 2)
+    >>> predictions = Rows(np.array([[0.25, 0.75], [0.5, 0.5]]))
+    >>> predictions.n_samples, predictions.n_classes, predictions.weights.tolist()
+    (2, 2, [1.0, 1.0])
     """
 
-    probs: NDArray[np.float64] = field(repr=False)
-    classes: tuple[str, ...] | None = None
+    law: Law = field(repr=False)
     notes: tuple[str, ...] = ()
-    stated: NDArray[np.float64] | None = field(default=None, repr=False, metadata={"by_row": True})
-    weights: NDArray[np.float64] | None = field(default=None, repr=False, metadata={"by_row": True})
+    stated: Array | None = field(default=None, repr=False, metadata={"by_row": True})
+    weights: Array = field(default=None, repr=False, metadata={"by_row": True})  # type: ignore[arg-type]
     clusters: NDArray[np.intp] | None = field(default=None, repr=False, metadata={"by_row": True})
+    places: NDArray[np.intp] | None = field(default=None, repr=False)
+    part_of: Extent | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        probs = self.probs
-        if type(probs) is not np.ndarray or probs.dtype != np.float64:
-            probs = real_array("probs", probs, "give probabilities of shape (n, m)")
-        if probs.ndim != 2:
-            raise InputError(f"probs is {quoted(self.probs)}; give probabilities of shape (n, m).")
-        object.__setattr__(self, "probs", _read_only(probs, np.float64))
-        if self.stated is not None:
-            object.__setattr__(self, "stated", _read_only(self.stated, np.float64))
-        if self.weights is not None:
-            object.__setattr__(self, "weights", _read_only(self.weights, np.float64))
-        if self.clusters is not None:
-            object.__setattr__(self, "clusters", _read_only(self.clusters, np.intp))
+        if not isinstance(self.law, Law):
+            object.__setattr__(self, "law", Classes(self.law))
+        if self.weights is None:
+            object.__setattr__(self, "weights", np.ones(self.n_samples))
+        for name, dtype in (("stated", np.float64), ("weights", np.float64), ("clusters", np.intp)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, read_only(getattr(self, name), dtype))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
@@ -101,37 +97,45 @@ class Rows:
     @property
     def n_samples(self) -> int:
         """Number of rows, n."""
-        return int(self.probs.shape[0])
+        return self.law.n_samples
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes, m."""
-        return int(self.probs.shape[1])
+    def n_classes(self) -> Any:
+        """Number of classes, m; None if outcomes are no classes."""
+        return self.law.n_classes
 
     @property
-    def total(self) -> float:
-        """Number of rows, or the sum of their weights."""
-        return float(self.n_samples if self.weights is None else self.weights.sum())
+    def probs(self) -> Array:
+        """Probabilities of classes, (n, m)."""
+        return self.law.probs  # type: ignore[attr-defined, no-any-return]
 
     @property
-    def pairs(self) -> float:
-        """Number of pairs i ≠ j, or Σ_{i≠j} w_i w_j."""
+    def classes(self) -> tuple[str, ...] | None:
+        """The m class names, in column order, if known."""
+        return self.law.names  # type: ignore[attr-defined, no-any-return]
+
+    @cached_property
+    def are_alike(self) -> bool:
+        """Whether every row counts 1."""
+        return bool((self.weights == 1.0).all())
+
+    @cached_property
+    def whole(self) -> Extent:
+        """How many rows there are in all, and how they count."""
+        if self.part_of is not None:
+            return self.part_of
         n, w = self.n_samples, self.weights
-        return n * (n - 1.0) if w is None else float(w @ (w.sum() - w))
+        total = float(w.sum())
+        return Extent.alike(n) if self.are_alike else Extent(n, total, float(w @ (total - w)))
 
     @property
     def effective(self) -> float:
         """Effective number of rows, (Σ w)²/Σ w²: so many of equal weight are as noisy."""
-        return float(self.n_samples) if self.weights is None else effective_number(self.weights)
+        return effective_number(self.weights)
 
-    @property
-    def whole(self) -> Extent:
-        """How many rows these are, and how they count."""
-        return Extent(self.n_samples, self.total, self.pairs)
-
-    def weighted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weighted(self, values: Array) -> Array:
         """Return what is of rows, (n,) or (n, k), as rows count."""
-        if self.weights is None:
+        if self.are_alike:
             return values
         weights = self.weights if values.ndim == 1 else self.weights[:, None]
         if self.weights.min() == 0.0:  # 0 times infinite is 0
@@ -144,76 +148,45 @@ class Rows:
         events = [note for note in self.notes if isinstance(note, Event) and note.kind != "clipped"]
         return max((event.amount for event in events), default=0.0)
 
-    @cached_property
-    def top(self) -> NDArray[np.intp]:
-        """The most probable class of every row, (n,); of tied classes the first."""
-        return np.asarray(self.probs.argmax(axis=1))
+    def take(self, rows: Any, law: Law | None = None) -> Rows:
+        """Return some rows, with all that belongs to them; notes are of the whole input.
 
-    def take(self, places: Any) -> Rows:
-        """Return some rows, with all that belongs to them; notes are of the whole input."""
-        return self.shown_as(self.probs[places], self.classes, places)
-
-    def shown_as(
-        self, probs: NDArray[np.float64], classes: tuple[str, ...] | None, places: Any = None
-    ) -> Rows:
-        """Return the same rows, or those at some places, with probabilities as a lens shows them.
-
-        Fields with ``metadata={"by_row": True}`` have an entry for every row, and are taken along.
+        Their law is another one if it is given. Fields with ``metadata={"by_row": True}`` have an entry
+        for every row, and are taken along.
         """
-        if places is None:
-            return replace(self, probs=probs, classes=classes)
         own = {
-            each.name: getattr(self, each.name)[places]
+            each.name: getattr(self, each.name)[rows]
             for each in fields(self)
             if each.metadata.get("by_row") and getattr(self, each.name) is not None
         }
-        return replace(self, probs=probs, classes=classes, notes=(), **own)
+        places = np.arange(self.n_samples)[rows] if self.places is None else self.places[rows]
+        law = self.law.take(rows) if law is None else law
+        return replace(self, law=law, notes=(), places=places, part_of=None, **own)
 
-    def sampler(self, seed: int, first: int = 0) -> LabelSampler:
-        """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
-        return LabelSampler.of(self.probs, seed, first)
+    def shown_as(self, law: Law | Array, names: tuple[str, ...] | None = None) -> Rows:
+        """Return the same rows with another law, as a lens shows them."""
+        return replace(self, law=law if isinstance(law, Law) else Classes(law, names))
 
-    def impossible(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the rows whose label has probability 0."""
-        impossible = self.of_labels(labels) == 0.0
-        return np.flatnonzero(impossible if self.weights is None else impossible & (self.weights > 0))
+    def sampler(self, seed: int, first: int = 0) -> Any:
+        """Prepare to draw outcomes from ``seed``; of rows that start with block ``first`` of many."""
+        return self.law.sampler(seed, first)
 
-    def chance(self, labels: NDArray[np.intp]) -> float:
-        """Return the probability of all the labels."""
-        chance = 1.0
-        for rows in blocks(len(labels), ROWS):
-            chance *= float(self.of_labels(labels[rows], rows).prod())
-            if chance == 0.0:  # below all numbers, as of most samples after some hundreds of rows
-                break
-        return chance
-
-    def of_labels(self, labels: NDArray[np.intp], rows: slice = slice(None)) -> NDArray[np.float64]:
-        """Return the probability of every label, of all rows or of some."""
-        probs = self.probs[rows]
-        return probs.take(labels + np.arange(0, probs.size, probs.shape[1]))
-
-    def surprises(self, clip: float | None = None) -> NDArray[np.float64]:
-        """Return −log g_ik − H(g_i), (n, m): the entropic calibration difference of any label.
-
-        Probabilities below ``clip`` count as that, inside the logarithms.
-        """
-        floored = self.probs if clip is None else np.maximum(self.probs, clip)
-        with np.errstate(divide="ignore"):
-            logs = np.log(floored)
-        expected = np.einsum("ik,ik->i", self.probs, np.where(self.probs > 0, logs, 0.0))
-        return np.asarray(np.subtract(expected[:, None], logs, out=logs))
+    def impossible(self, outcomes: Outcomes) -> NDArray[np.intp]:
+        """Return the rows that count and whose outcome could not be."""
+        return np.flatnonzero(self.law.impossible(outcomes) & (self.weights > 0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Predictions together with the observed labels.
+    """Predictions together with what was observed.
 
     Attributes
     ----------
     rows
-        The predictions, of n rows and m classes, and what else belongs to the rows.
+        What was predicted of n rows, and what else belongs to them.
     labels
-        Which class was observed, integers in 0..m−1 of shape (n,), read-only.
+        What was observed, (n,), read-only: classes, whole numbers in 0..m−1; or numbers, or vectors
+        (n, d), where these are predicted.
 
     Examples
     --------
@@ -223,26 +196,29 @@ class Sample:
     """
 
     rows: Rows
-    labels: NDArray[np.intp] = field(repr=False)
+    labels: Outcomes = field(repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", _read_only(self.labels, np.intp))
+        object.__setattr__(self, "labels", self.rows.law.observed(self.labels))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
 
-def without_zeros(whole: Sample) -> tuple[Sample, NDArray[np.intp] | None]:
-    """Drop rows of weight 0, and return the rest with their positions (None if none were dropped)."""
+def without_zeros(whole: Sample) -> Sample:
+    """Drop rows of weight 0."""
     rows = whole.rows
-    if rows.weights is None or rows.weights.min() > 0.0:
-        return whole, None
+    if rows.weights.min() > 0.0:
+        return whole
     places = np.flatnonzero(rows.weights)
     n, zeros = rows.n_samples, rows.n_samples - len(places)
     note = f"Left out: {zeros:,} of {n:,} rows, whose weight is 0."
-    weights = on_average_one(rows.weights[places])
-    kept = replace(rows.take(places), notes=(*rows.notes, note), weights=weights)
-    return Sample(kept, whole.labels[places]), places
+    kept = replace(
+        rows.take(places),
+        notes=(*rows.notes, note),
+        weights=on_average_one(rows.weights[places]),
+    )
+    return Sample(kept, whole.labels[places])
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
@@ -254,9 +230,3 @@ def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
         if not (isinstance(known, Event) and isinstance(note, Event) and known.amount >= note.amount):
             found[about] = note
     return tuple(found.values())
-
-
-def _read_only(array: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
-    view = np.ascontiguousarray(array, dtype=dtype).view()
-    view.flags.writeable = False
-    return view

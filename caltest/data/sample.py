@@ -9,36 +9,55 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from caltest._arguments import arguments, as_float, flag, has
+from caltest._arguments import arguments, flag, has
 from caltest._narrow import over_columns
 from caltest._visible import quoted
 from caltest.data.clusters import cluster_codes
-from caltest.data.containers import (
-    Table,
-    is_xarray,
-    listed,
-    name_of,
-    native_of,
-    read_table,
-    row_index,
-    shape_of,
-)
-from caltest.data.counting import row_weights
-from caltest.data.diagnose import Suspect, looks_rounded, probs_error
+from caltest.data.containers import Table, check_index, listed, name_of, native_of, read_table, shape_of
+from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
 from caltest.data.rates import kept_at
-from caltest.data.rounding import in_steps
 from caltest.data.rows import Event, Rows, Sample
+from caltest.data.weights import row_weights
 from caltest.exceptions import Argument, InputError
+from caltest.laws import Classes
 from caltest.text.numbers import counted
 
-# ------------------------------------------------------------------ arguments
+_WRONG = {
+    "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
+    "shape {other} and holds probabilities; give probs first, labels second.",
+    "one-hot": "labels is one-hot, of shape {shape}, with a single 1 in every row; use "
+    "{array}.argmax(axis=1).",
+    "several labels": "{argument} is a table of zeros and ones, of shape {shape}, in which {row} has "
+    "{found} ones; a row has one true class, so test several labels one by one, each with its P(class "
+    "1).",
+    "wide labels": "labels has shape {shape}; give one class per row, as an array of shape (n,).",
+    "dimensions": "probs has shape {shape}, of {ndim} dimensions; give one row per sample, for "
+    "instance probs.reshape(-1, probs.shape[-1]) with labels.ravel().",
+    "empty": "probs is empty, of shape {shape}; give one row per sample.",
+    "transposed": "probs has shape {shape} for {n} labels, so it looks transposed; give probs.T.",
+    "lengths": "probs has {rows} and labels has {entries}; give one label for every row.",
+    "one row": "probs has 1 row; give 2 or more, in folds of cross-validation too (not LeaveOneOut).",
+    "one class": "probs has shape {shape} and every entry is 1, a model of one class; there is nothing "
+    "to test, so give a column for every class.",
+    "text": "probs holds text ({first} comes first), not numbers; convert it to float, and give "
+    "probabilities first, labels second.",
+    "rounding": "rounding and sampling_rates do not go together: a rounded statement has no one "
+    "meaning among the rows kept; leave one of them out.",
+    "stated": "probs was divided by the sums of its rows when it was read, and what was stated is "
+    "lost; give {rounding} to what read it too, caltest.data.sample or caltest.files.read.",
+    "width": "class_names has {count} for {n} classes; give one for each, in the order of the columns.",
+    "order": "class_names holds {names}, and the columns of probs are called {own}, in another order; "
+    "leave class_names out.",
+    "event": "event is {found}, which names the one event of two classes, and there are {n}; give "
+    "class_names instead, one for every class.",
+}
 
 
 def _check_order(probs: Table, labels: Table) -> None:
     """Raise if the two arguments look swapped, or the labels are not one class per row."""
     p, y = probs.values, labels.values
-    numbers = p.dtype.kind == "f"
+    numbers, shape = p.dtype.kind == "f", shape_of(y)
     unlike = y.ndim != 1 or not numbers  # of two float vectors, which is which cannot be told
     if unlike and p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
         with np.errstate(invalid="ignore"):
@@ -46,71 +65,47 @@ def _check_order(probs: Table, labels: Table) -> None:
             fractional = y.dtype.kind == "f" and np.any(y != np.round(y))
         wide = y.ndim == 2 and y.shape[1] > 2 and not probs.is_text and np.max(p) > 1
         if classes and (fractional or wide):
-            raise InputError(
-                f"probs and labels look swapped: probs has shape {shape_of(p)} and holds classes, "
-                f"labels has shape {shape_of(y)} and holds probabilities; give probs first, labels "
-                "second."
-            )
-    if y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1):
+            raise InputError(_WRONG["swapped"], shape=shape_of(p), other=shape)
+    if labels.flat.ndim == 1:
         return
-    if y.ndim == 2 and not labels.is_text and y.size and np.all((y == 0) | (y == 1)):
-        ones = y.sum(axis=1)
-        if np.all(ones == 1):
-            array = "labels" if labels.names is None else "labels.to_numpy()"
-            raise InputError(
-                f"labels is one-hot, of shape {shape_of(y)}, with a single 1 in every row; "
-                f"use {array}.argmax(axis=1)."
-            )
-        row = int(np.argmax(ones != 1))
-        raise InputError(
-            "{argument} is a table of zeros and ones, of shape {shape}, in which {row} has {found} "
-            "ones; a row has one true class, so test several labels one by one, each with its "
-            "P(class 1).",
-            argument="labels",
-            shape=shape_of(y),
-            row=row,
-            found=int(ones[row]),
-        )
-    raise InputError(
-        f"labels has shape {shape_of(y)}; give one class per row, as an array of shape (n,)."
-    )
+    if y.ndim != 2 or labels.is_text or not y.size or not np.all((y == 0) | (y == 1)):
+        raise InputError(_WRONG["wide labels"], shape=shape)
+    ones = y.sum(axis=1)
+    if np.all(ones == 1):
+        array = "labels" if labels.names is None else "labels.to_numpy()"
+        raise InputError(_WRONG["one-hot"], shape=shape, array=array)
+    row = int(np.argmax(ones != 1))
+    found = int(ones[row])
+    raise InputError(_WRONG["several labels"], argument="labels", shape=shape, row=row, found=found)
 
 
 def _check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
     """Raise unless probs has n rows of numbers, at least two, and one column or more, for n labels."""
-    values = probs.values
-    shape = shape_of(values)
+    values, wrong = probs.values, ""
     if values.ndim > 2:
+        wrong = "dimensions"
+    elif values.size == 0:
+        wrong = "empty"
+    elif len(values) != n_labels:
+        wrong = "lengths"
+        if values.shape[1:] == (n_labels,) and not probs.is_text:
+            labels_are_missing = np.all(np.abs(values.sum(axis=1) - 1) <= 1e-2)
+            wrong = "lengths" if labels_are_missing else "transposed"
+    elif not part and n_labels < 2:
+        wrong = "one row"
+    elif not part and values.shape[1:] == (1,) and np.all(values == 1):
+        wrong = "one class"
+    elif probs.is_text:
+        wrong = "text"
+    if wrong:
         raise InputError(
-            f"probs has shape {shape}, of {values.ndim} dimensions; give one row per sample, for "
-            "instance probs.reshape(-1, probs.shape[-1]) with labels.ravel()."
-        )
-    if values.size == 0:
-        raise InputError(f"probs is empty, of shape {shape}; give one row per sample.")
-    if len(values) != n_labels:
-        turned = values.ndim == 2 and values.shape[1] == n_labels and not probs.is_text
-        if turned and not np.all(np.abs(values.sum(axis=1) - 1) <= 1e-2):  # else labels are missing
-            raise InputError(
-                f"probs has shape {shape} for {n_labels} labels, so it looks transposed; give probs.T."
-            )
-        entries = counted(n_labels, "entry", "entries")
-        raise InputError(
-            f"probs has {counted(len(values), 'row')} and labels has {entries}; give one label for "
-            "every row."
-        )
-    if not part and n_labels < 2:
-        raise InputError(
-            "probs has 1 row; give 2 or more, in folds of cross-validation too (not LeaveOneOut)."
-        )
-    if not part and values.ndim == 2 and values.shape[1] == 1 and np.all(values == 1):
-        raise InputError(
-            f"probs has shape {shape} and every entry is 1, a model of one class; "
-            "there is nothing to test, so give a column for every class."
-        )
-    if probs.is_text:
-        raise InputError(
-            f"probs holds text ({listed(values.ravel()[:1].tolist())} comes first), not numbers; "
-            "convert it to float, and give probabilities first, labels second."
+            _WRONG[wrong],
+            shape=shape_of(values),
+            ndim=values.ndim,
+            n=n_labels,
+            rows=counted(len(values), "row"),
+            entries=counted(n_labels, "entry", "entries"),
+            first=listed(values.ravel()[:1].tolist()),
         )
 
 
@@ -203,33 +198,33 @@ def sample(
     >>> checked.rows.notes
     ('One column, read as P(class 1).',)
     """
-    if not (weights is None and clusters is None):
-        for column, what in ((weights, "weights"), (clusters, "clusters")):
-            for given, name in ((probs, "probs"), (labels, "labels")):
-                if column is not None:
-                    check_index(given, column, name, what)
-        found = sample(probs, labels, class_names=class_names, part=part, rounding=rounding)
-        own: dict[str, Any] = {}
-        if weights is not None:
-            own["weights"] = row_weights(weights, found.rows.n_samples)
-        if clusters is not None:
-            own["clusters"], notes = cluster_codes(clusters, found.rows.n_samples)
-            own["notes"] = (*found.rows.notes, *notes)
+    if rounding is not None and sampling_rates is not None:
+        raise InputError(_WRONG["rounding"])
+    for what, column in (("weights", weights), ("clusters", clusters)):
+        if column is not None:
+            check_index(probs, column, "probs", what)
+            check_index(labels, column, "labels", what)
+    found = _sample(probs, labels, class_names, part, rounding)
+    own: dict[str, Any] = {}
+    if weights is not None:
+        own["weights"] = row_weights(weights, found.rows.n_samples)
+    if clusters is not None:
+        own["clusters"], notes = cluster_codes(clusters, found.rows.n_samples)
+        own["notes"] = (*found.rows.notes, *notes)
+    if own:
         found = Sample(replace(found.rows, **own), found.labels)
-        if sampling_rates is None:
-            return found
-        probs, labels, class_names = found.rows, found.labels, None
     if sampling_rates is not None:
-        if rounding is not None:
-            raise InputError(
-                "rounding and sampling_rates do not go together: a rounded statement has no one "
-                "meaning among the rows kept; leave one of them out."
-            )
-        found = sample(probs, labels, class_names=class_names, part=part)
         rows = found.rows
-        kept = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
-        rows = replace(rows, probs=kept.probs, notes=(*rows.notes, kept.note))
+        kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
+        rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
         return Sample(rows, found.labels)
+    return found
+
+
+def _sample(
+    probs: object, labels: object, class_names: object, part: bool, rounding: float | None
+) -> Sample:
+    """Read and check predictions and labels alone."""
     given_names = None if class_names is None else _class_names(class_names)
     if isinstance(probs, Rows):
         if given_names is not None:
@@ -239,20 +234,15 @@ def sample(
         names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
         values = probs.probs if rounding is None or probs.stated is None else probs.stated
         if rounding is not None and probs.stated is None and probs.sums_off > 0.0:
-            raise InputError(
-                "probs was divided by the sums of its rows when it was read, and what was stated is "
-                "lost; give {rounding} to what read it too, caltest.data.sample or caltest.files.read.",
-                rounding=Argument("rounding", rounding),
-            )
-        found = sample(Table(values, names), truth, part=part, rounding=rounding)
+            raise InputError(_WRONG["stated"], rounding=Argument("rounding", rounding))
+        found = _sample(Table(values, names), truth, None, part, rounding)
         return Sample(
             probs if rounding is None else replace(probs, stated=found.rows.stated), found.labels
         )
     check_index(probs, labels, "probs", "labels")
     table, truth = read_table(probs, "probs"), read_table(labels, "labels")
     _check_order(table, truth)
-    if truth.values.ndim == 2:
-        truth = Table(truth.values[:, 0])
+    truth = Table(truth.flat)
     _check_shapes(table, len(truth.values), part)
     if given_names is not None:
         table = _called(table, given_names)
@@ -266,7 +256,11 @@ def sample(
 def _class_names(class_names: Any) -> tuple[str, ...]:
     """Return names of classes as text; raise unless each is one, and one of its own."""
     given = class_names.tolist() if has(class_names, "tolist") else class_names
-    if not isinstance(given, list | tuple) or not all(map(_can_name, given)):
+    of_names = isinstance(given, list | tuple) and all(
+        isinstance(name, str | int | np.integer) or (isinstance(name, float) and name.is_integer())
+        for name in given
+    )
+    if not of_names:
         do = "give list(…) of it" if has(given, "__next__") else "give a list of names"
         raise InputError(f"class_names is {quoted(class_names)}; {do}, one for every class.")
     try:
@@ -278,19 +272,9 @@ def _class_names(class_names: Any) -> tuple[str, ...]:
     return names
 
 
-def _can_name(value: object) -> bool:
-    """Whether a value can name a class: text, or a whole number."""
-    return isinstance(value, str | int | np.integer) or (
-        isinstance(value, float) and value.is_integer()
-    )
-
-
 def _check_width(names: tuple[str, ...], n_classes: int) -> None:
     if len(names) != n_classes:
-        raise InputError(
-            f"class_names has {counted(len(names), 'name')} for {n_classes} classes; give one for "
-            "each, in the order of the columns."
-        )
+        raise InputError(_WRONG["width"], count=counted(len(names), "name"), n=n_classes)
 
 
 def _called(table: Table, names: tuple[str, ...]) -> Table:
@@ -300,10 +284,7 @@ def _called(table: Table, names: tuple[str, ...]) -> Table:
     if own is not None and own != names and table.n_columns > 1:
         for known in (own, without_prefix(own)[0]):
             if known != names and set(known) == set(names):
-                raise InputError(
-                    f"class_names holds {listed(names, 4)}, and the columns of probs are called "
-                    f"{listed(own, 4)}, in another order; leave class_names out."
-                )
+                raise InputError(_WRONG["order"], names=listed(names, 4), own=listed(own, 4))
     return Table(table.values, names, table.coarse)
 
 
@@ -338,10 +319,7 @@ def named_sample(
     found = sample(probs, labels, rounding=rounding, class_names=class_names, **counting)
     rows = found.rows
     if event is not None and rows.n_classes != 2:
-        raise InputError(
-            f"event is {quoted(event)}, which names the one event of two classes, and there are "
-            f"{rows.n_classes}; give class_names instead, one for every class."
-        )
+        raise InputError(_WRONG["event"], found=quoted(event), n=rows.n_classes)
     classes = rows.classes
     if rows.n_classes == 2:
         if event is None and classes is None and own is not None and not own.strip().isdecimal():
@@ -382,15 +360,16 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     n_classes = 2 if binary else values.shape[1]
     tolerance = _TOLERANCE_COARSE if table.coarse else _TOLERANCE_A_CLASS * n_classes
     low, high = float(values.min()), float(values.max())  # NaN if there is one
+    suspect, notes = Suspect(table, tolerance), list[str]()
     if not (-tolerance <= low and high <= 1 + tolerance):
-        raise probs_error(Suspect(table, tolerance))
-    notes: list[str] = []
+        raise probs_error(suspect)
     if low < 0 or high > 1:
         values = np.clip(values, 0, 1)
+        suspect = Suspect(replace(table, values=values), tolerance)
         notes.append(Event("clipped", max(-low, high - 1)))
     stated = None
     if rounding is not None:
-        stated = in_steps(Suspect(Table(values, table.names, table.coarse), tolerance), rounding)
+        stated = in_steps(suspect, rounding)
         values = stated if binary else stated / stated.sum(axis=1, keepdims=True)
     if binary:
         rows = np.empty((len(values), 2))
@@ -398,12 +377,11 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
         rows[:, 0] = 1 - rows[:, 1]
         pair = table.names if table.names is not None and len(table.names) == 2 else None
         notes.append("One column, read as P(class 1).")
-        return Rows(rows, pair, tuple(notes), None if stated is None else rows)
+        return Rows(Classes(rows, pair), tuple(notes), None if stated is None else rows)
     sums = over_columns(np.add, values.astype(np.float64, copy=False))
     off = np.abs(sums - 1)
     most = float(off.max())
     if most > tolerance:
-        suspect = Suspect(Table(values, table.names, table.coarse), tolerance)
         if not looks_rounded(suspect):
             raise probs_error(suspect)
         notes.append(Event("rounded", most))
@@ -413,47 +391,4 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     rows = values.astype(np.float64)
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
-    return Rows(rows, table.names, tuple(notes), stated)
-
-
-def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
-    """Raise if two indexes, of pandas or xarray, show that rows do not correspond."""
-    first, second = row_index(probs), row_index(labels)
-    if first is None or second is None or len(first) != len(second) or first.equals(second):
-        return
-    count = list(range(len(first)))
-    one, other = first.tolist(), second.tolist()
-    try:
-        same = set(one) == set(other)
-    except TypeError:  # lists, say, which cannot be looked up
-        same = False
-    if not same and count in (one, other):
-        # The default index: rows correspond by position, unless the other index puts them elsewhere.
-        rest = enumerate(other if one == count else one)
-        places = ((row, value, as_float(value)) for row, value in rest)
-        if not any(
-            place is not None and 0 <= place < len(count) and place.is_integer() and value != row
-            for row, value, place in places
-        ):
-            return
-    row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
-    framed = not (is_xarray(probs) or is_xarray(labels))
-    kind = "pandas indexes" if framed else "coordinates of the rows"
-    align = (
-        f"give {second_name}.loc[{first_name}.index], as the rows are the same"
-        if same and framed
-        else "align them"
-    )
-    by_place = "call .reset_index(drop=True) on" if framed else "give .values of"
-    advice = f"{align}, or {by_place} both if rows correspond by position"
-    raise InputError(
-        "the {kind} of {first} and {second} differ: {row} is {found} in {first} and {other} in "
-        "{second}; {do}.",
-        row=row,
-        found=quoted(one[row]),
-        do=advice,
-        kind=kind,
-        first=first_name,
-        second=second_name,
-        other=quoted(other[row]),
-    )
+    return Rows(Classes(rows, table.names), tuple(notes), stated)

@@ -130,42 +130,39 @@ def _grid(values: Array) -> tuple[int, bool]:
     return per_one, bool(filled or len(counts) >= _MANY or (len(small) >= 5 and (in_a_row or percents)))
 
 
+#: What to do about each cause but steps, of which it depends on what they are.
+_ADVICE = {
+    "decisions": "Every probability is 0 or 1, as of class decisions or of trees with pure leaves: "
+    "give probabilities (predict_proba), of leaves of more rows.",
+    "clipping": "Zeros come from clipping: 1 minus so small a number is 1. Compute probabilities from "
+    "logits in float64 by softmax, a column for every class, and do not clip them.",
+    "precision": "Zeros are probabilities too small for the numbers that hold them. Compute them "
+    "from logits in float64 by softmax, a column for every class (of two, expit(-z) and expit(z)).",
+    "blocks": "There are few different probabilities, as of isotonic regression, bins or a tree, where "
+    "a block of rows without the event has probability 0. Fit it on more rows, or keep 0 and 1 out: (k "
+    "+ 1)/(n + 2) for k events of n, or IsotonicRegression(y_min=1/(n + 2), y_max=1 - 1/(n + 2)) of n "
+    "rows.",
+}
+
+
 def advice(zeros: Zeros, n_classes: int, clustered: bool = False) -> str:
     """Return why probabilities are 0 and what to do: no rounding for rows in clusters."""
-    if zeros.cause == "decisions":
-        return (
-            "Every probability is 0 or 1, as of class decisions or of trees with pure leaves: give "
-            "probabilities (predict_proba), of leaves of more rows."
-        )
-    if zeros.cause == "clipping":
-        return (
-            "Zeros come from clipping: 1 minus so small a number is 1. Compute probabilities from "
-            "logits in float64 by softmax, a column for every class, and do not clip them."
-        )
-    if zeros.cause == "precision":
-        return (
-            "Zeros are probabilities too small for the numbers that hold them. Compute them from "
-            "logits in float64 by softmax, a column for every class (of two, expit(-z) and expit(z))."
-        )
-    if zeros.cause == "blocks":
-        return (
-            "There are few different probabilities, as of isotonic regression, bins or a tree, where a "
-            "block of rows without the event has probability 0. Fit it on more rows, or keep 0 and 1 "
-            "out: (k + 1)/(n + 2) for k events of n, or IsotonicRegression(y_min=1/(n + 2), y_max=1 - "
-            "1/(n + 2)) of n rows."
-        )
-    assert zeros.step is not None
-    per_one = round(1.0 / zeros.step)
+    if zeros.step is None:
+        return _ADVICE[zeros.cause]
+    per_one, step = round(1.0 / zeros.step), f"{zeros.step:.6g}"
     votes = f"give (votes + 1)/({per_one} + {n_classes})"
     if 10 ** _DECIMALS[-1] % per_one:
         return f"Every probability is a multiple of 1/{per_one}, a share of {per_one} votes: {votes}."
-    lens = "" if n_classes == 2 else "lens='top_label', "
-    step = f"{zeros.step:.6g}"
-    ask = f", or ask about one probability: caltest.test(..., {lens}rounding={step})"
-    save = f"save more digits{'' if clustered else ask}"
+    save = "save more digits" + ("" if clustered else f", or {ask_about_one(zeros.step, n_classes)}")
     if zeros.rounded or per_one > _MOST_VOTES:
         return f"Zeros are rounded, to multiples of {step}: {save}."
     return (
         f"Every probability is a multiple of {step}. If they are rounded, {save}. If they are shares "
         f"of {per_one} votes, {votes}."
     )
+
+
+def ask_about_one(step: float, n_classes: int) -> str:
+    """Say how to test one probability that was rounded to a step."""
+    lens = "" if n_classes == 2 else "lens='top_label', "
+    return f"ask about one probability: caltest.test(..., {lens}rounding={step:.6g})"

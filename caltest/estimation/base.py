@@ -34,7 +34,7 @@ from caltest._tiles import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -184,13 +184,9 @@ class EstimationFunction(ABC):
         InputError
             If the input is not a set of predictions and labels, or there are too many classes.
         """
-        checked = sample(probs, labels)
-        refuse_clusters(checked.rows.clusters, "an estimation function")
-        check_alike(checked.rows, "an estimation function", "leave them out")
-        known = checked.rows.probs
+        known, own = _rows(probs, labels, "an estimation function")
         self.check_classes(known.shape[1])
-        surfaces = self.given(known, (getattr(self, self.tuned),))
-        return Fitted(self, surfaces, residuals(known, checked.labels[None, :]))
+        return Fitted(self, self.given(known, (getattr(self, self.tuned),)), own)
 
     def check_classes(self, n_classes: int) -> None:
         """Raise if the function does not take so many classes."""
@@ -364,12 +360,12 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
     return float(np.mean((products - values) ** 2))
 
 
-def _rows(probs: object, labels: object) -> tuple[Array, Array]:
+def _rows(probs: object, labels: object, what: str = "a risk") -> tuple[Array, Array]:
+    """Return predictions (n, m) and residuals (n, 1, k) of independent rows that count alike."""
     checked = sample(probs, labels)
-    refuse_clusters(checked.rows.clusters, "a risk")
-    check_alike(checked.rows, "a risk", "leave them out")
-    rows = checked.rows.probs
-    return rows, residuals(rows, checked.labels[None, :])
+    refuse_clusters(checked.rows.clusters, what)
+    check_alike(checked.rows, what, "leave them out")
+    return checked.rows.probs, residuals(checked.rows.probs, checked.labels[None, :])
 
 
 def _tile(h: ErrorGram, probs: Array, own: Array, rows: slice, columns: slice) -> float:

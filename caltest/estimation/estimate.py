@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from caltest._arguments import arguments, choose
-from caltest._parallel import ALONE, Workers, single_threaded_blas
-from caltest._sampling import Rng, child_seed, seed_of
+from caltest._parallel import ALONE, Workers, added, single_threaded_blas
+from caltest._tiles import blocks
 from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.estimation.base import Array, Labels, residuals, u_statistic
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
@@ -34,9 +34,11 @@ from caltest.estimation.pipeline import (
 )
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 from caltest.exceptions import InputError
-from caltest.forms import Additive, DenseWeights, Form, Pairwise, Term
+from caltest.forms import Form, Pairwise
+from caltest.forms.weights import DenseWeights, Term
 from caltest.lenses import Lens, find_lens, seen
 from caltest.results import CalibrationResult
+from caltest.sampling import ROWS, Rng, child_seed, seed_of
 from caltest.statistics import Statistic
 from caltest.testing import test
 
@@ -158,7 +160,24 @@ def estimate_squared_error(
                 n_jobs=workers.n_jobs,
                 progress=workers.progress,
             )
-    found = sorted((_row(path, len(split.test)) for path in paths), key=lambda each: each.risk)
+    found = []
+    for path in paths:
+        label, function, values = path.candidate
+        found.append(
+            FunctionRisk(
+                label=label,
+                name=function.name,
+                is_a=function.is_a,
+                tuned=function.tuned,
+                values=np.array(values, dtype=np.float64),
+                risks=path.risks[:, :, 0].copy(),
+                estimates=path.estimates[:, :, 0].copy(),
+                spreads=path.spreads[:, :, 0].copy(),
+                parameters=function.with_value(values[int(path.best[0])]).parameters,
+                n_test=len(split.test),
+            )
+        )
+    found.sort(key=lambda each: each.risk)
     zero = []
     for rows in split.folds:  # the mean of ⟨r_i, r_j⟩² over the pairs i ≠ j
         own = residuals(known[rows], view.labels[None, rows])
@@ -191,23 +210,6 @@ def _held_out(view: Sample, split: Split, best: Path) -> HeldOut:
         lefts.append(left / len(split.folds))
         rights.append(right)
     return HeldOut(candidate.label, np.hstack(lefts), np.hstack(rights))
-
-
-def _row(path: Path, n_test: int) -> FunctionRisk:
-    label, function, values = path.candidate
-    best = function.with_value(values[int(path.best[0])])
-    return FunctionRisk(
-        label=label,
-        name=function.name,
-        is_a=function.is_a,
-        tuned=function.tuned,
-        values=np.array(values, dtype=np.float64),
-        risks=path.risks[:, :, 0].copy(),
-        estimates=path.estimates[:, :, 0].copy(),
-        spreads=path.spreads[:, :, 0].copy(),
-        parameters=best.parameters,
-        n_test=n_test,
-    )
 
 
 def _notes(
@@ -264,7 +266,7 @@ class HeldOut(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
-class ProductsOfPairs(Additive):
+class ProductsOfPairs(Form):
     """(n(n − 1))⁻¹ Σ_{i≠j} ⟨u_i, v_j⟩ ⟨r_i, r_j⟩, from the sums Σ u rᵀ, Σ v rᵀ and Σ ⟨u, v⟩ ‖r‖²."""
 
     probs: Array
@@ -272,18 +274,13 @@ class ProductsOfPairs(Additive):
     right: Array
 
     @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.probs)
-
-    @property
     def resolution(self) -> float:
         """Rounding of the sum over all pairs."""
         sizes = np.linalg.norm(self.left, axis=1).mean() * np.linalg.norm(self.right, axis=1).mean()
         return 1e-13 * float(sizes)
 
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Return the three sums, (B, 2 q k + 1)."""
+    def _sums(self, rows: slice, labels: Labels) -> Array:
+        """Return the three sums over some rows, (B, 2 q k + 1)."""
         r = residuals(self.probs[rows], labels)
         flat, u, v = r.reshape(len(r), -1), self.left[rows], self.right[rows]
         own = np.einsum("eq,eq,ebk->b", u, v, r**2, optimize=True)
@@ -291,11 +288,13 @@ class ProductsOfPairs(Additive):
         parts = [each.transpose(1, 0, 2).reshape(len(labels), -1) for each in sums]
         return np.hstack([*parts, own[:, None]])
 
-    def finish(self, sums: Array) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) means over pairs."""
+        n = len(self.probs)
+        sums = added((self._sums(rows, labels[:, rows]) for rows in blocks(n, ROWS)), np.add)
         size = (sums.shape[1] - 1) // 2
         total = np.einsum("bs,bs->b", sums[:, :size], sums[:, size:-1]) - sums[:, -1]
-        return np.asarray(total / (self.n_samples * (self.n_samples - 1.0)))
+        return np.asarray(total / (n * (n - 1.0)))
 
 
 @dataclass(frozen=True, eq=False)

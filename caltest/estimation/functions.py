@@ -18,18 +18,38 @@ from scipy.special import gammaln, softmax
 
 from caltest._arguments import arguments, choose, positive_number, real_kernel
 from caltest._tiles import blocks
-from caltest.binning import EqualWidth
+from caltest.binning import EqualWidth, intervals
 from caltest.estimation.base import Array, EstimationFunction, PlugIn, Surface, Surfaces, coordinates
-from caltest.forms import KernelWeights, incomplete_cholesky
+from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 
 _SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm
 _ENTRIES = 2**20  # of kernel values held at a time
 
 
+#: From residuals of training rows to estimates ĉ of the calibration curve.
+Curves: TypeAlias = Callable[[Array], Array]
+
+
+class _PlugIn(EstimationFunction):
+    """A function whose curve is made anew for every value of its tuned option."""
+
+    def given(self, probs: Array, values: Sequence[Any]) -> Surfaces:
+        """Keep the predictions: values of the option share no more."""
+        return partial(self._at, probs, values)
+
+    def _at(self, train: Array, values: Sequence[Any], probs: Array) -> Iterator[Surface]:
+        for value in values:
+            yield PlugIn(self.with_value(value).curves(train, probs))
+
+    @abstractmethod
+    def curves(self, train: Array, probs: Array) -> Curves:
+        """Return the curve at ``probs``, as a function of the residuals of the rows trained on."""
+
+
 @arguments()
 @dataclass(frozen=True)
-class HistogramBinning(EstimationFunction):
+class HistogramBinning(_PlugIn):
     """Estimate the error by histogram binning, for two classes.
 
     ĉ(p) is the mean residual of the training rows in p's bin.
@@ -64,33 +84,27 @@ class HistogramBinning(EstimationFunction):
         """Return 5, 10, …, 90 bins, as published."""
         return tuple(range(5, 91, 5))
 
-    def given(self, probs: Array, values: Sequence[int]) -> Surfaces:
-        """Keep the scores."""
-        return partial(_binned, probs[:, 1], values)
+    def curves(self, train: Array, probs: Array) -> Curves:
+        """Put scores into bins."""
+        rules = EqualWidth(self.n_bins)
+        cells, here = (intervals(p, rules.edges_of(p)) for p in (train[:, 1], probs[:, 1]))
 
-
-def _binned(train: Array, values: Sequence[int], probs: Array) -> Iterator[Surface]:
-    for n_bins in values:
-        cells, here = (EqualWidth(n_bins).cells_of_scores(p) for p in (train, probs[:, 1]))
-
-        def curves(
-            residuals: Array, n_bins: int = n_bins, cells: Any = cells, here: Any = here
-        ) -> Array:
+        def means(residuals: Array) -> Array:
             n = len(residuals)
             flat = residuals.reshape(n, -1)
-            counts = np.bincount(cells, minlength=n_bins)
-            member = csr_array((np.ones(n), (cells, np.arange(n))), shape=(n_bins, n))
+            counts = np.bincount(cells, minlength=self.n_bins)
+            member = csr_array((np.ones(n), (cells, np.arange(n))), shape=(self.n_bins, n))
             sums = np.asarray(member @ flat)
             sums[counts == 0] = flat.mean(axis=0)
-            means = sums / np.maximum(counts, 1)[:, None]
-            return np.asarray(means.reshape(n_bins, *residuals.shape[1:])[here])
+            found = sums / np.maximum(counts, 1)[:, None]
+            return np.asarray(found.reshape(self.n_bins, *residuals.shape[1:])[here])
 
-        yield PlugIn(curves)
+        return means
 
 
 @arguments(bandwidth=positive_number)
 @dataclass(frozen=True)
-class DirichletKernelDensity(EstimationFunction):
+class DirichletKernelDensity(_PlugIn):
     """Estimate the error by smoothing labels with Dirichlet kernels.
 
     ĉ(p) = Σ_i κ(p; g_i) onehot(y_i) / Σ_i κ(p; g_i) − p, κ(·; g) the density of Dir(g/b + 1).
@@ -125,21 +139,13 @@ class DirichletKernelDensity(EstimationFunction):
         """Return 15 values from 1e-5 to 0.1, evenly by their logarithm, and 0.2, 0.4, …, 1."""
         return (*np.logspace(-5, -1, 15).tolist(), *np.linspace(0.2, 1.0, 5).tolist())
 
-    def given(self, probs: Array, values: Sequence[float]) -> Surfaces:
+    def curves(self, train: Array, probs: Array) -> Curves:
         """Normalise the densities."""
-        constants = [gammaln(probs / value + 1.0).sum(axis=1) for value in values]
-        return partial(_densities, probs, values, constants)
+        constants = gammaln(train / self.bandwidth + 1.0).sum(axis=1)
+        powers, logs = train / self.bandwidth, np.log(np.maximum(probs, _SMALLEST_PROB))
+        known, here = coordinates(train), coordinates(probs)
 
-
-def _densities(
-    train: Array, values: Sequence[float], normalisers: Sequence[Array], probs: Array
-) -> Iterator[Surface]:
-    logs = np.log(np.maximum(probs, _SMALLEST_PROB))
-    known, here = coordinates(train), coordinates(probs)
-    for bandwidth, constants in zip(values, normalisers, strict=True):
-        powers = train / bandwidth
-
-        def curves(residuals: Array, powers: Array = powers, constants: Array = constants) -> Array:
+        def smoothed(residuals: Array) -> Array:
             n, draws, k = residuals.shape
             events = np.hstack([residuals.reshape(n, -1), known])  # of r and g; r + g is the label
             found = np.empty((len(here), draws, k))
@@ -154,12 +160,12 @@ def _densities(
                 found[rows] = means[:, : draws * k].reshape(-1, draws, k) + offsets[:, None, :]
             return found
 
-        yield PlugIn(curves)
+        return smoothed
 
 
 @arguments(temperature=positive_number)
 @dataclass(frozen=True)
-class Temperature(EstimationFunction):
+class Temperature(_PlugIn):
     """Estimate the error by fitting one temperature to the model.
 
     ĉ(p) = softmax(t log p) − p: the error of a model that predicts softmax(log q / t) where q is
@@ -195,22 +201,13 @@ class Temperature(EstimationFunction):
         """Return 41 values from 1/16 to 16, evenly by their logarithm."""
         return tuple(np.geomspace(0.0625, 16.0, 41).tolist())
 
-    def given(self, probs: Array, values: Sequence[float]) -> Surfaces:
-        """Keep the temperatures: training rows teach nothing."""
-        return partial(_tempered, values)
-
-
-def _tempered(values: Sequence[float], probs: Array) -> Iterator[Surface]:
-    logs = np.log(np.maximum(probs, _SMALLEST_PROB))
-    for temperature in values:
-        truth: Any = softmax(temperature * logs, axis=1)
-        curve = coordinates(np.where(probs > 0.0, truth, 0.0)) - coordinates(probs)
-
-        def curves(residuals: Array, curve: Array = curve) -> Array:
-            shape = (len(curve), residuals.shape[1], curve.shape[1])
-            return np.broadcast_to(curve[:, None, :], shape)
-
-        yield PlugIn(curves)
+    def curves(self, train: Array, probs: Array) -> Curves:
+        """Return the same curve for all residuals: training rows teach nothing."""
+        truth: Any = softmax(self.temperature * np.log(np.maximum(probs, _SMALLEST_PROB)), axis=1)
+        curve = (coordinates(np.where(probs > 0.0, truth, 0.0)) - coordinates(probs))[:, None, :]
+        return lambda residuals: np.broadcast_to(
+            curve, (len(curve), residuals.shape[1], curve.shape[2])
+        )
 
 
 # ------------------------------------------------------------------ spectrum

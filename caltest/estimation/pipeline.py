@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, choose, real_array
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
@@ -29,6 +28,7 @@ from caltest.estimation.functions import (
     TwoStepKernelRidge,
 )
 from caltest.exceptions import InputError
+from caltest.sampling import generator
 from caltest.text.numbers import short
 
 Places: TypeAlias = NDArray[np.intp]
@@ -70,34 +70,6 @@ class Candidate(NamedTuple):
     label: str
     function: EstimationFunction
     values: tuple[Any, ...]
-
-
-def candidates(
-    functions: str | Sequence[FunctionLike], scaling: Scaling, n_samples: int, n_classes: int
-) -> tuple[Candidate, ...]:
-    """Return the functions that compete on n predictions of m classes; raise if they cannot."""
-    wanted: list[FunctionLike] = []
-    for each in several(functions):
-        if isinstance(each, str) and each == "all":  # what can be computed for so many rows and classes
-            wanted += [HistogramBinning(15), "binning"] if n_classes == 2 else []
-            wanted += ["kernel_density"] if n_samples <= ALL_PAIRS_UP_TO else []
-            wanted += ["kronecker_ridge", "two_step_ridge"]
-        else:
-            wanted.append(each)
-    found = tuple(_candidate(each, scaling, n_classes) for each in wanted)
-    labels = [each.label for each in found]
-    if len(set(labels)) < len(labels):  # names of options in full tell objects apart
-        options = [", ".join(f"{k}={v}" for k, v in each.function.parameters.items()) for each in found]
-        found = tuple(
-            each._replace(label=f"{each.function.name}({option})")
-            if labels.count(each.label) > 1 and len(each.values) == 1
-            else each
-            for each, option in zip(found, options, strict=True)
-        )
-        labels = [each.label for each in found]
-    if not found or len(set(labels)) < len(labels):
-        raise InputError(f"functions are {labels}; give at least one, and each one once.")
-    return found
 
 
 def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candidate:
@@ -218,14 +190,30 @@ class CalibrationPipeline:
     def __post_init__(self) -> None:
         if not (isinstance(self.functions, str) and self.functions == "all"):
             object.__setattr__(self, "functions", several(self.functions))
-        candidates(self.functions, self.regularization_scaling, 2, 2)
+        self.candidates(2, 2)
 
     def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
         """Return the functions that compete on n predictions of m classes, if they take so many."""
-        found = candidates(self.functions, self.regularization_scaling, n_samples, n_classes)
+        wanted: list[FunctionLike] = []
+        for each in several(self.functions):
+            if isinstance(each, str) and each == "all":  # what so many rows and classes allow
+                wanted += [HistogramBinning(15), "binning"] if n_classes == 2 else []
+                wanted += ["kernel_density"] if n_samples <= ALL_PAIRS_UP_TO else []
+                wanted += ["kronecker_ridge", "two_step_ridge"]
+            else:
+                wanted.append(each)
+        found = [_candidate(each, self.regularization_scaling, n_classes) for each in wanted]
+        labels = [each.label for each in found]
+        for place, (label, function, values) in enumerate(found):
+            if labels.count(label) > 1 and len(values) == 1:  # options in full tell objects apart
+                options = ", ".join(f"{key}={value}" for key, value in function.parameters.items())
+                found[place] = Candidate(f"{function.name}({options})", function, values)
+        labels = [each.label for each in found]
+        if not found or len(set(labels)) < len(labels):
+            raise InputError(f"functions are {labels}; give at least one, and each one once.")
         for each in found:
             each.function.check_classes(n_classes)
-        return found
+        return tuple(found)
 
     def split(
         self, n_samples: int, *, seed: int = 0, order: Sequence[int] | Places | None = None

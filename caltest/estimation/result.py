@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from caltest.results import CalibrationResult, Result, freeze_arrays, plain
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_OF_RISK = ("tuned", "value", "risk", "risk_error", "root_risk", "root_risk_error")
+_OF_ESTIMATE = ("estimate", "standard_error", "estimate_error", "sampling_error")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +133,8 @@ class FunctionRisk:
     @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON, what is derived too."""
-        names = [each.name for each in fields(self)]
-        derived = ["value", "risk", "risk_error", "root_risk", "root_risk_error"]
-        derived += ["estimate", "standard_error", "estimate_error", "sampling_error"]
-        return {name: plain(getattr(self, name)) for name in names + derived}
+        names = [*(each.name for each in fields(self)), *_OF_RISK[1:], *_OF_ESTIMATE]
+        return {name: plain(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,16 +232,12 @@ class SquaredErrorEstimate(Result):
         """
         import pandas as pd
 
-        of_risk = ["tuned", "value", "risk", "risk_error", "root_risk", "root_risk_error"]
-        of_estimate = ["estimate", "standard_error", "estimate_error", "sampling_error"]
         rows = [
-            {name: getattr(each, name) for name in of_risk}
-            | dict(zip(("gap", "gap_error"), self.gap(each), strict=True))
-            | {name: getattr(each, name) for name in of_estimate}
+            [*attrgetter(*_OF_RISK)(each), *self.gap(each), *attrgetter(*_OF_ESTIMATE)(each)]
             for each in self.functions
         ]
         index = pd.Index([visible(each.label) for each in self.functions], name="function")
-        return pd.DataFrame(rows, index=index)
+        return pd.DataFrame(rows, index=index, columns=[*_OF_RISK, "gap", "gap_error", *_OF_ESTIMATE])
 
     @arguments()
     def to_dict(self) -> dict[str, Any]:

@@ -1,6 +1,19 @@
 """Read predictions, labels and groups from files: CSV, Parquet, Arrow, JSON lines, NPZ or NPY."""
 
-from caltest.files.reading import can_scan, read, read_pilot, read_with_groups, scan, scan_arrays
-from caltest.files.stored import Stored
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from caltest.files.reading import can_scan, read, read_pilot, read_with_groups, scan, scan_arrays
+    from caltest.files.stored import Stored
 
 __all__ = ["Stored", "can_scan", "read", "read_pilot", "read_with_groups", "scan", "scan_arrays"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: where files are, and how they are written, is asked before any is read."""
+    if name not in __all__:
+        raise AttributeError(f"module 'caltest.files' has no attribute {name!r}")
+    from caltest.files import reading
+
+    found = globals()[name] = getattr(reading, name)
+    return found

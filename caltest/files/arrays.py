@@ -14,18 +14,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BufferedIOBase, BufferedReader
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from caltest._arguments import whole_number
-from caltest._door import reading, size_of
 from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data.containers import Table, check_unique, chosen_probs, read_table, shape_of
+from caltest.data.containers import Table, read_table, shape_of
 from caltest.exceptions import InputError
-from caltest.files.content import Content, Roles, check_held, unread_note
+from caltest.files.columns import (
+    COPIES,
+    Content,
+    Roles,
+    check_held,
+    check_unique,
+    chosen_probs,
+    unread_note,
+)
 from caltest.files.formats import first_bytes
+from caltest.files.places import reading, size_of
 
 # ------------------------------------------------------------------ what is read
 
@@ -33,22 +41,19 @@ from caltest.files.formats import first_bytes
 def read_npz(file: BufferedReader, roles: Roles) -> Content:
     """Read an archive of arrays."""
     _check_kind(file, _ZIP, roles)
-    with Archive(file) as archive:
-        names = list(archive.members)
-        key = roles.found(names, chosen_probs)
-        others = [name for name in names if name not in (key, "classes")]
-        truth = roles.found_label(others, "array")
-        besides = [name for name in names if name != key]
-        roles.check_groups(besides, truth, "array")
-        roles.check_weights(besides, truth, "array")
-        shape = archive.header(key).shape
-        check_held(shape[0] if shape else 1, math.prod(shape[1:]))
-        table = read_table(archive.array(key), "probs")
-        if "classes" in names:
-            table = _with_classes(table, archive.array("classes"))
-        labels = None if truth is None else archive.array(truth)
-        groups = {name: archive.array(name) for name in roles.groups}
-        weights = None if roles.weights is None else archive.array(roles.weights)
+    archive = Archive(file)
+    names = list(archive.members)
+    key = roles.found(names, chosen_probs)
+    others = [name for name in names if name not in (key, "classes")]
+    truth = roles.found_label(others, "array", [name for name in names if name != key])
+    with archive.opened(key) as (_, header):
+        check_held(header.shape[0] if header.shape else 1, math.prod(header.shape[1:]))
+    table = read_table(archive.array(key), "probs")
+    if "classes" in names:
+        table = _with_classes(table, archive.array("classes"))
+    labels = None if truth is None else archive.array(truth)
+    groups = {name: archive.array(name) for name in roles.groups}
+    weights = None if roles.weights is None else archive.array(roles.weights)
     for name, values in groups.items():
         if values.shape != (rows := len(table.values),):
             raise InputError(
@@ -161,7 +166,7 @@ class Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_header(stream: BufferedIOBase, size: int) -> Header:
+def read_header(stream: BufferedIOBase | IO[bytes], size: int) -> Header:
     """Read the header of a stream of ``size`` bytes, neither more nor less of which it may announce."""
     if _exactly(stream, len(MAGIC)) != MAGIC:
         raise ValueError("it does not begin as an array does")
@@ -184,10 +189,9 @@ def read_header(stream: BufferedIOBase, size: int) -> Header:
     )
     follow = size - header.start
     if header.nbytes != follow:
-        shown = "(" + ", ".join(map(str, header.shape)) + ("," if len(header.shape) == 1 else "") + ")"
         raise ValueError(
-            f"an array of shape {shown} and type {header.dtype} takes {header.nbytes} bytes, and "
-            f"{follow} follow its header"
+            f"an array of shape {header.shape} and type {header.dtype} takes {header.nbytes} bytes, "
+            f"and {follow} follow its header"
         )
     return header
 
@@ -213,7 +217,7 @@ def read_rows(file: BufferedIOBase, header: Header, rows: slice) -> np.ndarray:
     return table
 
 
-def _exactly(stream: BufferedIOBase, size: int) -> bytes:
+def _exactly(stream: BufferedIOBase | IO[bytes], size: int) -> bytes:
     found = stream.read(size)
     if len(found) < size:
         raise ValueError("it ends within its header")
@@ -273,7 +277,6 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes; other
 # Probabilities do not pack better: what does, beyond a size that harms nobody, is made to fill memory.
 _MOST_UNPACKED = 100
 _HARMLESS = 2**26
-_COPIES = 4.0
 
 
 class Archive:
@@ -286,30 +289,19 @@ class Archive:
         check_unique(names, "arrays")
         self.members = dict(zip(names, members, strict=True))
 
-    def __enter__(self) -> Archive:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._zip.close()
-
-    def header(self, name: str) -> Header:
-        """Read what an array announces."""
-        with self._opened(name) as stream:
-            return read_header(stream, self.members[name].file_size)
-
     def array(self, name: str) -> np.ndarray:
         """Read an array."""
-        with self._opened(name) as stream:
-            header = read_header(stream, self.members[name].file_size)
+        with self.opened(name) as (stream, header):
             check_fits(
-                _COPIES * header.nbytes, f"the array {quoted(name)}", "save fewer rows in the file"
+                COPIES * header.nbytes, f"the array {quoted(name)}", "save fewer rows in the file"
             )
             array = read_array(stream, header)
             stream.read(1)  # the end, where the checksum is compared
             return array
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[Any]:
+    def opened(self, name: str) -> Iterator[tuple[Any, Header]]:
+        """Open an array, and read what it announces."""
         with reading(f"the array {quoted(name)} cannot be read"):
             member = self.members[name]
             if member.flag_bits & _ENCRYPTED:
@@ -325,7 +317,7 @@ class Archive:
                     "nothing."
                 )
             with self._zip.open(member) as stream:
-                yield stream
+                yield stream, read_header(stream, member.file_size)
 
 
 class _Sparing:

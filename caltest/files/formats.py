@@ -1,4 +1,9 @@
-"""What a format of tables is: it looks at a file, and reads blocks of rows of Arrow from it."""
+"""Formats of tables, Parquet and Arrow among them: files read as blocks of rows of Arrow.
+
+A format is two functions: one looks at a file once and says what it holds, in which parts, the other
+reads some of its columns from a part on, so that several may read a file. A new format is these two and
+a line in `FORMATS`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,10 @@ from typing import Any
 
 from caltest._visible import quoted
 from caltest.exceptions import InputError
+from caltest.files.places import is_remote, size_of
+from caltest.sampling import ROWS
 
-BLOCK = 2**20  # bytes of text that are parsed at once
+_BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,6 @@ class Survey:
     parts: tuple[int, ...]  # rows of each row group, record batch, or range of text
     nbytes: float = 0.0  # of its table, as far as it is known
     starts: tuple[tuple[int, int], ...] = ()  # of text: the byte and the line where each part begins
-    block: int = BLOCK  # of CSV: bytes that hold the longest row
     swallowed: Mapping[str, int] = field(default_factory=dict)  # by column, the first such row
     size: int = 0  # bytes of the file
 
@@ -36,6 +42,7 @@ class Format:
     """How files of a kind are read."""
 
     kind: str
+    suffixes: tuple[str, ...]
     look: Callable[[BufferedReader], Survey]
     batches: Callable[[BufferedReader, Survey, Any, int], Iterator[Any]]  # from a part on; of a schema
     is_text: bool = False  # whether cells have no types, so that groups stay as they are written
@@ -110,3 +117,55 @@ def one_type(column: str, kinds: Sequence[Any]) -> Any:
         f"column {quoted(column)} is {known[0]} in one file and {known[1]} in another; save all files "
         "with the same types."
     )
+
+
+# ------------------------------------------------------------------ Parquet and Arrow
+
+
+def _look_at_parquet(file: BufferedReader) -> Survey:
+    import pyarrow.parquet as pq
+
+    first_bytes(file, b"PAR1")
+    with pq.ParquetFile(file) as parquet:
+        found = parquet.metadata
+        groups = [found.row_group(k) for k in range(found.num_row_groups)]
+        size = sum(group.total_byte_size for group in groups)
+        return Survey(parquet.schema_arrow, tuple(group.num_rows for group in groups), size)
+
+
+def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    # Bytes read beforehand would stay in memory, as many as the file has. Those of another machine come
+    # as many at once as some columns' buffers may hold.
+    size = max(2**16, min(2**22, _BUFFERS // len(schema.names))) if is_remote(file) else 2**16
+    with pq.ParquetFile(file, pre_buffer=False, buffer_size=size) as parquet:
+        groups = range(part, parquet.num_row_groups)
+        yield from parquet.iter_batches(
+            ROWS, row_groups=groups, columns=schema.names, use_threads=False
+        )
+
+
+def _look_at_arrow(file: BufferedReader) -> Survey:
+    import pyarrow as pa
+
+    first_bytes(file, b"ARROW1")
+    one = pa.ipc.IpcReadOptions(included_fields=[0])
+    with pa.ipc.open_file(file, options=one) as arrow:
+        parts = tuple(arrow.get_batch(k).num_rows for k in range(arrow.num_record_batches))
+    with pa.ipc.open_file(file) as arrow:
+        return Survey(arrow.schema, parts, size_of(file))
+
+
+def _read_arrow(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
+    import pyarrow as pa
+
+    with pa.ipc.open_file(file) as arrow:
+        some = [arrow.schema.get_field_index(name) for name in schema.names]
+    with pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=some)) as arrow:
+        for k in range(part, arrow.num_record_batches):
+            yield arrow.get_batch(k)
+
+
+PARQUET = Format("Parquet", (".parquet", ".pq"), _look_at_parquet, _read_parquet)
+ARROW = Format("Arrow", (".arrow", ".feather", ".ipc"), _look_at_arrow, _read_arrow)

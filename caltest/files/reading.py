@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import arguments, name_or_place, names
-from caltest._door import (
+from caltest._visible import quoted
+from caltest.data import Rows, Sample, sample
+from caltest.data.containers import is_framed, read_table
+from caltest.exceptions import InputError
+from caltest.files.arrays import read_npy, read_npz, table_header
+from caltest.files.columns import Content, Roles
+from caltest.files.places import (
     Place,
     called,
     check_file,
@@ -20,14 +26,7 @@ from caltest._door import (
     opened,
     size_of,
 )
-from caltest._visible import quoted
-from caltest.data import Rows, Sample, sample
-from caltest.data.containers import is_framed, read_table
-from caltest.exceptions import InputError
-from caltest.files.arrays import read_npy, read_npz, table_header
-from caltest.files.content import Content, Roles
-from caltest.files.stored import NUMPY, Stored, StoredArrays, StoredFile, stored_table
-from caltest.files.tables import FORMATS
+from caltest.files.stored import FORMATS, NUMPY, Stored, StoredArrays, StoredFile, stored_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,7 +291,7 @@ def scan(
         if header.shape[0] == 0:
             raise InputError("there are no rows; write the file again.")
         assert column is not None  # labels are needed
-        return StoredFile(called(path), header.shape[0], place, header, column)
+        return StoredFile(called(path), header.shape[0], header.shape[1], 1, place, header, column)
 
 
 def can_scan(path: str | Path) -> bool:
@@ -321,7 +320,7 @@ def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
         raise InputError("probs is empty; give one row per sample.")
     if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
         sample(probs, labels, part=True)
-    return StoredArrays("probs", len(probs), probs, labels)
+    return StoredArrays("probs", len(probs), int(np.prod(probs.shape[1:])), 1, probs, labels)
 
 
 def _as_array(data: Any, what: str) -> Any:

@@ -5,14 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from io import BufferedReader
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from caltest._arguments import arguments
-from caltest._door import (
+from caltest._memory import check_fits
+from caltest._tiles import blocks
+from caltest._visible import quoted
+from caltest.data import Extent, Sample, sample
+from caltest.data.clusters import Clustering
+from caltest.data.containers import listed
+from caltest.data.weights import Weighing, checked_weights
+from caltest.exceptions import InputError, Row
+from caltest.files.arrays import Header, read_header, read_npy, read_rows
+from caltest.files.columns import Columns, Content, Roles, check_held, check_unique
+from caltest.files.formats import ARROW, PARQUET, Format, Survey, cast, one_type
+from caltest.files.places import (
     Place,
     called,
     entries,
@@ -23,20 +34,11 @@ from caltest._door import (
     opened,
     size_of,
 )
-from caltest._memory import check_fits
-from caltest._sampling import ROWS
-from caltest._tiles import blocks
-from caltest._visible import quoted
-from caltest.data import Extent, Sample, sample
-from caltest.data.clusters import Clustering
-from caltest.data.containers import check_unique, listed
-from caltest.data.counting import Weighing, checked_weights
-from caltest.exceptions import InputError, Row
-from caltest.files.arrays import Header, read_header, read_npy, read_rows
-from caltest.files.content import Columns, Content, Roles, check_held
-from caltest.files.formats import Format, Survey, cast, one_type
-from caltest.files.tables import FORMATS
+from caltest.files.text import CSV, JSON_LINES
+from caltest.sampling import ROWS
 
+#: By suffix, how a file is read.
+FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix in each.suffixes}
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
 _COPIES = 2.0  # of the bytes of a table
@@ -61,6 +63,11 @@ class Stored(ABC):
     name: str
     n_samples: int
 
+    width: int  # numbers in a row
+    grain: int  # rows of the largest part: to read rows, what precedes them in it is read too
+    weighing: Weighing | None = field(default=None, kw_only=True)  # of the weights, if rows have some
+    clustering: Clustering | None = field(default=None, kw_only=True)  # of the clusters
+
     @abstractmethod
     def _chunks(self, first: int, last: int) -> Iterator[Any]:
         """Yield blocks ``first`` to ``last`` of ROWS rows, as they are stored."""
@@ -69,16 +76,6 @@ class Stored(ABC):
     def _check(self, block: Any) -> Sample:
         """Check one of them."""
 
-    @property
-    @abstractmethod
-    def grain(self) -> int:
-        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
-
-    @property
-    @abstractmethod
-    def width(self) -> int:
-        """Numbers in a row."""
-
     @abstractmethod
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -86,17 +83,19 @@ class Stored(ABC):
     @property
     def extent(self) -> Extent:
         """How many rows there are, and how they count."""
-        return Extent.alike(self.n_samples)
+        return Extent.alike(self.n_samples) if self.weighing is None else self.weighing.extent
 
     @property
     def clusters(self) -> int | None:
         """Number of clusters G; None where rows are independent."""
-        return None
+        return None if self.clustering is None else self.clustering.count
 
     @property
     def share_between(self) -> float:
-        """How many pairs of different rows there are for each of different clusters."""
-        return 1.0
+        """How many pairs of different rows there are for each of different clusters, as rows count."""
+        if self.clustering is None:
+            return 1.0
+        return self.clustering.share_between(self.extent.pairs, self.extent.total)
 
     def samples(self, first: int = 0, last: int | None = None) -> Iterator[Sample]:
         """Read and check blocks ``first`` to ``last`` of 4096 rows, or the rest; by default all.
@@ -151,18 +150,6 @@ class StoredTable(Stored):
     surveys: tuple[Survey, ...]
     schema: Any  # of the columns that are read, in Arrow
     columns: Columns
-    weighing: Weighing | None = None  # of the weights, if rows have some
-    clustering: Clustering | None = None  # of the clusters
-
-    @property
-    def width(self) -> int:
-        """Numbers in a row."""
-        return len(self.schema.names)
-
-    @property
-    def grain(self) -> int:
-        """Rows of the largest row group, record batch or range of text."""
-        return max(max(survey.parts) for survey in self.surveys)
 
     def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
         """Read some columns of the rows from ``start`` on, a few thousand at a time."""
@@ -183,10 +170,11 @@ class StoredTable(Stored):
                         yield cast(batch, schema).slice(start)
                     start = max(0, start - batch.num_rows)
 
-    def table(self, schema: Any) -> Any:
+    def table(self, *names: str) -> Any:
         """Read some columns of all rows."""
         import pyarrow as pa
 
+        schema = self.schema_of(*names)
         return pa.Table.from_batches(self.batches(schema), schema)
 
     def _chunks(self, first: int, last: int) -> Iterator[Any]:
@@ -209,54 +197,35 @@ class StoredTable(Stored):
         mean = None if self.weighing is None else self.weighing.mean
         return self.columns.content(block).checked_part(mean, self.clustering)
 
-    @property
-    def extent(self) -> Extent:
-        """How many rows there are, and how they count."""
-        return super().extent if self.weighing is None else self.weighing.extent
-
-    def weighed(self) -> StoredTable:
-        """Read the weights once."""
-        name, found = self.columns.weights, Weighing()
-        for batch in self.batches(self.schema_of(name)):
+    def counted(self) -> StoredTable:
+        """Read weights and clusters once, if rows have some."""
+        roles, weighing, clustering, rows = self.columns.roles, Weighing(), Clustering(), 0
+        names = [name for name in (roles.weights, roles.clusters) if name is not None]
+        for batch in self.batches(self.schema_of(*names)) if names else ():
+            cells, weights = [column.to_pylist() for column in batch.columns], None
             try:
-                found.add(checked_weights(batch.column(0).to_pylist(), batch.num_rows))
-            except InputError as error:
-                raise error.moved(found.rows) from error
-        found.mean  # noqa: B018 -- it says what is wrong
-        return replace(self, weighing=found)
-
-    def clustered(self) -> StoredTable:
-        """Read the clusters once, and through what their rows count."""
-        name, weights, found = self.columns.clusters, self.columns.weights, Clustering()
-        names, rows = [each for each in (name, weights) if each is not None], 0
-        for batch in self.batches(self.schema_of(*names)):
-            try:
-                cells = [column.to_pylist() for column in batch.columns]
-                own = None if weights is None else checked_weights(cells[1], batch.num_rows)
-                found.add(cells[0], own)
+                if roles.weights is not None:
+                    weights = checked_weights(cells[0], batch.num_rows)
+                    weighing.add(weights)
+                if roles.clusters is not None:
+                    clustering.add(cells[-1], weights)
             except InputError as error:
                 raise error.moved(rows) from error
             rows += batch.num_rows
             check_fits(
-                _BYTES_OF_A_CLUSTER * len(found),
-                f"the names of {len(found)} clusters",
+                _BYTES_OF_A_CLUSTER * len(clustering),
+                f"the names of {len(clustering)} clusters",
                 "cluster by what holds more rows, or test some of the clusters",
             )
-        return replace(self, clustering=found.counted())
+        if roles.weights is not None:
+            weighing.mean  # noqa: B018 -- it says what is wrong
+        return replace(
+            self,
+            weighing=None if roles.weights is None else weighing,
+            clustering=None if roles.clusters is None else clustering.counted(),
+        )
 
-    @property
-    def clusters(self) -> int | None:
-        """Number of clusters G; None where rows are independent."""
-        return None if self.clustering is None else self.clustering.count
-
-    @property
-    def share_between(self) -> float:
-        """How many pairs of different rows there are for each of different clusters, as rows count."""
-        if self.clustering is None:
-            return 1.0
-        return self.clustering.share_between(self.extent.pairs, self.extent.total)
-
-    def schema_of(self, *names: str | None) -> Any:
+    def schema_of(self, *names: str) -> Any:
         """Return the schema of some columns."""
         import pyarrow as pa
 
@@ -267,7 +236,7 @@ class StoredTable(Stored):
         check_held(self.n_samples, self.width)
         size = _COPIES * sum(survey.nbytes for survey in self.surveys)
         check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
-        table = self.table(self.schema)
+        table = self.table(*self.schema.names)
         if table.num_rows != self.n_samples:
             raise self._changed()
         return self.columns.content(table)
@@ -315,24 +284,22 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
                 f"A cell of column {quoted(name)} seems to hold further rows, the first in {Row(row)}: "
                 "if a quote is not closed there, rows are missing."
             )
-    raw = columns.groups if kind.is_text else ()
+    raw = columns.roles.groups if kind.is_text else ()
     kinds = {n: [survey.schema.field(n).type for survey in surveys] for n in columns.read}
     schema = pa.schema([(n, pa.string() if n in raw else one_type(n, kinds[n])) for n in columns.read])
     stored = StoredTable(
         called(path),
         rows,
+        len(schema.names),
+        max(max(survey.parts) for survey in surveys),
         tuple(files),
         kind,
         tuple(surveys),
         schema,
         replace(columns, notes=tuple(notes)),
     )
-    columns.check_kinds(schema, lambda name: stored.table(stored.schema_of(name)).column(0).to_pylist())
-    if whole:
-        return stored
-    if columns.weights is not None:
-        stored = stored.weighed()
-    return stored if columns.clusters is None else stored.clustered()
+    columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
+    return stored if whole else stored.counted()
 
 
 @contextmanager
@@ -355,13 +322,12 @@ def _files(path: Place) -> tuple[list[Place], Format]:
     else:
         found = matching(path) if is_pattern(path) else [(path, True, False)]
     for kind in dict.fromkeys(FORMATS.values()):
-        suffixes = [suffix for suffix, each in FORMATS.items() if each is kind]
-        files = [each for each, plain, _ in found if plain and each.suffix.lower() in suffixes]
+        files = [each for each, plain, _ in found if plain and each.suffix.lower() in kind.suffixes]
         others = [each.name for each, *_ in found if each not in files]
         if files and others:
             holds = "the directory holds" if folder else "the pattern matches"
             raise InputError(
-                f"besides {suffixes[0][1:]} files {holds} {listed(others, 3)}; give a "
+                f"besides {kind.suffixes[0][1:]} files {holds} {listed(others, 3)}; give a "
                 "directory of files of one kind and nothing else."
             )
         if files:
@@ -386,11 +352,6 @@ class StoredFile(Stored):
     header: Header  # what it announced when it was opened first
     label: int
 
-    @property
-    def width(self) -> int:
-        """Numbers in a row."""
-        return self.header.shape[1]
-
     @contextmanager
     def _opened(self) -> Iterator[BufferedReader]:
         with opened(self.path, NUMPY) as file:
@@ -399,11 +360,6 @@ class StoredFile(Stored):
                     "the table has changed since it was opened; do not write to it while it is read."
                 )
             yield file
-
-    @property
-    def grain(self) -> int:
-        """Any row is found at once."""
-        return 1
 
     def _chunks(self, first: int, last: int) -> Iterator[Any]:
         with named(self.name), self._opened() as file:
@@ -427,16 +383,6 @@ class StoredArrays(Stored):
     probs: Any
     labels: Any
 
-    @property
-    def width(self) -> int:
-        """Numbers in a row."""
-        return int(np.prod(self.probs.shape[1:]))
-
-    @property
-    def grain(self) -> int:
-        """Any row is found at once."""
-        return 1
-
     def _chunks(self, first: int, last: int) -> Iterator[Any]:
         for rows in self._rows(first, last):
             yield np.array(self.probs[rows]), np.array(self.labels[rows])
@@ -446,7 +392,7 @@ class StoredArrays(Stored):
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = _by_reference(self.probs), _by_reference(self.labels)
-        return StoredArrays, (self.name, self.n_samples, *arrays)
+        return _sent, (self.name, self.n_samples, self.width, self.grain, *arrays)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -454,21 +400,8 @@ class StoredArrays(Stored):
         return Content(np.array(self.probs), np.array(self.labels), {})
 
 
-class _Mapping(NamedTuple):
-    """Where in a file the numbers of a mapped array are: what is sent in its place."""
-
-    path: str
-    dtype: Any
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _mapped, tuple(self)
-
-
 def _by_reference(array: Any) -> Any:
-    """Return what another process gets in place of an array: of a mapped one, no number of it."""
+    """Return what is sent to another process: of a mapped array, where in a file its numbers are."""
     root = array
     while isinstance(root, np.memmap) and isinstance(root.base, np.memmap):
         root = root.base
@@ -478,12 +411,18 @@ def _by_reference(array: Any) -> Any:
         return array
     first, begin = (each.__array_interface__["data"][0] for each in (array, root))
     place = root.offset + first - begin
-    return _Mapping(str(root.filename), array.dtype, place, array.shape, array.strides)
+    return str(root.filename), array.dtype, place, array.shape, array.strides
 
 
-def _mapped(
-    path: str, dtype: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> Any:
-    last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
-    numbers = np.memmap(path, np.uint8, "r", offset, (last + dtype.itemsize,))
-    return np.ndarray(shape, dtype, numbers, strides=strides)
+def _sent(name: str, rows: int, width: int, grain: int, *arrays: Any) -> StoredArrays:
+    """Return arrays as they came; those that are told by reference are mapped again."""
+    found = []
+    for array in arrays:
+        if isinstance(array, tuple):
+            path, dtype, offset, shape, strides = array
+            last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+            numbers = np.memmap(path, np.uint8, "r", offset, (last + dtype.itemsize,))
+            found.append(np.ndarray(shape, dtype, numbers, strides=strides))
+        else:
+            found.append(array)
+    return StoredArrays(name, rows, width, grain, *found)

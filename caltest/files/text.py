@@ -1,4 +1,9 @@
-"""Tables of text: CSV and JSON lines, of which every line is looked at before any is believed."""
+"""Tables of text: CSV and JSON lines, which pyarrow reads a block of whole rows at a time.
+
+The first look at a file checks all of it, since a type is that of a whole column, and keeps where
+blocks begin. Which line is wrong, and whether a quote is closed, pyarrow does not say: the modules
+csv and json are asked then.
+"""
 
 from __future__ import annotations
 
@@ -6,333 +11,236 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from io import BufferedReader
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from caltest._parallel import BRANCHES
-from caltest._sampling import ROWS
 from caltest._visible import quoted
-from caltest.data.containers import check_unique, is_number, listed
+from caltest.data.containers import is_number, listed
 from caltest.exceptions import InputError
-from caltest.files.formats import BLOCK, Format, Survey, first_bytes
+from caltest.files.columns import check_unique
+from caltest.files.formats import Format, Survey, first_bytes
 
+BLOCK = 2**20  # bytes that are parsed at once
 _LONGEST_LINE = 2**24  # characters: names of a million classes
 _DEEPEST = 64  # brackets within brackets of a line of JSON
-_STRETCH = BRANCHES * ROWS  # rows of CSV whose first byte is remembered
-
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, as some programs write it
 
 
-def _start_of_text(file: BufferedReader) -> int:
-    """Return where text begins; raise if the file begins as another format does."""
-    return len(_MARK) if first_bytes(file).startswith(_MARK) else 0
+class _Block(NamedTuple):
+    """Whole rows of a file, and the byte and the line where they begin."""
+
+    start: int
+    line: int
+    text: bytes
+    rows: Any = None  # what was found to see that they are whole
 
 
-def _too_long(line: int) -> InputError:
-    return InputError(f"line {line} is longer than {_LONGEST_LINE} characters; save one row per line.")
+def _blocks(file: BufferedReader, look: Callable[[_Block, bool], Any]) -> Iterator[_Block]:
+    """Yield blocks of whole lines; with more of them where ``look``, told of the last, returns None."""
+    start, line, held = len(_MARK) if first_bytes(file).startswith(_MARK) else 0, 1, b""
+    file.seek(start)
+    while more := file.read(max(BLOCK, len(held))):
+        held += more
+        is_last = not file.peek(1)
+        end = len(held) if is_last else held.rfind(b"\n") + 1 or held.rfind(b"\r", 0, -1) + 1
+        if len(held) >= _LONGEST_LINE:
+            for number, text in enumerate(held.splitlines(), start=line):
+                if len(text) >= _LONGEST_LINE:
+                    found = f"line {number} is longer than {_LONGEST_LINE} characters"
+                    raise InputError(f"{found}; save one row per line.")
+        block = _Block(start, line, held[:end])
+        if end and (rows := look(block, is_last)) is not None:
+            block.text.decode()  # what is no UTF-8 is told so
+            yield block._replace(rows=rows)
+            start, line, held = start + end, line + len(block.text.splitlines()), held[end:]
+
+
+def _read(
+    reader: Callable[..., Any], file: BufferedReader, survey: Survey, schema: Any, part: int
+) -> Iterator[Any]:
+    """Read the blocks from one on."""
+    read = reader(survey, schema)
+    ends = [start for start, _ in survey.starts[1:]] + [survey.size]
+    for (start, line), end in list(zip(survey.starts, ends, strict=True))[part:]:
+        file.seek(start)
+        yield from read(file.read(end - start), line).to_batches()
 
 
 # ------------------------------------------------------------------ CSV
+
+
+class _Row(NamedTuple):
+    """A row of CSV, as Python's module reads it."""
+
+    line: int  # where it begins
+    lines: list[str]
+    cells: list[str]
+    is_whole: bool
+
+
+def _rows(block: bytes, line: int) -> Iterator[_Row]:
+    """Read rows one by one; the last of them is not whole if the block ends within a quote."""
+    stream, limit = io.StringIO(block.decode(), newline=""), csv.field_size_limit()
+    quoted_line, taken = list[str](), list[str]()
+
+    def lines() -> Iterator[str]:
+        while each := quoted_line.pop() if quoted_line else next(stream, ""):
+            taken.append(each)
+            yield each
+        taken.append("")
+
+    csv.field_size_limit(_LONGEST_LINE)
+    try:
+        reader = csv.reader(lines())
+        for each in stream:
+            if '"' in each:
+                quoted_line.append(each)
+                cells = next(reader)
+            else:
+                taken.append(each)
+                cells = each.rstrip("\r\n").split(",") if each.strip("\r\n") else []
+            yield _Row(line, taken[:], cells, taken[-1] != "")
+            line += len(taken)
+            taken.clear()
+    except csv.Error as error:
+        raise InputError(f"the file is not valid CSV: {error}; write it again.") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _quoted_rows(block: _Block, is_last: bool) -> list[_Row] | None:
+    """Return the rows of a block with quotes, none of one without; None if it ends within a row."""
+    if (place := block.text.find(b"\0")) >= 0:
+        line = block.line + len((block.text[:place] + b"\0").splitlines()) - 1
+        raise InputError(
+            f"line {line} holds a null character, so the file is not valid CSV; save it as UTF-8."
+        )
+    rows = list(_rows(block.text, block.line)) if b'"' in block.text else []
+    return rows if not rows or rows[-1].is_whole or is_last else None
 
 
 def _look_at_csv(file: BufferedReader) -> Survey:
     """Go through all rows, a block at a time: a type is that of a whole column."""
     import pyarrow as pa
 
-    end, rows, kinds = _start_of_text(file), 0, dict[str, Any]()
-    found = _Lines(end)
-    for block in _checked_lines(file, found):
+    kinds, swallowed, count = dict[str, Any](), dict[str, int](), 0
+    parts, starts = list[int](), list[tuple[int, int]]()
+    for start, line, text, rows in _blocks(file, _quoted_rows):
         if not kinds:
-            kinds = {name or f"Unnamed: {k}": pa.null() for k, name in enumerate(found.header)}
-        rows += _find_kinds(block, kinds)
-    names = list(kinds)
-    read = [(name, pa.float64() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()]
-    parts = [min(_STRETCH, found.rows - start) for start in range(0, found.rows, _STRETCH)]
-    if rows != found.rows:  # a blank line may be a row or none: where rows begin is not known then
-        parts, found.starts = [rows], found.starts[:1]
-    return Survey(
-        pa.schema(read),
-        tuple(parts),
-        starts=tuple((start, 0) for start in found.starts),
-        block=max(BLOCK, 4 * found.longest),  # bytes of a character
-        swallowed={names[column]: row for column, row in found.swallowed.items()},
-    )
-
-
-def _read_csv(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.csv as pc
-
-    file.seek(survey.starts[part][0])
-    names = survey.schema.names
-    types = {**dict.fromkeys(names, pa.string()), **dict(zip(schema.names, schema.types, strict=True))}
-    options = _csv_options(names, survey.block, types, schema.names)
-    with pc.open_csv(pa.PythonFile(file, mode="r"), *options) as reader:  # it reads ahead
-        yield from reader
-
-
-def _csv_options(
-    names: Sequence[str], size: int, types: Mapping[str, Any], wanted: Sequence[str]
-) -> tuple[Any, Any, Any]:
-    """Options for rows without a header; only an empty cell is missing ("NA" may be a class)."""
-    import pyarrow.csv as pc
-
-    return (
-        pc.ReadOptions(column_names=names, block_size=size, use_threads=False),
-        pc.ParseOptions(
-            newlines_in_values=True,
-            invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
-        ),
-        pc.ConvertOptions(
-            column_types=types,
-            include_columns=wanted,
-            null_values=[""],
-            true_values=_TRUE,
-            false_values=_FALSE,
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,
-        ),
-    )
-
-
-def _find_kinds(block: bytes, kinds: dict[str, Any]) -> int:
-    """Say which types of columns take the cells of some rows too; return how many rows there are.
-
-    A guess is quick, and right where it is a type of numbers without "nan" and 0x, or of truth values.
-    Else the cells are looked at as the text that they are.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.csv
-
-    def read(types: Mapping[str, Any], wanted: Sequence[str]) -> Any:
-        options = _csv_options(list(kinds), len(block) + 1, types, wanted)
-        return pyarrow.csv.read_csv(pa.BufferReader(block), *options)
-
-    known = {name: kind for name, kind in kinds.items() if pa.types.is_string(kind)}
-    guess, careful = read(known, list(kinds)), list[str]()
-    for name, kind in kinds.items():
-        cells = guess.column(name)
-        new, number = cells.type, pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        if pa.types.is_string(kind) or pa.types.is_null(new):
+            header, length, line = _header(text, line)
+            kinds = {name or f"Unnamed: {k}": pa.null() for k, name in enumerate(header)}
+            start, text, rows = start + length, text[length:], [row for row in rows if row.line >= line]
+        if not text.strip(b"\r\n"):
             continue
-        if pa.types.is_floating(new) and not pc.any(pc.is_nan(cells)).as_py():
-            fits = number or pa.types.is_null(kind)
-        elif pa.types.is_integer(new) and b"x" not in block and b"X" not in block:
-            fits = number or pa.types.is_null(kind)
-            new = kind if number else new
-        else:
-            fits = pa.types.is_boolean(new) and (pa.types.is_boolean(kind) or pa.types.is_null(kind))
-        if fits:
-            kinds[name] = new
-        else:
-            careful.append(name)
-    if careful:
-        text = read(dict.fromkeys(kinds, pa.string()), careful)
-        kinds.update({name: _kind_of(text.column(name), kinds[name]) for name in careful})
-    return int(guess.num_rows)
-
-
-def _kind_of(cells: Any, known: Any) -> Any:
-    """Return the first type, from the one known of rows before, that takes all cells too."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_string(known) or cells.null_count == len(cells):
-        return known
-    if not pa.types.is_boolean(known):
+        for number, row in enumerate(_of_width(rows, len(kinds)), start=count):
+            for name, cell in zip(kinds, row.cells, strict=True) if len(row.lines) > 1 else ():
+                # From a quote that is not closed to another one in the same column, rows later.
+                further = len(cell.splitlines()) - 1
+                if further > 0 and cell.count(",") >= further * (len(kinds) - 1):
+                    swallowed.setdefault(name, number)
         try:
-            numbers = _converted(cells, pa.float64())
+            known = {name: kind for name, kind in kinds.items() if kind == pa.string()}
+            found = _reader(kinds, known)(text, line)
         except pa.ArrowInvalid:
-            numbers = None
-        if numbers is not None and not pc.any(pc.is_nan(numbers)).as_py():  # "nan" is text
-            if pa.types.is_floating(known):
-                return known
-            try:
-                _converted(cells, pa.int64())
-            except pa.ArrowInvalid:
-                return pa.float64()
-            return pa.int64()
-        if not pa.types.is_null(known):
-            return pa.string()
-    truth = pc.is_in(cells, pa.array([*_TRUE, *_FALSE]), skip_nulls=True)
-    return pa.bool_() if pc.all(pc.or_(truth, cells.is_null())).as_py() else pa.string()
+            _of_width(_rows(text, line), len(kinds))
+            raise
+        kinds = {name: _kind(text, kinds, name, found.column(name)) for name in kinds}
+        parts.append(found.num_rows)
+        starts.append((start, line))
+        count += found.num_rows
+    if not count:
+        raise InputError("there is a header but no row beneath it; save the predictions as rows.")
+    schema = pa.schema([(n, pa.float64() if kind == pa.null() else kind) for n, kind in kinds.items()])
+    return Survey(schema, tuple(parts), starts=tuple(starts), swallowed=swallowed)
 
 
-_TRUE, _FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")
+def _reader(names: Iterable[str], types: Mapping[str, Any], wanted: Any = None) -> Callable[..., Any]:
+    """Return what reads rows without a header; only an empty cell is missing ("NA" may be a class)."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    parse = pc.ParseOptions(
+        newlines_in_values=True,
+        invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+    )
+    convert = pc.ConvertOptions(
+        column_types=types,
+        include_columns=wanted,
+        null_values=[""],
+        true_values=["True", "TRUE", "true"],
+        false_values=["False", "FALSE", "false"],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=True,
+    )
+
+    def read(text: bytes, _: int) -> Any:
+        options = pc.ReadOptions(column_names=named, block_size=len(text) + 1, use_threads=False)
+        return pc.read_csv(pa.BufferReader(text), options, parse, convert)
+
+    named = list(names)
+    return read
 
 
-def _converted(cells: Any, kind: Any) -> Any:
-    """Read text as a type, numbers with blanks around them too."""
+def _reader_of_csv(survey: Survey, schema: Any) -> Callable[..., Any]:
+    return _reader(
+        survey.schema.names, dict(zip(schema.names, schema.types, strict=True)), schema.names
+    )
+
+
+def _kind(text: bytes, kinds: Mapping[str, Any], name: str, cells: Any) -> Any:
+    """Return the type of a column that holds the cells of a block too: text where nothing else does."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_string(kind):
-        return cells
-    if pa.types.is_boolean(kind):
-        return pc.if_else(cells.is_null(), None, pc.is_in(cells, pa.array(_TRUE)))
-    try:
-        return cells.cast(kind)
-    except pa.ArrowInvalid:
-        return pc.utf8_trim_whitespace(cells).cast(kind)
+    known, new = kinds[name], cells.type
+    if new == known == pa.string():
+        return known
+    if pa.types.is_floating(new) and pc.any(pc.is_nan(cells)).as_py():
+        new = pa.string()  # "nan" is text
+    if pa.types.is_integer(new) and (b"x" in text or b"X" in text):
+        try:
+            _reader(kinds, {name: pa.float64()}, [name])(text, 0)
+        except pa.ArrowInvalid:  # and so is 0x1
+            new = pa.string()
+    if new in (known, pa.null()):
+        return known
+    numbers = (pa.int64(), pa.float64())
+    if known == pa.null():
+        return new if new in (*numbers, pa.bool_()) else pa.string()
+    return pa.float64() if known in numbers and new in numbers else pa.string()
 
 
-@dataclass
-class _Lines:
-    """What the lines of a CSV file are like, up to a byte at which a row ends."""
-
-    end: int
-    lines: int = 0  # before it
-    rows: int = 0
-    header: list[str] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)  # of rows 0, _STRETCH, …: the byte
-    longest: int = 0  # characters of a row
-    swallowed: dict[int, int] = field(default_factory=dict)  # by column, the first row
+def _header(text: bytes, line: int) -> tuple[list[str], int, int]:
+    """Return the names of columns, the bytes that they take, and the line beneath them."""
+    length = 0
+    for row in _rows(text, line):
+        length += len("".join(row.lines).encode())
+        if "".join(row.cells).strip() or len(row.cells) > 1:
+            _check_header(row.cells)
+            return row.cells, length, row.line + len(row.lines)
+    raise InputError("the file is not valid CSV: No columns, but blank lines; write it again.")
 
 
-def _checked_lines(file: BufferedReader, found: _Lines) -> Iterator[bytes]:
-    """Yield the rows of a CSV file in blocks; raise unless each has a cell for every name.
-
-    Of nearly all blocks it is enough to count commas. Those with quotes, or with a line that is not
-    like the others, are read line by line.
-    """
-    limit = csv.field_size_limit(_LONGEST_LINE)
-    try:
-        _check_rows(file, found, found.end + 1)
-        while True:
-            start = found.end
-            file.seek(start)
-            block = file.read(BLOCK)
-            block += file.readline(_LONGEST_LINE)
-            if not block:
-                break
-            if not _are_plain(block, found):
-                _check_rows(file, found, start + len(block))
-                file.seek(start)
-                block = file.read(found.end - start)
-            yield block
-    except csv.Error as error:
-        raise InputError(f"the file is not valid CSV: {error}; write it again.") from error
-    finally:
-        csv.field_size_limit(limit)
-    if not found.rows:
-        raise InputError("there is a header but no row beneath it; save the predictions as rows.")
-
-
-def _are_plain(block: bytes, found: _Lines) -> bool:
-    """Take the rows of a block, and say so, if each is a line with as many commas as the header."""
-    if any(mark in block for mark in (b'"', b"\0")) or block.count(b"\r") != block.count(b"\r\n"):
-        return False
-    if not block.isascii():
-        block.decode()  # what is no UTF-8 is told so
-    marks = np.frombuffer(block, np.uint8)
-    ends, commas = np.flatnonzero(marks == ord("\n")), np.flatnonzero(marks == ord(","))
-    if not block.endswith(b"\n"):
-        ends = np.append(ends, len(block))
-    width = len(found.header) - 1
-    if len(commas) != len(ends) * width:
-        return False
-    begins = np.append(0, ends[:-1] + 1)
-    lines = commas.reshape(len(ends), width)
-    if (lines < begins[:, None]).any() or (lines > ends[:, None]).any():
-        return False
-    first = -found.rows % _STRETCH
-    found.starts += (found.end + begins[first::_STRETCH]).tolist()
-    found.longest = max(found.longest, int((ends - begins).max()))
-    found.rows, found.lines, found.end = (
-        found.rows + len(ends),
-        found.lines + len(ends),
-        found.end + len(block),
-    )
-    return True
-
-
-def _check_rows(file: BufferedReader, found: _Lines, stop: int) -> None:
-    """Read rows one by one, the header if there is none yet, until they reach a byte."""
-    file.seek(found.end)
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    lines, taken = _lines(text, found.lines + 1), list[str]()
-
-    def reader(*first: str) -> Any:
-        """Read a row of some lines; the last that is taken is empty where the file ends within."""
-
-        def more() -> Iterator[str]:
-            taken[:] = first
-            yield from first
-            for _, line in lines:
-                taken.append(line)
-                yield line
-            taken.append("")
-
-        return csv.reader(more())
-
-    def pass_over(*some: str) -> None:
-        found.lines += sum(map(bool, some))
-        found.end += sum(len(each) if each.isascii() else len(each.encode()) for each in some)
-
-    try:
-        if not found.header:
-            rows: Iterator[list[str]] = reader()
-            header = next((each for each in rows if "".join(each).strip() or len(each) > 1), None)
-            if header is None:
-                raise InputError(
-                    "the file is not valid CSV: No columns, but blank lines; write it again."
-                )
-            pass_over(*taken)
-            _check_header(header)
-            found.header = header
-        while found.end < stop and (numbered := next(lines, None)):
-            number, line = numbered
-            length, taken[:] = len(line), [line]
-            if '"' not in line:
-                width, cells = line.count(",") + 1, list[str]()
-            else:
-                cells = next(reader(line))
-                width, length = len(cells), sum(map(len, taken))
-                if not taken[-1]:
-                    raise InputError(
-                        "the file is not valid CSV: EOF inside string, the cell that a quote opens in "
-                        f"line {number}; close the quote, or write the file again if it is cut off."
-                    )
-            found.longest = max(found.longest, length)
-            if width != len(found.header) and line.strip():
-                raise _wrong_width(number, width, len(found.header))
-            if width == len(found.header):
-                for k, cell in enumerate(cells):
-                    # From a quote that is not closed to another one in the same column, rows later.
-                    swallowed = len(cell.splitlines()) - 1
-                    if swallowed > 0 and cell.count(",") >= swallowed * (width - 1):
-                        found.swallowed.setdefault(k, found.rows)
-                if found.rows % _STRETCH == 0:
-                    found.starts.append(found.end)
-                found.rows += 1
-            pass_over(*taken)
-    finally:
-        text.detach()
-
-
-def _lines(text: io.TextIOWrapper, first: int) -> Iterator[tuple[int, str]]:
-    """Yield lines and their numbers; none of which is so long, or such, that no CSV has it."""
-    for number, line in enumerate(iter(partial(text.readline, _LONGEST_LINE), ""), start=first):
-        if len(line) == _LONGEST_LINE:
-            raise _too_long(number)
-        if "\0" in line:
+def _of_width(rows: Iterable[_Row], width: int) -> list[_Row]:
+    """Return the rows with a cell for every name; raise at the first that has not, and is not blank."""
+    found = []
+    for row in rows:
+        if not row.is_whole:
             raise InputError(
-                f"line {number} holds a null character, so the file is not valid CSV; save it as UTF-8."
+                "the file is not valid CSV: EOF inside string, the cell that a quote opens in line "
+                f"{row.line}; close the quote, or write the file again if it is cut off."
             )
-        yield number, line
-
-
-def _wrong_width(line: int, cells: int, names: int) -> InputError:
-    found = f"line {line} has {cells} cell{'' if cells == 1 else 's'}, and the header has {names} names"
-    if cells < names:
-        return InputError(f"{found}; complete it, or write the file again if it is cut off there.")
-    return InputError(f"{found}; name every column, or put text that holds commas in quotes.")
+        if len(row.cells) == width:
+            found.append(row)
+        elif row.lines[0].strip():
+            count = f"{len(row.cells)} cell{'' if len(row.cells) == 1 else 's'}"
+            do = "name every column, or put text that holds commas in quotes"
+            if len(row.cells) < width:
+                do = "complete it, or write the file again if it is cut off there"
+            raise InputError(f"line {row.line} has {count}, and the header has {width} names; {do}.")
+    return found
 
 
 def _check_header(header: list[str]) -> None:
@@ -359,61 +267,39 @@ def _look_at_json(file: BufferedReader) -> Survey:
 
     known: Any = None
     parts, starts = list[int](), list[tuple[int, int]]()
-    _start_of_text(file)
-    for start, line, block in _blocks_of_lines(file, 1):
-        table = _objects(block, line, None)
+    for start, line, text, _ in _blocks(file, lambda *_: ()):
+        if text.isspace():
+            continue
+        _check_depth(text, line)
+        table = _objects(text, line)
         parts.append(table.num_rows)
         starts.append((start, line))
         dates = pa.types.is_temporal
         fields = [(each.name, pa.string() if dates(each.type) else each.type) for each in table.schema]
         schema = pa.schema(fields)
-        if known is None:
-            known = schema
-        elif schema != known:
-            try:
-                known = pa.unify_schemas([known, schema], promote_options="permissive")
-            except pa.ArrowException:
-                raise _json_error(block, line, known) from None
+        try:
+            known = pa.unify_schemas([known or schema, schema], promote_options="permissive")
+        except pa.ArrowException:
+            raise _json_error(text, line, known) from None
     if not sum(parts):
         raise InputError("there are no rows; write the file again.")
     return Survey(known, tuple(parts), starts=tuple(starts))
 
 
-def _read_json(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
-    start, number = survey.starts[part]
-    file.seek(start)
-    for _, line, block in _blocks_of_lines(file, number):
-        yield from _objects(block, line, schema).to_batches()
+def _reader_of_json(_: Survey, schema: Any) -> Callable[..., Any]:
+    return partial(_objects, schema=schema)
 
 
-def _blocks_of_lines(file: BufferedReader, number: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield blocks of whole lines that hold something, with the byte and the line where each begins."""
-    start = file.tell()
-    while block := file.read(BLOCK):
-        last = file.readline(_LONGEST_LINE)
-        if len(last) == _LONGEST_LINE:
-            raise _too_long(number + block.count(b"\n"))
-        block += last
-        if number == 1:
-            block = block.removeprefix(_MARK)
-        if not block.isspace():
-            yield start, number, block
-        number, start = number + block.count(b"\n"), file.tell()
-
-
-def _objects(block: bytes, line: int, schema: Any) -> Any:
+def _objects(text: bytes, line: int, schema: Any = None) -> Any:
     """Read an object per line: with a schema, only what it names, and as it says."""
     import pyarrow as pa
     import pyarrow.json as pj
 
-    block.decode()  # what is no UTF-8 is told so
-    if schema is None:  # the first look at the file; to look again takes as long as to read it
-        _check_depth(block, line)
     known = None if schema is None else pj.ParseOptions(schema, unexpected_field_behavior="ignore")
     try:
-        return pj.read_json(io.BytesIO(block), pj.ReadOptions(False, len(block) + 1), known)
+        return pj.read_json(io.BytesIO(text), pj.ReadOptions(False, len(text) + 1), known)
     except pa.ArrowInvalid as error:
-        raise _json_error(block, line, None, error) from error
+        raise _json_error(text, line, None, error) from error
 
 
 def _check_depth(block: bytes, first: int) -> None:
@@ -434,12 +320,8 @@ def _json_error(block: bytes, first: int, before: Any, error: object = "") -> In
     """Say which line of a block is the first that is not as it should be."""
     import pyarrow as pa
 
-    known: dict[str, str] = {}
-    for each in before or ():
-        number = pa.types.is_integer(each.type) or pa.types.is_floating(each.type)
-        known[each.name] = (
-            "numbers" if number else "truth values" if pa.types.is_boolean(each.type) else "text"
-        )
+    kinds = {pa.int64(): "numbers", pa.float64(): "numbers", pa.bool_(): "truth values"}
+    known = {each.name: kinds.get(each.type, "text") for each in before or ()}
     for line, text in enumerate(block.split(b"\n"), start=first):
         if not text.strip():
             continue
@@ -467,5 +349,5 @@ def _json_error(block: bytes, first: int, before: Any, error: object = "") -> In
 _JSON_KINDS: dict[type, str] = {str: "text", bool: "truth values", int: "numbers", float: "numbers"}
 
 
-CSV = Format("CSV", _look_at_csv, _read_csv, is_text=True)
-JSON_LINES = Format("JSON lines", _look_at_json, _read_json)
+CSV = Format("CSV", (".csv",), _look_at_csv, partial(_read, _reader_of_csv), is_text=True)
+JSON_LINES = Format("JSON lines", (".jsonl", ".ndjson"), _look_at_json, partial(_read, _reader_of_json))

@@ -1,142 +1,41 @@
-"""Forms: what a statistic is once the predictions are fixed, a function of the labels."""
+"""Forms: what a statistic is once the predictions are fixed, a function of the outcomes."""
 
 from caltest.forms.base import (
     ChiSquare,
     Form,
     HasChiSquare,
     HasCumulantGenerator,
-    HasGram,
     HasLatticeTerms,
     HasLeadingSum,
     HasMoments,
-    HasTailBound,
     HasTerms,
     LatticeTerms,
     Moments,
     TailBound,
 )
-from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares, PearsonGroups
+from caltest.forms.cells import (
+    Binned,
+    BinnedDistance,
+    BinnedSquares,
+    GriddedDifference,
+    LargestError,
+    MultiscaleBins,
+    PearsonGroups,
+    SmoothedResiduals,
+)
 from caltest.forms.combined import Combined, Component
 from caltest.forms.comonotone import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
 from caltest.forms.function import LabelFunction
 from caltest.forms.low_rank import FeatureSquares
-from caltest.forms.pair_mean import BoundedPairMean, PairMean
-from caltest.forms.pairs import BoundedPairwise, Pairwise, UStatistic
+from caltest.forms.pair_mean import PairMean
+from caltest.forms.pairs import Pairwise
 from caltest.forms.paths import (
     BrownianLimit,
     CumulativeDifference,
     HasBrownianLimit,
     Intervals,
-    LargestError,
     Side,
 )
-from caltest.forms.signs import (
-    AddsByCluster,
-    Clusters,
-    ClusterSums,
-    HasSigns,
-    OfOneEvent,
-    Signed,
-    SignedSums,
-)
+from caltest.forms.signs import HasSigns, OfOneEvent, Signed
 from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
-from caltest.forms.sums import (
-    Additive,
-    DensityForm,
-    Gridded,
-    GriddedBins,
-    GriddedDifference,
-    LinearSum,
-    MeanSquare,
-    MeanSurprise,
-    Standardised,
-)
-from caltest.forms.weights import (
-    ComputedFeatures,
-    DenseWeights,
-    Features,
-    FourierFeatures,
-    KernelWeights,
-    LandmarkFeatures,
-    ProductWeights,
-    RoundedFeatures,
-    ScaledFeatures,
-    Term,
-    Weights,
-    incomplete_cholesky,
-    rounded,
-    scaled,
-    scaled_rows,
-)
-
-__all__ = [
-    "FEWEST_CLUSTERS",
-    "Additive",
-    "AddsByCluster",
-    "Atoms",
-    "Binned",
-    "BinnedDistance",
-    "BinnedSquares",
-    "BoundedPairMean",
-    "BoundedPairwise",
-    "BrownianLimit",
-    "ChiSquare",
-    "ClusterSums",
-    "Clusters",
-    "Combined",
-    "Comonotone",
-    "Component",
-    "ComputedFeatures",
-    "CumulativeDifference",
-    "DenseWeights",
-    "DensityForm",
-    "FeatureSquares",
-    "Features",
-    "Form",
-    "FourierFeatures",
-    "Gridded",
-    "GriddedBins",
-    "GriddedDifference",
-    "HasBrownianLimit",
-    "HasChiSquare",
-    "HasCumulantGenerator",
-    "HasGram",
-    "HasLatticeTerms",
-    "HasLeadingSum",
-    "HasMoments",
-    "HasSigns",
-    "HasTailBound",
-    "HasTerms",
-    "Intervals",
-    "KernelWeights",
-    "LabelFunction",
-    "LandmarkFeatures",
-    "LargestError",
-    "LatticeTerms",
-    "LinearSum",
-    "LogisticRecalibration",
-    "MeanSquare",
-    "MeanSurprise",
-    "Moments",
-    "OfOneEvent",
-    "PairMean",
-    "Pairwise",
-    "PearsonGroups",
-    "ProductWeights",
-    "RoundedFeatures",
-    "ScaledFeatures",
-    "Side",
-    "Signed",
-    "SignedSums",
-    "Standardised",
-    "TailBound",
-    "Term",
-    "UStatistic",
-    "WeightedRecalibration",
-    "Weights",
-    "effective_clusters",
-    "incomplete_cholesky",
-    "rounded",
-    "scaled",
-    "scaled_rows",
-]
+from caltest.forms.sums import ClusterSums, LinearSum, MeanSquare, MeanSurprise, Sums

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from caltest._parallel import Workers
-from caltest._sampling import generator
 from caltest._tiles import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
 from caltest.forms.weights import (
     Chain,
@@ -23,6 +22,7 @@ from caltest.forms.weights import (
     without_diagonal,
 )
 from caltest.kernels.bandwidth import fixed_order
+from caltest.sampling import generator
 
 # ------------------------------------------------------------------ quadratic moments
 #
@@ -74,7 +74,7 @@ def chain_moments(
 
     ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p, so that M_ij = 2 W_ij acts on numbers.
     """
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     p = probs[chain.order, 1]
     v, skew = p * (1.0 - p), p * (1.0 - p) * (1.0 - 2.0 * p)
@@ -112,7 +112,7 @@ def _plain(terms: tuple[Term, ...]) -> bool:
     return len(terms) == 1 and terms[0].matrix is None
 
 
-Powers: TypeAlias = tuple[Array, Array, Array, Array]
+Powers: TypeAlias = tuple[Array, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +138,8 @@ class IdentitySums:
         return _powers(self.probs) if self.probs.shape[1] <= _POWERS_UP_TO else None
 
     def _powers_of(self, rows: slice) -> Powers:
-        if self._all_powers is None:
-            return _powers(self.probs[rows])
-        of_square, for_square, of_cube, for_cube = self._all_powers
-        return of_square[rows], for_square[rows], of_cube[rows], for_cube[rows]
+        held = self._all_powers
+        return _powers(self.probs[rows]) if held is None else tuple(table[rows] for table in held)
 
     def __call__(self, rows: slice, columns: slice) -> Array:
         """Return the four sums of a tile."""
@@ -153,9 +151,7 @@ class IdentitySums:
         return sums, w.astype(np.float32)
 
     def _sums(self, rows: slice, columns: slice) -> tuple[Array, Array]:
-        w = self.weights(rows, columns)
-        if rows == columns:
-            np.fill_diagonal(w, 0.0)
+        w = without_diagonal(self.weights)(rows, columns)
         of_square, _, of_cube, _ = self._powers_of(rows)
         _, for_square, _, for_cube = self._powers_of(columns)
         a, b = self.probs[rows], self.probs[columns]
@@ -202,14 +198,11 @@ def _general_tile(
     """Sum the same for any M_ij, by enumerating the m outcomes of both rows: O(m²) a pair."""
     m = probs.shape[1]
     a, b = probs[rows], probs[columns]
-    matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
-    weights = [term.weights(rows, columns) for term in terms]
-    sums = np.zeros(4)
-    for w, matrix in zip(weights, matrices, strict=True):
-        if rows == columns:
-            np.fill_diagonal(w, 0.0)
-        sums[3] += np.vdot(w, tilted[rows] @ matrix @ tilted[columns].T)
-    images = [(w, A, a @ A, b @ A, a @ A @ b.T) for w, A in zip(weights, matrices, strict=True)]
+    sums, images = np.zeros(4), []
+    for weights, matrix in terms:
+        w, A = without_diagonal(weights)(rows, columns), np.eye(m) if matrix is None else matrix
+        sums[3] += np.vdot(w, tilted[rows] @ A @ tilted[columns].T)
+        images.append((w, A, a @ A, b @ A, a @ A @ b.T))
     loads_a, loads_b = np.zeros_like(a), np.zeros_like(b)
     np.divide(tilted[rows], a, out=loads_a, where=a > 0)
     np.divide(tilted[columns], b, out=loads_b, where=b > 0)

@@ -25,15 +25,6 @@ ROUNDING = 1e-14
 CERTAIN = 1e-100
 
 
-def taken(labels: Labels, rows: NDArray[np.intp]) -> Labels:
-    """Return the labels (B, n) of some rows."""
-    from caltest import _loops
-
-    found = np.empty((len(labels), len(rows)), dtype=labels.dtype)
-    _loops.take_rows(labels, rows, found)
-    return found
-
-
 class Form(ABC):
     """A statistic as a function of labels; the predictions are already inside.
 
@@ -48,6 +39,15 @@ class Form(ABC):
     #: True if rounding may decide what the statistic looks at, so that the value of a label vector
     #: depends on which others it is evaluated with; then all are evaluated together.
     together: ClassVar[bool] = False
+
+    #: A distribution-free bound, where one is known.
+    tail_bound: TailBound | None = None
+    #: Whether it is a U-statistic of degree two, the mean of h_ij over the pairs i ≠ j.
+    is_u_statistic: bool = False
+
+    def gram(self, labels: Labels) -> Tile:
+        """Return h of a U-statistic as a tile function, its diagonal included."""
+        raise TypeError(f"{type(self).__name__} has no Gram matrix")
 
     @property
     def resolution(self) -> float:
@@ -221,20 +221,6 @@ class HasTerms(Form):
     @abstractmethod
     def terms(self, labels: Labels) -> Array:
         """Return the terms for one label vector."""
-
-
-class HasGram(Form):
-    """A U-statistic of degree two: the mean of h_ij over the pairs i ≠ j."""
-
-    @abstractmethod
-    def gram(self, labels: Labels) -> Tile:
-        """Return h as a tile function, its diagonal included."""
-
-
-class HasTailBound(Form):
-    """A statistic with a distribution-free bound."""
-
-    tail_bound: TailBound  #: What the bound needs to know.
 
 
 class HasChiSquare(Form):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._work import Work, together
 from caltest.forms.base import Array, Form, HasMoments, Labels, Moments
 from caltest.forms.paths import HasBrownianLimit
+from caltest.lenses import View
 from caltest.pvalues import Alternative, evidence
 
 _WELL_ABOVE = 1e4  # times its rounding: the smallest deviation that a part may have
@@ -27,9 +28,7 @@ class Component:
     name: str  #: What reports call it.
     form: Form  #: The part as a function of labels; with moments, or with a Brownian limit.
     alternative: Alternative = "greater"  #: Which of its values count against H0.
-    #: Takes labels (B, rows) of a slice of the rows, and the slice, to those that the part looks at;
-    #: None where these are the same.
-    seen: Callable[[Labels, slice], Labels] | None = None
+    view: View | None = None  #: The lens through which the part looks; None: without one.
     rounding: float = 0.0  #: What its values may differ by for reasons that the form does not know.
     #: Takes workers, returns moments under H0 that come close to the form's; None for the form's own.
     law: Callable[[Workers], Moments] | None = None
@@ -75,7 +74,8 @@ class Combined(Form):
     """
 
     components: tuple[Component, ...]
-    _known: list[tuple[Moments, ...]] = field(default_factory=list, init=False, repr=False)
+    #: The moments of the parts, where they are known already.
+    known: tuple[Moments, ...] | None = None
 
     parallel_inside: ClassVar[bool] = True
 
@@ -85,10 +85,12 @@ class Combined(Form):
         return tuple(part.name for part in self.components)
 
     def moments_of_parts(self, workers: Workers = ALONE) -> tuple[Moments, ...]:
-        """Return the parts' moments, computed once."""
-        if not self._known:
-            self._known.append(tuple(part.moments(workers) for part in self.components))
-        return self._known[0]
+        """Return the parts' moments."""
+        return self.known or tuple(part.moments(workers) for part in self.components)
+
+    def standardised(self, workers: Workers) -> Combined:
+        """Return the same with the moments of its parts, which are computed once."""
+        return replace(self, known=self.moments_of_parts(workers))
 
     @property
     def resolution(self) -> float:
@@ -104,7 +106,7 @@ class Combined(Form):
         """Return the parts' values, (B, P) for labels (B, n)."""
         columns = [
             part.form.of_labels(
-                labels if part.seen is None else part.seen(labels, slice(None)),
+                labels if part.view is None else part.view.outcomes(labels),
                 workers if part.form.parallel_inside else ALONE,
             )
             for part in self.components

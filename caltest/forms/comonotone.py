@@ -20,12 +20,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._sampling import LabelSampler, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
+from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Labels
-from caltest.forms.signs import Clusters, HasSigns, SignedSums
+from caltest.forms.signs import HasSigns
+from caltest.laws.classes import LabelSampler
+from caltest.sampling import generator
 
 FEWEST_CLUSTERS = 20  #: Effective ones; with fewer, signs reject calibrated models too often.
 
@@ -33,6 +35,9 @@ _SEED = 20  # of the draws that decide: the same whatever is tested
 _MOST, _FEWEST, _NUMBERS = 256, 32, 2**31  # draws, and numbers that they may take
 _BLOCK = 16  # draws at a time
 _UNSEEN = 5.0  # rare surprises that are expected in so many clusters may be absent from all
+_FINE = 40.0  # steps of the grid in a standard deviation, times the root of the number of clusters
+_LONGEST = 2**23  # points of the grid
+_ROUNDING = 1e-11  # of probabilities that were convolved
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +99,47 @@ class Atoms(NamedTuple):
         fourth = float(self.chances @ squares**2)
         return float(self.chances @ squares) ** 2 / fourth if fourth > 0.0 else 0.0
 
+    def superquantile(self, excess: float, sign: float) -> float:
+        """Bound P(sign · Σ_g S_g ≥ sign · excess) for all sums at most these in the convex order.
+
+        With S at most S⁺, P(S ≥ t) ≤ sup {a: the mean of the largest share a of S⁺ is at least t}. The
+        law of the sum is convolved on a grid: an atom between two points is split between these so that
+        its mean stays, which makes the law larger in the convex order, never smaller.
+        """
+        from scipy.signal import convolve  # slow to import
+
+        values, target = sign * self.values, sign * excess
+        first = np.flatnonzero(np.diff(self.clusters, prepend=-1))
+        deviation = float(np.sqrt(self.chances @ values**2))
+        if deviation == 0.0:
+            return 1.0 if target <= 0.0 else _ROUNDING
+        least = np.minimum.reduceat(values, first)
+        width = float((np.maximum.reduceat(values, first) - least).sum())
+        step = max(deviation / (_FINE * len(first) ** 0.5), width / _LONGEST)
+        target -= 1e-9 * (deviation + abs(target))  # ties count
+        laws = []
+        for cut, start in zip(np.split(np.arange(len(values)), first[1:]), least, strict=True):
+            place = (values[cut] - start) / step
+            below = np.floor(place).astype(np.intp)
+            masses = np.zeros(int(below.max()) + 2)
+            np.add.at(masses, below, self.chances[cut] * (1.0 - (place - below)))
+            np.add.at(masses, below + 1, self.chances[cut] * (place - below))
+            laws.append(masses)
+        while len(laws) > 1:  # neighbours first, so that what is convolved is of one length, about
+            pairs = zip(laws[::2], laws[1::2], strict=False)
+            laws = [convolve(*p).clip(min=0.0) for p in pairs] + laws[len(laws) // 2 * 2 :]
+        masses = laws[0][::-1]
+        points = float(least.sum()) + step * np.arange(len(masses))[::-1]
+        gained = np.cumsum(masses * (points - target))  # of the largest share, from its mean on
+        if gained[-1] >= 0.0:
+            return 1.0
+        reached = np.flatnonzero(gained >= 0.0)
+        if not len(reached):
+            return _ROUNDING
+        last = int(reached[-1])
+        more = float(gained[last]) / (target - float(points[last + 1]))
+        return min(float(masses[: last + 1].sum()) + more + _ROUNDING, 1.0)
+
 
 def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: Labels) -> float:
     """Return how many clusters a statistic depends on in effect.
@@ -124,13 +170,11 @@ def _by_draws(name: str, form: HasSigns, clusters: Clusters) -> float:
         found = form.squares_of(labels, clusters)
         squares += found.sum(axis=0)
         fourth += (found * found).sum(axis=0)
-        if form.counts_bins and len(of_a_bin) < _BLOCK:
-            signed = form.signed(labels[0].astype(np.intp), clusters)
-            of_a_bin.append(signed.of_a_bin if isinstance(signed, SignedSums) else np.inf)
+        of_a_bin.append(form.clusters_of_a_bin(labels[0].astype(np.intp), clusters))
     largest = float(squares.max(initial=0.0)) or 1.0
     total = float((fourth / largest**2).sum())
     effective = float((squares / largest).sum()) ** 2 / total / count if total > 0.0 else 0.0
-    here = float(np.mean(of_a_bin)) if of_a_bin else np.inf
+    here = float(np.mean(of_a_bin))
     if here < form.fewest_of_a_bin:
         raise InputError(
             f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average, "
@@ -152,7 +196,7 @@ def _of_rare_rows(form: HasSigns, clusters: Clusters, labels: Labels) -> float:
         table, scale = form.row_scores, 1.0
         errors = (table[rows, labels] - np.einsum("ik,ik->i", probs, table))[:, None]
     else:
-        weights, scale = np.ones(len(probs)) if clusters.weights is None else clusters.weights, 2.0
+        weights, scale = clusters.weights, 2.0
         table, errors = np.column_stack([np.zeros(len(probs)), weights]), -probs * weights[:, None]
         errors[rows, labels] += weights
         probs = np.column_stack([1.0 - chances, chances])  # of no surprise, and of one

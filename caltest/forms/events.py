@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._tiles import Array, blocks
-from caltest.forms.base import Form, Labels, taken
+from caltest.forms.base import Form, Labels
 from caltest.forms.paths import CumulativeDifference, apart
 from caltest.forms.sums import LinearSum
+from caltest.lenses import taken
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -44,11 +45,11 @@ class _Cumulative(OfEvents):
     @cached_property
     def _places(self) -> tuple[NDArray[np.int32], Array]:
         """Where the score of a row comes among the different ones; what is expected up to each."""
-        scores, inverse, sizes = np.unique(self.form.scores, return_inverse=True, return_counts=True)
+        scores, inverse, sizes = np.unique(self.form.chances, return_inverse=True, return_counts=True)
         return inverse.astype(np.int32), np.append(0.0, np.cumsum(sizes * scores))
 
     def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         place_of, expected = self._places
         lowest, highest = np.empty(len(rows)), np.empty(len(rows))
@@ -68,7 +69,7 @@ class _Linear(OfEvents):
         return float(table[:, 0].sum()), np.ascontiguousarray(table[:, 1] - table[:, 0])
 
     def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         without, added = self._parts
         sums = np.full(len(rows), without)
@@ -83,9 +84,14 @@ def of_events(form: Form, share: float) -> OfEvents | None:
     """
     if form.together or share > _MOST_EVENTS:
         return None
-    if type(form) is CumulativeDifference and form.weights is None:
-        return _Cumulative(form) if len(form.scores) >= _FEWEST_ROWS else None
-    if type(form) is LinearSum and len(form.table) >= _FEWEST_ROWS and np.isfinite(form.table).all():
+    if type(form) is CumulativeDifference and (form.weights == 1.0).all():
+        return _Cumulative(form) if len(form.chances) >= _FEWEST_ROWS else None
+    if (
+        type(form) is LinearSum
+        and not form.standardised
+        and len(form.table) >= _FEWEST_ROWS
+        and np.isfinite(form.table).all()
+    ):
         return _Linear(form)
     return None
 
@@ -101,7 +107,7 @@ class Classes:
 
     def of_labels(self, full: Labels) -> Array:
         """Return (B, H) values for the full labels (B, n)."""
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         labels = full if self.rows is None else taken(full, self.rows)
         found, classes = np.empty((len(labels), len(self.statistics))), max(self.columns) + 1

@@ -12,7 +12,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
-from caltest.predictive import Predictive
+from caltest.laws import Law
 from caltest.pvalues import TIE_TOLERANCE
 
 
@@ -22,7 +22,7 @@ class LabelFunction(Form):
 
     #: Takes the predictions and the labels (n,) or outcomes, returns a number.
     function: Callable[[Any, Any], float]
-    predictions: Array | Predictive  #: Probabilities (n, m), read-only, or predicted distributions.
+    predictions: Array | Law  #: Probabilities (n, m), read-only, or predicted distributions.
 
     @property
     def _name(self) -> str:

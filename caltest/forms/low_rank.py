@@ -10,39 +10,33 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers
-from caltest._sampling import DRAWS, ROWS, generator
+from caltest._parallel import ALONE, Workers, added
 from caltest._tiles import Array, blocks
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms._pair_moments import IdentitySums, diagonal_table
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
-from caltest.forms.pairs import (
-    Entries,
-    Pairwise,
-    fixed_residuals,
-    leading_sum,
-    residuals_of,
-    usual_classes,
-)
+from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import (
-    AddsByCluster,
-    Clusters,
-    ClusterSums,
+    JointSums,
     OverPairs,
     Signed,
-    SignedFeatures,
-    SignedSums,
+    signed_sums,
     squared_norms,
+    with_own_pairs,
 )
-from caltest.forms.sums import Additive, LinearSum
-from caltest.forms.weights import (
-    Features,
-    LowRankWeights,
-    Term,
-    are_computed,
-    longest,
-)
+from caltest.forms.sums import ClusterSums, LinearSum, Sums
+from caltest.forms.weights import ComputedFeatures, Features, LowRankWeights, Term, longest
 from caltest.kernels.bandwidth import fixed_order
+from caltest.sampling import DRAWS, ROWS, generator
+from caltest.scores import (
+    ALL,
+    Entries,
+    FeatureResiduals,
+    Table,
+    fixed_residuals,
+    residuals_of,
+)
 
 # ------------------------------------------------------------------ feature squares
 
@@ -55,7 +49,7 @@ _MOST_HELD = 2**25  # numbers of clusters: 256 MiB
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additive):
+class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     """T = scale · Σ_ij ⟨ψ_i, ψ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j.
 
     Over all pairs it is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by
@@ -68,18 +62,23 @@ class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additi
     scale: float = 1.0
     diagonal: bool = True  #: Count the pairs i = j.
     whole: float | None = None  #: Number of all rows, where these are only some of them, or weight.
+    #: The class of every feature whose residuals alone count, (F,), over all pairs; None: all classes.
+    targets: NDArray[np.intp] | None = None
 
-    @property
-    def n_samples(self) -> int:
-        return len(self.probs)
+    @cached_property
+    def scores(self) -> FeatureResiduals:
+        """Features times residuals, and beside them what the pairs i = j add."""
+        return FeatureResiduals(self.probs, self.features, None if self.diagonal else self._own_table)
 
-    @property
-    def sums_of_a_draw(self) -> tuple[int, ...]:
-        """A sum for every class and feature, and a row more for what the pairs i = j add."""
-        return int(self.probs.shape[1]) + 1, self.features.shape[1]
+    def _own_table(self, rows: slice, features: Array) -> Table:
+        """Return what the pairs i = j of some rows add."""
+        probs = self.probs[rows]
+        if rows != ALL or isinstance(self.features, ComputedFeatures):
+            return Table(diagonal_table(probs, (Term(LowRankWeights(features), self.matrix),)), probs)
+        return Table(self._own, probs)
 
     def work(self, draws: int) -> Work:
-        labels = float(draws) * self.n_samples
+        labels = float(draws) * len(self.probs)
         return {"label": labels, "feature": labels * self.features.shape[1]}
 
     @cached_property
@@ -92,11 +91,11 @@ class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additi
     def resolution(self) -> float:
         """Rounding of the sum over all pairs, of these rows with the whole."""
         size = 1.0 if self.matrix is None else float(np.abs(self.matrix).max())
-        pairs = float(self.n_samples) * (self.whole or self.n_samples)
+        pairs = float(len(self.probs)) * (self.whole or len(self.probs))
         return ROUNDING * abs(self.scale) * pairs * size * longest(self.features)
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        n, (m, f) = self.n_samples, (self.probs.shape[1], self.features.shape[1])
+        (n, m), f = self.probs.shape, self.features.shape[1]
         if self.matrix is not None or not is_worthwhile(n, m, f):
             return self.pairs.moments(workers)
         linear = self._own if self.diagonal else np.zeros_like(self.probs)
@@ -113,17 +112,19 @@ class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additi
         return leading_sum(self.probs, images)
 
     def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
-        joint = SignedFeatures(
-            self._in_metric(labels), self.features, clusters, self.scale, self.diagonal, self.resolution
-        )
-        return ClusterSums(joint.held().sums, np.empty(0))
+        if self.targets is not None:
+            return super().cluster_sums(labels, clusters)
+        sums = JointSums(self._in_metric(labels), self.features, clusters).held()
+        return ClusterSums(sums, np.empty(0), 0.0, np.empty(0))
 
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
+        if self.targets is not None:
+            return super().of_cluster_sums(found, share_between)
         sums, scale, own = found.turned, self.scale, 0.0
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= share_between
             own = float((sums * sums).sum())
-        return SignedSums(sums, partial(squared_norms, scale, own), even=True, rounding=self.resolution)
+        return signed_sums(sums, partial(squared_norms, scale, own), True, self.resolution)
 
     @property
     def features_of_a_class(self) -> int:  # type: ignore[override]
@@ -148,110 +149,86 @@ class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additi
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         """Choose what takes the fewest operations: sums by cluster, or pairs of clusters or rows."""
+        if self.targets is not None:
+            return self.of_cluster_sums(self.cluster_sums(labels, clusters))
         (n, m), f = self.probs.shape, self.features.shape[1]
         count, width = clusters.count, m * f
         may_hold, may_pair = count * width <= _MOST_HELD, count**2 <= _MOST_HELD
         sums, pairs = (count if may_hold else n) * width * _USUAL, count**2 * (0.5 * width + _USUAL)
         of_rows = 0.5 * n**2 * (m + f) + count**2 * _USUAL
-        if may_pair and of_rows < min(sums, pairs) and not are_computed(self.features):
+        if may_pair and of_rows < min(sums, pairs) and not isinstance(self.features, ComputedFeatures):
             return self.pairs.signed(labels, clusters)
-        scale = self.scale
+        if may_hold and not (may_pair and pairs < sums):
+            return self.of_cluster_sums(self.cluster_sums(labels, clusters), clusters.share_between)
+        whole, scale = JointSums(self._in_metric(labels), self.features, clusters), self.scale
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= clusters.share_between
-        whole = SignedFeatures(
-            self._in_metric(labels), self.features, clusters, scale, self.diagonal, self.resolution
-        )
-        if may_pair and pairs < sums:
-            return whole.paired()
-        return whole.held() if may_hold else whole
+        if may_pair:
+            return with_own_pairs(whole.pairs(), scale, self.diagonal, self.resolution)
+        return whole.signed(scale, self.diagonal, self.resolution)
 
     @cached_property
     def _own(self) -> Array:
         """⟨ψ_i, ψ_i⟩ D_iᵀ A D_i for every label of row i, (n, m)."""
         return diagonal_table(self.probs, self.pairs.kernel_terms)
 
-    @cached_property
-    def _usual(self) -> NDArray[np.int32]:
-        return usual_classes(self.probs)
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        size = self.probs.shape[1] * self.features.shape[1]
-        if are_computed(self.features):
-            evaluate, at_once = super().of_labels, max(1, _HELD // size)
-        elif self.matrix is None and size > _STAYING and self.n_samples <= _MOST_ROWS:
-            evaluate, at_once = self._squares, DRAWS
-        else:
-            evaluate, at_once = self._of_all_rows, max(1, _HELD // size)
-        return np.concatenate([evaluate(labels[draws]) for draws in blocks(len(labels), at_once)])
-
-    def _of_all_rows(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        return self.finish(self.contributions(slice(0, self.n_samples), labels))
-
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Sum the features of the rows by label, less what is expected, (B, m + 1, F).
-
-        The last row begins with what the pairs i = j add.
-        """
-        from caltest import _kernel_loops
-
-        m, features, usual = self.probs.shape[1], self.features[rows], self._usual[rows]
-        known: dict[tuple[int, int], Array] = self.__dict__.setdefault("_expected", {})
-        place = rows.start, rows.stop
-        if place not in known:
-            known[place] = fixed_residuals(self.probs[rows], usual).T @ features
-        sums = np.zeros((len(labels), m + 1, features.shape[1]))
-        sums[:, :-1] = known[place]
-        entries = Entries.of(labels, usual, m, int(np.clip(32 * m, 512, ROWS)))
-        _kernel_loops.sums_by_class(
-            features, entries.rows, entries.keys, entries.counts, entries.size, sums
-        )
-        sums[:, -1, 0] = self._own_sums(rows, features, labels)
-        return sums
-
-    def _own_sums(self, rows: slice, features: Array, labels: Labels) -> Array | float:
-        """Return what the pairs i = j of some rows add, where they do not count."""
-        if self.diagonal:
-            return 0.0
-        probs = self.probs[rows]
-        if are_computed(self.features):  # what is computed is not held
-            own = diagonal_table(probs, (Term(LowRankWeights(features), self.matrix),))
-        else:
-            own = self._own[rows]
-        return LinearSum(own, probs).of_labels(labels)
+        size, n = self.probs.shape[1] * self.features.shape[1], len(self.probs)
+        at_once = max(1, _HELD // size)
+        if isinstance(self.features, ComputedFeatures):
+            cut = blocks(n, ROWS)
+            return np.concatenate(
+                [
+                    self.reduce(
+                        added((self.scores.sums(labels[part][:, rows], rows) for rows in cut), np.add),
+                        self.fixed,
+                    )
+                    for part in blocks(len(labels), at_once)
+                ]
+            )
+        staying = self.matrix is None and self.targets is None and size > _STAYING and n <= _MOST_ROWS
+        evaluate, at_once = (self._squares, DRAWS) if staying else (super().of_labels, at_once)
+        return np.concatenate([evaluate(labels[part]) for part in blocks(len(labels), at_once)])
 
     @cached_property
     def _pieces(self) -> tuple[Array, Array]:
         """The features of all rows, and what they lead to expect by class, a few of them at a time."""
-        from caltest._kernel_loops import WIDTH
+        from caltest.loops.kernels import WIDTH
 
         features = self.features[:]
         count = -(-features.shape[1] // WIDTH)
         padded = np.zeros((len(features), count * WIDTH), dtype=features.dtype)
         padded[:, : features.shape[1]] = features
-        expected = -fixed_residuals(self.probs, self._usual).T @ padded
+        expected = -fixed_residuals(self.probs, self.scores.usual).T @ padded
         pieces = (
             np.ascontiguousarray(each.reshape(len(each), count, WIDTH).transpose(1, 0, 2))
             for each in (padded, expected)
         )
         return next(pieces), next(pieces)
 
-    def _squares(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def _squares(self, labels: Labels) -> Array:
         """Return the values of all rows of many classes, whose sums by label are never held."""
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         features, expected = self._pieces
-        entries = Entries.of(labels, self._usual, self.probs.shape[1], self.n_samples)
+        entries = Entries.of(labels, self.scores.usual, self.probs.shape[1], len(self.probs))
         squares = np.zeros(len(labels))
         _kernel_loops.squares_by_class(
             features, entries.rows, entries.keys, entries.counts, expected, squares
         )
-        return self.scale * (squares - self._own_sums(slice(None), self.features[:], labels))
+        own = 0.0 if self.diagonal else Table(self._own, self.probs).sums(labels)[:, 0]
+        return np.asarray(self.scale * (squares - own))
 
-    def finish(self, sums: Array) -> Array:
+    def reduce(self, sums: Array, fixed: Array) -> Array:
         """Return squared norms, less what the pairs i = j add."""
-        residuals = sums[:, :-1]
+        m, f = self.probs.shape[1], self.features.shape[1]
+        residuals, own = np.split(sums.reshape(len(sums), -1, f), [m], axis=1)
+        if self.targets is not None:
+            chosen = residuals[:, self.targets, np.arange(len(self.targets))]
+            return np.asarray(self.scale * np.einsum("bf,bf->b", chosen, chosen))
         images = residuals if self.matrix is None else self.matrix @ residuals
-        return np.asarray(self.scale * (np.einsum("bkf,bkf->b", residuals, images) - sums[:, -1, 0]))
+        squares = np.einsum("bkf,bkf->b", residuals, images)
+        return np.asarray(self.scale * (squares - own[:, :, 0].sum(axis=1)))
 
 
 # ------------------------------------------------------------------ low rank moments

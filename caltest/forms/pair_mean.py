@@ -18,22 +18,18 @@ from caltest._tiles import (
     Array,
     blocks,
 )
+from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
     HasCumulantGenerator,
-    HasTailBound,
     HasTerms,
     Labels,
     Lattice,
     TailBound,
 )
-from caltest.forms.signs import (
-    Clusters,
-    HasSigns,
-    SignedPairs,
-)
+from caltest.forms.signs import HasSigns, Signed, signed_pairs
 from caltest.forms.sums import LinearSum, tilted_cumulants
 
 _OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice
@@ -52,6 +48,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     rows: NDArray[np.intp]  #: Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
     #: Pairs (w_l, A_l): w_l (⌊n/2⌋,) kernel values of the pairs, A_l (m, m) or None, the identity.
     components: tuple[tuple[Array, Array | None], ...]
+    tail_bound: TailBound | None = None  #: A distribution-free bound, of pairs of equal weight.
 
     @cached_property
     def _predictions(self) -> tuple[Array, Array]:
@@ -94,11 +91,21 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
         return self.one_by_one(labels, clusters)
 
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedPairs:
-        (first, second), values = clusters.codes[self.rows], self.terms(labels)
-        counts = (
-            np.ones(len(first)) if clusters.weights is None else clusters.weights[self.rows].prod(0)
-        )
+    def _between(self, labels: Labels, clusters: Clusters) -> tuple[NDArray[np.intp], Array]:
+        """Return the clusters of both rows of every pair, (2, ⌊n/2⌋), and h; 0 inside of one."""
+        codes, values = clusters.codes[self.rows], self.terms(labels)
+        return codes, np.where(codes[0] != codes[1], values, 0.0)
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        found = np.empty((len(labels), clusters.count))
+        for own, y in zip(found, labels.astype(np.intp), strict=True):
+            codes, values = self._between(y, clusters)
+            own[:] = np.bincount(codes.ravel(), np.tile(values**2, 2), clusters.count)
+        return found
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        (first, second), values = self._between(labels, clusters)
+        counts = clusters.weights[self.rows].prod(axis=0)
         between = float(counts[first != second].sum() / counts.mean())
         if between == 0.0:
             raise InputError(
@@ -106,10 +113,8 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
                 "pairing='random'."
             )
         places = np.concatenate([first, second]), np.concatenate([second, first])
-        apart = np.tile(np.where(first != second, values, 0.0), 2)
-        pairs = sparse.csr_array((apart, places), shape=(clusters.count,) * 2)
-        sizes = np.bincount(places[0], apart**2, clusters.count).astype(np.float64)
-        return SignedPairs(pairs, sizes, 0.5 / between, 0.0, self.resolution)
+        pairs = sparse.csr_array((np.tile(values, 2), places), shape=(clusters.count,) * 2)
+        return signed_pairs(pairs, 0.5 / between, 0.0, self.resolution)
 
     def _outcomes(self) -> Iterator[tuple[slice, Array, Array]]:
         """Yield the m² values of h of every pair and their probabilities, each (pairs, m²)."""
@@ -210,13 +215,6 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
         bend = bends.sum(axis=1) / mass
         sums = np.log(mass).sum(), weights @ slope, weights**2 @ (bend - slope**2)
         return np.array(sums)
-
-
-@dataclass(frozen=True, eq=False)
-class BoundedPairMean(HasTailBound, PairMean):
-    """A mean over pairs of equal weight, with a distribution-free bound."""
-
-    tail_bound: TailBound
 
 
 def sums_of_others(values: Array) -> Array:

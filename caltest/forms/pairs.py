@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import DRAWS, generator
 from caltest._tiles import (
     TILE,
     Array,
@@ -35,86 +34,35 @@ from caltest._tiles import (
     sum_over_tiles,
 )
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms._pair_moments import chain_moments, diagonal_table, quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
-    HasGram,
     HasLeadingSum,
     HasMoments,
-    HasTailBound,
     Labels,
     Moments,
     TailBound,
     effective_surprises,
 )
-from caltest.forms.signs import (
-    Clusters,
-    OverPairs,
-    Signed,
-    SignedChain,
-    SignedPairs,
-    chained,
-)
+from caltest.forms.signs import OverPairs, Signed, chained, signed_chain, with_own_pairs
 from caltest.forms.sums import LinearSum
 from caltest.forms.weights import (
     Chain,
     KernelWeights,
-    ScaledWeights,
     Term,
-    Weights,
     without_diagonal,
 )
 from caltest.kernels.bandwidth import GaussianTiles
+from caltest.sampling import DRAWS, generator
+from caltest.scores import Entries, Table, fixed_residuals, residuals_of, usual_classes
 
 # ------------------------------------------------------------------ many label vectors
 
 
 _HELD = 2**17  # numbers that stay in the second-level cache
 _SORTED = 2**23  # entries held at a time, for all draws of a pass: some 50 MB
-
-
-def usual_classes(probs: Array) -> NDArray[np.int32]:
-    """Return the most likely class of every row, (n,); −1 for all where most labels are others."""
-    largest = probs.max(axis=1)
-    if float(np.mean(1.0 - largest)) < 0.5:
-        return np.asarray(probs.argmax(axis=1), dtype=np.int32)
-    return np.full(len(probs), -1, dtype=np.int32)
-
-
-def fixed_residuals(probs: Array, usual: NDArray[np.int32]) -> Array:
-    """Return D⁰, (n, m)."""
-    fixed = -probs
-    if usual[0] >= 0:
-        fixed[np.arange(len(fixed)), usual] += 1.0
-    return fixed
-
-
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """The classes in which the Δ_i of B label vectors are not 0, sorted by class in tiles of rows."""
-
-    rows: NDArray[np.unsignedinteger]  #: In the tile, (B, 2n): those of a tile from twice its start.
-    keys: NDArray[np.unsignedinteger]  #: Twice the class, and 1 where the entry is −1; (B, 2n).
-    counts: NDArray[np.int64]  #: Entries of every tile, (B, tiles).
-    size: int  #: Rows of a tile.
-
-    @classmethod
-    def of(cls, labels: Labels, usual: NDArray[np.int32], m: int, size: int) -> Entries:
-        """Sort labels (B, n) of m classes."""
-        from caltest import _kernel_loops
-
-        draws, n = labels.shape
-        rows = np.empty((draws, 2 * n), dtype=np.uint8 if size <= 2**8 else np.uint16)
-        keys = np.empty((draws, 2 * n), dtype=np.uint16 if 2 * m <= 2**16 else np.uint32)
-        counts = np.empty((draws, -(-n // size)), dtype=np.int64)
-        _kernel_loops.sort_by_class(labels, usual, m, size, rows, keys, counts)
-        return cls(rows, keys, counts, size)
-
-    def of_tile(self, rows: slice) -> tuple[Any, Any, Any]:
-        """Return rows, keys and their counts of one tile."""
-        here = slice(2 * rows.start, 2 * rows.stop)
-        return self.rows[:, here], self.keys[:, here], self.counts[:, rows.start // self.size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +80,7 @@ class _LabelSums:
         return Entries.of(self.labels, self.usual, self.m, TILE)
 
     def __call__(self, rows: slice, columns: list[slice]) -> Array:
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         total, sums = np.zeros(len(self.labels)), np.empty(len(self.labels))
         own = self._entries.of_tile(rows)
@@ -147,13 +95,6 @@ class _LabelSums:
 
 
 # ------------------------------------------------------------------ pairwise
-
-
-def residuals_of(probs: Array, labels: Labels) -> Array:
-    """Return D = e_y − g, (rows, m)."""
-    found = -probs
-    found[np.arange(len(found)), labels] += 1.0
-    return found
 
 
 _ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
@@ -173,6 +114,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     kernel_terms: tuple[Term, ...]  #: The summands of M.
     scale: float
     diagonal: bool  #: Count the pairs i = j.
+    tail_bound: TailBound | None = None  #: A distribution-free bound.
 
     parallel_inside: ClassVar[bool] = True
 
@@ -180,8 +122,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     def resolution(self) -> float:
         """Rounding of the sum over all pairs."""
         sizes = [
-            _sum_of_sizes(term.weights, len(self.probs))
-            * (1.0 if term.matrix is None else np.abs(term.matrix).max())
+            term.weights.size() * (1.0 if term.matrix is None else np.abs(term.matrix).max())
             for term in self.kernel_terms
         ]
         return ROUNDING * abs(self.scale) * float(sum(sizes))
@@ -205,9 +146,10 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
                 one = partial(self._tile_sum, residuals_of(self.probs, y))
             return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
         total, usual = np.zeros(len(labels)), usual_classes(self.probs)
+        for term in self.kernel_terms:
+            total += self._linear_part(term, usual, hands, labels)
         for draws in blocks(len(labels), max(1, _SORTED // n)):
-            for number, (weights, matrix) in enumerate(self.kernel_terms):
-                total[draws] += self._linear_part(number, usual, hands, labels[draws])
+            for weights, matrix in self.kernel_terms:
                 sums = _LabelSums(self._counted(weights), matrix, labels[draws], usual, m)
                 total[draws] += sum_over_strips(sums, n, hands, size=TILE, description="label draws")
         return self.scale * total
@@ -219,12 +161,22 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         if self._chain is None:
             images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
             tile = partial(_gram_tile, self.kernel_terms, images, residuals)
-            return SignedPairs.of(clusters.pairs(tile), scale, self.diagonal, self.resolution)
+            return with_own_pairs(clusters.pairs(tile), scale, self.diagonal, self.resolution)
         order, decay, places = self._chain.order, self._chain.decay, self._chain.places
         d, codes = self._along(self._chain, labels[None])[0], clusters.codes[order]
         (own,) = chained(d[None], places, codes, clusters.count)
         constant = 2.0 * scale * float(own.sum()) * self.diagonal
-        return SignedChain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
+        return signed_chain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
+
+    @property
+    def is_u_statistic(self) -> bool:  # type: ignore[override]
+        """Whether it is a mean over pairs i ≠ j of equal weight."""
+        return self.tail_bound is not None and not self.diagonal
+
+    def gram(self, labels: Labels) -> Tile:
+        residuals = residuals_of(self.probs, labels.astype(np.intp))
+        images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
+        return partial(_gram_tile, self.kernel_terms, images, residuals)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         if self._chain is None:
@@ -251,25 +203,21 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         return tile if self.diagonal else without_diagonal(tile)
 
     def _linear_part(
-        self, number: int, usual: NDArray[np.int32], workers: Workers, labels: Labels
+        self, term: Term, usual: NDArray[np.int32], workers: Workers, labels: Labels
     ) -> Array:
         """Return what depends on one label at most of a term, (B,): W D⁰ A is multiplied once."""
-        known: dict[int, tuple[LinearSum, float]] = self.__dict__.setdefault("_known", {})
-        if number not in known:
-            (weights, matrix), fixed = self.kernel_terms[number], fixed_residuals(self.probs, usual)
-            images = fixed if matrix is None else fixed @ matrix
-            table = multiply(self._counted(weights), images, workers)
-            constant = float(np.vdot(fixed, table))
-            if usual[0] >= 0:
-                table -= table[np.arange(len(table)), usual][:, None]
-            known[number] = LinearSum(table, self.probs), constant
-        beside, constant = known[number]
-        return constant + 2.0 * beside.of_labels(labels)
+        (weights, matrix), fixed = term, fixed_residuals(self.probs, usual)
+        images = fixed if matrix is None else fixed @ matrix
+        table = multiply(self._counted(weights), images, workers)
+        constant = float(np.vdot(fixed, table))
+        if usual[0] >= 0:
+            table -= table[np.arange(len(table)), usual][:, None]
+        return constant + 2.0 * Table(table, self.probs).sums(labels)[:, 0]
 
     @property
     def _chain(self) -> Chain | None:
         (weights, matrix), *others = self.kernel_terms
-        if others or matrix is not None or not isinstance(weights, KernelWeights | ScaledWeights):
+        if others or matrix is not None:
             return None
         return weights.chain
 
@@ -284,7 +232,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
             own = 2.0 * self.probs[:, ::-1] ** 2
             if chain.steps is not None:
                 own *= self.kernel_terms[0].weights.diagonal()[:, None]
-            sums += LinearSum(own, self.probs).of_labels(labels)
+            sums += Table(own, self.probs).sums(labels)[:, 0]
         return np.asarray(sums)
 
     def _tile_sum(self, residuals: Array, rows: slice, columns: slice) -> float:
@@ -379,29 +327,12 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
             some = rows[part]
             products = g[some] @ g.T
             each = products - g[some] @ second.T - second[some] @ g.T + products**2
-            weights: Any = sum(_rows_of(term.weights, some) ** 2 for term in self.kernel_terms)
+            weights: Any = sum(term.weights.whole_rows(some) ** 2 for term in self.kernel_terms)
             each *= weights
             each[np.arange(len(some)), some] = 0.0
             shares[part], squares[part] = each.sum(axis=1), np.einsum("ij,ij->i", each, each)
         largest = float(shares.max()) or 1.0  # what follows has no unit
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
-
-
-def _sum_of_sizes(weights: Weights, n: int) -> float:
-    """Return a bound of Σ_ij |W_ij| over n rows."""
-    if isinstance(weights, ScaledWeights):
-        return float(np.abs(weights.weights.diagonal()).max() * weights.by.sum() ** 2)
-    return float(np.abs(weights.diagonal()).max() * n**2)
-
-
-def _rows_of(weights: Weights, rows: NDArray[np.intp]) -> Array:
-    """Return some rows of W, whole."""
-    if isinstance(weights, ScaledWeights):
-        return weights.by[rows, None] * _rows_of(weights.weights, rows) * weights.by
-    if isinstance(weights, KernelWeights):
-        return weights.kernel(weights.probs[rows], weights.probs)
-    every = slice(0, len(weights.diagonal()))
-    return np.concatenate([weights(slice(row, row + 1), every) for row in rows])
 
 
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
@@ -421,25 +352,6 @@ def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
             break
         vectors /= size
     return LinearSum(vectors, probs)
-
-
-@dataclass(frozen=True, eq=False)
-class BoundedPairwise(HasTailBound, Pairwise):
-    """A pairwise form with a distribution-free bound."""
-
-    tail_bound: TailBound
-
-
-@dataclass(frozen=True, eq=False)
-class UStatistic(HasGram, BoundedPairwise):
-    """The mean of h_ij over the pairs i ≠ j: a pairwise form with a Gram matrix to resample."""
-
-    def gram(self, labels: Labels) -> Tile:
-        """Return h_ij = D_iᵀ M_ij D_j, the diagonal included, as a tile function."""
-        residuals = -self.probs
-        residuals[np.arange(len(residuals)), labels.astype(np.intp)] += 1.0
-        images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
-        return partial(_gram_tile, self.kernel_terms, images, residuals)
 
 
 def _gram_tile(

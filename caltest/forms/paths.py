@@ -8,17 +8,17 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import blocks
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, effective_surprises
-from caltest.forms.signs import Clusters, HasSigns, OfOneEvent, SignedPath, SignedSums
+from caltest.forms.signs import OfOneEvent, Signed, signed_path
+from caltest.scores import steps_of
 
 # ------------------------------------------------------------------ brownian
 
@@ -93,23 +93,22 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
     under H0, C is a martingale in x.
     """
 
-    scores: Array  #: The probabilities p of class 1, (n,).
+    chances: Array  #: The probabilities p of class 1, (n,).
     functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
-    weights: Array | None = None  #: w of w (y − p), (n,), and n their sum; None for ones.
+    weights: Array  #: w of w (y − p), (n,), and n their sum.
 
     @property
     def row_scores(self) -> Array:
         """Those of the path's end."""
-        steps = np.ones(len(self.scores)) if self.weights is None else self.weights
-        return np.column_stack([-self.scores, 1.0 - self.scores]) * steps[:, None]
+        return np.column_stack([-self.chances, 1.0 - self.chances]) * self.weights[:, None]
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
-        return np.argsort(self.scores)  # equal scores in any order, which takes a fifth of the time
+        return np.argsort(self.chances)  # equal scores in any order, which takes a fifth of the time
 
     @cached_property
     def _ordered(self) -> Array:
-        return self.scores.take(self._order)
+        return self.chances.take(self._order)
 
     @cached_property
     def _ends(self) -> NDArray[np.intp]:
@@ -124,12 +123,13 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
 
     @cached_property
     def _steps(self) -> Array | None:
-        """Return the weights in sorted order."""
-        return None if self.weights is None else self.weights.take(self._order)
+        """Return the weights in sorted order, as loops take them."""
+        steps = steps_of(self.weights)
+        return None if steps is None else steps.take(self._order)
 
     @cached_property
     def _total(self) -> float:
-        return float(len(self.scores) if self.weights is None else self.weights.sum())
+        return float(self.weights.sum())
 
     def _per_score(self, ordered: Array, power: int) -> Array:
         """Add up what depends on a row's score alone, (n,) in order, over the rows of each, (K,).
@@ -168,12 +168,11 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
         return BrownianLimit(self.functional, scale, surprises, step)
 
     def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.scores)}
+        return {"label": float(draws) * len(self.chances)}
 
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedPath:
-        residuals = (labels - self.scores)[self._order]
-        return SignedPath(
-            residuals if self._steps is None else self._steps * residuals,
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        return signed_path(
+            (self.weights * (labels - self.chances))[self._order],
             clusters.codes[self._order],
             self._ends,
             self._finished,
@@ -186,20 +185,16 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         # One path is followed sooner than a compiled loop is imported.
-        events = labels.take(self._order)
-        steps = events if self._steps is None else self._steps * events
+        steps = (labels * self.weights).take(self._order)
         path = np.cumsum(steps)[self._ends] - self._expected
         return float(strayed(path[None], self.functional)[0] / self._total)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         lowest, highest = np.empty(len(labels)), np.empty(len(labels))
-        if self._steps is None:
-            _loops.extremes(labels, self._order, self._ends, self._expected, lowest, highest)
-        else:
-            along = self._order, self._ends, self._steps, self._expected
-            _loops.extremes_of_steps(labels, *along, lowest, highest)
+        along = self._order, self._ends, self._steps, self._expected
+        _loops.extremes(labels, *along, lowest, highest)
         return self._finished(lowest, highest)
 
 
@@ -214,7 +209,6 @@ _FEWEST_ROWS = 64  # of the shortest intervals: in fewer, only enormous errors c
 _HALVINGS = 6  # more intervals raise the level of chance; of many rows, where that costs little, more
 _MANY_ROWS = 1024
 _MOST_HALVINGS = 8
-_ORDERED = 2**22  # labels put in order at a time
 
 
 class Level(NamedTuple):
@@ -283,17 +277,12 @@ class Intervals:
         """Which intervals hold rows, (L,): equal scores may leave some without."""
         return np.asarray(self.bounds[:, 1] > self.bounds[:, 0])
 
-    def pieces(self, labels: Labels, order: Positions, steps: Array | None = None) -> NDArray[Any]:
-        """Sum labels (B, n), times steps (n,), over every piece of an order of theirs: (B, K)."""
-        from caltest import _loops
-
-        if steps is not None:
-            sums = np.empty((len(labels), len(self.edges) - 1))
-            _loops.piece_steps(labels, order, self.edges, steps, sums)
-            return sums
-        counts = np.empty((len(labels), len(self.edges) - 1), dtype=np.int64)
-        _loops.piece_sums(labels, order, self.edges, counts)
-        return counts
+    @cached_property
+    def piece_of_rows(self) -> Positions:
+        """The piece of every row, (n,)."""
+        found = np.empty(len(self.order), dtype=np.intp)
+        found[self.order] = np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
+        return found
 
     def sums(self, pieces: NDArray[np.generic]) -> Iterator[tuple[slice, Array]]:
         """Yield the sums over intervals of (B, K, …) pieces, level by level: (B, length, …)."""
@@ -304,82 +293,3 @@ class Intervals:
             found = running[:, width::step] - running[:, :-width:step]
             yield slice(start, start + found.shape[1]), found
             start += found.shape[1]
-
-
-@dataclass(frozen=True, eq=False)
-class LargestError(HasSigns):
-    """T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I.
-
-    For the side "under" it is y − p that is summed, for None its absolute sum. On one side, T moves
-    one way in every label. The 1 keeps intervals of nearly certain rows from having a say that single
-    surprises give them.
-    """
-
-    probs: Array  #: The predictions of two classes, (n, 2).
-    intervals: Intervals  #: They depend on predictions only.
-    side: Side | None  #: "over" counts where class 1 is predicted too high; None either.
-    weights: Array | None = None  #: w ≥ 0 of w (p − y), (n,), 1 on average; None for ones.
-
-    @cached_property
-    def _expected(self) -> Array:
-        """Return Σ_I p_i, (L,)."""
-        p = self.probs[:, 1]
-        return self._summed(p if self.weights is None else self.weights * p)
-
-    @cached_property
-    def _scale(self) -> Array:
-        """Return √(Σ_I p_i (1 − p_i)) + 1, (L,)."""
-        variances = over_columns(np.multiply, self.probs)
-        if self.weights is not None:
-            variances = self.weights**2 * variances
-        return np.asarray(np.sqrt(self._summed(variances).clip(min=0.0)) + 1.0)
-
-    def _summed(self, values: Array) -> Array:
-        running = np.concatenate([[0.0], np.cumsum(values[self.intervals.order])])
-        starts, stops = self.intervals.bounds.T
-        return np.asarray(running[stops] - running[starts])
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of the sums of p."""
-        return ROUNDING * float((self._expected / self._scale).max() + 1.0)
-
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.probs)}
-
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
-        intervals = self.intervals
-        sizes = np.diff(intervals.edges)
-        pieces = np.empty(len(labels), dtype=np.intp)
-        pieces[intervals.order] = np.repeat(np.arange(len(sizes)), sizes)
-        residuals = labels - self.probs[:, 1]
-        if self.weights is not None:
-            residuals *= self.weights
-        sums = clusters.sums_at(pieces, residuals, len(sizes))
-        return SignedSums(sums, self._of_pieces, even=self.side is None, rounding=self.resolution)
-
-    def _of_pieces(self, sums: Array) -> Array:
-        """Return the (B,) values from sums of y − p over the pieces, (B, K)."""
-        values = np.full(len(sums), -np.inf)
-        for level, errors in self.intervals.sums(sums):
-            values = np.maximum(values, self._largest(level, -errors))
-        return values
-
-    def _largest(self, level: slice, errors: Array) -> Array:
-        """Return the largest of Σ_I (p_i − y_i) over the intervals of a level, standardised."""
-        if self.side is None:
-            np.abs(errors, out=errors)
-        elif self.side == "under":
-            np.negative(errors, out=errors)
-        errors /= self._scale[level]
-        errors[:, ~self.intervals.filled[level]] = -np.inf
-        return np.asarray(errors.max(axis=1))
-
-    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        values = np.full(len(labels), -np.inf)
-        for draws in blocks(len(labels), max(1, _ORDERED // labels.shape[1])):
-            pieces = self.intervals.pieces(labels[draws], self.intervals.order, self.weights)
-            for level, events in self.intervals.sums(pieces):
-                errors = self._largest(level, self._expected[level] - events)
-                values[draws] = np.maximum(values[draws], errors)
-        return values

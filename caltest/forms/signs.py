@@ -17,18 +17,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from caltest._memory import check_fits
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import WIDE_TILE, Tile, blocks
+from caltest._tiles import WIDE_TILE, blocks
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms.base import Array, Form, Labels
 
 Signs: TypeAlias = NDArray[np.int8]
@@ -36,125 +35,24 @@ Signs: TypeAlias = NDArray[np.int8]
 _HELD = 2**22  # numbers of a block of draws that are held at a time: 32 MiB
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """Which rows belong together."""
-
-    codes: NDArray[np.intp]  #: The cluster of every row, (n,), 0..G−1.
-    count: int  #: Number of clusters G.
-    weights: Array | None = None  #: What rows count, (n,); None for ones.
-
-    @cached_property
-    def _members(self) -> Any:
-        return _membership(self.codes, self.count)
-
-    @cached_property
-    def share_between(self) -> float:
-        """How many pairs of different rows there are for each of different clusters, as rows count."""
-        weights = np.ones(len(self.codes)) if self.weights is None else self.weights
-        sums, total = np.bincount(self.codes, weights), float(weights.sum())
-        between = total**2 - float(sums @ sums)
-        return (total**2 - float(weights @ weights)) / between if between > 0.0 else 0.0
-
-    def of_equal_size(self, width: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield clusters of one size k, (c,), and their rows, (c, k); few at a time if k is large."""
-        order, sizes = np.argsort(self.codes, kind="stable"), np.bincount(self.codes)
-        starts = np.cumsum(sizes) - sizes
-        for size in np.unique(sizes):
-            own = np.flatnonzero(sizes == size)
-            for part in blocks(len(own), max(1, _HELD // (int(size) * max(int(size), width)))):
-                yield own[part], order[starts[own[part], None] + np.arange(size)]
-
-    def sums(self, values: Array) -> Array:
-        """Add up the (n,) or (n, K) values of the rows of every cluster: (G,) or (G, K)."""
-        return np.asarray(self._members @ values)
-
-    def sums_at(
-        self, places: NDArray[np.intp], values: Array, size: int, some: Any = slice(None)
-    ) -> Any:
-        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size) or so by m.
-
-        Of ``some`` rows only, if these are named.
-        """
-        places, values = places[some], values[some]
-        width = 1 if values.ndim == 1 else values.shape[1]
-        rows, columns = np.repeat(self.codes[some], width), np.repeat(places * width, width)
-        columns += np.tile(np.arange(width), len(places))
-        entries = (values.ravel(), (rows, columns))
-        return sparse.csr_array(entries, shape=(self.count, size * width))
-
-    def pairs(self, tile: Tile) -> Array:
-        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
-        check_fits(
-            16.0 * self.count**2,
-            f"a number for every pair of {self.count} clusters",
-            "take a kernel of low rank (approximation='nystrom')",
-        )
-        found = np.zeros((self.count, self.count))
-        cut = blocks(len(self.codes), WIDE_TILE)
-        if (np.diff(self.codes) >= 0).all():
-            self._add_in_order(tile, cut, found)
-            return found
-        known = []
-        for rows in cut:
-            clusters, codes = np.unique(self.codes[rows], return_inverse=True)
-            known.append((clusters, _membership(codes, len(clusters))))
-        for first, rows in enumerate(cut):
-            g, of_g = known[first]
-            for columns, (h, of_h) in zip(cut[first:], known[first:], strict=True):
-                sums = of_h @ (of_g @ tile(rows, columns)).T
-                found[np.ix_(h, g)] += sums
-                if columns != rows:
-                    found[np.ix_(g, h)] += sums.T
-        return found
-
-    def _add_in_order(self, tile: Tile, cut: list[slice], found: Array) -> None:
-        """Do so where the rows of a cluster follow each other, the clusters in order."""
-        known = []
-        for rows in cut:
-            starts = np.flatnonzero(np.diff(self.codes[rows], prepend=-1))
-            clusters = slice(int(self.codes[rows.start]), int(self.codes[rows.stop - 1]) + 1)
-            known.append((clusters, None if len(starts) == rows.stop - rows.start else starts))
-        for first, rows in enumerate(cut):
-            g, of_g = known[first]
-            for columns, (h, of_h) in zip(cut[first:], known[first:], strict=True):
-                sums = tile(rows, columns)
-                sums = sums if of_g is None else np.add.reduceat(sums, of_g, axis=0)
-                sums = sums if of_h is None else np.add.reduceat(sums, of_h, axis=1)
-                found[g, h] += sums
-                if columns != rows and h.start == g.stop - 1:  # a cluster in both
-                    found[h.start, h.start] += sums[-1, 0]
-        for part in blocks(len(found), WIDE_TILE):  # what is above the diagonal is complete
-            own = np.triu(found[part, part])
-            found[part, part] = own + np.triu(own, 1).T
-            found[part.stop :, part] = found[part, part.stop :].T
-
-
-def _membership(codes: NDArray[np.intp], count: int) -> Any:
-    """Say which rows are in which cluster, (G, rows) of 0 and 1."""
-    n = len(codes)
-    return sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(count, n))
-
-
 class HasSigns(Form):
-    """A form that knows its values for signs of clusters, the labels fixed."""
+    """A form that knows its values for signs of clusters, the outcomes fixed."""
 
     #: What is predicted of the labels that it takes, (n, m).
     probs: Array
     #: Features of a class that a row adds up, about.
     features_of_a_class: ClassVar[int] = 1
-    #: Whether every bin's sum counts by itself, so that clusters must meet in every bin.
-    counts_bins: ClassVar[bool] = False
-
-    @property
-    def fewest_of_a_bin(self) -> float:
-        """Effective clusters that a bin must hold on average, where every bin counts by itself."""
-        return 0.0
+    #: Effective clusters that a bin must hold on average, where every bin counts by itself.
+    fewest_of_a_bin: float = 0.0
 
     @property
     def row_scores(self) -> Array | None:
         """What every label of a row adds to a sum that is one number, (n, m); None of other forms."""
         return None
+
+    def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
+        """Return the effective clusters of a bin, where every bin's sum counts by itself."""
+        return np.inf
 
     @abstractmethod
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
@@ -176,8 +74,10 @@ class HasSigns(Form):
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
-        each = (self.signed(y.astype(np.intp), clusters).squares for y in labels)
-        return np.stack(list(each))
+        scores: Any = self.row_scores
+        centred = scores - np.einsum("ik,ik->i", self.probs, scores)[:, None]
+        rows = np.arange(len(centred))
+        return np.stack([clusters.sums(centred[rows, y]) ** 2 for y in labels.astype(np.intp)])
 
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
         """Return the (B,) values for labels (B, n), means over pairs being of different clusters."""
@@ -185,19 +85,18 @@ class HasSigns(Form):
 
     def one_by_one(self, labels: Labels, clusters: Clusters) -> Array:
         """Return the same of a form whose values are known for one label vector at a time."""
-        ones = np.ones(clusters.count, dtype=np.int8)
-        return np.array([self.signed(y.astype(np.intp), clusters).value(ones) for y in labels])
+        return np.array([self.signed(y.astype(np.intp), clusters).observed for y in labels])
 
 
 class OfOneEvent(HasSigns):
     """A form of two classes that looks at the probability of one."""
 
-    scores: Array  #: The probabilities p of class 1, (n,).
+    chances: Array  #: The probabilities p of class 1, (n,).
 
     @property
     def probs(self) -> Array:  # type: ignore[override]
         """The predictions, (n, 2)."""
-        return np.column_stack([1.0 - self.scores, self.scores])
+        return np.column_stack([1.0 - self.chances, self.chances])
 
 
 class OverPairs(HasSigns):
@@ -232,201 +131,164 @@ class OverPairs(HasSigns):
         return replace(self, scale=1.0, diagonal=True)  # type: ignore[type-var]
 
 
-class ClusterSums(NamedTuple):
-    """What rows add up, by cluster and beside it: that of blocks of rows merges by addition."""
-
-    turned: Any  #: What signs turn, (G, K), dense or sparse.
-    fixed: Array  #: What they do not.
+# ------------------------------------------------------------------ functions of signs
 
 
-class AddsByCluster(HasSigns):
-    """A form whose rows can come a block at a time, the sums of every cluster held."""
-
-    @abstractmethod
-    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
-        """Return what these rows add up for the observed labels (n,)."""
-
-    @abstractmethod
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
-        """Return the form of signs from what all rows add up; the share is that of all clusters."""
-
-    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        return self.of_cluster_sums(self.cluster_sums(labels, clusters))
-
-
+@dataclass(frozen=True, eq=False)
 class Signed(Form):
     """T as a function of signs (B, G) of clusters: in place of labels, ±1; ones are observed."""
 
+    of_signs: Callable[[Signs], Array]  #: Takes some signs (b, G), bytes, returns (b,) values.
+    count: int  #: Number of clusters G.
     even: bool  #: Whether T is the same if all signs are turned.
     rounding: float  #: How far two evaluations of one value may differ.
+    width: int = 1  #: Numbers that are held a draw.
+    of_a_draw: Work = field(default_factory=dict)  #: What one draw takes.
 
     @property
     def resolution(self) -> float:
         return self.rounding
 
-    @property
-    @abstractmethod
-    def squares(self) -> Array:
-        """|S_g|², the size of what every cluster adds, (G,)."""
-
-    @abstractmethod
-    def of_signs(self, signs: Signs) -> Array:
-        """Return the (b,) values of some signs (b, G), bytes."""
-
-    @property
-    def width(self) -> int:
-        """Numbers that are held a draw; default 1."""
-        return 1
+    def work(self, draws: int) -> Work:
+        return {kind: draws * each for kind, each in self.of_a_draw.items()}
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for signs (B, G)."""
         size = max(1, _HELD // max(self.width, labels.shape[1]))
         return np.concatenate([self.of_signs(labels[b]) for b in blocks(len(labels), size)])
 
-
-@dataclass(frozen=True, eq=False)
-class SignedSums(Signed):
-    """T = finish(offset + Σ_g ε_g S_g): sums over the rows, any number of them."""
-
-    sums: Any  #: S, (G, K), dense or sparse.
-    finish: Callable[[Array], Array]  #: Takes (B, K), returns the (B,) statistics.
-    even: bool
-    rounding: float
-    offset: Any = 0.0  #: (K,) or one number: what sums are under H0 on average.
-    impossible: float | None = None  #: The observed value, if a label that cannot be makes it infinite.
-    sizes: Array | None = None  #: |S_g|², (G,), where the sums do not tell.
-    #: Effective clusters of a bin, on average, where every bin's sum counts by itself.
-    of_a_bin: float = float("inf")
-
     @property
-    def width(self) -> int:
-        return int(self.sums.shape[1])
-
-    def work(self, draws: int) -> Work:
-        dense = isinstance(self.sums, np.ndarray)
-        return {"feature": float(draws) * (self.sums.size if dense else self.sums.nnz)}
-
-    @cached_property
-    def squares(self) -> Array:
-        if self.sizes is not None:
-            return self.sizes
-        if isinstance(self.sums, np.ndarray):
-            return np.asarray(np.einsum("gk,gk->g", self.sums, self.sums))
-        return np.asarray(self.sums.multiply(self.sums).sum(axis=1), dtype=np.float64).ravel()
-
-    def of_signs(self, signs: Signs) -> Array:
-        values = self.finish(np.asarray(signs.astype(np.float64) @ self.sums) + self.offset)
-        if self.impossible is None:
-            return values
-        # Under H0 it has probability 0, whatever the dependence: signs say nothing of it.
-        values = np.where(np.isfinite(values), values, 0.0)
-        return np.where((signs > 0).all(axis=1), self.impossible, values)
+    def observed(self) -> float:
+        """The observed value."""
+        return self.value(np.ones(self.count, dtype=np.int8))
 
 
-@dataclass(frozen=True, eq=False)
-class SignedPath(Signed):
-    """How far the path of Σ ε_g(i) r_i along an order strays from 0."""
+def signed_sums(
+    sums: Any,
+    finish: Callable[[Array], Array],
+    even: bool,
+    rounding: float,
+    offset: Any = 0.0,
+    impossible: float | None = None,
+) -> Signed:
+    """Return T = finish(offset + Σ_g ε_g S_g): sums S (G, K) over the rows, dense or sparse.
 
-    steps: Array  #: r, (n,), in order.
-    codes: NDArray[np.intp]  #: Clusters of the rows in that order.
-    ends: NDArray[np.intp]  #: Where the path is looked at: the last row of every score.
-    finish: Callable[[Array, Array], Array]  #: Takes the least and largest values of paths, (B,) each.
-    count: int  #: Number of clusters G.
-    rounding: float
-
-    even: ClassVar[bool] = True  # type: ignore[misc]
-
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.steps)}
-
-    @cached_property
-    def squares(self) -> Array:
-        return np.asarray(np.bincount(self.codes, self.steps, self.count) ** 2, dtype=np.float64)
-
-    def of_signs(self, signs: Signs) -> Array:
-        from caltest import _loops
-
-        lowest, highest = np.empty(len(signs)), np.empty(len(signs))
-        _loops.extremes_of_signs(signs, self.codes, self.steps, self.ends, lowest, highest)
-        return self.finish(lowest, highest)
+    ``offset`` is what sums are under H0 on average, (K,) or one number; ``impossible`` the observed
+    value, if a label that cannot be makes it infinite.
+    """
+    count, width = sums.shape
+    numbers = float(sums.size if isinstance(sums, np.ndarray) else sums.nnz)
+    of_signs = partial(_of_sums, sums, finish, offset, impossible)
+    return Signed(of_signs, count, even, rounding, width, {"feature": numbers})
 
 
-@dataclass(frozen=True, eq=False)
-class SignedPairs(Signed):
-    """T = scale · Σ_{g≠h} ε_g ε_h C_gh + constant."""
-
-    between: Any  #: C, (G, G), 0 on its diagonal: sparse, or dense and read above it alone.
-    sizes: Array  #: Of what every cluster adds, squared, (G,).
-    scale: float
-    constant: float
-    rounding: float
-
-    even: ClassVar[bool] = True  # type: ignore[misc]
-
-    @classmethod
-    def of(cls, pairs: Array, scale: float, keeps_own: bool, rounding: float) -> SignedPairs:
-        """Take C with its diagonal, which is a constant of T or no part of it."""
-        own = pairs.diagonal().copy()
-        np.fill_diagonal(pairs, 0.0)
-        return cls(pairs, own.clip(min=0.0), scale, scale * float(own.sum()) * keeps_own, rounding)
-
-    @property
-    def width(self) -> int:
-        return len(self.sizes)
-
-    @property
-    def squares(self) -> Array:
-        return self.sizes
-
-    def work(self, draws: int) -> Work:
-        dense = isinstance(self.between, np.ndarray)
-        return {"feature": float(draws) * (self.between.size if dense else self.between.nnz)}
-
-    def of_signs(self, signs: Signs) -> Array:
-        numbers, products = signs.astype(np.float64), np.zeros(len(signs))
-        if not isinstance(self.between, np.ndarray):
-            products = np.einsum("bg,bg->b", numbers @ self.between, numbers)
-            return np.asarray(self.scale * products + self.constant)
-        for columns in blocks(len(self.sizes), WIDE_TILE):  # C above its diagonal, that is half of it
-            above = numbers[:, : columns.start] @ self.between[: columns.start, columns]
-            above += numbers[:, columns] @ np.triu(self.between[columns, columns])
-            products += np.einsum("bg,bg->b", above, numbers[:, columns])
-        return np.asarray(2.0 * self.scale * products + self.constant)
+def _of_sums(
+    sums: Any, finish: Callable[[Array], Array], offset: Any, impossible: float | None, signs: Signs
+) -> Array:
+    values = finish(np.asarray(signs.astype(np.float64) @ sums) + offset)
+    if impossible is None:
+        return values
+    # Under H0 it has probability 0, whatever the dependence: signs say nothing of it.
+    values = np.where(np.isfinite(values), values, 0.0)
+    return np.where((signs > 0).all(axis=1), impossible, values)
 
 
-@dataclass(frozen=True, eq=False)
-class SignedChain(Signed):
-    """The same where C is of exp(−|x_i − x_j|) along a line: one pass over the rows per draw."""
+def signed_path(
+    steps: Array,
+    codes: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    finish: Callable[[Array, Array], Array],
+    count: int,
+    rounding: float,
+) -> Signed:
+    """Return how far the path of Σ ε_g(i) r_i along an order strays from 0.
 
-    residuals: Array  #: d, (n,), along the line.
-    codes: NDArray[np.intp]  #: Clusters of the rows along the line.
-    decay: Array  #: Of each row from the one before it.
-    own: Array  #: The sums of pairs inside every cluster, i = j among them, (G,).
-    scale: float
-    constant: float
-    rounding: float
+    Steps r and clusters of the rows are in order; the path is looked at after the rows ``ends``.
+    """
+    of_signs = partial(_of_path, steps, codes, ends, finish)
+    return Signed(of_signs, count, True, rounding, 1, {"label": float(len(steps))})
 
-    even: ClassVar[bool] = True  # type: ignore[misc]
 
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.residuals)}
+def _of_path(
+    steps: Array,
+    codes: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    finish: Callable[[Array, Array], Array],
+    signs: Signs,
+) -> Array:
+    from caltest.loops import rows as _loops
 
-    @property
-    def squares(self) -> Array:
-        return self.own.clip(min=0.0)
+    lowest, highest = np.empty(len(signs)), np.empty(len(signs))
+    _loops.extremes_of_signs(signs, codes, steps, ends, lowest, highest)
+    return finish(lowest, highest)
 
-    def of_signs(self, signs: Signs) -> Array:
-        from caltest import _loops
 
-        sums = np.empty(len(signs))
-        _loops.chain_sums_of_signs(signs, self.codes, self.residuals, self.decay, sums)
-        alone = float(self.own.sum() - self.residuals @ self.residuals)
-        return np.asarray(self.scale * (2.0 * sums - alone) + self.constant)
+def signed_pairs(between: Any, scale: float, constant: float, rounding: float) -> Signed:
+    """Return T = scale · Σ_{g≠h} ε_g ε_h C_gh + constant.
+
+    C (G, G) is 0 on its diagonal: sparse, or dense and read above it alone.
+    """
+    numbers = float(between.size if isinstance(between, np.ndarray) else between.nnz)
+    of_signs = partial(_of_pairs, between, scale, constant)
+    return Signed(of_signs, between.shape[0], True, rounding, between.shape[0], {"feature": numbers})
+
+
+def with_own_pairs(pairs: Array, scale: float, keeps_own: bool, rounding: float) -> Signed:
+    """Return the same of C with its diagonal, which is a constant of T or no part of it."""
+    own = float(pairs.diagonal().sum())
+    np.fill_diagonal(pairs, 0.0)
+    return signed_pairs(pairs, scale, scale * own * keeps_own, rounding)
+
+
+def _of_pairs(between: Any, scale: float, constant: float, signs: Signs) -> Array:
+    numbers, products = signs.astype(np.float64), np.zeros(len(signs))
+    if not isinstance(between, np.ndarray):
+        products = np.einsum("bg,bg->b", numbers @ between, numbers)
+        return np.asarray(scale * products + constant)
+    for columns in blocks(len(between), WIDE_TILE):  # C above its diagonal, that is half of it
+        above = numbers[:, : columns.start] @ between[: columns.start, columns]
+        above += numbers[:, columns] @ np.triu(between[columns, columns])
+        products += np.einsum("bg,bg->b", above, numbers[:, columns])
+    return np.asarray(2.0 * scale * products + constant)
+
+
+def signed_chain(
+    residuals: Array,
+    codes: NDArray[np.intp],
+    decay: Array,
+    own: Array,
+    scale: float,
+    constant: float,
+    rounding: float,
+) -> Signed:
+    """Return the same where C is of exp(−|x_i − x_j|) along a line: one pass over the rows per draw.
+
+    Residuals d, clusters and the decay from the row before are in the order of the line; ``own`` (G,)
+    are the sums of pairs inside every cluster, i = j among them.
+    """
+    alone = float(own.sum() - residuals @ residuals)
+    of_signs = partial(_of_chain, residuals, codes, decay, scale, constant - scale * alone)
+    return Signed(of_signs, len(own), True, rounding, 1, {"label": float(len(residuals))})
+
+
+def _of_chain(
+    residuals: Array,
+    codes: NDArray[np.intp],
+    decay: Array,
+    scale: float,
+    constant: float,
+    signs: Signs,
+) -> Array:
+    from caltest.loops import rows as _loops
+
+    sums = np.empty(len(signs))
+    _loops.chain_sums_of_signs(signs, codes, residuals, decay, sums)
+    return np.asarray(2.0 * scale * sums + constant)
 
 
 def chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: int) -> Array:
     """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (B, G), for d (B, n) along a line."""
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     order = np.lexsort((positions, codes))
     grouped, place = codes[order], positions[order]
@@ -441,48 +303,38 @@ def chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: 
 
 
 @dataclass(frozen=True, eq=False)
-class SignedFeatures(Signed):
-    """T = scale · |Σ_i ε_g(i) D_i ⊗ ψ_i|², perhaps without pairs of one cluster: blocks of rows."""
+class JointSums:
+    """Σ_{i∈g} D_i ⊗ ψ_i of clusters, too wide to be added up in one go: blocks of rows."""
 
     residuals: Array  #: D, (n, m), in the metric of the classes.
     features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
     clusters: Clusters
-    scale: float
-    keeps_own: bool
-    rounding: float
-
-    even: ClassVar[bool] = True  # type: ignore[misc]
 
     @property
     def width(self) -> int:
+        """Numbers of a cluster."""
         return int(self.residuals.shape[1] * self.features.shape[1])
 
-    def work(self, draws: int) -> Work:
-        return {"feature": float(draws) * len(self.residuals) * self.width}
-
-    def _joint(self, rows: Any) -> Array:
-        """Return D ⊗ ψ of some rows, (rows, mF)."""
-        features = np.asarray(self.features[rows], dtype=np.float64)
-        joint = self.residuals[rows][:, :, None] * features[:, None, :]
-        return np.asarray(joint.reshape(len(features), -1))
-
-    def held(self) -> SignedSums:
-        """Return the same with the sums of all clusters held."""
+    def held(self) -> Array:
+        """Return the sums of all clusters, (G, mF)."""
         sums = np.empty((self.clusters.count, self.width))
         for clusters, part in self._of_clusters(slice(None)):
             sums[clusters] = part
-        own = 0.0 if self.keeps_own else float(np.vdot(sums, sums))
-        finish = partial(squared_norms, self.scale, own)
-        return SignedSums(sums, finish, even=True, rounding=self.rounding)
+        return sums
 
-    def paired(self) -> SignedPairs:
-        """Return the same by pairs of clusters, some classes at a time."""
+    def pairs(self) -> Array:
+        """Return their inner products, (G, G), some classes at a time."""
         m, count = self.residuals.shape[1], self.clusters.count
         pairs = np.zeros((count, count))
         for classes in blocks(m, max(1, _HELD // (count * self.features.shape[1]))):
             sums = np.concatenate([part for _, part in self._of_clusters(classes)])
             pairs += sums @ sums.T
-        return SignedPairs.of(pairs, self.scale, self.keeps_own, self.rounding)
+        return pairs
+
+    def squares(self) -> float:
+        """Return the sum of their squares."""
+        parts = self._of_clusters(slice(None))
+        return float(sum(np.vdot(part, part) for _, part in parts))
 
     def _of_clusters(self, classes: slice) -> Iterator[tuple[slice, Array]]:
         """Yield Σ_{i∈g} D_i ⊗ ψ_i of some classes for as many clusters at a time as fit."""
@@ -509,26 +361,21 @@ class SignedFeatures(Signed):
             yield slice(start, stop), sums
             start, first = stop, int(ends[stop - 1])
 
-    @cached_property
-    def squares(self) -> Array:
-        if self.clusters.count == len(self.residuals):  # a row each, whose sum is a product
-            return self.clusters.sums(self._row_squares())
-        parts = [np.einsum("gk,gk->g", p, p) for _, p in self._of_clusters(slice(None))]
-        return np.concatenate(parts)
+    def signed(self, scale: float, keeps_own: bool, rounding: float) -> Signed:
+        """Return T = scale · |Σ_g ε_g S_g|², perhaps without pairs of one cluster, nothing held."""
+        own = 0.0 if keeps_own else self.squares()
+        cost = {"feature": float(len(self.residuals)) * self.width}
+        of_signs = partial(self._of_signs, scale, own)
+        return Signed(of_signs, self.clusters.count, True, rounding, self.width, cost)  # type: ignore[arg-type]
 
-    def _row_squares(self) -> Array:
-        """Return |D_i ⊗ ψ_i|² = |D_i|² |ψ_i|², (n,)."""
-        norms = np.empty(len(self.residuals))
-        for rows in blocks(len(norms), max(1, _HELD // self.features.shape[1])):
-            features = np.asarray(self.features[rows], dtype=np.float64)
-            norms[rows] = np.einsum("if,if->i", features, features)
-        return np.asarray(norms * np.einsum("im,im->i", self.residuals, self.residuals))
-
-    def of_signs(self, signs: Signs) -> Array:
+    def _of_signs(self, scale: float, own: float, signs: Signs) -> Array:
         total = np.zeros((len(signs), self.width))
         for rows in blocks(len(self.residuals), max(1, _HELD // self.width)):
-            total += signs[:, self.clusters.codes[rows]].astype(np.float64) @ self._joint(rows)
-        return squared_norms(self.scale, 0.0 if self.keeps_own else float(self.squares.sum()), total)
+            features = np.asarray(self.features[rows], dtype=np.float64)
+            joint = self.residuals[rows][:, :, None] * features[:, None, :]
+            own_signs = signs[:, self.clusters.codes[rows]].astype(np.float64)
+            total += own_signs @ joint.reshape(len(features), -1)
+        return squared_norms(scale, own, total)
 
 
 def squared_norms(scale: float, own: float, sums: Array) -> Array:

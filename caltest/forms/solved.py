@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,28 +13,12 @@ from scipy.special import expit, logit, xlogy
 
 from caltest._parallel import ALONE, Workers
 from caltest._work import Work
-from caltest.forms.base import (
-    CERTAIN,
-    ROUNDING,
-    Array,
-    ChiSquare,
-    Form,
-    HasChiSquare,
-    Labels,
-)
+from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, Form, HasChiSquare, Labels
 
 _EQUAL = 1e-9  # logits that differ by this, relatively, differ by rounding only
-_FLAT = 1e-7  # size of a score that is 0 up to rounding
-# Of the climb where terms count differently: steps, what keeps them finite, and where it ends.
+# Of the climb: steps, what keeps them finite, and where it ends.
 _MOST_STEPS, _RIDGE, _CLOSE, _LEAST_STEP = 200, 1e-14, 1e-15, 1e-10
-_NEWTON = {"method": "newton", "tol": 1e-10}
-_TRUST_REGION = {
-    "method": "minimize",
-    "min_method": "trust-exact",
-    "gtol": 1e-12,
-    "max_trust_radius": 1e6,
-    "maxiter": 500,
-}
+_LOST = 1e-8  # of the likelihood, from where on what is left to be gained is no rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +54,11 @@ class Logits:
         """Say whether a label of probability 0 was observed."""
         return bool((labels[self.certain] != self.outcomes).any())
 
-    def loglik(self, labels: Labels, weights: Array | None = None) -> float:
+    def loglik(self, labels: Labels, weights: Array) -> float:
         """Return the log-likelihood of (0, 1), the predictions as they are; labels (k,) sorted."""
-        terms = np.where(labels == 1, self.logs[:, 1], self.logs[:, 0])
-        return float(terms.sum() if weights is None else weights @ terms)
+        return float(weights @ np.where(labels == 1, self.logs[:, 1], self.logs[:, 0]))
 
-    def separated(self, labels: Labels, weights: Array | None = None) -> float | None:
+    def separated(self, labels: Labels, weights: Array) -> float | None:
         """Return the supremum of the log-likelihood if no slope attains it, else None.
 
         If all logits of one label lie at or beyond all those of the other, the likelihood grows with
@@ -92,9 +75,6 @@ class Logits:
             border = zeros[0]
         else:
             return None
-        if weights is None:
-            tied = np.array([np.count_nonzero(ones == border), np.count_nonzero(zeros == border)])
-            return float(xlogy(tied, tied / max(tied.sum(), 1)).sum())
         at = self.values == border
         counted = np.array([weights[at & (labels == 1)].sum(), weights[at & (labels == 0)].sum()])
         return float(xlogy(counted, counted / counted.sum()).sum())
@@ -110,111 +90,62 @@ class Line:
     wald: float  # (a, b − 1) information (a, b − 1)ᵀ
 
 
-def fit_line(
-    values: Array, labels: Labels, *, slope: bool = True, weights: Array | None = None
-) -> Line:
-    """Maximise the likelihood of a line by statsmodels; the maximum must exist.
+def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = True) -> Line:
+    """Maximise the likelihood of a line; the maximum must exist.
 
-    Newton's method from (0, 1) nearly always arrives. It may overshoot where predictions are wild;
-    a trust region from the constant line then arrives for certain. Without ``slope`` b is 1, and its
-    variance 0. Terms of the likelihood count as weights say, and the covariance is then that of the
-    estimates whatever these are: I⁻¹ (Σ w² v x xᵀ) I⁻¹ for I = Σ w v x xᵀ.
+    The concave likelihood is climbed by Newton's steps, halved where one overshoots. Without ``slope``
+    b is 1, and its variance 0. Terms of the likelihood count as weights say, and the covariance is that
+    of the estimates whatever these are: I⁻¹ (Σ w² v x xᵀ) I⁻¹ for I = Σ w v x xᵀ.
     """
-    from statsmodels.discrete.discrete_model import Logit  # takes two seconds
-
-    if weights is not None:
-        return _fit_weighted(values, labels.astype(np.float64), weights, slope)
-    middle, spread = values.mean(), values.std() if slope else 1.0
+    middle = float(np.average(values, weights=weights))
+    spread = float(np.sqrt(np.average((values - middle) ** 2, weights=weights))) if slope else 1.0
     # In terms of α + β (x − x̄)/s = a + (b − 1) x, which rounds best.
     design = np.ones((len(values), 1 + slope))
     if slope:
         design[:, 1] = (values - middle) / spread
-    constant = np.array([logit(labels.mean()) - middle, -spread][: 1 + slope])
     back = np.array([[1.0, -middle / spread], [0.0, 1.0 / spread]])[:, : 1 + slope]
-    with np.errstate(all="ignore"):
-        model = Logit(labels.astype(np.float64), design, offset=values, check_rank=False)
-        found = _maximum(model, np.zeros(1 + slope), constant)
-        change = design @ found
-        fitted = values + change
-        weights = expit(fitted) * expit(-fitted)
-        try:
-            inverse = np.linalg.inv((design.T * weights) @ design)
-            covariance = np.asarray(back @ inverse @ back.T)
-        except np.linalg.LinAlgError:  # all fitted probabilities are 0 or 1 up to rounding
-            covariance = np.full((2, 2), np.inf)
-    return Line(
-        params=back @ found + (0.0, 1.0),
-        covariance=covariance,
-        loglik=-float(np.logaddexp(0.0, (1.0 - 2.0 * labels) * fitted).sum()),
-        wald=float(weights @ change**2),
-    )
+    turned = 1.0 - 2.0 * labels
 
+    def height(fitted: Array) -> float:
+        return -float(weights @ np.logaddexp(0.0, turned * fitted))
 
-def _fit_weighted(values: Array, labels: Array, weights: Array, slope: bool) -> Line:
-    """Climb the concave likelihood by Newton's steps, halved where one overshoots."""
-    middle = float(np.average(values, weights=weights))
-    spread = float(np.sqrt(np.average((values - middle) ** 2, weights=weights))) if slope else 1.0
-    design = np.ones((len(values), 1 + slope))
-    if slope:
-        design[:, 1] = (values - middle) / spread
-    back = np.array([[1.0, -middle / spread], [0.0, 1.0 / spread]])[:, : 1 + slope]
+    def climb(found: Array) -> tuple[Array, float]:
+        """Return where it ends, and what is still to be gained there, about."""
+        close, fitted = False, values + design @ found
+        loglik = height(fitted)
+        for _ in range(_MOST_STEPS):
+            score = design.T @ (weights * (labels - expit(fitted)))
+            variances = weights * expit(fitted) * expit(-fitted)
+            information = (design.T * variances) @ design
+            information[np.diag_indices(1 + slope)] += _RIDGE * float(np.trace(information)) + CERTAIN
+            step = np.linalg.solve(information, score)
+            gain, size = float(np.abs(score @ step)) / (1.0 + abs(loglik)), 1.0
+            close = close or gain <= _CLOSE
+            while (higher := height(values + design @ (found + size * step))) <= loglik:
+                size *= 0.5
+                if close or size <= _LEAST_STEP:
+                    break
+            if close or higher <= loglik:  # the last step gains nothing that height could tell
+                return (found + step if close else found), gain
+            found, loglik = found + size * step, higher
+            fitted = values + design @ found
+        return found, np.inf
 
-    def height(params: Array) -> float:
-        fitted = values + design @ params
-        return -float(weights @ np.logaddexp(0.0, (1.0 - 2.0 * labels) * fitted))
-
-    found = np.zeros(1 + slope)
-    loglik = height(found)
-    for _ in range(_MOST_STEPS):
-        fitted = values + design @ found
-        score = design.T @ (weights * (labels - expit(fitted)))
-        spread_of = weights * expit(fitted) * expit(-fitted)
-        information = (design.T * spread_of) @ design
-        information[np.diag_indices(1 + slope)] += _RIDGE * float(np.trace(information)) + CERTAIN
-        step = np.linalg.solve(information, score)
-        if np.abs(score @ step) <= _CLOSE * (1.0 + abs(loglik)):
-            break
-        size = 1.0
-        while (higher := height(found + size * step)) <= loglik and size > _LEAST_STEP:
-            size *= 0.5
-        if higher <= loglik:
-            break
-        found, loglik = found + size * step, higher
-    fitted = values + design @ found
+    found, left = climb(np.zeros(1 + slope))
+    if left > _LOST:  # among certain rows no step is right: anew from a constant line
+        level = float(np.average(labels, weights=weights))
+        again, less = climb(np.array([logit(level) - middle, -spread])[: 1 + slope])
+        found = again if less < left else found
+    change = design @ found
+    fitted = values + change
     variances = expit(fitted) * expit(-fitted)
-    covariance, wald = np.full((2, 2), np.inf), float(weights @ (variances * (design @ found) ** 2))
+    covariance = np.full((2, 2), np.inf)
     with suppress(np.linalg.LinAlgError):  # all fitted probabilities are 0 or 1 up to rounding
         inverse = np.linalg.inv((design.T * (weights * variances)) @ design)
         outer = (design.T * (weights**2 * variances)) @ design
         covariance = np.asarray(back @ inverse @ outer @ inverse @ back.T)
-    return Line(params=back @ found + (0.0, 1.0), covariance=covariance, loglik=loglik, wald=wald)
-
-
-def _maximum(model: Any, start: Array, constant: Array) -> Array:
-    def steepness(params: Array) -> float:
-        size = float(np.abs(model.score(params)).max())
-        return size if np.isfinite(size) else np.inf
-
-    found = _arrive(model, start, _NEWTON)
-    if steepness(found) <= _FLAT:
-        return found
-    safe = _arrive(model, constant, _TRUST_REGION)
-    return min(found, safe, _arrive(model, safe, _NEWTON), key=steepness)
-
-
-def _arrive(model: Any, start: Array, options: dict[str, Any]) -> Array:
-    try:
-        fit = model.fit(
-            start,
-            disp=False,
-            skip_hessian=True,
-            warn_convergence=False,
-            callback=lambda *_: None,  # else it warns of probabilities near 0 and 1
-            **options,
-        )
-    except np.linalg.LinAlgError:
-        return start
-    return np.asarray(fit.params)
+    wald = float((weights * variances) @ change**2)
+    return Line(back @ found + (0.0, 1.0), covariance, height(fitted), wald)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +153,8 @@ class WeightedRecalibration(Form):
     """T = the likelihood-ratio or Wald statistic of (a, b) = (0, 1), terms counted as weights say."""
 
     probs: Array  #: The predictions, (n, 2).
+    weights: Array  #: (n,).
     wald: bool = False  #: Take Wald's; else the likelihood ratio.
-    weights: Array | None = None  #: (n,); None for ones.
 
     @cached_property
     def logits(self) -> Logits:
@@ -235,11 +166,6 @@ class WeightedRecalibration(Form):
         """Rounding of two log-likelihoods."""
         return ROUNDING * float(len(self.probs) - self.logits.logs.min(axis=1, initial=0.0).sum())
 
-    @cached_property
-    def _counted(self) -> Array | None:
-        """The weights of the rows that have a logit, sorted by it."""
-        return None if self.weights is None else self.weights[self.logits.rows]
-
     def work(self, draws: int) -> Work:
         """Return a fit for every label vector."""
         return {"fit": float(draws) * len(self.probs)}
@@ -249,17 +175,18 @@ class WeightedRecalibration(Form):
         return np.array([self._evaluate_one(row) for row in labels], dtype=np.float64)
 
     def _evaluate_one(self, labels: Labels) -> float:
-        logits, y, w = self.logits, labels[self.logits.rows].astype(np.intp), self._counted
+        logits = self.logits
+        y, w = labels[logits.rows].astype(np.intp), self.weights[logits.rows]
         if logits.impossible(labels):
             return np.inf
         supremum = logits.separated(y, w)
         if supremum is None:
-            line = fit_line(logits.values, y, weights=w)
+            line = fit_line(logits.values, y, w)
             if self.wald:
                 return line.wald
             supremum = line.loglik
         elif self.wald and logits.estimable == 1 and 0 < y.sum() < len(y):
-            return fit_line(logits.values, y, slope=False, weights=w).wald
+            return fit_line(logits.values, y, w, slope=False).wald
         return max(0.0, 2.0 * (supremum - logits.loglik(y, w)))
 
 

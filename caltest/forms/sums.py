@@ -1,6 +1,7 @@
 """Sums: statistics that are added up over the rows and finished cheaply.
 
-The sums over any rows merge by addition, so that rows can come a block at a time, in any number.
+A form is written once, as what it makes of sums of scores (:mod:`caltest.scores`). Drawn outcomes,
+signs of clusters and blocks of rows all act on these sums, and never on the form.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
@@ -8,25 +9,24 @@ The sums over any rows merge by addition, so that rows can come a block at a tim
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
 from caltest._narrow import over_columns
-from caltest._parallel import ALONE, Workers, added
-from caltest._sampling import ROWS
+from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
     Array,
     ChiSquare,
-    Form,
     HasChiSquare,
     HasCumulantGenerator,
     HasLatticeTerms,
@@ -38,12 +38,10 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
-from caltest.forms.paths import BrownianFunctional, BrownianLimit, strayed
-from caltest.forms.signs import AddsByCluster, Clusters, ClusterSums, OfOneEvent, SignedSums
-from caltest.predictive import GaussianPredictions, Predictive
-
-# ------------------------------------------------------------------ additive
-
+from caltest.forms.signs import HasSigns, Signed, signed_sums
+from caltest.laws import GaussianPredictions, Predictive
+from caltest.sampling import ROWS
+from caltest.scores import Function, Scores, Table
 
 _ENTRIES = 2**16  # of a table looked at at a time, which stay in the cache
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
@@ -51,113 +49,142 @@ _SAME = 1e-9  # entries that differ by this, relatively, differ by rounding only
 _SURE = 0.1  # of a step: rounding of a sum up to which it is clear on which point of a lattice it lies
 _CROWDED = 0.4  # with a larger spread about lattice points, the law has no gaps that count
 
+# ------------------------------------------------------------------ sums
 
-class Additive(Form):
-    """T = finish(Σ_i s(g_i, y_i)).
 
-    The sums over any rows merge by addition, so an additive form never needs all rows at once.
+class ClusterSums(NamedTuple):
+    """What rows add up, by cluster and in all: those of blocks of rows merge by addition."""
+
+    turned: Any  #: Sums of scores less their averages, by cluster, (G, K), dense or sparse.
+    observed: Array  #: Sums of scores of the observed outcomes, (K,).
+    offset: Any  #: What they are on average, (K,) or one number.
+    fixed: Array  #: What depends on predictions alone.
+
+
+class Sums(HasSigns):
+    """T = reduce(Σ_i s_i(y_i), Σ_i f_i): of scores s, and of what f the predictions alone add up.
+
+    Rows may be some of all: the sums of any parts merge by addition, and are finished by any of them.
     """
 
-    @property
-    @abstractmethod
-    def n_samples(self) -> int:
-        """Number of rows n."""
+    #: Whether T is the same if all sums are turned.
+    even: ClassVar[bool] = True
 
     @property
-    def sums_of_a_draw(self) -> tuple[int, ...] | None:
-        """The shape of the sums of one label vector; None if rows had better come all at once."""
-        return None
+    @abstractmethod
+    def scores(self) -> Scores:
+        """The scores s."""
+
+    @property
+    def fixed(self) -> Array:
+        """Σ f; here nothing."""
+        return np.empty(0)
+
+    @abstractmethod
+    def reduce(self, sums: Array, fixed: Array) -> Array:
+        """Return the (B,) statistics from sums (B, K) over all rows."""
+
+    @property
+    def by_blocks(self) -> bool:
+        """Whether rows had better come a block at a time, where they are many."""
+        return True
 
     def work(self, draws: int) -> Work:
-        return {"label": float(draws) * self.n_samples}
-
-    @abstractmethod
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Return Σ_{i in rows} s(g_i, y_i) as (B, …) for ``labels`` (B, rows)."""
-
-    @abstractmethod
-    def finish(self, sums: Array) -> Array:
-        """Return the (B,) statistics from the (B, …) sums over all rows."""
+        return {"label": float(draws) * self.scores.n_samples}
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        parts = (self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS))
-        return self.finish(added(parts, np.add))
+        return self.reduce(self.scores.sums(labels), self.fixed)
+
+    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
+        """Return what these rows add up for the observed labels (n,)."""
+        return ClusterSums(
+            self.scores.by_cluster(labels, clusters),
+            self.scores.sums(labels[None])[0],
+            self.scores.offset,
+            self.fixed,
+        )
+
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
+        """Return the form of signs from what all rows add up; the share is that of all clusters."""
+        observed = float(self.reduce(found.observed[None], found.fixed)[0])
+        return signed_sums(
+            found.turned,
+            partial(self.reduce, fixed=found.fixed),
+            self.even,
+            self.resolution,
+            found.offset,
+            impossible=None if np.isfinite(observed) else observed,
+        )
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        found = np.empty((len(labels), clusters.count))
+        for own, y in zip(found, labels, strict=True):
+            sums = sparse.csr_array(self.scores.by_cluster(y.astype(np.intp), clusters))
+            own[:] = sums.multiply(sums).sum(axis=1)
+        return found
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        return self.of_cluster_sums(self.cluster_sums(labels, clusters), clusters.share_between)
+
+
+# ------------------------------------------------------------------ one sum
 
 
 @dataclass(frozen=True, eq=False)
-class _TableSum(Additive):
-    """A function of Σ_i A[i, y_i] for a table A that depends on the predictions only."""
-
-    table: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
-    probs: Array  #: The predictions, (n, m).
-
-    @property
-    def n_samples(self) -> int:
-        return len(self.table)
-
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        from caltest import _loops
-
-        sums = np.zeros(len(labels))
-        _loops.table_sums(self.table[rows], labels, sums)
-        return sums
-
-
-@dataclass(frozen=True, eq=False)
-class LinearSum(
-    AddsByCluster, HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, _TableSum
-):
-    """T = Σ_i A[i, y_i] for a table A that depends on the predictions only.
+class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, Sums):
+    """T = Σ_i A[i, y_i] for a table A that depends on the predictions only, perhaps standardised.
 
     Given the predictions, T is a sum of independent terms, and all its cumulants are known.
     """
 
+    table: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
+    probs: Array  #: The predictions, (n, m).
+    #: Divide by the standard deviation under H0, of rows of A that are 0 on average. Where no label can
+    #: move the sum, T is 0, or infinite if a label of probability 0 was observed.
+    standardised: bool = False
+
+    even: ClassVar[bool] = False
+
+    @cached_property
+    def scores(self) -> Table:
+        """The entries."""
+        return Table(self.table, self.probs)
+
+    @cached_property
+    def fixed(self) -> Array:
+        """The variance, by which a sum is standardised."""
+        if not self.standardised:
+            return np.empty(0)
+        return np.array([np.vdot(self.probs * self.table, self.table)])
+
     @property
-    def sums_of_a_draw(self) -> tuple[int, ...]:
-        """One number: the statistic."""
-        return ()
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.table)
 
-    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
-        # One label vector is added up sooner than a compiled loop is imported.
-        n, m = self.table.shape
-        entries = self.table.take(labels + np.arange(0, n * m, m))
-        return float(self.finish(np.array([entries.sum()]))[0])
-
-    def finish(self, sums: Array) -> Array:
-        return sums
+    def reduce(self, sums: Array, fixed: Array) -> Array:
+        total = sums[:, 0]
+        if not len(fixed):
+            return total
+        if fixed[0] > CERTAIN:
+            return np.asarray(total / np.sqrt(fixed[0]))
+        return np.where(np.abs(total) > 0.5, np.copysign(np.inf, total), 0.0)
 
     @property
     def row_scores(self) -> Array:
         return self._finite
 
-    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
-        entries = self._finite[np.arange(self.n_samples), labels]
-        means = np.einsum("ik,ik->i", self.probs, self._finite)
-        observed = float(self.table[np.arange(self.n_samples), labels].sum())
-        turned = clusters.sums(entries - means)[:, None]
-        return ClusterSums(turned, np.array([means.sum(), observed]))
-
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
-        offset, observed = float(found.fixed[0]), float(self.finish(found.fixed[1:])[0])
-        return SignedSums(
-            found.turned,
-            partial(_finished_alone, self.finish),
-            even=False,
-            rounding=self.resolution,
-            offset=offset,
-            impossible=None if np.isfinite(observed) else observed,
-        )
-
     @cached_property
     def resolution(self) -> float:
         """Rounding of the sum of the table's entries; Σ_i max_k |A_ik| is at most √n ‖A‖."""
-        return ROUNDING * float(np.sqrt(self.n_samples) * np.linalg.norm(self._finite))
+        size = 1.0 if self.standardised else float(np.linalg.norm(self._finite))
+        return ROUNDING * float(np.sqrt(self.n_samples)) * size
 
     @cached_property
     def _finite(self) -> Array:
-        if self.probs.min() > 0.0 and np.isfinite(self.table).all():
-            return self.table
-        return np.where((self.probs > 0) & np.isfinite(self.table), self.table, 0.0)
+        """A, in units of T, and 0 where a label cannot be."""
+        scale = float(np.sqrt(max(self.fixed[0], CERTAIN))) if self.standardised else 1.0
+        return self.scores.finite / scale if self.standardised else self.scores.finite
 
     @cached_property
     def _variances(self) -> Array:
@@ -270,59 +297,6 @@ class LinearSum(
         return float(total[0]), float(total[1]), float(total[2])
 
 
-def _finished_alone(finish: Callable[[Array], Array], sums: Array) -> Array:
-    """Finish sums that are one number each, (B, 1)."""
-    return finish(sums[:, 0])
-
-
-@dataclass(frozen=True, eq=False)
-class Standardised(AddsByCluster, _TableSum):
-    """T = Σ_i A[i, y_i] / √(its variance under H0), for a table A whose rows are 0 on average.
-
-    The variance is added up beside the sum, so that some rows can be taken at a time. Where no label
-    can move the sum, T is 0, or infinite if a label of probability 0 was observed.
-    """
-
-    @property
-    def sums_of_a_draw(self) -> tuple[int, ...]:
-        """The sum and its variance."""
-        return (2,)
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of a standardised sum, of some of very many rows."""
-        return ROUNDING * float(np.sqrt(self.n_samples))
-
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Return the sum over the rows and its variance, (B, 2)."""
-        sums = super().contributions(rows, labels)
-        return np.column_stack([sums, np.full(len(labels), self._variance(rows))])
-
-    def _variance(self, rows: slice) -> float:
-        return float(np.einsum("ik,ik,ik->", self.probs[rows], self.table[rows], self.table[rows]))
-
-    @property
-    def row_scores(self) -> Array:
-        return self.table
-
-    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
-        entries = self.table[np.arange(self.n_samples), labels]
-        return ClusterSums(clusters.sums(entries)[:, None], np.array([self._variance(slice(None))]))
-
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
-        finish = partial(self._with_variance, float(found.fixed[0]))
-        return SignedSums(found.turned, finish, even=False, rounding=self.resolution)
-
-    def _with_variance(self, variance: float, sums: Array) -> Array:
-        return self.finish(np.column_stack([sums, np.full(len(sums), variance)]))
-
-    def finish(self, sums: Array) -> Array:
-        total, variance = sums.T
-        sure = np.where(np.abs(total) > 0.5, np.copysign(np.inf, total), 0.0)
-        scale = np.sqrt(np.maximum(variance, CERTAIN))
-        return np.where(variance > CERTAIN, total / scale, sure)
-
-
 def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
     """Return Σ_i K_i(t), K_i'(t), K_i''(t) of variables of ``values[i]``, chances ``weights[i]``."""
     exponents = t * values
@@ -342,199 +316,67 @@ def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
     return np.array([np.sum(np.log(mass) + shift), mean.sum(), variance])
 
 
-# ------------------------------------------------------------------ gridded
-
-
-Cells: TypeAlias = NDArray[np.intp]
+# ------------------------------------------------------------------ numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Gridded(OfOneEvent, AddsByCluster, Additive):
-    """T = finish(R), R_c = Σ (y_i − p_i) over the rows whose score p lies in cell c of a grid."""
-
-    scores: Array  #: The probabilities p of class 1, (n,).
-    weights: Array | None = field(default=None, kw_only=True)  #: w of w (y − p), (n,); None for ones.
-
-    @property
-    @abstractmethod
-    def n_cells(self) -> int:
-        """Number of cells."""
-
-    @abstractmethod
-    def cells(self, scores: Array) -> Cells:
-        """Return the cell of every score."""
-
-    @property
-    def n_samples(self) -> int:
-        return len(self.scores)
-
-    @property
-    def sums_of_a_draw(self) -> tuple[int, ...]:
-        """A sum for every cell."""
-        return (self.n_cells,)
-
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Sum the residuals of every cell, (B, cells)."""
-        from caltest import _loops
-
-        scores, sums = self.scores[rows], np.zeros((len(labels), self.n_cells))
-        cells = self.cells(scores)
-        if self.weights is None:
-            _loops.cell_sums(labels, cells, sums)
-        else:
-            steps = self.weights[rows]
-            scores = steps * scores
-            _loops.cell_steps(labels, cells, steps, sums)
-        sums -= np.bincount(cells, weights=scores, minlength=self.n_cells)
-        return sums
-
-    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
-        residuals, cells = labels - self.scores, self.cells(self.scores)
-        if self.weights is not None:
-            residuals *= self.weights
-        turned = clusters.sums_at(cells, residuals, self.n_cells)
-        return ClusterSums(turned, self.expected(cells))
-
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
-        finish = partial(self.finish_residuals, found.fixed)
-        return SignedSums(found.turned, finish, even=True, rounding=self.resolution)
-
-    def expected(self, cells: Cells) -> Array:
-        """Return what is to be known of the cells besides residuals; here nothing."""
-        return np.empty(0)
-
-    def finish_residuals(self, expected: Array, sums: Array) -> Array:
-        """Return the (B,) statistics from the residuals of all rows by cell, (B, K)."""
-        return self.finish(sums)
-
-
-@dataclass(frozen=True, eq=False)
-class _Edged(Gridded):
-    """Cells between edges."""
-
-    edges: Array  #: The inner ones, increasing, (K − 1,); a score on an edge is in the cell below it.
-    whole: float  #: How many rows n are in all, where these are only some of them, or their weight.
-
-    @property
-    def n_cells(self) -> int:
-        return len(self.edges) + 1
-
-    def cells(self, scores: Array) -> Cells:
-        return np.searchsorted(self.edges, scores, side="left")
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of sums over the rows, in units of all."""
-        return ROUNDING * self.n_samples / self.whole * float(np.sqrt(self.n_cells))
-
-
-@dataclass(frozen=True, eq=False)
-class GriddedBins(_Edged):
-    """T = measure(R, E, sizes, n) of residuals R, expected events E and rows of every bin.
-
-    Where rows have weights, sizes and n are sums of these.
-    """
-
-    #: Takes residuals (B, K), expected events (K,), rows (K,), all of bins that are not empty, and n;
-    #: returns the (B,) statistics.
-    measure: Callable[[Array, Array, Array, float], Array]
-
-    @property
-    def sums_of_a_draw(self) -> tuple[int, ...]:
-        """Residuals, expected events and rows of every bin."""
-        return 3, self.n_cells
-
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Return the sums of every bin, (B, 3, K)."""
-        scores, w = self.scores[rows], None if self.weights is None else self.weights[rows]
-        place = self.cells(scores)
-        sums = np.empty((len(labels), *self.sums_of_a_draw))
-        sums[:, 0] = super().contributions(rows, labels)
-        sums[:, 1:] = _in_cells(place, scores, w, self.n_cells)
-        return sums
-
-    def expected(self, cells: Cells) -> Array:
-        """Return expected events and rows of every bin, (2, K)."""
-        return _in_cells(cells, self.scores, self.weights, self.n_cells)
-
-    def finish_residuals(self, expected: Array, sums: Array) -> Array:
-        used = expected[1] > 0
-        events, sizes = expected[:, used]
-        return self.measure(sums[:, used], events, sizes, self.whole)
-
-    def finish(self, sums: Array) -> Array:
-        used = sums[0, 2] > 0
-        return self.measure(sums[:, 0, used], sums[0, 1, used], sums[0, 2, used], self.whole)
-
-
-def _in_cells(cells: Cells, scores: Array, weights: Array | None, count: int) -> Array:
-    """Return expected events and rows of every cell, (2, K), as rows count."""
-    expected = scores if weights is None else weights * scores
-    return np.stack([np.bincount(cells, each, count) for each in (expected, weights)]).astype(float)
-
-
-@dataclass(frozen=True, eq=False)
-class GriddedDifference(HasMoments, _Edged):
-    """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0 where x is an edge of a grid."""
-
-    functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
-
-    def finish(self, sums: Array) -> Array:
-        return strayed(np.cumsum(sums, axis=1), self.functional) / self.whole
-
-    def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return the moments under H0 of ``whole`` rows like these, nearly: a Brownian path's.
-
-        Weights are 1 on average.
-        """
-        variances = self.scores * (1.0 - self.scores)
-        if self.weights is not None:
-            variances *= self.weights**2
-        variance = float(np.mean(variances))
-        scale = float(np.sqrt(variance / self.whole))
-        return BrownianLimit(self.functional, scale, float(self.whole)).moments
-
-
-# ------------------------------------------------------------------ densities
-
-
-class DensityForm(Form):
-    """A statistic as a function of outcomes (B, n) or (B, n, d); the distributions are inside."""
-
-
-@dataclass(frozen=True, eq=False)
-class MeanSurprise(DensityForm):
-    """T = n⁻¹ Σ_i [−log f_i(x_i) − H(f_i)]."""
+class _MeanOfNumbers(Sums):
+    """T = a mean over predicted distributions of numbers, of which each has a score."""
 
     predictive: Predictive  #: The predicted distributions f_i.
+    weights: Array  #: (n,).
+
+    even: ClassVar[bool] = False
 
     @cached_property
-    def _entropy(self) -> float:
-        return float(self.predictive.entropy().mean())
+    def scores(self) -> Function:
+        """The mean, as scores."""
+        return Function(self._of_rows, self.weights / self.weights.sum())
+
+    @abstractmethod
+    def _of_rows(self, outcomes: Array) -> Array:
+        """Return what every row has, (B, n, 1)."""
+
+    def reduce(self, sums: Array, fixed: Array) -> Array:
+        return sums[:, 0]
+
+    @property
+    def by_blocks(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class MeanSurprise(_MeanOfNumbers):
+    """T = the mean of −log f_i(x_i) − H(f_i)."""
+
+    @cached_property
+    def _entropy(self) -> Array:
+        return self.predictive.entropy()
 
     @property
     def resolution(self) -> float:
         """Rounding of the mean."""
-        return ROUNDING * (1.0 + abs(self._entropy))
+        return ROUNDING * (1.0 + abs(float(self._entropy.mean())))
 
-    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        return np.asarray(-self.predictive.log_density(labels).mean(axis=1) - self._entropy)
+    def _of_rows(self, outcomes: Array) -> Array:
+        return np.asarray(-self.predictive.log_density(outcomes) - self._entropy)[..., None]
 
 
 @dataclass(frozen=True, eq=False)
-class MeanSquare(HasChiSquare, DensityForm):
-    """T = factor · n⁻¹ Σ_i (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions."""
+class MeanSquare(HasChiSquare, _MeanOfNumbers):
+    """T = the mean of factor · (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions."""
 
-    predictive: GaussianPredictions
     factor: float = 1.0  #: Positive.
     offset: float = 0.0
 
     @property
     def chi_square(self) -> ChiSquare:
         """The law of the sum: n·d squares of independent standard normal variables."""
-        n, d = self.predictive.n_samples, self.predictive.dimension or 1
+        law = self.predictive
+        n, d = law.n_samples, law.dimension or 1
         scale = n / self.factor
         return ChiSquare(n * d, scale, -self.offset * scale, exact=True)
 
-    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        return np.asarray(self.factor * self.predictive.squares(labels).mean(axis=1) + self.offset)
+    def _of_rows(self, outcomes: Array) -> Array:
+        assert isinstance(self.predictive, GaussianPredictions)
+        return np.asarray(self.factor * self.predictive.squares(outcomes) + self.offset)[..., None]

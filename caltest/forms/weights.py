@@ -10,6 +10,7 @@ rounded is the kernel, by a few 1e-5 of its values. Any kernel makes an exact te
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, log2
@@ -19,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from caltest._sampling import ROWS
 from caltest._tiles import Array, Tile, blocks
 from caltest.kernels import Kernel
-from caltest.kernels.radial import fourier_features
+from caltest.sampling import ROWS
+from caltest.scores import steps_of
 
 # ------------------------------------------------------------------ features
 
@@ -50,83 +51,29 @@ class Features(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class RoundedFeatures:
-    """Features that are held, as :func:`rounded` leaves them."""
-
-    values: Array  #: (n, F), in single precision.
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
-
-    def __getitem__(self, rows: Any) -> Array:
-        return np.asarray(self.values[rows])
-
-
-@dataclass(frozen=True, eq=False)
-class ComputedFeatures(ABC):
+class ComputedFeatures:
     """Features of any predictions, computed when they are needed, and rounded."""
 
-    kernel: Kernel  #: Its bandwidth fitted.
+    function: Callable[[Array], Array]  #: Takes predictions (rows, m), returns (rows, F).
     probs: Array  #: The predictions, (n, m).
+    width: int  #: F.
+    bound: float  #: Of their squared length.
+    by: Array  #: What those of every row count, (n,).
 
     @property
-    @abstractmethod
-    def shape(self) -> tuple[int, ...]:
-        """(n, F)."""
-
-    @abstractmethod
-    def _of(self, probs: Array) -> Array:
-        """Return the features of predictions, (rows, F), before they are rounded."""
+    def shape(self) -> tuple[int, int]:
+        return len(self.probs), self.width
 
     def __getitem__(self, rows: Any) -> Array:
         """Return the features of some rows."""
-        return rounded(self._of(self.probs[rows]), float(np.sqrt(self.kernel.bound)))
+        values = rounded(self.function(self.probs[rows]), float(np.sqrt(self.bound)))
+        return scaled_rows(values, self.by[rows])
 
 
-@dataclass(frozen=True, eq=False)
-class LandmarkFeatures(ComputedFeatures):
-    """Nyström's features φ(g) = R⁻¹ k(Z, g) of landmarks Z with k(Z, Z) = R Rᵀ."""
-
-    landmarks: Array  #: Z, (F, m).
-    factor: Array  #: R, (F, F), lower triangular.
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return len(self.probs), len(self.landmarks)
-
-    def _of(self, probs: Array) -> Array:
-        values = self.kernel(self.landmarks, probs)
-        return np.asarray(solve_triangular(self.factor, values, lower=True, overwrite_b=True).T)
-
-
-@dataclass(frozen=True, eq=False)
-class FourierFeatures(ComputedFeatures):
-    """Random Fourier features, see :mod:`caltest.kernels.radial`."""
-
-    directions: int  #: Of every part of the kernel that is shift-invariant.
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return len(self.probs), int(self._of(self.probs[:1]).shape[1])
-
-    def _of(self, probs: Array) -> Array:
-        return fourier_features(self.kernel, probs, self.directions)
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledFeatures:
-    """Features of which those of row i count s_i times."""
-
-    features: Features  #: (n, F).
-    by: Array  #: s, (n,).
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.features.shape
-
-    def __getitem__(self, rows: Any) -> Array:
-        return scaled_rows(self.features[rows], self.by[rows])
+def landmark_features(kernel: Kernel, landmarks: Array, factor: Array, probs: Array) -> Array:
+    """Return Nyström's features φ(g) = R⁻¹ k(Z, g) of landmarks Z (F, m) with k(Z, Z) = R Rᵀ."""
+    values = kernel(landmarks, probs)
+    return np.asarray(solve_triangular(factor, values, lower=True, overwrite_b=True).T)
 
 
 def scaled_rows(features: Array, by: Array) -> Array:
@@ -135,6 +82,8 @@ def scaled_rows(features: Array, by: Array) -> Array:
     Those that were rounded are rounded anew, unless a few rows count so much that little would be left
     of the others.
     """
+    if steps_of(by) is None:
+        return features
     values = features * by[:, None]
     largest = float(np.abs(values).max(initial=0.0))
     if features.dtype != np.float32 or largest == 0.0 or by.max() > _EVEN * by.mean():
@@ -152,38 +101,45 @@ def rounded(features: Array, largest: float) -> Array:
     return np.asarray(multiples, dtype=np.float32)
 
 
-def are_computed(features: Features) -> bool:
-    """Say whether features are computed when they are needed."""
-    inner = features.features if isinstance(features, ScaledFeatures) else features
-    return isinstance(inner, ComputedFeatures)
-
-
 def longest(features: Features) -> float:
     """Return a bound of the squared length of a row's features."""
-    if isinstance(features, ScaledFeatures):
-        return longest(features.features) * float(features.by.max()) ** 2
     if isinstance(features, ComputedFeatures):  # that of k(g, g), and what rounding adds
-        return features.kernel.bound * (1.0 + 1.0 / 64.0)
+        return features.bound * (1.0 + 1.0 / 64.0) * float(features.by.max()) ** 2
     return float(LowRankWeights(features).diagonal().max())
 
 
 # ------------------------------------------------------------------ weights
 
 
-class Weights(Protocol):
+class Weights(ABC):
     """A symmetric n×n matrix W that depends on the predictions only, a tile at a time."""
 
+    @abstractmethod
     def __call__(self, rows: slice, columns: slice) -> Array:
         """Return the block of W at two slices, as a new array."""
-        ...
 
+    @abstractmethod
     def at(self, rows: Places, columns: Places) -> Array:
         """Return the entries of W at pairs of rows, arrays of one shape."""
-        ...
 
+    @abstractmethod
     def diagonal(self) -> Array:
         """Return the diagonal of W, (n,)."""
-        ...
+
+    @property
+    def chain(self) -> Chain | None:
+        """The same as one pass along a line, of two classes, where that is possible."""
+        return None
+
+    def whole_rows(self, rows: Places) -> Array:
+        """Return some rows of W."""
+        every = slice(0, len(self.diagonal()))
+        return np.concatenate([self(slice(row, row + 1), every) for row in rows])
+
+    def size(self) -> float:
+        """Return a bound of Σ_ij |W_ij|."""
+        diagonal = self.diagonal()
+        return float(np.abs(diagonal).max() * len(diagonal) ** 2)
 
 
 class Term(NamedTuple):
@@ -191,23 +147,6 @@ class Term(NamedTuple):
 
     weights: Weights
     matrix: Array | None
-
-
-@dataclass(frozen=True)
-class ConstantWeights:
-    """W_ij = value for all pairs of n rows."""
-
-    value: float
-    n: int
-
-    def __call__(self, rows: slice, columns: slice) -> Array:
-        return np.full((rows.stop - rows.start, columns.stop - columns.start), self.value)
-
-    def at(self, rows: Places, columns: Places) -> Array:
-        return np.full(rows.shape, self.value)
-
-    def diagonal(self) -> Array:
-        return np.full(self.n, self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +174,7 @@ class Chain:
 
     def sums(self, scores: Array, labels: NDArray[Any]) -> Array:
         """Return Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) and probabilities p of class 1."""
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         steps, expected, sums = self.steps, scores[self.order], np.empty(len(labels))
         if steps is None:
@@ -247,7 +186,7 @@ class Chain:
 
 
 @dataclass(frozen=True, eq=False)
-class KernelWeights:
+class KernelWeights(Weights):
     """W_ij = k(g_i, g_j), computed anew for every tile."""
 
     kernel: Kernel  #: Real-valued, its bandwidth fitted.
@@ -260,7 +199,6 @@ class KernelWeights:
 
     @cached_property
     def chain(self) -> Chain | None:
-        """The same, where W is the exponential of distances on a line and there are two classes."""
         on_a_line = self.kernel.is_on_a_line(self.probs.shape[1])
         return Chain.of(self.kernel.on_a_line(self.probs)) if on_a_line else None
 
@@ -276,9 +214,12 @@ class KernelWeights:
     def diagonal(self) -> Array:
         return self.kernel.paired(self.probs, self.probs)
 
+    def whole_rows(self, rows: Places) -> Array:
+        return self.kernel(self.probs[rows], self.probs)
+
 
 @dataclass(frozen=True, eq=False)
-class ProductWeights:
+class ProductWeights(Weights):
     """W_ij = Π_l W_l,ij: the kernel on a product of spaces, for instance predictions and groups."""
 
     factors: tuple[Weights, ...]  #: The W_l, at least one.
@@ -298,7 +239,7 @@ class ProductWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledWeights:
+class ScaledWeights(Weights):
     """s_i s_j W_ij: of rows that count differently."""
 
     weights: Weights  #: W.
@@ -306,8 +247,7 @@ class ScaledWeights:
 
     @cached_property
     def chain(self) -> Chain | None:
-        """The same as one pass along a line, where W is."""
-        found = self.weights.chain if isinstance(self.weights, KernelWeights) else None
+        found = self.weights.chain
         return None if found is None else replace(found, steps=self.by[found.order])
 
     def __call__(self, rows: slice, columns: slice) -> Array:
@@ -322,14 +262,20 @@ class ScaledWeights:
     def diagonal(self) -> Array:
         return self.weights.diagonal() * self.by**2
 
+    def whole_rows(self, rows: Places) -> Array:
+        return self.by[rows, None] * self.weights.whole_rows(rows) * self.by
 
-def scaled(weights: Weights, by: Array | None) -> Weights:
-    """Return s_i s_j W_ij; None stands for ones."""
-    return weights if by is None else ScaledWeights(weights, by)
+    def size(self) -> float:
+        return float(np.abs(self.weights.diagonal()).max() * self.by.sum() ** 2)
+
+
+def scaled(weights: Weights, by: Array) -> Weights:
+    """Return s_i s_j W_ij; of ones, W itself."""
+    return weights if steps_of(by) is None else ScaledWeights(weights, by)
 
 
 @dataclass(frozen=True, eq=False)
-class DenseWeights:
+class DenseWeights(Weights):
     """W held as a whole: 8 n² bytes."""
 
     matrix: Array  #: W, (n, n), symmetric.
@@ -345,7 +291,7 @@ class DenseWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class LowRankWeights:
+class LowRankWeights(Weights):
     """W = ΦΦᵀ of low rank."""
 
     features: Features  #: Φ, (n, F).
@@ -360,6 +306,9 @@ class LowRankWeights:
     def diagonal(self) -> Array:
         parts = (self._of(rows) for rows in blocks(self.features.shape[0], ROWS))
         return np.concatenate([np.einsum("if,if->i", part, part) for part in parts])
+
+    def whole_rows(self, rows: Places) -> Array:
+        return np.asarray(self._of(rows) @ self._of(slice(None)).T)
 
     def _of(self, rows: Any) -> Array:
         return self.features[rows].astype(np.float64, copy=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -16,8 +17,6 @@ from caltest._arguments import anything, arguments, as_float, closest, real_arra
 from caltest._tiles import Array, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.kernels.weighted import WeightedPairs
-from caltest.kernels.weighted import representatives as equal_shares
 
 __all__ = ["RULES", "Bandwidth", "fixed_order", "mean_tv_dirichlet", "resolve"]
 
@@ -102,7 +101,7 @@ class Distance:
 
 def _cityblock(x: Array, y: Array, within: bool = False) -> Array:
     """Return distances (a, b) of points (a, m) to others (m, b), or to themselves."""
-    from caltest import _kernel_loops
+    from caltest.loops import kernels as _kernel_loops
 
     d = np.empty((len(x), y.shape[1]))
     _kernel_loops.cityblock(x, np.ascontiguousarray(y), within, d)
@@ -182,49 +181,123 @@ def _suggestion(name: object, names: Iterable[str]) -> str:
     return f"did you mean {close!r}? The choices are {choices}" if close else f"use {choices}"
 
 
-# ------------------------------------------------------------------ selection
+# ------------------------------------------------------------------ pairs of rows
 
 
-Blocks: TypeAlias = Callable[[], Iterable[Array]]
-"""A function that iterates over numbers, a block at a time, as often as it is called."""
+Part: TypeAlias = tuple[Array, Array | None]
+"""Distances of some pairs, and what each pair counts: None where all count 1."""
 
+TILE = 512  # rows and columns of a tile of the matrix of distances
+HELD = 2**24  # numbers (128 MiB) that are kept in memory; more are computed anew in each pass
 COLLECTED = 2**20
-"""Up to this many candidates are collected and selected from directly."""
+"""Up to this many candidates for a quantile are kept from one pass to the next."""
 
-# Doubles that are not negative are in the order of their bit patterns read as integers. So a value
-# of a given rank is found digit by digit, by counting, and without rounding: these are the digits'
-# places. Distances are below 2, whose highest bits (62 and 63) are 0.
-_DIGITS = (46, 30, 15, 0)
+# Doubles that are not negative are in the order of their bit patterns read as integers. So a quantile
+# is found digit by digit, by counting, and without rounding: these are the digits' places. Distances
+# are below 2, whose highest bits (62 and 63) are 0.
+_TOP = 62
+_DIGITS = (46, 34, 22, 10, 0)
+_ROUNDING_OF_SHARES = 1e-12  # of the weight of all pairs
 
 
-def middle(low: int, high: int, values: Blocks) -> float:
-    """Mean of the values of rank ``low`` and ``high`` (from 0), at most 1 apart."""
-    rank, prefix, place = low, 0, 62
-    for finer in _DIGITS:  # of the values whose bits from `place` on are `prefix`
-        width = place - finer
-        counts = np.zeros(1 << width, dtype=np.int64)
-        for block in values():
-            bits = block.view(np.int64)
-            digits = (bits if place == 62 else bits[bits >> place == prefix]) >> finer
-            digits -= prefix << width
-            found = np.bincount(digits)
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The distances of all pairs i < j of rows; a pair counts the product of its rows' weights."""
+
+    rows: Array  #: Predictions (n, m).
+    weights: Array  #: (n,), positive; ones where all rows are alike.
+    metric: Distance
+    _held: list[Part] = field(default_factory=list, init=False, repr=False)
+
+    def __iter__(self) -> Iterator[Part]:
+        numbers = len(self.rows) * (len(self.rows) - 1) // 2 * (1 if self._alike else 2)
+        if numbers > HELD:
+            return self._computed()
+        if not self._held:
+            self._held.extend(self._computed())
+        return iter(self._held)
+
+    @cached_property
+    def _alike(self) -> bool:
+        return bool((self.weights == 1.0).all())
+
+    def _computed(self) -> Iterator[Part]:
+        cut, tile = blocks(len(self.rows), TILE), self.metric.tiles(self.rows)
+        for place, own in enumerate(cut):
+            yield self.metric.condensed(self.rows[own]), self._counts(own, own)
+            for other in cut[place + 1 :]:
+                yield tile(own, other).ravel(), self._counts(own, other)
+
+    def _counts(self, own: slice, other: slice) -> Array | None:
+        if self._alike:
+            return None
+        products = np.outer(self.weights[own], self.weights[other])
+        return products[~np.tri(len(products), dtype=bool)] if own == other else products.ravel()
+
+    def mean(self, positive: bool = False) -> float:
+        """Return the mean distance, of all or of the positive ones; 0 if there are none."""
+        sums, parts = np.zeros(2), iter(self)
+        if positive:
+            parts = (_chosen(part, part[0] > ROUNDING) for part in self)
+        for d, counts in parts:
+            sums += (d.sum(), d.size) if counts is None else (counts @ d, counts.sum())
+        return float(sums[0] / sums[1]) if sums[1] > 0.0 else 0.0
+
+    def median(self, zeros: float = 0.0) -> float:
+        """Return the median of the distances and of zeros that count so much."""
+        w = self.weights
+        if self._alike and zeros == 0.0 and 1 < len(w) <= TILE:  # too few to count digits
+            distances = self.metric.condensed(self.rows)
+            low, high = (len(distances) - 1) // 2, len(distances) // 2
+            found = np.partition(distances, high)
+            return 0.5 * float((found[low] if low == high else found[:high].max()) + found[high])
+        total = 0.5 * float(w @ (w.sum() - w))
+        below, slack = 0.5 * (total - zeros), _ROUNDING_OF_SHARES * total
+        return quantile(self, below - slack, below + slack) if below + slack > 0.0 else 0.0
+
+
+def _chosen(part: Part, where: NDArray[np.bool_]) -> Part:
+    distances, counts = part
+    return distances[where], None if counts is None else counts[where]
+
+
+def _beginning(parts: Iterable[Part], place: int, prefix: int) -> Iterator[Part]:
+    """Yield the pairs whose distances have these bits from a place on."""
+    for part in parts:
+        yield _chosen(part, part[0].view(np.int64) >> place == prefix)
+
+
+def quantile(pairs: Iterable[Part], below: float, above: float) -> float:
+    """Return the least distance up to which pairs count at least ``below``.
+
+    Where pairs up to it count no more than ``above``, it is the middle of it and the next one. Pairs
+    are iterated over as often as it takes, at most six times.
+    """
+    prefix, place, before = 0, _TOP, 0.0
+    for finer in _DIGITS:  # of the distances whose bits from `place` on are `prefix`
+        first_digit = prefix << place - finer
+        counts, held, number, most = np.zeros(1 << place - finer), list[Part](), 0, 0
+        for part in _beginning(pairs, place, prefix) if place < _TOP else pairs:
+            digits = part[0].view(np.int64) >> finer
+            digits -= first_digit
+            found = np.bincount(digits, weights=part[1])
             counts[: len(found)] += found
-        ends = np.cumsum(counts)
-        digit = int(np.searchsorted(ends, rank, side="right"))
-        rank -= int(ends[digit] - counts[digit])
-        prefix, place, matching = prefix << width | digit, finer, int(counts[digit])
-        if matching <= COLLECTED:
-            break
-    next_one = rank + high - low
-    if place == 0:  # all bits are known
-        lower = upper = float(np.array([prefix]).view(np.float64)[0])
-    else:
-        chosen = np.concatenate([b[b.view(np.int64) >> place == prefix] for b in values()])
-        chosen = np.partition(chosen, [rank, min(next_one, matching - 1)])
-        lower, upper = float(chosen[rank]), float(chosen[min(next_one, matching - 1)])
-    if next_one == matching:  # the next larger value has another prefix
-        upper = min(float(block[block > lower].min(initial=np.inf)) for block in values())
-    return float(np.mean([lower, upper]))
+            number, most = number + len(digits), max(most, len(found) - 1)
+            if number <= COLLECTED:
+                held.append(part)
+        if number <= COLLECTED:
+            pairs = held
+        ends = before + np.cumsum(counts)
+        low, high = (min(int(np.searchsorted(ends, end)), most) for end in (below, above))
+        if low < high:  # neighbours that differ here
+            largest, smallest = 0.0, np.inf
+            for d, _ in _beginning(pairs, place, prefix):
+                digits = (d.view(np.int64) >> finer) - first_digit
+                largest = max(largest, d[digits == low].max(initial=0.0))
+                smallest = min(smallest, d[digits == high].min(initial=np.inf))
+            return float(0.5 * (largest + smallest))
+        before, prefix, place = float(ends[low] - counts[low]), first_digit | low, finer
+    return float(np.array([prefix]).view(np.float64)[0])
 
 
 # ------------------------------------------------------------------ bandwidth
@@ -236,9 +309,6 @@ def middle(low: int, high: int, values: Blocks) -> float:
 ALL_PAIRS_UP_TO = 5000  # rows; of more, "median" and "mean" look at representative ones only
 REPRESENTATIVES = 2048  # rows that they look at, and that features are fitted to
 SMALLEST = 1e-100  # bandwidth: its square and their inverses are numbers too
-TILE = 512  # rows and columns of a tile of the matrix of distances
-_FEW = 300  # rows of which it is quicker to select from all distances than to count digits
-HELD = 2**24  # distances (128 MiB) that are kept in memory; more are computed anew in each pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,25 +390,16 @@ def resolve(
     if not isinstance(rule, str):
         return Bandwidth(rule)
     check_distance(rule, distance)
-    unordered = np.asarray(probs, dtype=np.float64)
-    if weights is not None:
-        return _resolve_weighted(rule, unordered, weights, distance_named(distance))
-    rows = np.ascontiguousarray(unordered[fixed_order(unordered)])
+    rows = np.asarray(probs, dtype=np.float64)
+    places = fixed_order(rows)
+    counted = np.ones(len(rows)) if weights is None else weights[places]
     if rule not in EVERY_ROW and len(rows) > ALL_PAIRS_UP_TO:
-        rows = rows[_midpoints(len(rows))]
-    distances = _distances(rows, distance_named(distance))
-    value = RULES[rule](rows, distances)
+        places, counted = _midpoints(places, counted)
+    pairs = Pairs(np.ascontiguousarray(rows[places]), counted, distance_named(distance))
+    value = RULES[rule](pairs)
     if value > ROUNDING:
         return Bandwidth(value, rule)
-    total, count = 0.0, 0
-    for block in distances():
-        positive = block[block > ROUNDING]
-        total, count = total + float(positive.sum()), count + positive.size
-    return _of_positive(total / count if count else 0.0, rule)
-
-
-def _of_positive(mean: float, rule: str) -> Bandwidth:
-    """Return the bandwidth where a rule gives 0, from the mean of the positive distances."""
+    mean = pairs.mean(positive=True)
     if mean == 0.0:
         note = "All predictions are equal, so the bandwidth does not matter and is set to 1."
         return Bandwidth(1.0, rule, (note,))
@@ -347,50 +408,6 @@ def _of_positive(mean: float, rule: str) -> Bandwidth:
         "of their positive distances."
     )
     return Bandwidth(mean, rule, (note,))
-
-
-def _resolve_weighted(rule: str, probs: Array, weights: Array, metric: Distance) -> Bandwidth:
-    """Read a bandwidth off rows that count differently."""
-    order: NDArray[np.intp] = fixed_order(probs)
-    if rule not in EVERY_ROW and len(probs) > ALL_PAIRS_UP_TO:
-        order, counted = equal_shares(order, weights, REPRESENTATIVES)
-    else:
-        counted = weights[order]
-    rows = np.ascontiguousarray(probs[order])
-    pairs = WeightedPairs(rows, counted, metric.condensed, metric.tiles(rows))
-    if rule == "mean_tv_dirichlet":
-        value = _mean_of_fitted_dirichlet(rows, tuple, counted)
-    elif rule == "mean":
-        value = pairs.mean()
-    else:  # of the whole matrix, whose zero diagonal counts Σ w²
-        zeros = 0.5 * float(counted @ counted) if rule == "median_full" else 0.0
-        value = pairs.quantile(0.5 * (pairs.total - zeros))
-    if value > ROUNDING:
-        return Bandwidth(value, rule)
-    return _of_positive(pairs.mean(above=ROUNDING), rule)
-
-
-def _distances(rows: Array, metric: Distance) -> Blocks:
-    """Return a function that goes through the distances of all pairs i < j, in blocks."""
-    cut = blocks(len(rows), TILE)
-    tile = metric.tiles(rows)
-
-    def computed() -> Iterator[Array]:
-        for i, own in enumerate(cut):
-            yield metric.condensed(rows[own])
-            for other in cut[i + 1 :]:
-                yield tile(own, other).ravel()
-
-    if len(rows) * (len(rows) - 1) // 2 > HELD:
-        return computed
-    held: list[Array] = []
-
-    def cached() -> Iterable[Array]:
-        if not held:
-            held.extend(computed())
-        return held
-
-    return cached
 
 
 def check_distance(rule: float | str, distance: str) -> None:
@@ -414,12 +431,16 @@ def fixed_order(probs: Array) -> NDArray[np.intp]:
 def representatives(probs: Array) -> NDArray[np.intp]:
     """Return the places of evenly spaced rows in that order; of all, where they are few."""
     order = fixed_order(probs)
-    return order[_midpoints(len(order))] if len(order) > REPRESENTATIVES else order
+    return _midpoints(order, np.ones(len(order)))[0] if len(order) > REPRESENTATIVES else order
 
 
-def _midpoints(n: int) -> NDArray[np.intp]:
-    """Return the midpoints of equal strata of n rows."""
-    return ((np.arange(REPRESENTATIVES) + 0.5) / REPRESENTATIVES * n).astype(np.intp)
+def _midpoints(order: NDArray[np.intp], weights: Array) -> tuple[NDArray[np.intp], Array]:
+    """Return rows at the midpoints of equal shares of the weight, and how often each."""
+    ends = np.cumsum(weights)
+    shares = (np.arange(REPRESENTATIVES) + 0.5) / REPRESENTATIVES
+    places = np.searchsorted(ends, shares * ends[-1], side="right")
+    places, counts = np.unique(places.clip(max=len(order) - 1), return_counts=True)
+    return order[places], counts.astype(np.float64)
 
 
 # ------------------------------------------------------------------ rules
@@ -473,11 +494,10 @@ def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     return float(2 / total * np.exp(logs).sum())
 
 
-def _mean_of_fitted_dirichlet(rows: Array, _: Blocks, weights: Array | None = None) -> float:
-    mean, variance = rows.mean(axis=0), float(rows.var(axis=0).sum())
-    if weights is not None:
-        mean = np.average(rows, axis=0, weights=weights)
-        variance = float(np.average(np.sum((rows - mean) ** 2, axis=1), weights=weights))
+def _mean_of_fitted_dirichlet(pairs: Pairs) -> float:
+    rows, weights = pairs.rows, pairs.weights
+    mean = np.average(rows, axis=0, weights=weights)
+    variance = float(np.average(np.sum((rows - mean) ** 2, axis=1), weights=weights))
     if variance <= ROUNDING**2:
         return 0.0
     # Var(G_i) = μ_i (1 − μ_i) / (α₀ + 1), summed over i. One-hot rows give α₀ = 0: a limit.
@@ -485,44 +505,20 @@ def _mean_of_fitted_dirichlet(rows: Array, _: Blocks, weights: Array | None = No
     return mean_tv_dirichlet(total * mean[mean > 0])
 
 
-def _mean(rows: Array, distances: Blocks) -> float:
-    n = len(rows)
-    return sum(float(block.sum()) for block in distances()) / max(n * (n - 1) // 2, 1)
+def _median_full(pairs: Pairs) -> float:
+    return pairs.median(zeros=0.5 * float(pairs.weights @ pairs.weights))  # i < j is half of the matrix
 
 
-def _ranked(low: int, high: int, rows: Array, distances: Blocks) -> float:
-    """Mean of the distances of rank ``low`` and ``high``, at most 1 apart; few are selected from."""
-    if len(rows) > _FEW:
-        return middle(low, high, distances)
-    found = np.partition(np.concatenate(list(distances())), high)
-    lower = found[low] if low == high else found[:high].max()
-    return float(0.5 * (lower + found[high]))
-
-
-def _median(rows: Array, distances: Blocks) -> float:
-    pairs = len(rows) * (len(rows) - 1) // 2
-    return _ranked((pairs - 1) // 2, pairs // 2, rows, distances) if pairs else 0.0
-
-
-def _median_full(rows: Array, distances: Blocks) -> float:
-    # Sorted, the matrix is its n zeros and then each pair's distance twice.
-    n = len(rows)
-    ranks = [(n * n - 1) // 2, n * n // 2]
-    if ranks[0] < n:
-        return 0.0 if ranks[1] < n else _ranked(0, 0, rows, distances) / 2
-    return _ranked((ranks[0] - n) // 2, (ranks[1] - n) // 2, rows, distances)
-
-
-RULES: MappingProxyType[str, Callable[[Array, Blocks], float]] = MappingProxyType(
+RULES: MappingProxyType[str, Callable[[Pairs], float]] = MappingProxyType(
     {
-        "median": _median,
-        "median_exact": _median,
+        "median": Pairs.median,
+        "median_exact": Pairs.median,
         "median_full": _median_full,
-        "mean": _mean,
+        "mean": Pairs.mean,
         "mean_tv_dirichlet": _mean_of_fitted_dirichlet,
     }
 )
-"""The bandwidth rules by name: functions of the rows and of their distances."""
+"""The bandwidth rules by name: functions of pairs of rows."""
 
 EVERY_ROW = frozenset({"median_exact", "median_full"})
 """The rules that never look at representative rows only."""

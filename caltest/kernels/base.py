@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from numbers import Real
-from typing import Self, TypeAlias, TypeVar, cast
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -137,39 +138,28 @@ def _kernels(name: str, value: object) -> object:
     raise InputError(f"{name} is {quoted(value)}; give kernels, as in (Linear(), Gaussian()).")
 
 
-@arguments(kernels=_kernels)
-@dataclass(frozen=True, repr=False)
-class _Composite(Kernel):
-    """What sums and products share."""
+class _Joined(Kernel):
+    """Kernels whose values are joined entry by entry; so are their bounds."""
 
     kernels: tuple[Kernel, ...]
 
-    @staticmethod
     @abstractmethod
-    def _join(first: Array, second: Array) -> Array:
-        """Join two arrays, the first of which is overwritten."""
-
-    def __post_init__(self) -> None:
-        _check_size(self.bound)
-
-    @classmethod
-    def of(cls, *kernels: Kernel) -> Self:
-        """Join kernels; those that are such sums or products already are not nested."""
-        parts = (each.kernels if isinstance(each, cls) else (each,) for each in kernels)
-        return cls(tuple(chain.from_iterable(parts)))
+    def _join(self, values: Iterable[Any]) -> Any:
+        """Join numbers or arrays, the first of which may be overwritten."""
 
     def __call__(self, x: Array, y: Array) -> Array:
-        return reduce(self._join, (kernel(x, y) for kernel in self.kernels))
+        return np.asarray(self._join(kernel(x, y) for kernel in self.kernels))
 
     def tiles(self, points: Array) -> Tile:
         each, join = [kernel.tiles(points) for kernel in self.kernels], self._join
-        return lambda rows, columns: reduce(join, (tile(rows, columns) for tile in each))
+        return lambda rows, columns: np.asarray(join(tile(rows, columns) for tile in each))
 
     def paired(self, x: Array, y: Array) -> Array:
-        return reduce(self._join, (kernel.paired(x, y) for kernel in self.kernels))
+        return np.asarray(self._join(kernel.paired(x, y) for kernel in self.kernels))
 
-    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Self:
-        return type(self)(tuple(fitted(kernel, probs, weights) for kernel in self.kernels))
+    @property
+    def bound(self) -> float:
+        return cast("float", self._join(kernel.bound for kernel in self.kernels))
 
     @property
     def parameters(self) -> Parameters:
@@ -180,7 +170,27 @@ class _Composite(Kernel):
         return _merged_notes(self.kernels)
 
 
-class Sum(_Composite):
+@arguments(kernels=_kernels)
+@dataclass(frozen=True, repr=False)
+class _Several(_Joined):
+    """What sums and products share."""
+
+    kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        _check_size(self.bound)
+
+    @classmethod
+    def of(cls, *kernels: Kernel) -> Self:
+        """Join kernels; those that are such sums or products already are not nested."""
+        parts = (each.kernels if isinstance(each, cls) else (each,) for each in kernels)
+        return cls(tuple(chain.from_iterable(parts)))
+
+    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Self:
+        return type(self)(tuple(fitted(kernel, probs, weights) for kernel in self.kernels))
+
+
+class Sum(_Several):
     """A sum of kernels; made by ``+``.
 
     Examples
@@ -190,20 +200,14 @@ class Sum(_Composite):
     Linear() + Gaussian(bandwidth=0.5, distance='euclidean')
     """
 
-    @staticmethod
-    def _join(first: Array, second: Array) -> Array:
-        first += second
-        return first
-
-    @property
-    def bound(self) -> float:
-        return sum(kernel.bound for kernel in self.kernels)
+    def _join(self, values: Iterable[Any]) -> Any:
+        return reduce(operator.iadd, values)
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.kernels))
 
 
-class Product(_Composite):
+class Product(_Several):
     """A product of kernels; made by ``*``.
 
     Examples
@@ -213,14 +217,8 @@ class Product(_Composite):
     Linear() * Gaussian(bandwidth=0.5, distance='euclidean')
     """
 
-    @staticmethod
-    def _join(first: Array, second: Array) -> Array:
-        first *= second
-        return first
-
-    @property
-    def bound(self) -> float:
-        return math.prod(kernel.bound for kernel in self.kernels)
+    def _join(self, values: Iterable[Any]) -> Any:
+        return reduce(operator.imul, values)
 
     def __repr__(self) -> str:
         return " * ".join(map(_in_product, self.kernels))
@@ -228,7 +226,7 @@ class Product(_Composite):
 
 @arguments(kernel=real_kernel, scale=positive_number)
 @dataclass(frozen=True, repr=False)
-class Scaled(Kernel):
+class Scaled(_Joined):
     """A positive multiple of a kernel; made by ``*`` with a number.
 
     Examples
@@ -245,39 +243,25 @@ class Scaled(Kernel):
         object.__setattr__(self, "scale", float(self.scale))
         _check_size(self.bound)
 
-    def __call__(self, x: Array, y: Array) -> Array:
-        return _scaled(self.kernel(x, y), self.scale)
-
-    def tiles(self, points: Array) -> Tile:
-        tile, scale = self.kernel.tiles(points), self.scale
-        return lambda rows, columns: _scaled(tile(rows, columns), scale)
-
-    def paired(self, x: Array, y: Array) -> Array:
-        return _scaled(self.kernel.paired(x, y), self.scale)
-
     @property
-    def bound(self) -> float:
-        return self.scale * self.kernel.bound
+    def kernels(self) -> tuple[Kernel, ...]:  # type: ignore[override]
+        return (self.kernel,)
 
     def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Scaled:
         return Scaled(fitted(self.kernel, probs, weights), self.scale)
+
+    def _join(self, values: Iterable[Any]) -> Any:
+        (value,) = values
+        value *= self.scale
+        return value
 
     @property
     def parameters(self) -> Parameters:
         inner = self.kernel.parameters
         return {**inner, "scale": self.scale * float(inner.get("scale", 1.0))}
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.kernel.notes
-
     def __repr__(self) -> str:
         return f"{self.scale!r} * {_in_product(self.kernel)}"
-
-
-def _scaled(values: Array, scale: float) -> Array:
-    values *= scale
-    return values
 
 
 def _in_product(kernel: Kernel) -> str:
@@ -286,7 +270,8 @@ def _in_product(kernel: Kernel) -> str:
 
 def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
     """Fit a kernel to predictions, including a kernel of your own that takes no weights."""
-    found = kernel.fitted(probs) if weights is None else kernel.fitted(probs, weights)
+    alike = weights is None or bool((weights == 1.0).all())
+    found = kernel.fitted(probs) if alike else kernel.fitted(probs, weights)
     return cast("K", found)
 
 
@@ -349,15 +334,14 @@ class MatrixKernel:
         pairs = list(parts) if np.iterable(parts) else [parts]
         if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
             raise InputError(f"parts is {quoted(parts)}; give pairs of a kernel and an m×m matrix.")
-        kernels = [kernel for kernel, _ in pairs]
-        for i, kernel in enumerate(kernels):
+        for i, (kernel, _) in enumerate(pairs):
             if not isinstance(kernel, Kernel):
                 raise InputError(
                     f"Part {i} of the matrix kernel has {quoted(kernel)} as its kernel; "
                     "use a real-valued kernel such as Exponential()."
                 )
-        matrices = [_psd_matrix(matrix, i) for i, (_, matrix) in enumerate(pairs)]
-        sizes = sorted({len(matrix) for matrix in matrices})
+        checked = tuple((kernel, _psd_matrix(matrix, i)) for i, (kernel, matrix) in enumerate(pairs))
+        sizes = sorted({len(matrix) for _, matrix in checked})
         if not sizes:
             raise InputError("The matrix kernel has no parts; give at least one kernel and its matrix.")
         if len(sizes) > 1:
@@ -365,10 +349,10 @@ class MatrixKernel:
                 f"The matrices of the matrix kernel have {' and '.join(map(str, sizes))} rows; "
                 "give them all m×m for m classes."
             )
-        for kernel, matrix in zip(kernels, matrices, strict=True):
+        for kernel, matrix in checked:
             if matrix.any():
                 _check_size(kernel.bound * float(np.abs(matrix).max()))
-        object.__setattr__(self, "parts", tuple(zip(kernels, matrices, strict=True)))
+        object.__setattr__(self, "parts", checked)
 
     def fitted(self, probs: ArrayLike, weights: Array | None = None) -> MatrixKernel:
         """Replace bandwidth rules by numbers read off the predictions ``probs`` (n, m)."""

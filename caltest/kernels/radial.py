@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, as_float
-from caltest._sampling import generator
 from caltest._tiles import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -27,16 +26,21 @@ from caltest.kernels.bandwidth import (
     resolve,
 )
 from caltest.kernels.base import Kernel, Parameters, Scaled, Sum
+from caltest.sampling import generator
 
 # ------------------------------------------------------------------ radial
 
 
-class _WithBandwidth(Kernel):
+class _OfDistance(Kernel):
+    distance: str  # a field of every class below, after the bandwidth
+
+
+@dataclass(frozen=True)
+class _WithBandwidth(_OfDistance):
     """What kernels with a bandwidth share."""
 
-    bandwidth: float | str
-    distance: str
-    _fit: Bandwidth | None
+    bandwidth: float | str = "median"
+    _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bandwidth", checked(self.bandwidth))
@@ -52,8 +56,7 @@ class _WithBandwidth(Kernel):
         if not isinstance(self.bandwidth, str):
             return self
         fit = resolve(self.bandwidth, probs, self.distance, weights)
-        # Every subclass is a dataclass with these fields.
-        return replace(self, bandwidth=fit.value, _fit=fit)  # type: ignore[type-var]
+        return replace(self, bandwidth=fit.value, _fit=fit)
 
     @property
     def parameters(self) -> Parameters:
@@ -152,9 +155,7 @@ class Exponential(_Radial):
            [0.135, 0.368, 1.   ]])
     """
 
-    bandwidth: float | str = "median"
     distance: str = "tv"
-    _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def _profile(self, d: Array) -> Array:
         d *= -1.0 / self._width
@@ -198,9 +199,7 @@ class Gaussian(_Radial):
     array([[0.367879]])
     """
 
-    bandwidth: float | str = "median"
     distance: str = "euclidean"
-    _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def _check(self, metric: Distance) -> None:
         self._check_hilbertian(metric)
@@ -259,10 +258,8 @@ class Matern(_Radial):
     array([[0.297821]])
     """
 
-    bandwidth: float | str = "median"
     smoothness: float = 1.5
     distance: str = "euclidean"
-    _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def _check(self, metric: Distance) -> None:
         if as_float(self.smoothness) not in (0.5, 1.5, 2.5):
@@ -319,9 +316,7 @@ class LinearGaussian(_WithBandwidth):
     array([[2.      , 0.367879]])
     """
 
-    bandwidth: float | str = "median"
     distance: str = field(default="euclidean", init=False, repr=False)
-    _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def _sum(self) -> Kernel:
@@ -426,10 +421,8 @@ def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int = 0) ->
 
 def has_fourier_features(kernel: Kernel) -> bool:
     """Say whether a kernel has random Fourier features here."""
-    if isinstance(kernel, Sum):
+    if isinstance(kernel, Sum | Scaled):
         return all(map(has_fourier_features, kernel.kernels))
-    if isinstance(kernel, Scaled):
-        return has_fourier_features(kernel.kernel)
     return isinstance(kernel, Linear | LinearGaussian | _Radial)
 
 

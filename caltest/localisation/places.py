@@ -13,12 +13,12 @@ from scipy import sparse
 
 from caltest._arguments import check_unmasked, real_array
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import LabelSampler
 from caltest._tiles import Array, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels import Exponential, Kernel
 from caltest.kernels.bandwidth import fixed_order
+from caltest.laws.classes import LabelSampler
 from caltest.pvalues import StepDown
 
 # ------------------------------------------------------------------ field
@@ -100,11 +100,21 @@ class Field:
         """Count the draws that reach the observed |z|, (H,), by step-down maxima."""
         size = sampler.block * (1 if self.held is not None else _TOGETHER)
         tasks = [(part.start, part.stop) for part in blocks(n_draws, size)]
-        count = partial(_count, self, observed, sampler)
-        total = np.zeros(len(observed.observed), dtype=np.int64)
-        for counts in workers.map(count, tasks, "label draws"):
-            total += counts
-        return total
+        parts = workers.map(partial(self.reached, observed, sampler), tasks, "label draws")
+        return sum(parts, np.zeros(len(observed.observed), dtype=np.int64))
+
+    def reached(
+        self, observed: StepDown, sampler: LabelSampler, start: int, stop: int
+    ) -> NDArray[np.int64]:
+        """Count those of some draws."""
+        labels = sampler.draw(start, stop)
+        # Weights that are not held are computed for every part: fewer and larger ones, then.
+        fitting = max(1, (_SUMS if self.held is not None else _HELD) // self.stated.size)
+        counts = np.zeros(len(observed.observed), dtype=np.int64)
+        for draws in blocks(stop - start, fitting):
+            z = self.standardised(labels[draws])
+            counts += observed.count(np.abs(z).reshape(len(z), -1))
+        return counts
 
 
 def _tile(places: Places, probs: Array, keep: bool) -> tuple[Array | None, Array, Array, Array, Array]:
@@ -117,19 +127,6 @@ def _tile(places: Places, probs: Array, keep: bool) -> tuple[Array | None, Array
         weights.T @ probs,
         squared.T @ (probs * (1.0 - probs)),
     )
-
-
-def _count(
-    field: Field, observed: StepDown, sampler: LabelSampler, start: int, stop: int
-) -> NDArray[np.int64]:
-    labels = sampler.draw(start, stop)
-    # Weights that are not held are computed for every part: fewer and larger ones, then.
-    fitting = max(1, (_SUMS if field.held is not None else _HELD) // field.stated.size)
-    counts = np.zeros(len(observed.observed), dtype=np.int64)
-    for draws in blocks(stop - start, fitting):
-        z = field.standardised(labels[draws])
-        counts += observed.count(np.abs(z).reshape(len(z), -1))
-    return counts
 
 
 # ------------------------------------------------------------------ places

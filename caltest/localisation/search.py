@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from caltest._arguments import Whole, anything, arguments, check_draws, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, seed_of
 from caltest._tiles import Array
 from caltest._visible import visible
 from caltest.data import impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
 from caltest.kernels import Kernel
+from caltest.laws import recognised
 from caltest.lenses import Lens, find_lens, seen
 from caltest.localisation.places import Field, Places, cover, given_points, kernels_of, places_told
-from caltest.predictive import recognised
 from caltest.pvalues import StepDown
 from caltest.results import Result, plain
+from caltest.sampling import Rng, seed_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,13 +1,17 @@
 """Nulls: the ways to compute a p-value, each with its assumption."""
 
+from caltest._arguments import choose
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.forms import Form
 from caltest.nulls.analytic import Bound, Brownian, Chi2, Normal
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value
 from caltest.nulls.bootstrap import Bootstrap, Consistency, Spectral, WildBootstrap
-from caltest.nulls.cluster_signs import ClusterSigns
-from caltest.nulls.comonotone import ComonotoneLabels
+from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
 from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.monte_carlo import MonteCarlo, answer_of
-from caltest.nulls.one_per_cluster import OnePerCluster
+from caltest.pvalues import Alternative
+from caltest.statistics import Statistic
 
 NULLS: dict[str, type[Null]] = {
     null.name: null
@@ -50,5 +54,38 @@ __all__ = [
     "Spectral",
     "WildBootstrap",
     "answer_of",
+    "check_alternative",
+    "find_null",
     "observed_value",
+    "possible_nulls",
 ]
+
+
+def find_null(null: str | Null | None) -> Null:
+    """Return the null of a name or an object; None is the exact one."""
+    if null is None:
+        return MonteCarlo()
+    if isinstance(null, str):
+        return choose("null", null, NULLS)()
+    if isinstance(null, type) and issubclass(null, Null):
+        return null()
+    if isinstance(null, Null):
+        return null
+    raise InputError(f"null is {quoted(null)}; give a name or an object of caltest.nulls.")
+
+
+def possible_nulls(form: Form, of_clusters: bool = False) -> list[str]:
+    """Return the names of the nulls that fit a form, of independent rows or of rows in clusters."""
+    return [name for name, null in NULLS.items() if null.of_clusters == of_clusters and null.fits(form)]
+
+
+def check_alternative(measure: Statistic, null: Null, alternative: object) -> Alternative:
+    """Return the alternative, or the default one, if the statistic and the null go with it."""
+    possible = [side for side in measure.alternatives if side in null.alternatives]
+    for side in possible:
+        if alternative in (side, None):
+            return side
+    raise InputError(
+        f"the alternative {quoted(alternative)} is not one that {measure.name!r} with the null "
+        f"{null.name!r} can answer; possible: {', '.join(possible) or 'none'}."
+    )

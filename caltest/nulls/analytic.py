@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import Number, Whole, arguments
 from caltest.exceptions import Argument, InputError
-from caltest.forms import (
-    Form,
-    HasBrownianLimit,
-    HasChiSquare,
-    HasCumulantGenerator,
-    HasMoments,
-    HasTailBound,
-    HasTerms,
-)
+from caltest.forms import Form, HasBrownianLimit, HasChiSquare, HasMoments, HasTerms
+from caltest.forms.base import HasCumulantGenerator
 from caltest.forms.paths import BrownianFunctional
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_sides
 from caltest.nulls.moments import nearly_normal
-from caltest.pvalues import Alternative
 
 # ------------------------------------------------------------------ normal
 
@@ -61,35 +54,27 @@ class Normal(Null):
 
     ddof: int = 1
 
-    name: ClassVar[str] = "normal"
-    guarantee: ClassVar[Guarantee] = "asymptotic"
-    assumption: ClassVar[str] = "many independent terms, none of which dominates: their sum is normal"
-    requires: ClassVar[str] = "a sum of independent terms"
-
-    @classmethod
-    def fits(cls, form: Form) -> bool:
-        """Fit sums of independent terms."""
-        return isinstance(form, HasTerms | HasCumulantGenerator)
+    name = "normal"
+    guarantee = "asymptotic"
+    assumption = "many independent terms, none of which dominates: their sum is normal"
+    requires = "a sum of independent terms"
+    forms = HasTerms, HasCumulantGenerator
 
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
-        form = question.form
+        form: HasTerms | HasCumulantGenerator = self.form_of(question)
         if isinstance(form, HasTerms):
             return self._of_terms(form.terms(question.labels), question)
-        if not isinstance(form, HasCumulantGenerator):
-            raise TypeError(f"{type(form).__name__} is no sum of independent terms")
         _, mean, variance = form.cumulant_generator(0.0)
-        margin = form.resolution
+        margin, distance = form.resolution, question.observed - mean
         if variance <= margin**2:
-            greater, less = question.observed <= mean + margin, question.observed >= mean - margin
-            return from_sides(float(greater), float(less), question)
-        z = (question.observed - mean) / np.sqrt(variance)
-        notes: tuple[str, ...] = ()
-        if not nearly_normal(form, _NEARLY):
-            notes = (
-                "The statistic depends on few unlikely labels and is far from normal, so that small "
-                "p-values may be much too small; null='moments' or 'monte_carlo' is right.",
-            )
+            return from_sides(float(distance <= margin), float(distance >= -margin), question)
+        z = distance / np.sqrt(variance)
+        note = (
+            "The statistic depends on few unlikely labels and is far from normal, so that small "
+            "p-values may be much too small; null='moments' or 'monte_carlo' is right."
+        )
+        notes = () if nearly_normal(form, _NEARLY) else (note,)
         return from_sides(float(ndtr(-z)), float(ndtr(z)), question, notes)
 
     def _of_terms(self, terms: Array, question: Question) -> Answer:
@@ -136,15 +121,11 @@ class Chi2(Null):
     ('asymptotic', True)
     """
 
-    name: ClassVar[str] = "chi2"
-    guarantee: ClassVar[Guarantee] = "asymptotic"
-    assumption: ClassVar[str] = "many rows in every group, whose sums are then normal"
-    requires: ClassVar[str] = "a statistic with a chi-square law"
-
-    @classmethod
-    def fits(cls, form: Form) -> bool:
-        """Fit forms with a chi-square law."""
-        return isinstance(form, HasChiSquare)
+    name = "chi2"
+    guarantee = "asymptotic"
+    assumption = "many rows in every group, whose sums are then normal"
+    requires = "a statistic with a chi-square law"
+    forms = (HasChiSquare,)
 
     def guarantee_for(self, form: Form) -> Guarantee:
         """Return "exact" where the law is."""
@@ -152,20 +133,17 @@ class Chi2(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the chi-square p-value."""
-        if not isinstance(question.form, HasChiSquare):
-            raise TypeError(f"{type(question.form).__name__} has no chi-square law")
-        law = question.form.chi_square
+        form: HasChiSquare = self.form_of(question)
+        law, notes = form.chi_square, tuple[str, ...]()
         if law.degrees == 0:
-            greater = 1.0 if question.observed <= question.form.resolution else 0.0
-            return from_sides(greater, 1.0, question)
-        notes: tuple[str, ...] = ()
-        if isinstance(question.form, HasMoments):
-            variance = question.form.moments(question.workers).variance * law.factor**2
-            if variance > _WIDE * 2.0 * law.degrees:
+            return from_sides(float(question.observed <= form.resolution), 1.0, question)
+        if isinstance(form, HasMoments):
+            ratio = form.moments(question.workers).variance * law.factor**2 / (2.0 * law.degrees)
+            if ratio > _WIDE:
                 notes = (
-                    f"The statistic's variance is {variance / (2 * law.degrees):.2g} times that of its "
-                    "chi-square law: unlikely labels count too much, and small p-values may be much "
-                    "too small; null='monte_carlo' is right.",
+                    f"The statistic's variance is {ratio:.2g} times that of its chi-square law: "
+                    "unlikely labels count too much, and small p-values may be much too small; "
+                    "null='monte_carlo' is right.",
                 )
         half = max(0.0, 0.5 * (law.factor * question.observed + law.offset))
         greater = float(gammaincc(0.5 * law.degrees, half))
@@ -213,32 +191,25 @@ class Brownian(Null):
     ('asymptotic', True)
     """
 
-    name: ClassVar[str] = "brownian"
-    guarantee: ClassVar[Guarantee] = "asymptotic"
-    assumption: ClassVar[str] = "many rows of uncertain labels, whose cumulated errors are Brownian"
-    requires: ClassVar[str] = "a statistic of cumulative differences"
-
-    @classmethod
-    def fits(cls, form: Form) -> bool:
-        """Fit functionals of a path that tends to Brownian motion."""
-        return isinstance(form, HasBrownianLimit)
+    name = "brownian"
+    guarantee = "asymptotic"
+    assumption = "many rows of uncertain labels, whose cumulated errors are Brownian"
+    requires = "a statistic of cumulative differences"
+    forms = (HasBrownianLimit,)
 
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
-        if not isinstance(question.form, HasBrownianLimit):
-            raise TypeError(f"{type(question.form).__name__} has no Brownian limit")
-        limit = question.form.brownian_limit
-        observed = question.observed - question.form.resolution  # rounding counts for the null
+        form: HasBrownianLimit = self.form_of(question)
+        limit = form.brownian_limit
+        observed = question.observed - form.resolution  # rounding counts for the null
         if limit.scale == 0.0:  # every label is certain
-            return from_sides(1.0 if observed <= 0.0 else 0.0, 1.0, question)
-        greater, less = tails(limit.functional, observed / limit.scale)
-        if limit.surprises >= _SURPRISES:
-            return from_sides(greater, less, question)
+            return from_sides(float(observed <= 0.0), 1.0, question)
         note = (
             f"The statistic depends on some {limit.surprises:.2g} unlikely labels, too few for a "
             "Brownian path: p is unreliable; use null='monte_carlo'."
         )
-        return from_sides(greater, less, question, (note,))
+        notes = (note,) if limit.surprises < _SURPRISES else ()
+        return from_sides(*tails(limit.functional, observed / limit.scale), question, notes)
 
 
 def tails(functional: BrownianFunctional, x: float) -> tuple[float, float]:
@@ -275,36 +246,27 @@ def tails(functional: BrownianFunctional, x: float) -> tuple[float, float]:
         return 1.0, 0.0
     upper, lower, switch = _SERIES[functional]
     if x > switch:
-        greater = min(1.0, upper(x))
+        greater = min(1.0, float(upper(x)))
         return greater, 1.0 - greater
-    less = min(1.0, lower(x))
+    less = min(1.0, float(lower(x)))
     return 1.0 - less, less
 
 
-def _maximum_above(x: float) -> float:
-    """Reflect at both walls: 4 Σ_{k≥1} (−1)^{k−1} Q((2k − 1) x), Q = 1 − Φ."""
-    return float(4.0 * _SIGNS @ ndtr(-_ODD * x))
-
-
-def _maximum_below(x: float) -> float:
-    """Expand in the modes of an interval: (4/π) Σ_odd ± exp(−odd² π²/(8 x²))/odd."""
-    return float(4.0 / np.pi * (_SIGNS / _ODD) @ np.exp(-0.5 * (_ODD * np.pi / (2.0 * x)) ** 2))
-
-
-def _range_above(x: float) -> float:
-    """Integrate Feller's density 8 Σ_{k≥1} (−1)^{k−1} k² φ(k x): 8 Σ (−1)^{k−1} k Q(k x)."""
-    return float(8.0 * (_SIGNS * _K) @ ndtr(-_K * x))
-
-
-def _range_below(x: float) -> float:
-    """Transform that density and integrate: 8 Σ_odd (1/x² + 1/(odd π)²) exp(−(odd π)²/(2 x²))."""
-    squares = (_ODD * np.pi) ** 2
-    return float(8.0 * np.sum((x**-2 + 1.0 / squares) * np.exp(-0.5 * squares / x**2)))
-
-
-_SERIES = {
-    "maximum": (_maximum_above, _maximum_below, 1.0),
-    "range": (_range_above, _range_below, 2.0),
+_SERIES: dict[BrownianFunctional, tuple[Callable[[float], Any], Callable[[float], Any], float]] = {
+    "maximum": (
+        # Reflect at both walls: 4 Σ_{k≥1} (−1)^{k−1} Q((2k − 1) x), Q = 1 − Φ.
+        lambda x: 4.0 * _SIGNS @ ndtr(-_ODD * x),
+        # Expand in the modes of an interval: (4/π) Σ_odd ± exp(−odd² π²/(8 x²))/odd.
+        lambda x: 4.0 / np.pi * (_SIGNS / _ODD) @ np.exp(-0.5 * (_ODD * np.pi / (2.0 * x)) ** 2),
+        1.0,
+    ),
+    "range": (
+        # Integrate Feller's density 8 Σ_{k≥1} (−1)^{k−1} k² φ(k x): 8 Σ (−1)^{k−1} k Q(k x).
+        lambda x: 8.0 * (_SIGNS * _K) @ ndtr(-_K * x),
+        # Transform that density and integrate: 8 Σ_odd (1/x² + 1/(odd π)²) exp(−(odd π)²/(2 x²)).
+        lambda x: 8.0 * ((x**-2 + (_ODD * np.pi) ** -2.0) @ np.exp(-0.5 * (_ODD * np.pi / x) ** 2)),
+        2.0,
+    ),
 }
 
 
@@ -344,22 +306,20 @@ class Bound(Null):
     p: float = 2.0
     q: float | None = None
 
-    name: ClassVar[str] = "bound"
-    guarantee: ClassVar[Guarantee] = "bound"
-    assumption: ClassVar[str] = "a bounded kernel"
-    requires: ClassVar[str] = "a bounded kernel statistic"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
+    name = "bound"
+    guarantee = "bound"
+    assumption = "a bounded kernel"
+    requires = "a bounded kernel statistic"
+    alternatives = ("greater",)
 
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit forms with a bounded kernel."""
-        return isinstance(form, HasTailBound)
+        return form.tail_bound is not None
 
     def answer(self, question: Question) -> Answer:
         """Return the bound."""
-        if not isinstance(question.form, HasTailBound):
-            raise TypeError(f"{type(question.form).__name__} has no bound")
-        known = question.form.tail_bound
+        known = self.form_of(question).tail_bound
         constant = known.constant(self.p, self.p if self.q is None else self.q)
         ratio = max(0.0, question.observed / constant)
         if known.inequality == "mcdiarmid":

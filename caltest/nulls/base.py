@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from caltest.data import Rows
 from caltest.data.clusters import one_cluster_counts
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.predictive import Predictive
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
@@ -63,7 +62,7 @@ class Question:
 
     statistic: Statistic
     form: Form
-    rows: Rows | Predictive
+    rows: Rows
     labels: NDArray[Any]
     alternative: Alternative
     n_resamples: int
@@ -94,12 +93,17 @@ class Question:
         InputError
             If rows of one cluster alone count.
         """
-        codes = cast("Rows", self.rows).clusters
+        codes = self.rows.clusters
         assert codes is not None  # a null of clusters is asked where there are some
         numbers = np.unique(codes, return_inverse=True)[1]
         if numbers.max() == 0:
             raise one_cluster_counts()
         return numbers
+
+    @property
+    def chance(self) -> float:
+        """The probability of the observed labels under H0, in (0, 1]; no p-value can be smaller."""
+        return min(max(self.rows.law.chance(self.labels), pvalues.SMALLEST), 1.0)
 
 
 def observed_value(statistic: Statistic, form: Form, labels: NDArray[Any], workers: Workers) -> float:
@@ -147,7 +151,7 @@ class Answer:
     pvalue
         In (0, 1].
     statistic
-        The observed value, as it was ranked; None where the null was given it.
+        The observed value; None where it is the question's.
     n_resamples
         Resamples used; None without any.
     exceedances
@@ -170,7 +174,7 @@ class Answer:
     exceedances: int | None = None
     pvalue_interval: tuple[float, float] | None = None
     null_distribution: Array | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     guarantee: Guarantee | None = None
 
@@ -200,13 +204,23 @@ class Null(ABC):
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
     #: What it needs of a form, as words.
     requires: ClassVar[str]
+    #: The same as kinds of forms, of which any will do.
+    forms: ClassVar[tuple[type[Form], ...]] = (Form,)
     #: Whether it is for rows in clusters, inside which they may depend on each other.
     of_clusters: ClassVar[bool] = False
+    #: Whether it draws; else its work is that of one label vector, about.
+    resamples: ClassVar[bool] = False
 
     @classmethod
-    @abstractmethod
     def fits(cls, form: Form) -> bool:
         """Say whether the form offers what this null needs."""
+        return isinstance(form, cls.forms)
+
+    def form_of(self, question: Question) -> Any:
+        """Return the form; raise TypeError if it does not offer what this null needs."""
+        if not self.fits(question.form):
+            raise TypeError(f"{self.name!r} needs {self.requires}, no {type(question.form).__name__}")
+        return question.form
 
     def guarantee_for(self, form: Form) -> Guarantee:
         """Say what the p-value is worth for a form, where that depends on it."""
@@ -214,7 +228,7 @@ class Null(ABC):
 
     def label_vectors(self, n_resamples: int) -> int:
         """Return to the values of how many label vectors its work amounts, about."""
-        return 1
+        return n_resamples if self.resamples else 1
 
     @abstractmethod
     def answer(self, question: Question) -> Answer:
@@ -247,9 +261,4 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
     to that. It matters only where nearly all labels are certain, and there it matters much.
     """
     p = pvalues.combine_sides(greater, less, question.alternative)
-    return Answer(pvalue=min(max(p, chance_of_labels(question)), 1.0), notes=notes)
-
-
-def chance_of_labels(question: Question) -> float:
-    """Return the probability of the observed labels under H0, in (0, 1]."""
-    return min(max(question.rows.chance(question.labels), pvalues.SMALLEST), 1.0)
+    return Answer(pvalue=min(max(p, question.chance), 1.0), notes=notes)

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
 from caltest._arguments import arguments
 from caltest._parallel import ALONE
-from caltest._sampling import LabelSampler, generator
 from caltest._tiles import Tile, blocks, multiply, quadratic_forms
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
-from caltest.forms import Binned, Combined, DensityForm, Form, HasGram, LabelFunction
-from caltest.nulls.base import (
-    Answer,
-    Array,
-    Guarantee,
-    Null,
-    Question,
-    chance_of_labels,
-    from_draws,
-    from_sides,
-)
+from caltest.forms import Binned, Combined, Form, LabelFunction, MeanSquare, MeanSurprise
+from caltest.laws import Law
+from caltest.laws.classes import LabelSampler
+from caltest.nulls.base import Answer, Array, Null, Question, from_draws, from_sides
 from caltest.nulls.moments import tail
-from caltest.predictive import Predictive
-from caltest.pvalues import Alternative
+from caltest.sampling import generator
 from caltest.statistics import Statistic
 
 # ------------------------------------------------------------------ bootstrap
@@ -42,61 +32,49 @@ _DRAWS = 256  # resamples whose weights are held at a time
 class GramNull(Null):
     """A null that resamples or decomposes the Gram matrix of the observed labels."""
 
-    requires: ClassVar[str] = "a U-statistic of degree two"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
-    guarantee: ClassVar[Guarantee] = "asymptotic"
+    requires = "a U-statistic of degree two"
+    alternatives = ("greater",)
+    guarantee = "asymptotic"
+    resamples = True  # each meets the whole matrix
 
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit U-statistics with a Gram matrix."""
-        return isinstance(form, HasGram)
-
-    def label_vectors(self, n_resamples: int) -> int:
-        """Return the number of resamples, of which each meets the whole matrix."""
-        return n_resamples
+        return form.is_u_statistic
 
 
-def gram_of(question: Question) -> Tile:
-    """Return the Gram tiles h_ij of the observed labels."""
-    if not isinstance(question.form, HasGram):
-        raise TypeError(f"{type(question.form).__name__} has no Gram matrix")
-    return question.form.gram(question.labels)
+# ------------------------------------------------------------------ bootstraps
 
 
-def diagonal_of(tile: Tile, n: int) -> Array:
-    """Return the diagonal of the matrix of ``tile``."""
+def _diagonal_of(tile: Tile, n: int) -> Array:
     return np.concatenate([np.diagonal(tile(rows, rows)) for rows in blocks(n, 512)])
 
 
-def resampled_forms(
+def _resampled(
     tile: Tile,
     question: Question,
-    draw: Callable[[np.random.Generator, int, int], Array],
     description: str,
-) -> Iterator[tuple[Array, Array]]:
-    """Yield weights v (n, b) and their forms v' h v, some resamples at a time.
+    draw: Callable[[np.random.Generator, int], Array],
+    value: Callable[[Array, Array], Array],
+) -> Answer:
+    """Rank the observed value among those of resamples, of which some are taken at a time.
 
-    ``draw(stream, n, b)`` draws the weights.
+    ``draw(stream, b)`` draws weights v (n, b); ``value`` takes them and their forms v' h v. Where
+    labels are all but certain, resampling them shows no variation.
     """
-    n = len(question.labels)
+    found = []
     for number, batch in enumerate(blocks(question.n_resamples, _DRAWS)):
-        weights = draw(generator(question.seed, number), n, batch.stop - batch.start)
-        yield weights, quadratic_forms(tile, weights, question.workers, description=description)
-
-
-# ------------------------------------------------------------------ bootstrap
-
-
-def _rank(draws: list[Array], question: Question) -> Answer:
-    """Rank the observed value; where labels are all but certain, resampling them shows no variation."""
-    answer = from_draws(np.concatenate(draws), question)
-    floor = chance_of_labels(question)
+        weights = draw(generator(question.seed, number), batch.stop - batch.start)
+        forms = quadratic_forms(tile, weights, question.workers, description=description)
+        found.append(value(weights, forms))
+    answer, floor = from_draws(np.concatenate(found), question), question.chance
     if answer.pvalue >= floor or answer.pvalue_interval is None:
         return answer
     low, high = answer.pvalue_interval
     note = "p was raised to the probability of the observed labels, which the bootstrap cannot see."
-    interval = (max(low, floor), max(high, floor))
-    return replace(answer, pvalue=floor, pvalue_interval=interval, notes=(*answer.notes, note))
+    return replace(
+        answer, pvalue=floor, pvalue_interval=(max(low, floor), max(high, floor)), notes=(note,)
+    )
 
 
 @arguments()
@@ -121,20 +99,24 @@ class Bootstrap(GramNull):
     0.001
     """
 
-    name: ClassVar[str] = "bootstrap"
-    assumption: ClassVar[str] = "the rows' empirical distribution stands for their true one"
+    name = "bootstrap"
+    assumption = "the rows' empirical distribution stands for their true one"
 
     def answer(self, question: Question) -> Answer:
         """Return the bootstrap p-value."""
-        tile, n = gram_of(question), len(question.labels)
+        tile, n = question.form.gram(question.labels), len(question.labels)
         means = multiply(tile, np.ones((n, 1)), question.workers)[:, 0] / n
         grand = float(means.mean())
-        centred_diagonal = diagonal_of(tile, n) - 2.0 * means + grand
-        draws = [
-            (forms + n * n * grand - 2.0 * n * (means @ counts) - centred_diagonal @ counts) / n**2
-            for counts, forms in resampled_forms(tile, question, _counts, "bootstrap")
-        ]
-        return _rank(draws, question)
+        centred_diagonal = _diagonal_of(tile, n) - 2.0 * means + grand
+
+        def draw(stream: np.random.Generator, size: int) -> Array:
+            return stream.multinomial(n, np.full(n, 1.0 / n), size=size).T.astype(np.float64)
+
+        def value(counts: Array, forms: Array) -> Array:
+            centred = forms + n * n * grand - 2.0 * n * (means @ counts)
+            return np.asarray((centred - centred_diagonal @ counts) / n**2)
+
+        return _resampled(tile, question, "bootstrap", draw, value)
 
 
 @arguments()
@@ -157,26 +139,20 @@ class WildBootstrap(GramNull):
     0.001
     """
 
-    name: ClassVar[str] = "wild_bootstrap"
-    assumption: ClassVar[str] = "random signs of the residuals stand for their distribution"
+    name = "wild_bootstrap"
+    assumption = "random signs of the residuals stand for their distribution"
 
     def answer(self, question: Question) -> Answer:
         """Return the wild bootstrap p-value."""
-        tile, n = gram_of(question), len(question.labels)
-        trace = float(diagonal_of(tile, n).sum())
-        draws = [
-            (forms - trace) / (n * (n - 1))
-            for _, forms in resampled_forms(tile, question, _signs, "wild bootstrap")
-        ]
-        return _rank(draws, question)
-
-
-def _counts(stream: np.random.Generator, n: int, size: int) -> Array:
-    return stream.multinomial(n, np.full(n, 1.0 / n), size=size).T.astype(np.float64)
-
-
-def _signs(stream: np.random.Generator, n: int, size: int) -> Array:
-    return stream.choice([-1.0, 1.0], size=(size, n)).T
+        tile, n = question.form.gram(question.labels), len(question.labels)
+        trace = float(_diagonal_of(tile, n).sum())
+        return _resampled(
+            tile,
+            question,
+            "wild bootstrap",
+            lambda stream, size: stream.choice([-1.0, 1.0], size=(size, n)).T,
+            lambda _, forms: (forms - trace) / (n * (n - 1)),
+        )
 
 
 # ------------------------------------------------------------------ spectral
@@ -207,8 +183,8 @@ class Spectral(GramNull):
     True
     """
 
-    name: ClassVar[str] = "spectral"
-    assumption: ClassVar[str] = "the eigenvalues of the centred Gram matrix stand for the true ones"
+    name = "spectral"
+    assumption = "the eigenvalues of the centred Gram matrix stand for the true ones"
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value of the limit distribution."""
@@ -222,7 +198,7 @@ class Spectral(GramNull):
                 one=Argument("null", "moments"),
                 other=Argument("null", "monte_carlo"),
             )
-        tile = gram_of(question)
+        tile = question.form.gram(question.labels)
         gram = np.empty((n, n))
         for rows in blocks(n, 512):
             gram[rows] = tile(rows, slice(0, n))
@@ -280,52 +256,42 @@ class Consistency(Null):
     ('approximate', 0.001)
     """
 
-    name: ClassVar[str] = "consistency"
-    guarantee: ClassVar[Guarantee] = "approximate"
-    assumption: ClassVar[str] = "the predictions' empirical distribution stands for their true one"
-    requires: ClassVar[str] = "a single statistic of probabilities of classes"
+    name = "consistency"
+    guarantee = "approximate"
+    assumption = "the predictions' empirical distribution stands for their true one"
+    requires = "a single statistic of probabilities of classes"
+    resamples = True
 
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit any form of labels, but no combination: the literature to reproduce has none."""
-        of_densities = isinstance(form, LabelFunction) and isinstance(form.predictions, Predictive)
-        return not (isinstance(form, DensityForm | Combined) or of_densities)
-
-    def label_vectors(self, n_resamples: int) -> int:
-        """Return the number of resamples."""
-        return n_resamples
+        of_numbers = isinstance(form, LabelFunction) and isinstance(form.predictions, Law)
+        return not (isinstance(form, Combined | MeanSquare | MeanSurprise) or of_numbers)
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""
-        if not isinstance(question.rows, Rows):
-            raise TypeError("consistency resampling redraws classes")
         sampler = question.rows.sampler(question.seed)
         resample = partial(_resample, question.statistic, question.rows, sampler)
         tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]
         draws = np.concatenate(list(question.workers.map(resample, tasks, "resamples")))
-        return from_draws(draws, question, notes=_warning(question.form, *question.rows.probs.shape))
+        form, (n, m) = question.form, question.rows.probs.shape
+        crowd = f"{m} classes" if m > 2 else ""
+        if isinstance(form, Binned) and form.n_cells > n / 5:
+            crowd = f"{form.n_cells} bins for {n} rows"
+        warning = "Consistency resampling is not valid in finite samples"
+        if crowd:
+            warning = f"With {crowd}, consistency resampling may reject every calibrated model"
+        notes = (f"{warning}; null='monte_carlo' is the valid version.",)
+        return from_draws(draws, question, notes=notes)
 
 
 def _resample(
     statistic: Statistic, predictions: Rows, sampler: LabelSampler, start: int, stop: int
 ) -> Array:
-    return np.array([_one(statistic, predictions, sampler, number) for number in range(start, stop)])
-
-
-def _one(statistic: Statistic, predictions: Rows, sampler: LabelSampler, number: int) -> float:
-    n = predictions.n_samples
-    stream = generator(sampler.seed, number)
-    rows = stream.integers(n, size=n)
-    labels = (sampler.cumulative[rows] <= stream.random((n, 1))).sum(axis=1)
-    return statistic.given(predictions.take(rows)).value(labels, ALONE)
-
-
-def _warning(form: Form, n: int, m: int) -> tuple[str, ...]:
-    advice = "null='monte_carlo' is the valid version."
-    if isinstance(form, Binned) and form.n_cells > n / 5:
-        crowd = f"{form.n_cells} bins for {n} rows"
-    elif m > 2:
-        crowd = f"{m} classes"
-    else:
-        return (f"Consistency resampling is not valid in finite samples; {advice}",)
-    return (f"With {crowd}, consistency resampling may reject every calibrated model; {advice}",)
+    n, values = predictions.n_samples, []
+    for number in range(start, stop):
+        stream = generator(sampler.seed, number)
+        rows = stream.integers(n, size=n)
+        labels = (sampler.cumulative[rows] <= stream.random((n, 1))).sum(axis=1)
+        values.append(statistic.given(predictions.take(rows)).value(labels, ALONE))
+    return np.array(values)

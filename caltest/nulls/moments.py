@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
@@ -12,18 +11,14 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest._sums import tail_of_sum
-from caltest.forms import (
-    Binned,
-    Form,
+from caltest.forms import Binned, Form, HasMoments, HasTerms, Moments
+from caltest.forms.base import (
+    Array,
     HasCumulantGenerator,
     HasLatticeTerms,
     HasLeadingSum,
-    HasMoments,
-    HasTerms,
     LatticeTerms,
-    Moments,
 )
-from caltest.forms.base import Array
 from caltest.kernels.bandwidth import fixed_order
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.monte_carlo import MonteCarlo
@@ -154,14 +149,13 @@ def lattice_answer(terms: LatticeTerms, question: Question) -> Answer:
     start, span, masses = terms
     if not np.isfinite(question.observed):  # a label that could not be
         above = question.observed > 0.0
-        return from_sides(0.0 if above else 1.0, 1.0 if above else 0.0, question)
-    count = round((question.observed - start) / span)
-    mirrored = masses[:, ::-1]
+        return from_sides(float(not above), float(above), question)
+    count, most = round((question.observed - start) / span), masses.shape[0] * (masses.shape[1] - 1)
     greater = less = 1.0
     if question.alternative != "less":
         greater = tail_of_sum(masses, count)
     if question.alternative != "greater" and greater > 0.0:
-        less = tail_of_sum(mirrored, mirrored.shape[0] * (mirrored.shape[1] - 1) - count)
+        less = tail_of_sum(masses[:, ::-1], most - count)
     return from_sides(greater, less, question)
 
 
@@ -219,17 +213,11 @@ class ConditionalMoments(Null):
     True
     """
 
-    name: ClassVar[str] = "moments"
-    guarantee: ClassVar[Guarantee] = "approximate"
-    assumption: ClassVar[str] = (
-        "the shape of the conditional distribution follows from its first moments"
-    )
-    requires: ClassVar[str] = "a linear or quadratic statistic"
-
-    @classmethod
-    def fits(cls, form: Form) -> bool:
-        """Fit forms with known moments or cumulants."""
-        return isinstance(form, HasMoments | HasCumulantGenerator)
+    name = "moments"
+    guarantee = "approximate"
+    assumption = "the shape of the conditional distribution follows from its first moments"
+    requires = "a linear or quadratic statistic"
+    forms = HasMoments, HasCumulantGenerator
 
     def guarantee_for(self, form: Form) -> Guarantee:
         """Say that it is exact where the statistic counts."""
@@ -241,44 +229,48 @@ class ConditionalMoments(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
-        form = question.form
+        form: HasMoments | HasCumulantGenerator = self.form_of(question)
         terms = lattice_terms(form)
         if terms is not None:
             return lattice_answer(terms, question)
         if isinstance(form, HasCumulantGenerator):
-            return _exact_instead(question) if _few_sums(form) else self._saddlepoint(form, question)
-        if not isinstance(form, HasMoments):
-            raise TypeError(f"{type(form).__name__} has no moments")
+            return _exact_instead(question) if _few_sums(form) else _saddlepoint(form, question)
         moments = form.moments(question.workers)
         if _few_squares(form, moments, question.workers):
             return _exact_instead(question)
-        notes: tuple[str, ...] = ()
-        if moments.skewness_error > _WORTH_A_NOTE:
-            notes = (
-                f"The skewness {moments.skewness:.3g} of the null distribution is known to "
-                f"± {moments.skewness_error:.2g} only; the exact null has no such error.",
-            )
+        note = (
+            f"The skewness {moments.skewness:.3g} of the null distribution is known to "
+            f"± {moments.skewness_error:.2g} only; the exact null has no such error."
+        )
+        notes = (note,) if moments.skewness_error > _WORTH_A_NOTE else ()
         # Rounding counts for the null, on either side.
         greater = pearson3_tail(moments, question.observed - form.resolution)
         less = pearson3_tail(moments.scaled(-1.0), -question.observed - form.resolution)
         return from_sides(greater, less, question, notes)
 
-    def _saddlepoint(self, form: HasCumulantGenerator, question: Question) -> Answer:
-        # On a lattice, P(T ≥ x) is the smooth tail half a step before x.
-        margin = form.resolution + 0.5 * form.lattice.span
-        generator = form.cumulant_generator
-        # A side more than a standard deviation away has less than half of all (Cantelli's inequality),
-        # and the other side, the larger one, need not be computed.
-        _, mean, variance = generator(0.0)
-        z = (question.observed - mean) / np.sqrt(variance) if variance > 0 else 0.0
-        two_sided = question.alternative == "two-sided"
-        greater = less = 1.0
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if question.alternative == "greater" or (two_sided and z > -1.0):
-                greater = tail(generator, question.observed - margin)
-            if question.alternative == "less" or (two_sided and z < 1.0):
-                less = tail(lambda t: _mirrored(generator(-t)), -question.observed - margin)
-        return from_sides(greater, less, question)
+
+def _saddlepoint(form: HasCumulantGenerator, question: Question) -> Answer:
+    # On a lattice, P(T ≥ x) is the smooth tail half a step before x.
+    margin = form.resolution + 0.5 * form.lattice.span
+    # A side more than a standard deviation away has less than half of all (Cantelli's inequality),
+    # and the other side, the larger one, need not be computed.
+    _, mean, variance = form.cumulant_generator(0.0)
+    z = (question.observed - mean) / np.sqrt(variance) if variance > 0 else 0.0
+
+    def side(sign: float) -> float:
+        def cumulants(t: float) -> tuple[float, float, float]:
+            k, slope, curvature = form.cumulant_generator(sign * t)
+            return k, sign * slope, curvature
+
+        return tail(cumulants, sign * question.observed - margin)
+
+    greater = less = 1.0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if question.alternative == "greater" or (question.alternative == "two-sided" and z > -1.0):
+            greater = side(1.0)
+        if question.alternative == "less" or (question.alternative == "two-sided" and z < 1.0):
+            less = side(-1.0)
+    return from_sides(greater, less, question)
 
 
 def _few_sums(form: HasCumulantGenerator) -> bool:
@@ -366,8 +358,3 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     if moments.skewness > 0:
         return float(gammaincc(k, position))
     return max(normal, float(gammainc(k, position)))  # the curve ends, the distribution need not
-
-
-def _mirrored(cumulants: tuple[float, float, float]) -> tuple[float, float, float]:
-    k, slope, curvature = cumulants
-    return k, -slope, curvature

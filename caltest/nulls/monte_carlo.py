@@ -8,30 +8,29 @@ statistic (Barnard 1963; Besag and Clifford 1991 for the sequential version).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import cast
 
 import numpy as np
 
 from caltest import pvalues
 from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, LabelFunction
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Part, Question, check_number, ranked
-from caltest.pvalues import Alternative, StepDown
+from caltest.nulls.base import Answer, Array, Null, Part, Question, check_number, ranked
+from caltest.pvalues import Alternative
 from caltest.resampling import (
-    EVERYTHING,
     Column,
-    LabelDraws,
+    Draws,
+    Held,
     batches,
     columns_of,
     goes_by_rows,
     table,
-    table_of_rows,
+    table_of_blocks,
 )
+from caltest.sampling import DRAWS
 
 
 @arguments(stop_after=positive_integer)
@@ -62,39 +61,35 @@ class MonteCarlo(Null):
 
     stop_after: int | None = None
 
-    name: ClassVar[str] = "monte_carlo"
-    guarantee: ClassVar[Guarantee] = "exact"
-    assumption: ClassVar[str] = "none: rows are independent, that is all"
-    requires: ClassVar[str] = "any statistic"
-
-    @classmethod
-    def fits(cls, form: Form) -> bool:
-        """Fit any form."""
-        return True
-
-    def label_vectors(self, n_resamples: int) -> int:
-        """Return the number of draws."""
-        return n_resamples
+    name = "monte_carlo"
+    guarantee = "exact"
+    assumption = "none: rows are independent, that is all"
+    requires = "any statistic"
+    resamples = True
 
     def answer(self, question: Question) -> Answer:
         """Return the exact p-value."""
         form, workers = question.form, question.workers
-        sampler = question.rows.sampler(question.seed)
-        draws = LabelDraws(sampler, question.labels, question.n_resamples)
+        if isinstance(form, Combined):
+            form = form.standardised(workers)
+            question = replace(question, form=form)
+        draws = Draws(question.rows.sampler(question.seed), question.labels, question.n_resamples)
         if self.stop_after is not None:
             return self._sequential(question, draws, self.stop_after)
         columns = columns_of(form)
-        loop = table_of_rows if goes_by_rows(columns, draws) else table
-        values = loop(columns, draws, workers)
+        if goes_by_rows(columns, draws):
+            values, _ = table_of_blocks(Held(columns, draws), question.n_resamples, workers)
+        else:
+            values = table(columns, draws, workers)
         found = answer_of(form, values, question.alternative, workers)
         check_number(question.statistic, cast("float", found.statistic))
         if isinstance(form, LabelFunction):
             form.check_unmoved(question.labels, float(values[0, 0]))
             return found
         # Among draws, sums may be taken in another order than by `estimate`, whose value is reported.
-        return replace(found, statistic=None)
+        return replace(found, statistic=question.observed)
 
-    def _sequential(self, question: Question, draws: LabelDraws, wanted: int) -> Answer:
+    def _sequential(self, question: Question, draws: Draws, wanted: int) -> Answer:
         """Draw until so many draws reached the observed value.
 
         It has to be known before they are. A function that keeps something from call to call must not
@@ -108,34 +103,30 @@ class MonteCarlo(Null):
         sign = 1.0 if question.alternative == "greater" else -1.0
         seen: list[Array] = []
         reached, observed = 0, np.nan
-        answer = None
-        loop = batches([Column(EVERYTHING, form)], draws, question.workers, at_most=2 * DRAWS)
-        for values in loop:
+        for values in batches([Column(None, form)], draws, question.workers, at_most=2 * DRAWS):
             batch = values[:, 0]
             if not seen:
                 observed, batch = float(batch[0]), batch[1:]
                 check_number(question.statistic, observed)
             hits = np.flatnonzero(pvalues.exceeds(sign * batch, sign * observed, form.resolution))
-            if reached + len(hits) >= wanted:
-                seen.append(batch[: hits[wanted - reached - 1] + 1])
-                length = sum(map(len, seen))
-                answer = Answer(
-                    pvalue=wanted / length,
-                    statistic=observed,
-                    n_resamples=length,
-                    exceedances=wanted,
-                    pvalue_interval=pvalues.interval(wanted, length, question.alternative),
-                    null_distribution=np.concatenate(seen),
-                    notes=(f"Stopped after {length} of {question.n_resamples} draws.",),
-                )
-                break
-            seen.append(batch)
+            enough = hits[wanted - reached - 1 :]
             reached += len(hits)
+            seen.append(batch[: enough[0] + 1] if len(enough) else batch)
+            if len(enough):
+                break
         if isinstance(form, LabelFunction):
             form.check_unmoved(question.labels, observed)
-        if answer is None:
-            answer = ranked(np.concatenate(seen), observed, question.alternative, form.resolution)
-        return answer
+        values = np.concatenate(seen)
+        found = ranked(values, observed, question.alternative, form.resolution)
+        if reached < wanted:
+            return found
+        return replace(
+            found,
+            pvalue=wanted / len(values),
+            exceedances=wanted,
+            pvalue_interval=pvalues.interval(wanted, len(values), question.alternative),
+            notes=(f"Stopped after {len(values)} of {question.n_resamples} draws.",),
+        )
 
 
 def answer_of(
@@ -163,28 +154,18 @@ def answer_of(
     if not isinstance(form, Combined):
         margin = form.resolution if resolution is None else resolution
         return ranked(values[1:, 0], float(values[0, 0]), alternative, margin)
-    evidence = form.evidence(values, workers)
-    whole = form.combine(evidence)
-    answer = ranked(whole[1:], float(whole[0]), alternative, form.resolution)
-    return replace(answer, parts=parts_of(form.names, values[0], evidence, form.resolution))
+    return of_parts(form, values[0], form.evidence(values, workers), form.resolution)
 
 
-def parts_of(
-    names: Sequence[str], values: Array, evidence: Array, resolution: float
-) -> tuple[Part, ...]:
-    """Rank every part among the draws, alone and by Westfall and Young's step-down maxima."""
-    observed, draws = evidence[0], evidence[1:]
-    raw = np.array(
-        [
-            pvalues.pvalue(
-                pvalues.count(column, float(own), "greater", resolution), len(draws), "greater"
-            )
-            for column, own in zip(draws.T, observed, strict=True)
-        ]
-    )
-    test = StepDown.of(observed - resolution)  # rounding counts for the null
-    adjusted = np.maximum(test.pvalues(test.count(draws), len(draws)), raw)
-    return tuple(
-        Part(name, float(value), float(own), float(joint))
-        for name, value, own, joint in zip(names, values, raw, adjusted, strict=True)
-    )
+def of_parts(form: Combined, values: Array, evidence: Array, resolution: float) -> Answer:
+    """Rank the largest evidence (1 + B, P), and every part alone and by step-down maxima."""
+    whole, observed, draws = form.combine(evidence), evidence[0], evidence[1:]
+    found = ranked(whole[1:], float(whole[0]), "greater", resolution)
+    raw = [
+        ranked(column, own, "greater", resolution).pvalue
+        for column, own in zip(draws.T, observed.tolist(), strict=True)
+    ]
+    # Rounding counts for the null.
+    adjusted = np.maximum(pvalues.step_down(observed - resolution, draws), raw)
+    parts = map(Part, form.names, values.tolist(), raw, adjusted.tolist())
+    return replace(found, parts=tuple(parts))

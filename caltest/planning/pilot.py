@@ -23,14 +23,15 @@ from caltest._arguments import (
     real_array,
     whole_number,
 )
-from caltest._sampling import LabelSampler, seed_of
 from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import on_average_one
+from caltest.data.weights import on_average_one
 from caltest.exceptions import Argument, InputError, Phrase
+from caltest.laws.classes import LabelSampler
 from caltest.results import freeze_arrays
+from caltest.sampling import seed_of
 from caltest.simulation import Simulated
 from caltest.testing import test
 from caltest.text.numbers import points
@@ -92,7 +93,7 @@ class Pilot:
         rows = rng.integers(0, self.predictions.n_samples, n_samples)
         labels = LabelSampler.of(self.truth[rows], seed_of(rng)).draw(0, 1)[0]
         drawn = self.predictions.take(rows)
-        if drawn.weights is not None:
+        if not drawn.are_alike:
             drawn = replace(drawn, weights=on_average_one(drawn.weights))
         return Sample(drawn, labels.astype(np.intp))
 
@@ -249,7 +250,7 @@ def pilot(
             way=Argument(way, ...),
         )
     notes = predictions.notes
-    if predictions.weights is not None:
+    if not predictions.are_alike:
         if "recalibration" in stated:
             raise InputError(
                 "the pilot has weights, and a fit to its labels counts all rows alike; state an error, "

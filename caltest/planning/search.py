@@ -11,23 +11,24 @@ independent, so that the likelihood of the counts is what it is for a design fix
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from caltest._arguments import Number, anything, arguments, count_of_datasets
-from caltest._parallel import Workers
-from caltest._sampling import Rng, seed_of
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import Lens
-from caltest.named import StatisticLike
 from caltest.nulls import Null
 from caltest.planning.curve import UNLIKELY, Fit, fit
 from caltest.planning.pilot import NO_ROWS_YET
 from caltest.planning.result import PowerPoint, Reached, SampleSizeResult
 from caltest.planning.simulate import Counted, ModelLike, Simulator, check_rows
+from caltest.sampling import Rng
+from caltest.statistics import StatisticLike
 
+_COUNTS = ("n", "rejections", "n_datasets")
 _COARSE = 24  # data sets of each of the doubling sizes
 _NEAR = 3.0  # times as many rows, or as few, still tell of the answer
 _BATCHES = 6  # of the data sets near the answer; the first are small, for where they lie is a guess
@@ -104,6 +105,7 @@ def sample_size(
     >>> found.n, found.interval
     (233, (200, 284))
     """
+    given = dict(locals())
     advice = f"give a probability above alpha, {alpha:g}, and below 1, such as 0.8"
     wanted = Number(alpha, 1.0, advice=advice)("power", power)
     least, most = check_rows("min_n", min_n), check_rows("max_n", max_n)
@@ -115,19 +117,7 @@ def sample_size(
             other=Argument("max_n"),
             most=max_n,
         )
-    simulator = Simulator.of(
-        model,
-        least,
-        alpha,
-        n_resamples,
-        seed_of(rng),
-        Workers(n_jobs, progress),
-        statistic=statistic,
-        null=null,
-        lens=lens,
-        alternative=alternative,
-        tolerance=tolerance,
-    )
+    simulator = Simulator.of(given, least)
     counted: list[Counted] = []
 
     def count(n: int, start: int, stop: int) -> PowerPoint:
@@ -143,22 +133,19 @@ def sample_size(
     return SampleSizeResult(**facts, **search.answer(), power=wanted, min_n=least, max_n=most)
 
 
+@dataclass
 class Search:
     """The counts so far, and what to simulate next.
 
     ``count`` takes a number of rows, and from which data set of that size to which, and tests them.
     """
 
-    def __init__(
-        self,
-        count: Callable[[int, int, int], PowerPoint],
-        alpha: float,
-        power: float,
-        least: int,
-        most: int,
-    ) -> None:
-        self.count, self.alpha, self.power, self.least, self.most = count, alpha, power, least, most
-        self.points: list[PowerPoint] = []
+    count: Callable[[int, int, int], PowerPoint]
+    alpha: float
+    power: float
+    least: int
+    most: int
+    points: list[PowerPoint] = field(default_factory=list)
 
     def simulate(self, n: int, datasets: int) -> PowerPoint:
         """Simulate more data sets of ``n`` rows."""
@@ -188,10 +175,8 @@ class Search:
         """
 
         def of(points: list[PowerPoint]) -> Fit:
-            n, rejections, counts = zip(
-                *((each.n, each.rejections, each.n_datasets) for each in points), strict=True
-            )
-            return fit(n, rejections, counts, self.alpha, self.power)
+            rows, rejections, counts = ([getattr(each, name) for each in points] for name in _COUNTS)
+            return fit(rows, rejections, counts, self.alpha, self.power)
 
         whole = of(self.points)
         near = [point for point in self.points if 1.0 / _NEAR <= point.n / whole.curve.n <= _NEAR]

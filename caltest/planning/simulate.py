@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -13,17 +13,17 @@ import numpy as np
 
 from caltest._arguments import MOST_RESAMPLES, Whole, arguments, check_draws, count_of_datasets, flag
 from caltest._parallel import Workers
-from caltest._sampling import Rng, child_seed, generator, seed_of
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
+from caltest.laws import Classes, recognised
 from caltest.lenses import Lens, find_lens
-from caltest.named import StatisticLike, find_null, find_statistic
-from caltest.nulls import Null
+from caltest.nulls import Null, find_null
 from caltest.planning.pilot import NO_ROWS_YET, Pilot, pilot
 from caltest.planning.result import PowerPoint, PowerResult
-from caltest.predictive import PredictiveSample, recognised
 from caltest.results import CalibrationResult
+from caltest.sampling import Rng, child_seed, generator, seed_of
 from caltest.simulation import Simulated
+from caltest.statistics import StatisticLike, find_statistic
 from caltest.testing import test
 
 #: Takes a number of rows and ``rng``, a generator, and returns simulated data.
@@ -33,6 +33,9 @@ ModelLike: TypeAlias = "Model | Pilot | Simulated | Sample | tuple[object, objec
 _EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
 _MOST_ROWS = 100_000_000
 _DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a data set
+#: Arguments of a test that is planned, and what its result says of it.
+_OF_TESTS = ("statistic", "null", "lens", "alternative", "tolerance")
+_OF_RESULTS = ("null", "guarantee", "alternative", "lens", "n_classes")
 _MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on a note is due
 
 
@@ -123,26 +126,14 @@ def power(
     >>> found.power
     0.82
     """
+    given = dict(locals())
     if isinstance(n, np.ndarray) and n.ndim == 0:
         n = n.item()
-    given = list(n) if np.iterable(n) and not isinstance(n, str | bytes) else [n]
-    if not given:
+    several = list(n) if np.iterable(n) and not isinstance(n, str | bytes) else [n]
+    if not several:
         raise InputError("n is empty; give a number of rows, or several.")
-    sizes = sorted({check_rows("n", each) for each in given})
-    simulator = Simulator.of(
-        model,
-        sizes[0],
-        alpha,
-        n_resamples,
-        seed_of(rng),
-        Workers(n_jobs, progress),
-        under_null=bool(under_null),
-        statistic=statistic,
-        null=null,
-        lens=lens,
-        alternative=alternative,
-        tolerance=tolerance,
-    )
+    sizes = sorted({check_rows("n", each) for each in several})
+    simulator = Simulator.of(given, sizes[0])
     counted = [simulator.count(size, 0, int(n_datasets)) for size in sizes]
     return PowerResult(**simulator.facts(counted))
 
@@ -179,20 +170,14 @@ class Simulator:
     workers: Workers
 
     @classmethod
-    def of(
-        cls,
-        model: ModelLike,
-        least: int,
-        alpha: float,
-        n_resamples: int | None,
-        seed: int,
-        workers: Workers,
-        *,
-        under_null: bool = False,
-        **options: Any,
-    ) -> Self:
-        """Check the model and the test; find a number of resamples if none is given."""
-        chosen = _find_model(model)
+    def of(cls, given: Mapping[str, Any], least: int) -> Self:
+        """Check the model and the test; find a number of resamples if none is given.
+
+        ``given`` are the arguments of :func:`power`, or of what plans with it.
+        """
+        seed, workers = seed_of(given["rng"]), Workers(given["n_jobs"], given["progress"])
+        model, alpha, n_resamples = _find_model(given["model"]), given["alpha"], given["n_resamples"]
+        options = {name: given[name] for name in _OF_TESTS}
         find_null(options["null"])
         find_lens(options["lens"])
         statistic, alternative = options["statistic"], options["alternative"]
@@ -210,23 +195,39 @@ class Simulator:
             n_resamples = min(math.ceil(round(wanted, 9)) - 1, MOST_RESAMPLES)
         if statistic is None:
             del options["statistic"]
-        _check_repeatable(chosen, least, seed)
+        _check_repeatable(model, least, seed)
         options |= {"n_resamples": int(n_resamples), "n_jobs": 1}
-        return cls(chosen, float(alpha), options, under_null, seed, workers)
+        return cls(model, float(alpha), options, given.get("under_null", False), seed, workers)
 
     def count(self, n: int, start: int, stop: int) -> Counted:
         """Draw and test the data sets ``start`` to ``stop`` of ``n`` rows."""
         tasks = [(n, number) for number in range(start, stop)]
         description = f"{stop - start} data sets of {n:,} rows"
-        one = partial(_outcome, self.model, self.options, self.alpha, self.under_null, self.seed)
-        rejected, falsely, errors, results = zip(
-            *self.workers.map(one, tasks, description), strict=True
-        )
+        found = list(self.workers.map(self.outcome, tasks, description))
+        rejected, falsely, errors, results = zip(*found, strict=True)
         _check_classes(results)
         known = [each for each in errors if each is not None]
         false_rejections = sum(falsely) if self.under_null else None
         point = PowerPoint(n, len(results), sum(rejected), false_rejections)
         return Counted(point, float(np.mean(known)) if known else None, results[0])
+
+    def outcome(self, n: int, number: int) -> tuple[bool, bool, float | None, CalibrationResult]:
+        """Return whether one is rejected, and with labels drawn; the error; the test's result."""
+        own = child_seed(self.seed, n, number)
+        probs, labels, error = _drawn_by(self.model, n, generator(own, _DATA))
+        result = test(probs, labels, **self.options, rng=child_seed(own, _TEST))
+        _check_rows_drawn(n, result.n_samples)
+        if result.n_resamples is not None:  # is there an outcome that could be rejected?
+            sides = 2 if result.alternative == "two-sided" else 1
+            check_draws("n_resamples", self.options["n_resamples"], self.alpha, sides)
+        falsely = False
+        if self.under_null:
+            densities = recognised(probs)
+            claimed = sample(probs, labels).rows if densities is None else densities
+            drawn = claimed.sampler(child_seed(own, _CALIBRATED_LABELS)).draw(0, 1)[0]
+            again = test(claimed, drawn, **self.options, rng=child_seed(own, _CALIBRATED_TEST))
+            falsely = again.rejects(self.alpha)
+        return result.rejects(self.alpha), falsely, error, result
 
     def facts(self, counted: Sequence[Counted]) -> dict[str, Any]:
         """Return what every result says: the counts of each size together, the model and the test."""
@@ -255,44 +256,13 @@ class Simulator:
             "assumed": _described(self.model),
             "error": error,
             "statistic": last.name,
-            "null": last.null,
-            "guarantee": last.guarantee,
-            "alternative": last.alternative,
-            "lens": last.lens,
+            **{name: getattr(last, name) for name in _OF_RESULTS},
             "tolerance": self.options["tolerance"],
-            "n_classes": last.n_classes,
             "alpha": self.alpha,
             "n_resamples": last.n_resamples and self.options["n_resamples"],
             "seed": self.seed,
             "warnings": notes,
         }
-
-
-def _outcome(
-    model: Model,
-    options: dict[str, Any],
-    alpha: float,
-    under_null: bool,
-    seed: int,
-    n: int,
-    number: int,
-) -> tuple[bool, bool, float | None, CalibrationResult]:
-    """Return whether a data set is rejected, and with labels drawn; the error; the test's result."""
-    own = child_seed(seed, n, number)
-    probs, labels, error = _drawn_by(model, n, generator(own, _DATA))
-    result = test(probs, labels, **options, rng=child_seed(own, _TEST))
-    _check_rows_drawn(n, result.n_samples)
-    if result.n_resamples is not None:  # is there an outcome that could be rejected?
-        sides = 2 if result.alternative == "two-sided" else 1
-        check_draws("n_resamples", options["n_resamples"], alpha, sides)
-    falsely = False
-    if under_null:
-        densities = recognised(probs)
-        claimed = sample(probs, labels).rows if densities is None else densities
-        drawn = claimed.sampler(child_seed(own, _CALIBRATED_LABELS)).draw(0, 1)[0]
-        again = test(claimed, drawn, **options, rng=child_seed(own, _CALIBRATED_TEST))
-        falsely = again.rejects(alpha)
-    return result.rejects(alpha), falsely, error, result
 
 
 def _check_classes(results: Sequence[CalibrationResult]) -> None:
@@ -340,11 +310,12 @@ def _described(model: Model) -> str:
     function: Any = model
     options: list[str] = []
     while isinstance(function, partial):
-        options = [*(f"{key}={value!r}" for key, value in function.keywords.items()), *options]
-        options = [*map(repr, function.args), *options]
-        function = function.func
-    name = _name(function)
-    return f"{name}({', '.join(options)})" if options else name
+        own = [
+            *map(repr, function.args),
+            *(f"{key}={value!r}" for key, value in function.keywords.items()),
+        ]
+        options, function = own + options, function.func
+    return f"{_name(function)}({', '.join(options)})" if options else _name(function)
 
 
 def _innermost(function: Any) -> Any:
@@ -362,8 +333,9 @@ def _drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any,
     drawn = model(n, rng=rng)
     if isinstance(drawn, Simulated):
         return drawn.probs, drawn.labels, drawn.ece
-    if isinstance(drawn, Sample | PredictiveSample):
-        return drawn.rows, drawn.labels, None
+    if isinstance(drawn, Sample):
+        law = drawn.rows.law
+        return drawn.rows if isinstance(law, Classes) else law, drawn.labels, None
     if isinstance(drawn, tuple) and len(drawn) == 2:
         return drawn[0], drawn[1], None
     raise InputError(

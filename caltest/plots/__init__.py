@@ -6,8 +6,7 @@ matplotlib is imported when something is drawn, not before.
 from typing import Any
 
 from caltest.exceptions import InputError
-from caltest.plots.bounds import BoundsDisplay
-from caltest.plots.certificate import CertificateDisplay
+from caltest.plots.bounds import BoundsDisplay, CertificateDisplay
 from caltest.plots.comparison import ComparisonDisplay
 from caltest.plots.cumulative import CumulativeDisplay
 from caltest.plots.display import Display

@@ -1,44 +1,39 @@
-"""Where a model is wrong at least: places on the reliability diagram."""
+"""What is proved of a model on its reliability diagram: where it is wrong, and how far it can be."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import OneOf, Whole, arguments, axes
+from caltest._arguments import OneOf, Whole, arguments, axes, choose
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.plots.display import (
-    BLACK,
-    BY_SIDE,
-    CLAUSE,
-    FAINT,
-    OUTSIDE,
-    ResultDisplay,
-    heading,
-    is_narrow,
-    legend_below,
-    lettering,
-    reliability_axes,
-    shade,
-)
+from caltest.pictures.axes import LINEAR, Array
+from caltest.pictures.marks import BAD, GRID, Mark, told_apart
+from caltest.plots import canvas
+from caltest.plots.display import ResultDisplay
+from caltest.text.bounds import at_most
 from caltest.text.numbers import confidence_text, points
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from matplotlib.axes import Axes
 
-    from caltest.bounds import MiscalibrationBounds
+    from caltest.bounds import Certificate, MiscalibrationBounds
+    from caltest.bounds.result import SideBound
+
+Against: TypeAlias = Literal["scores", "rows"]
 
 _NAMED = 5  # places of a side
 _LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
+_BY_SIDE = {"over": canvas.VERMILION, "under": canvas.BLUE}
 _TOO = {"over": "too high", "under": "too low"}
 _COLOURS = {"over": "orange", "under": "blue"}
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
+_TAIL = 0.005  # share of the rows on either side that need not be on the axes
+_LEAST_BOX, _LEAST_WIDTH = 0.006, 0.008  # of the axis: of a box and of a range, so that it can be seen
 
 
 @arguments(
@@ -114,8 +109,8 @@ class BoundsDisplay(ResultDisplay):
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), view = axes, self.result.views[self.view]
-        narrow = is_narrow(ax)
-        predicted = f"predicted probability that {lettering(view.event, CLAUSE)}"
+        narrow = canvas.is_narrow(ax)
+        predicted = f"predicted probability that {canvas.lettering(view.event, canvas.CLAUSE)}"
         bins = np.array([view.curve.predicted, view.curve.observed])
         filled = np.array(view.curve.rows) >= _LEAST_SHARE * self.result.n_samples
         filled |= np.ptp(bins[0]) <= _NEAR * np.ptp(bins[0][filled])
@@ -126,48 +121,257 @@ class BoundsDisplay(ResultDisplay):
                 line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
                 shown.append(np.array([[place.predicted, place.observed], *line]).T)
         x, y = np.concatenate(shown, axis=1)
-        reliability_axes(ax, predicted, "observed share", x, x, y.clip(0.0, 1.0), few=narrow)
-        (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-        inside = (left <= bins[0]) & (bins[0] <= right) & (low <= bins[1]) & (bins[1] <= high)
-        look = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 5.5, "zorder": 4}
+        limits = canvas.reliability_axes(ax, LINEAR, x, x, y.clip(0.0, 1.0), few=narrow)
+        ax.set(xlabel=predicted, ylabel="observed share")
+        _square(ax)
+        inside = np.all(
+            [(low <= v) & (v <= high) for v, (low, high) in zip(bins, limits, strict=True)], 0
+        )
         label = "15 bins of equal width"
         if not inside.all():
             label += f", of which {np.count_nonzero(~inside)} with few rows are beyond the axes"
-        ax.plot(*bins[:, inside], "o", clip_on=False, label=label, **look)
+        x, y = bins[:, inside]
+        every = Mark("points", "hollow", x, y, label=label)
+        canvas.draw(ax, every, markersize=5.5, clip_on=False)
         lines = []
         for bound in view.sides:
-            colour, too = BY_SIDE[bound.side], _TOO[bound.side]
-            every = [place for place in bound.places if place.named]
-            if bound.found:
-                least = "≥" if narrow else "predictions are at least"
-                by = f"{least} {points(bound.bound)}" if bound.bound else "predictions are"
-                lines.append(f"some {by} {too}")
-                if every and 0.0 < every[0].somewhere_by < bound.bound and not narrow:
-                    lines[-1] += f",\nin the worst range alone at least {points(every[0].somewhere_by)}"
-            some = "" if len(every) <= _NAMED else f" ({_NAMED} of {len(every)} ranges)"
-            title: str | None = f"range predicted {too}, its mean{some}"
-            for place in every[:_NAMED]:
-                ends = shade(ax, place.low, place.high, colour)
-                for end in (place.low, place.high):
-                    ax.axvline(end, color=colour, alpha=0.45, linewidth=0.6, zorder=1)
-                if place.somewhere_by > 0.0:
-                    shift = -place.somewhere_by if bound.side == "over" else place.somewhere_by
-                    ax.plot(ends, [end + shift for end in ends], **_LINE, color=colour)
-                mark = OUTSIDE | {
-                    "color": colour,
-                    "markeredgecolor": BLACK,
-                    "markersize": 6.5,
-                    "linestyle": "none",
-                }
-                ax.plot(
-                    [place.predicted], [place.observed], zorder=6, clip_on=False, label=title, **mark
-                )
-                title = None
-            if every and every[0].somewhere_by > 0.0:
-                beyond = "below" if bound.side == "over" else "above"
-                label = f"somewhere in the range, the true probability is {beyond} this line"
-                ax.plot([], [], **_LINE, color=colour, label=label)
+            lines += self._draw_side(ax, bound, narrow=narrow)
         sure = f"with {confidence_text(self.result.confidence)} confidence:"
-        lines = lines or ["the scan shows no error"]
-        heading(ax, f"n = {self.result.n_samples:,}, {sure}", *lines)
-        legend_below(ax)
+        canvas.heading(
+            ax, f"n = {self.result.n_samples:,}, {sure}", *(lines or ["the scan shows no error"])
+        )
+        canvas.legend_below(ax)
+
+    def _draw_side(self, ax: Any, bound: SideBound, *, narrow: bool) -> list[str]:
+        """Draw the ranges in which predictions are wrong on one side; return what the title says."""
+        colour, too = _BY_SIDE[bound.side], _TOO[bound.side]
+        sign, beyond = (-1.0, "below") if bound.side == "over" else (1.0, "above")
+        every, said = [place for place in bound.places if place.named], []
+        if bound.found:
+            least = "≥" if narrow else "predictions are at least"
+            by = f"{least} {points(bound.bound)}" if bound.bound else "predictions are"
+            said.append(f"some {by} {too}")
+            if every and 0.0 < every[0].somewhere_by < bound.bound and not narrow:
+                said[0] += f",\nin the worst range alone at least {points(every[0].somewhere_by)}"
+        some = "" if len(every) <= _NAMED else f" ({_NAMED} of {len(every)} ranges)"
+        title = f"range predicted {too}, its mean{some}"
+        for place in every[:_NAMED]:
+            ends = np.array(_shade(ax, place.low, place.high, colour))
+            for end in (place.low, place.high):
+                ax.axvline(end, color=colour, alpha=0.45, linewidth=0.6, zorder=1)
+            if place.somewhere_by > 0.0:
+                ax.plot(ends, ends + sign * place.somewhere_by, **_LINE, color=colour)
+            mean = Mark("points", BAD, [place.predicted], [place.observed], label=title)
+            edge = {"color": colour, "markeredgecolor": canvas.BLACK, "markersize": 6.5, "zorder": 6}
+            canvas.draw(ax, mean, clip_on=False, **edge)
+            title = ""
+        if every and every[0].somewhere_by > 0.0:
+            label = f"somewhere in the range, the true probability is {beyond} this line"
+            ax.plot([], [], **_LINE, color=colour, label=label)
+        return said
+
+
+@arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
+@dataclass(frozen=True, eq=False)
+class CertificateDisplay(ResultDisplay):
+    """Plot a certificate: how far the true event rates can be from the predicted ones.
+
+    Make it with ``from_result``.
+
+    The band is grey, and the two dotted lines mark the certified distance. Ranges proved to be
+    miscalibrated are shaded; ranges in which isotonic bounds cross are hatched and have no band.
+    Points are the observed rates of the bins, as filled diamonds where the band excludes the
+    diagonal. For the isotonic method a line shows the isotonic regression.
+
+    Parameters
+    ----------
+    result
+        What :func:`caltest.certificate` returned.
+    against
+        "scores" (default): the reliability diagram, with the band around its diagonal. "rows": the
+        deviation from the diagonal in points, with rows side by side in the order of their scores,
+        which spreads out scores that crowd near 1.
+
+    Raises
+    ------
+    InputError
+        If there is no such ``against``.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> found = caltest.certificate(digits.probs, digits.labels)
+    >>> display = caltest.CertificateDisplay.from_result(found)
+    >>> display.ax_.get_xlabel()
+    'predicted probability that the top class is right'
+    >>> plt.close(display.figure_)
+    """
+
+    result: Certificate
+    against: Against = "scores"
+
+    def __post_init__(self) -> None:
+        choose("axis", self.against, {"scores": True, "rows": True})
+
+    @classmethod
+    @arguments(ax=axes)
+    def from_result(
+        cls,
+        result: Certificate,
+        *,
+        against: Against = "scores",
+        ax: Axes | Sequence[Axes] | None = None,
+    ) -> Self:
+        """Draw a certificate: ``result`` and ``against`` as above, ``ax`` as in ``plot``."""
+        return cls(result, against).plot(ax)
+
+    def _grid(self) -> dict[str, Any]:
+        return {"figsize": (6.2, 7.4) if self.against == "scores" else (7.6, 5.6)}
+
+    def _key(self) -> str:
+        if self.result.crossings:
+            return "hatched: bounds cross"
+        return f"grey: {confidence_text(self.result.confidence)} band, dotted: the distance"
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        (ax,), c = axes, self.result
+        by_score, bins = self.against == "scores", c.method == "bins"
+        what = "mean probability of each bin" if bins else "probability at every score"
+        band = f"{what}, {confidence_text(c.confidence)} band"
+        axis = f"probability that {canvas.lettering(c.event, canvas.CLAUSE)}"
+        share, scores = np.cumsum(c.counts) / c.n_samples, np.stack([c.starts, c.ends], axis=1)
+        places = scores if by_score else np.stack([np.r_[0.0, share[:-1]], share], axis=1)
+        bounds = np.stack([c.lower, c.upper, c.estimates])
+        if by_score:  # cells with few rows at the ends are beyond
+            seen = np.ones(len(share), bool) if bins else (share > _TAIL) & (share < 1.0 - _TAIL)
+            seen |= not seen.any()
+            heights = bounds[:, seen].ravel().clip(0.0, 1.0)
+            inside = c.predicted[seen], scores.ravel()[[0, -1]], heights
+            canvas.reliability_axes(
+                ax, LINEAR, *inside, few=canvas.is_narrow(ax), label=canvas.AS_PREDICTED
+            )
+            ax.set(xlabel=f"predicted {axis}", ylabel=axis)
+            _square(ax)
+            x = c.predicted
+        else:
+            bounds = 100.0 * (bounds - c.predicted)
+            ax.set_xlabel("share of the rows, from the smallest score to the largest")
+            ax.set_ylabel(f"{axis}\nless the predicted one, points")
+            canvas.draw(
+                ax, Mark("line", "zero", (0.0, 1.0), (0.0, 0.0), label=canvas.AS_PREDICTED), zorder=4
+            )
+            canvas.draw(ax, GRID)
+            ax.set_xlim(-0.02, 1.02)
+            x = places.mean(axis=1)
+        if not c.crossings:
+            self._draw_distance(ax)
+        self._shade(ax, *([np.array([0.0, 1.0])] * 2 if by_score else [scores.ravel(), places.ravel()]))
+        if bins:
+            wrong = (c.lower > c.predicted) | (c.upper < c.predicted)
+            _draw_bins(ax, places, bounds[:2], band)
+            for mark in told_apart(x, bounds[2], wrong):
+                more = ", proved wrong" if mark.style == BAD else ""
+                canvas.draw(ax, mark._replace(label=f"observed share of the bin{more}"), markersize=6)
+            claim = f"within ±{at_most(c.distance)} points on average over each of "
+            claim += f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
+        else:
+            self._draw_band(ax, scores, places, band)
+            look = {"linewidth": 1.6 if by_score else 1.2, "marker": "o" if len(x) == 1 else None}
+            canvas.draw(
+                ax, Mark("line", "line", x, bounds[2], label="isotonic regression"), zorder=5, **look
+            )
+            claim = (
+                f"within ±{at_most(c.distance)} points at every score seen, if the curve never falls"
+            )
+        if c.crossings:
+            claim = "nothing certified: the isotonic bounds cross"
+        sure = f"n = {c.n_samples:,}, with {confidence_text(c.confidence)} confidence"
+        canvas.heading(ax, f"{sure}:", claim)
+        canvas.legend_below(ax, 2)
+
+    def _draw_distance(self, ax: Any) -> None:
+        """Draw the certified distance on both sides of the diagonal."""
+        ends, distance = np.array([0.0, 1.0]), self.result.distance
+        for sign in (-1.0, 1.0):
+            y = ends + sign * distance if self.against == "scores" else [100.0 * sign * distance] * 2
+            label = f"±{at_most(distance)} points" if sign > 0.0 else ""
+            canvas.draw(ax, Mark("line", "limit", ends, y, label=label))
+
+    def _draw_band(self, ax: Any, scores: Array, places: Array, label: str) -> None:
+        """Draw the band of isotonic bounds."""
+        c = self.result
+        if self.against == "scores":
+            x = np.unique(scores)
+            low, high = c.band(x)
+            if len(x) == 1:
+                ax.vlines(x, low, high, color=canvas.WIDE_BAND, linewidth=9.0, zorder=1, label=label)
+                return
+            # Between: the lower bound of the one before, the upper of the next.
+            x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
+        else:  # the bounds are level within a cell, and its scores rise along it
+            x = places.ravel()
+            within = 100.0 * (np.stack(c.band(scores.mean(axis=1)))[:, :, None] - scores)
+            if not c.crossings:  # less than the cell allows is certified of the scores that are there
+                within = within.clip(-100.0 * c.distance, 100.0 * c.distance)
+            low, high = within.reshape(2, -1)
+        possible = low <= high  # a lower bound above the upper one bounds no band
+        if possible.any():
+            canvas.draw(ax, Mark("area", "band", x, low, high, label), where=possible)
+            for line in (low, high):
+                canvas.draw(
+                    ax, Mark("line", "point band", x, np.where(possible, line, np.nan)), linewidth=1.0
+                )
+
+    def _shade(self, ax: Any, scores: Array, places: Array) -> None:
+        """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be named."""
+        c = self.result
+        for side, too in _TOO.items():
+            label: str | None = f"proved {too}"
+            ranges = [each for each in c.miscalibrated if each.direction == side and not c.crossings]
+            for start, end in _merged(ranges, scores, places):
+                _shade(ax, start, end, _BY_SIDE[side], label)
+                label = None
+        label = "bounds cross"
+        for start, end in _merged(c.crossings, scores, places):
+            look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
+            ax.axvspan(start, end, label=label, zorder=0, **look)
+            label = None
+
+
+def _square(ax: Any) -> None:
+    ax.set_aspect("equal" if ax.get_xlim() == ax.get_ylim() else "auto")
+
+
+def _shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
+    """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
+    missing = max(0.0, _LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (high - low)) / 2.0
+    ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
+    return [low - missing, high + missing]
+
+
+def _draw_bins(ax: Any, places: Array, bounds: Array, label: str) -> None:
+    from matplotlib.collections import PolyCollection
+
+    left, right = places.T
+    missing = np.maximum(0.0, _LEAST_BOX * np.ptp(ax.get_xlim()) - (right - left)) / 2.0
+    (left, right), (low, high) = (left - missing, right + missing), bounds
+    corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
+    boxes = PolyCollection(
+        list(corners), facecolor=canvas.WIDE_BAND, edgecolor=canvas.NARROW_BAND, linewidth=0.8
+    )
+    boxes.set(zorder=1, label=label)
+    ax.add_collection(boxes)
+    ax.autoscale_view()
+
+
+def _merged(ranges: Sequence[Any], scores: Array, places: Array) -> list[list[float]]:
+    """Return ranges of scores as they lie along the axis, those as one between which no gap is seen."""
+    merged: list[list[float]] = []
+    for each in ranges:
+        start, end = np.interp([each.low, each.high], scores, places).tolist()
+        if merged and start - merged[-1][1] < _LEAST_WIDTH:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return merged

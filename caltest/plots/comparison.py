@@ -8,23 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments, level_of_confidence
-from caltest.plots.display import (
-    BLACK,
-    BLUE,
-    FAINT,
-    NAME,
-    VERMILION,
-    ResultDisplay,
-    heading,
-    heat_map_axes,
-    inches,
-    is_narrow,
-    legend_below,
-    lettering,
-    tidy,
-    wrapped,
-    write_cell,
-)
+from caltest.pictures.marks import Mark
+from caltest.plots import canvas
+from caltest.plots.display import ResultDisplay
 from caltest.text.comparison import drawn, resamples_of, shown_names
 from caltest.text.numbers import confidence_text
 
@@ -84,42 +70,51 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     values, ends, calibrated = c.values[order], c.intervals[order], c.if_calibrated[order]
     places, finite = np.arange(len(order)), np.isfinite(ends).all(axis=1)
     if finite.any() and (c.signed or ends[finite].min() < 0.0):
-        zero = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1}
+        zero = {"color": canvas.FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1}
         ax.axvline(0.0, **zero, label="0: no error")
     percent = confidence_text(c.confidence)
     if finite.any():
-        bar = {"color": BLUE, "linewidth": 5.0, "zorder": 2}
-        ax.hlines(places[finite], *ends[finite].T, **bar, label=f"{percent} interval")
-        tick = {"markersize": 13, "markeredgewidth": 1.8, "color": BLACK, "linestyle": "none"}
-        ax.plot(values[finite], places[finite], "|", zorder=3, **tick, label="error on all rows")
+        low, high = ends[finite].T
+        canvas.draw(
+            ax, Mark("bars", "error", low, places[finite], high, f"{percent} interval"), linewidth=5.0
+        )
+        canvas.draw(
+            ax,
+            Mark("points", "value", values[finite], places[finite], label="error on all rows"),
+            zorder=3,
+        )
     for place in places[~finite]:
         text, where = f"{values[place]:.4g}, interval unknown", ("axes fraction", "data")
-        ax.annotate(text, (0.02, place), xycoords=where, color=VERMILION, va="center")
+        ax.annotate(text, (0.02, place), xycoords=where, color=canvas.VERMILION, va="center")
     biased = finite & (calibrated > 0.0)
     if biased.any():
-        look = {"markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": VERMILION}
-        look["linestyle"] = "none"
-        ax.plot(calibrated[biased], places[biased], "D", **look, zorder=4, label="mean if calibrated")
-    names = shown_names(c, NAME)
-    labels = [f"{place}  {lettering(names[i], 4 * NAME)}" for place, i in enumerate(order, 1)]
+        mean = Mark("points", "hollow", calibrated[biased], places[biased], label="mean if calibrated")
+        canvas.draw(ax, mean, marker="D", markersize=5.5, markeredgecolor=canvas.VERMILION)
+    names = shown_names(c, canvas.NAME)
+    labels = [
+        f"{place}  {canvas.lettering(names[i], 4 * canvas.NAME)}" for place, i in enumerate(order, 1)
+    ]
     ax.set_yticks(places, labels)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.margins(x=0.06)
     ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
     ax.locator_params(axis="x", nbins=5)
-    tidy(ax, "x")
-    statistic, lens = lettering(c.statistic), lettering(c.lens) if c.lens else "full probabilities"
-    measures = lettering(c.measures.partition(";")[0], 100)
+    canvas.tidy(ax, "x")
+    statistic, lens = (
+        canvas.lettering(c.statistic),
+        canvas.lettering(c.lens) if c.lens else "full probabilities",
+    )
+    measures = canvas.lettering(c.measures.partition(";")[0], 100)
     distances = {each.get("distance") for each in c.parameters.values()} - {None}
-    distance = f", distance {lettering(str(*distances))}" if len(distances) == 1 else ""
-    label = statistic if is_narrow(ax) else wrapped(measures, inches(ax)[0])
+    distance = f", distance {canvas.lettering(str(*distances))}" if len(distances) == 1 else ""
+    label = statistic if canvas.is_narrow(ax) else canvas.wrapped(measures, canvas.inches(ax)[0])
     ax.set_xlabel(label, loc="left")  # on the right there may be a power of ten
     what = f"{statistic}{distance}: {lens}, {c.n_samples:,} rows"
     if c.n_clusters is not None:
         what += f" in {c.n_clusters:,} clusters"
-    heading(ax, what, f"{percent} intervals")
+    canvas.heading(ax, what, f"{percent} intervals")
     if ax.get_legend_handles_labels()[0]:
-        legend_below(ax, 2)
+        canvas.legend_below(ax, 2)
 
 
 def _draw_proportions(ax: Any, c: Comparison, *, new: bool) -> None:
@@ -130,17 +125,20 @@ def _draw_proportions(ax: Any, c: Comparison, *, new: bool) -> None:
     ax.imshow(shown, cmap="Blues", vmin=0.0, vmax=_MOST, aspect="auto")
     for i, j in np.ndindex(count, count):
         if i == j:
-            ax.text(j, i, "·", ha="center", va="center", color=FAINT)
+            ax.text(j, i, "·", ha="center", va="center", color=canvas.FAINT)
             continue
         share = float(percent[i, j])  # one that is not quite 0 or 100 does not look as if it were
         number = ">99" if 99.0 < share < 100.0 else "<1" if 0.0 < share < 1.0 else f"{share:.0f}"
         apart = tested[i, j] and adjusted[i, j] <= level_of_confidence(c.confidence)
         style = "normal" if tested[i, j] else "italic"
-        write_cell(ax, i, j, number, dark=share > _DARK, bold=bool(apart), style=style)
+        canvas.write_cell(ax, i, j, number, dark=share > _DARK, bold=bool(apart), style=style)
     numbers = [str(place) for place in range(1, count + 1)]
     names = shown_names(c, _LONGEST_NAME)
-    named = [f"{place}  {lettering(names[i], 2 * _LONGEST_NAME)}" for place, i in enumerate(c.order, 1)]
-    heat_map_axes(ax, numbers, numbers)
+    named = [
+        f"{place}  {canvas.lettering(names[i], 2 * _LONGEST_NAME)}"
+        for place, i in enumerate(c.order, 1)
+    ]
+    canvas.heat_map_axes(ax, numbers, numbers)
     if new:  # in given axes there may be no room
         upright = max(map(len, named)) > _MOST_LEVEL
         ax.set_xticks(range(count), named, rotation=90 * upright, size="small")
@@ -150,4 +148,4 @@ def _draw_proportions(ax: Any, c: Comparison, *, new: bool) -> None:
     italic = "" if tested.all() else "\nitalic: not tested"
     ax.set_xlabel(f"bold: errors differ ({level}){italic}")
     resamples = f"{c.n_resamples:,} {resamples_of(c)} of {c.size:,} {drawn(c)}"
-    heading(ax, f"% of {resamples}", "with row's error below column's")
+    canvas.heading(ax, f"% of {resamples}", "with row's error below column's")

@@ -4,43 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import arguments, axes, check_draws, level_of_confidence
-from caltest._sampling import Rng
 from caltest._visible import quoted
 from caltest.data import sample, without_zeros
 from caltest.data.clusters import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, lens_of
-from caltest.plots.display import (
-    BLUE,
-    CLAUSE,
-    DASHED,
-    OUTSIDE,
-    WIDE_BAND,
-    PredictionsDisplay,
-    event_labels,
-    heading,
-    inches,
-    is_narrow,
-    legend_below,
-    lettering,
-    tidy,
-)
+from caltest.pictures.axes import Array
+from caltest.pictures.marks import BAD, Mark, cumulative, path_of
+from caltest.plots import canvas
+from caltest.plots.display import PredictionsDisplay
 from caltest.results import CalibrationResult
+from caltest.sampling import Rng
 from caltest.testing import test
 from caltest.text.numbers import confidence_text, probabilities, pvalue
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from matplotlib.axes import Axes
-
-Array: TypeAlias = NDArray[np.float64]
 
 _MOST = 2000  # places at which a path is drawn
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)  # shares of the rows whose predictions are written on top
@@ -180,7 +164,7 @@ class CumulativeDisplay(PredictionsDisplay):
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
         counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
-        whole, _ = without_zeros(sample(probs, labels, class_names=class_names, **counting))
+        whole = without_zeros(sample(probs, labels, class_names=class_names, **counting))
         refuse_clusters(whole.rows.clusters, "the band of a picture")
         through = lens_of(whole.rows, lens, "top_label")
         view = through.view(whole) if through else whole
@@ -192,27 +176,14 @@ class CumulativeDisplay(PredictionsDisplay):
         result = test(
             whole.rows, whole.labels, "ks", lens=lens, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
         )
-        scores, places = np.unique(view.rows.probs[:, 1], return_inverse=True)
-        rows = view.rows.weighted(np.ones(view.rows.n_samples))
-        counts, events = (
-            np.bincount(places.reshape(-1), weights=each) for each in (rows, rows * view.labels)
-        )
-        differences = np.cumsum(counts * scores) - np.cumsum(events)
+        counted = view.rows.weighted(np.ones(view.rows.n_samples))
+        scores, *path = path_of(view.rows.probs[:, 1], view.labels, counted)
+        shares, differences = (np.append(0.0, each) for each in path)
         draws = np.sort(np.asarray(result.null_distribution))
         critical = float(draws[-int((len(draws) + 1) * alpha + _ROUNDING)])
-        title, predicted, _ = event_labels(view.rows, through, sampling_rates is not None)
-        found = cls(
-            np.append(0.0, np.cumsum(counts) / rows.sum()),
-            np.append(0.0, differences / rows.sum()),
-            scores,
-            critical,
-            result,
-            confidence,
-            title,
-            predicted,
-            len(whole.rows.impossible(whole.labels)),
-        )
-        return found.plot(ax)
+        title, predicted, _ = canvas.event_labels(view.rows, through, sampling_rates is not None)
+        about = result, confidence, title, predicted, len(whole.rows.impossible(whole.labels))
+        return cls(shares, differences, scores, critical, *about).plot(ax)
 
     @property
     def outside(self) -> bool:
@@ -229,27 +200,24 @@ class CumulativeDisplay(PredictionsDisplay):
         from matplotlib.ticker import FixedLocator
 
         (ax,), result = axes, self.result
-        narrow, percent = is_narrow(ax), confidence_text(self.confidence)
-        x, y = self._path()
+        narrow, percent = canvas.is_narrow(ax), confidence_text(self.confidence)
         limit, values = 100.0 * self.critical, 100.0 * self.differences
         band = f"±{limit:.3g} points: {percent} of calibrated models stay inside"
-        ax.axhspan(-limit, limit, color=WIDE_BAND, linewidth=0.0, zorder=0, label=band)
-        ax.axhline(0.0, **DASHED, zorder=1)
         meaning = "rising: predicted too high; falling: too low"
-        ax.plot(x, 100.0 * y, color=BLUE, linewidth=1.6, zorder=3, label=meaning)
+        x, y = self._path()
+        canvas.draw(ax, *cumulative(x, 100.0 * y, limit, band, meaning))
         if self.outside:
-            far = int(np.abs(values).argmax())
-            label = f"largest, {abs(values[far]):.3g} points: outside the band"
-            look: dict[str, Any] = {"linestyle": "none", "markersize": 6.5, "clip_on": False, **OUTSIDE}
-            ax.plot([self.shares[far]], [values[far]], **look, zorder=4, label=label)
+            far = [int(np.abs(values).argmax())]
+            label = f"largest, {abs(values[far[0]]):.3g} points: outside the band"
+            largest = Mark("points", BAD, self.shares[far], values[far], label=label)
+            canvas.draw(ax, largest, markersize=6.5, clip_on=False, zorder=4)
         low, high = min(-limit, float(values.min())), max(limit, float(values.max()))
         room = max(0.06 * (high - low), 1e-9)
         ax.set(xlim=(0.0, 1.0), ylim=(low - room, high + room))
         rows = "weight" if "effective_n" in result.parameters else "rows"
         ax.set_xlabel(f"share of the {rows}, from the lowest prediction to the highest")
         ax.set_ylabel("cumulative predicted − observed,\ndivided by n, points")
-        tidy(ax, "both")
-        shares = _TICKS if inches(ax)[0] / len(_TICKS) > _TICK_ROOM else _TICKS[::2]
+        shares = _TICKS if canvas.inches(ax)[0] / len(_TICKS) > _TICK_ROOM else _TICKS[::2]
         ax.xaxis.set_major_locator(FixedLocator(shares))
         places = np.searchsorted(self.shares[1:], np.asarray(shares) - _ROUNDING)
         top = ax.secondary_xaxis("top")
@@ -261,15 +229,15 @@ class CumulativeDisplay(PredictionsDisplay):
         p = f"p = {pvalue(result.pvalue, alpha)} {sign} {alpha:.2g}"
         lines = [f"Calibration {verdict}: {p}"]
         if not narrow:
-            top.set_xlabel(lettering(self.label, CLAUSE), size="small")
+            top.set_xlabel(canvas.lettering(self.label, canvas.CLAUSE), size="small")
             lines = [
-                f"{lettering(self.title)}, n = {result.n_samples:,}",
+                f"{canvas.lettering(self.title)}, n = {result.n_samples:,}",
                 f"calibration is {verdict} by its largest difference, {p} ({result.guarantee})",
             ]
         if self.impossible:
             lines.append("labels of probability 0 occurred: that alone proves it wrong")
-        heading(ax, *lines)
-        legend_below(ax)
+        canvas.heading(ax, *lines)
+        canvas.legend_below(ax)
 
     def _path(self) -> tuple[Array, Array]:
         """Return the path at no more places than can be seen, its highest and lowest among them."""

@@ -1,66 +1,31 @@
-"""What all pictures share: the base of displays, how axes look, colours, and names fit to be drawn.
+"""What all pictures share: the base of displays.
 
-A new display is one file: a class whose `_grid` says which axes it needs, and whose `_draw` draws.
+A new display is one file: a class whose `_grid` says which axes it needs, and whose `_draw` says which
+marks of its result lie on them.
 """
 
 from __future__ import annotations
 
 import io
-import textwrap
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from caltest._arguments import anything, arguments, axes
-from caltest._visible import escaped, shown
-from caltest._writing import check_epoch, write_whole
-from caltest.data import Rows
+from caltest._visible import shown
 from caltest.data.models import predicted_by
 from caltest.exceptions import InputError
-from caltest.lenses import ClassWise, Lens, TopK, TopLabel
-from caltest.plots.scales import LINEAR, Array, zoomed
+from caltest.files.writing import check_epoch, write_whole
+from caltest.plots import canvas
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Told apart by lightness and shape too: in grey, and without colour vision. Okabe and Ito's palette.
-BLUE, VERMILION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#222222"
-WIDE_BAND, NARROW_BAND, PALE, FAINT = "#DADADA", "#A3A3A3", "#C4C4C4", "#777777"
-BY_SIDE = {"over": VERMILION, "under": BLUE}
-#: As in reports: a filled diamond is shown to be wrong, a hollow circle is not.
-INSIDE: dict[str, Any] = {
-    "marker": "o",
-    "color": "white",
-    "markeredgecolor": BLUE,
-    "markeredgewidth": 1.6,
-}
-OUTSIDE: dict[str, Any] = {
-    "marker": "D",
-    "color": VERMILION,
-    "markeredgecolor": VERMILION,
-    "markeredgewidth": 0.6,
-}
-DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
-SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
-
-AS_PREDICTED = "observed as predicted"  # the diagonal
-
-NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
-_NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
-_MOST_LEGEND = 0.75  # of the width and height of narrow axes; a larger legend is left out
-_BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
-_GAP = 6.0  # pixels between a title and what is beside it
-_LEAST_LEFT = 0.6  # of axes, beside a legend
-LEAST_WIDTH = 0.008  # of a shaded range, so that it can be seen: as a share of the axis
 _SUFFIXES = (".png", ".pdf", ".svg")
 
 
@@ -131,7 +96,7 @@ class Display(ABC):
                 raise InputError(f"there are {len(drawn)} axes; give {count}{self._parts}.")
         self._draw(drawn, new=ax is None)
         if ax is not None:
-            _fit(drawn, self._key())
+            canvas.fit(drawn, self._key())
         object.__setattr__(self, "_figure", drawn[0].figure)
         object.__setattr__(self, "axes_", tuple(drawn))
         return self
@@ -262,268 +227,3 @@ class ResultDisplay(Display):
             Drawn.
         """
         return cls(result).plot(ax)
-
-
-# ------------------------------------------------------------------ axes
-
-
-def inches(ax: Any) -> tuple[float, float]:
-    """Return the width and the height of axes."""
-    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    return float(box.width), float(box.height)
-
-
-def is_narrow(ax: Any) -> bool:
-    """Say whether axes are too narrow for sentences."""
-    return inches(ax)[0] < _NARROW
-
-
-def wrapped(text: str, width: float, *, small: bool = False) -> str:
-    """Break lines where a text in so many inches must, into lines of about one length."""
-    letters = max(int(width / (0.85 * _LETTER if small else _LETTER)), 12)
-    broken: list[str] = []
-    for line in text.split("\n"):
-        lines = textwrap.wrap(line, letters, break_long_words=False)
-        for shorter in range(1 + len(line) // max(len(lines), 1), letters):  # no word alone at the end
-            even = textwrap.wrap(line, shorter, break_long_words=False)
-            if len(even) == len(lines):
-                lines = even
-                break
-        broken += lines
-    return "\n".join(broken)
-
-
-def lay_out(figure: Any) -> None:
-    """Work out where everything is; what has no room is found when the picture is rendered."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        figure.draw_without_rendering()
-
-
-def room_above(ax: Any) -> float:
-    """Return the inches from the left of axes to what is beside their title, once they are laid out."""
-    box, title = ax.get_window_extent(), ax._left_title.get_window_extent()
-    others = [each.get_tightbbox() for each in ax.figure.axes if each is not ax]
-    others = [each for each in others if each and each.y0 < (title.y0 + title.y1) / 2.0 < each.y1]
-    ends = [each.x0 - _GAP for each in others if each.x0 > box.x0]
-    return float((min([ax.figure.bbox.x1, *ends]) - box.x0) / ax.figure.dpi)
-
-
-def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
-    """Put a legend below axes, where it hides nothing.
-
-    A figure without a layout makes no room for it: there it is within the axes if it hides nothing.
-    """
-    from matplotlib.transforms import ScaledTranslation
-
-    if ax.figure.get_layout_engine() is None:
-        within = ax.legend(loc="best", framealpha=0.7, fontsize="small", **entries)
-        lay_out(ax.figure)
-        if not _is_in_the_way(ax, within):
-            return
-    depth = _BELOW + _LINE * (1 + ax.get_xlabel().count("\n"))
-    down = ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
-    place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": ax.transAxes + down}
-    ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL, **entries)
-
-
-def _fit(axes: Sequence[Any], key: str) -> None:
-    """Make text of narrow axes small, in lines that fit; a short key replaces a legend in the way."""
-    narrow = [ax for ax in axes if is_narrow(ax)]
-    if not narrow:
-        return
-    figure, words = narrow[0].figure, {}
-    for ax in narrow:
-        ax.tick_params(labelsize="small")
-        words[ax] = {text: text.get_text() for text in _words_around(ax)}
-        for text in words[ax]:
-            text.set_fontsize("small")
-    legends = {ax: ax.get_legend() for ax in narrow if ax.get_legend()}
-    for legend in legends.values():
-        legend.set_in_layout(False)
-    _wrap(figure, words)
-    without = {ax: np.prod(inches(ax)) for ax in legends}
-    for legend in legends.values():
-        legend.set_in_layout(True)
-    lay_out(figure)
-    for ax, legend in legends.items():
-        if np.prod(inches(ax)) < _LEAST_LEFT * without[ax] or _is_in_the_way(ax, legend):
-            legend.remove()
-            label = ax.xaxis.label
-            words[ax][label] = "\n".join(filter(None, [words[ax][label], key]))
-    _wrap(figure, words)
-
-
-def _words_around(ax: Any) -> list[Any]:
-    return [ax.xaxis.label, ax.yaxis.label, *(t for t in (ax.title, ax._left_title) if t.get_text())]
-
-
-def _wrap(figure: Any, words: dict[Any, dict[Any, str]]) -> None:
-    """Lay out, and break the lines of titles and labels (in the middle, as far on both sides)."""
-    lay_out(figure)
-    whole = figure.bbox
-    for ax, texts in words.items():
-        box = ax.get_window_extent()
-        others = [each.get_window_extent() for each in figure.axes if each is not ax]
-        left = max([0.0, *((b.x1 + box.x0) / 2.0 for b in others if b.x1 < box.x0)])
-        right = min([whole.x1, *((b.x0 + box.x1) / 2.0 for b in others if b.x0 > box.x1)])
-        across, upwards = (box.x0 + box.x1) / 2.0, (box.y0 + box.y1) / 2.0
-        for text, original in texts.items():
-            room = room_above(ax) * figure.dpi
-            if text is ax.yaxis.label:
-                room = 2.0 * min(upwards, whole.y1 - upwards)
-            elif text is ax.xaxis.label:
-                room = 2.0 * min(across - left, right - across)
-            text.set_text(wrapped(original, room / figure.dpi, small=True))
-    lay_out(figure)
-
-
-def _is_in_the_way(ax: Any, legend: Any) -> bool:
-    """Say whether a legend leaves the figure, fills its axes, or lies upon what is drawn."""
-    box, inside = legend.get_window_extent(), ax.get_window_extent()
-    whole = ax.figure.bbox
-    if min(box.x0, box.y0) < -1.0 or box.x1 > whole.x1 + 1.0 or box.y1 > whole.y1 + 1.0:
-        return True
-    if not box.overlaps(inside):
-        return bool(box.overlaps(ax.xaxis.label.get_window_extent()))
-    if box.width > _MOST_LEGEND * inside.width or box.height > _MOST_LEGEND * inside.height:
-        return True
-    drawn = [
-        ax.transData.transform(line.get_xydata()) for line in ax.lines if line.get_marker() != "None"
-    ]
-    for each in ax.collections:
-        for path in each.get_paths() if not len(each.get_offsets()) else ():
-            ends = path.interpolated(8).vertices
-            drawn.append(each.get_transform().transform(ends))
-    if any(box.overlaps(each.get_window_extent()) for each in ax.patches if each.get_alpha() is None):
-        return True
-    return any(box.count_contains(points) for points in drawn if len(points))
-
-
-def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
-    """Draw a grid behind everything, and no frame above and on the right."""
-    if grid:
-        faint: dict[str, Any] = (
-            {"linewidth": 0.5, "alpha": 0.6} if grid == "both" else {"linewidth": 0.6}
-        )
-        ax.grid(axis=grid, color=PALE, zorder=0, **faint)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-
-
-def heading(ax: Any, *lines: str, **style: Any) -> None:
-    """Write what is seen above axes."""
-    ax.set_title("\n".join(lines), loc="left", **{"size": "medium", **style})
-
-
-def shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
-    """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
-    missing = max(0.0, LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (high - low)) / 2.0
-    ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
-    return [low - missing, high + missing]
-
-
-def rows_of(count: int, columns: int) -> list[list[Any]]:
-    """Return a mosaic of so many axes in so many columns."""
-    places = np.arange(-(-count // columns) * columns).reshape(-1, columns).tolist()
-    return [[each if each < count else "." for each in row] for row in places]
-
-
-def heat_map_axes(ax: Any, columns: Sequence[str], rows: Sequence[str]) -> None:
-    """Name the columns and rows of a heat map."""
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-
-
-def write_cell(
-    ax: Any, row: int, column: int, text: str, *, dark: bool, bold: bool, **style: Any
-) -> Any:
-    """Write in a cell of a heat map; return the text."""
-    ink, weight = "white" if dark else BLACK, "bold" if bold else "normal"
-    return ax.text(column, row, text, ha="center", va="center", color=ink, weight=weight, **style)
-
-
-def reliability_axes(
-    ax: Any,
-    predicted: str,
-    observed: str,
-    points: Array,
-    rest: Array,
-    heights: Array,
-    *,
-    few: bool = False,
-    label: str | None = None,
-) -> None:
-    """Make axes those of a reliability diagram, with its diagonal, zoomed to what is shown on them."""
-    across, upwards = zoomed(LINEAR, points, rest, heights)
-    LINEAR.set(ax, across, upwards, 2 if few else 5)
-    ax.plot([0, 1], [0, 1], **DASHED, zorder=3, label=label)
-    ax.set(xlabel=predicted, ylabel=observed)
-    ax.set_aspect("equal" if across == upwards else "auto")
-    tidy(ax, "both")
-
-
-# ------------------------------------------------------------------ letters
-
-
-def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str, str, str]:
-    """Return which probability a lens shows: a title, and what is predicted and observed of it.
-
-    ``kept`` says that rows were sampled by their label, and all is among those that were kept.
-    """
-    if kept:
-        title, *both = event_labels(rows, lens)
-        predicted, observed = (f"{each} among the rows kept" for each in both)
-        return f"{title}, rows kept", predicted, observed
-    if isinstance(lens, TopLabel):
-        return "Top class", "predicted probability that the top class is right", "share that was right"
-    if isinstance(lens, TopK):
-        inside = f"the label among the top {lens.k}"
-        return f"Top {lens.k}", f"predicted probability of {inside}", f"share with {inside}"
-    name = rows.classes[1] if rows.classes else "class 1"
-    if not name.startswith("class ") and isinstance(lens, ClassWise | None):
-        name = f"class {name}"
-    return name[:1].upper() + name[1:], f"predicted probability of {name}", f"share in {name}"
-
-
-def lettering(text: str, most: int = NAME) -> str:
-    r"""Return a text that comes with the data as matplotlib is to draw it: visible, and not long.
-
-    matplotlib takes what stands between two dollar signs for a formula, and fails where it is none; a
-    character that the font lacks is an empty box, the same for all.
-
-    Examples
-    --------
-    >>> print(lettering("cat"), lettering(r"$\frac$"), lettering("a\nb"), lettering("long_" * 9, 10))
-    cat \$\frac\$ a\nb long_…ong_
-    """
-    from matplotlib import rcParams
-    from matplotlib.font_manager import FontProperties, findfont
-
-    fonts = []
-    for family in rcParams["font.family"]:  # those that it would use, in the order in which it does
-        try:
-            fonts.append(str(findfont(FontProperties(family=[family]), fallback_to_default=False)))
-        except ValueError:  # it is not installed
-            continue
-    known = _glyphs(tuple(fonts) or (str(findfont(FontProperties())),))
-    drawn = "".join(each if ord(each) in known else escaped(each) for each in shown(text, most))
-    return shown(drawn, 2 * most).replace("$", r"\$")
-
-
-@cache
-def _glyphs(fonts: tuple[str, ...]) -> frozenset[int]:
-    from matplotlib.font_manager import get_font
-
-    return frozenset(code for font in fonts for code in get_font(font).get_charmap())
-
-
-def short(number: float) -> str:
-    """Write a count in at most four characters or so: 87, 9.4k, 99k, 1.2M."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if number >= 0.9995 * size:
-            digits = f"{number / size:.1f}" if number < 9.95 * size else f"{number / size:.0f}"
-            return digits.removesuffix(".0") + letter
-    return f"{number:.0f}"

@@ -5,46 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, axes
 from caltest.exceptions import InputError
-from caltest.named import StatisticLike
-from caltest.plots.display import (
-    BLUE,
-    PALE,
-    VERMILION,
-    PredictionsDisplay,
-    ResultDisplay,
-    heading,
-    is_narrow,
-    legend_below,
-    lettering,
-    tidy,
-)
+from caltest.pictures.axes import Array
+from caltest.plots import canvas
+from caltest.plots.display import PredictionsDisplay, ResultDisplay
 from caltest.pvalues import TIE_TOLERANCE, count
+from caltest.statistics import StatisticLike
 from caltest.testing import test
 from caltest.text.calibration import statistic
 from caltest.text.numbers import number
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from matplotlib.axes import Axes
 
     from caltest.results import CalibrationResult
 
-Array: TypeAlias = NDArray[np.float64]
-
 _BARS = 40  # at most, or so
 _STEPS = 1e6  # a finer lattice is none to the eye
-_FEW, _SLIM = (
-    4,
-    9,
-)  # fewer steps have bars of such a part of one; an odd one, so that it is in the middle
+_FEW, _SLIM = 4, 9  # fewer steps have bars of such a part of one, odd: it is in the middle
 _LATTICE = 1e-3  # of a step: rounding of draws on a lattice
 
 
@@ -170,21 +154,21 @@ class NullDisplay(ResultDisplay, PredictionsDisplay):
             [rest, counted],
             bins=_edges(rest, counted, result.statistic, from_above=self._from_above),
             stacked=True,
-            color=[PALE, BLUE],
+            color=[canvas.PALE, canvas.BLUE],
             label=[f"{len(draws):,} resamples if calibrated", as_extreme],
         )
-        line = {"color": VERMILION, "linewidth": 2.2, "linestyle": "--"}
+        line = {**canvas.STYLES["found"], "linewidth": 2.2, "linestyle": "--", "zorder": 2}
         if math.isfinite(result.statistic):
             ax.axvline(result.statistic, label="observed", **line)
         else:
             ax.plot([], [], label=f"observed: {result.statistic}, off the axis", **line)
         ax.set_ylabel("resamples")
         ax.margins(y=0.15)
-        tidy(ax, "y")
-        name, p = lettering(result.name), f"p = {result.pvalue:.3g} ({result.guarantee})"
-        if is_narrow(ax):
+        canvas.tidy(ax, "y")
+        name, p = canvas.lettering(result.name), f"p = {result.pvalue:.3g} ({result.guarantee})"
+        if canvas.is_narrow(ax):
             ax.set_xlabel(f"{name}\nblue: {as_extreme.replace('of them ', '')}")
-            heading(ax, p)
+            canvas.heading(ax, p)
             return
         lines = [f"{p}, observed {number(statistic(result))}"]
         if result.pvalue_interval is not None:
@@ -195,9 +179,9 @@ class NullDisplay(ResultDisplay, PredictionsDisplay):
             lines.append("two-sided: p is twice the share of the smaller side")
         elif result.alternative == "less":
             lines.append("one-sided: small values count against calibration")
-        ax.set_xlabel(f"{lettering(result.measures, 100) or name} ({name})")
-        heading(ax, *lines)
-        legend_below(ax, 3 if math.isfinite(result.statistic) else 2)
+        ax.set_xlabel(f"{canvas.lettering(result.measures, 100) or name} ({name})")
+        canvas.heading(ax, *lines)
+        canvas.legend_below(ax, 3 if math.isfinite(result.statistic) else 2)
 
 
 def _edges(rest: Array, counted: Array, observed: float, *, from_above: bool) -> Array:

@@ -1,40 +1,46 @@
-"""One panel of a reliability diagram: what it holds, and how it is drawn."""
+"""Panels of a reliability diagram: one curve each, with its exact bands and its test."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+from scipy.stats import rankdata
 
-from caltest.binning import ConsistencyBand
-from caltest.plots.display import (
-    BLUE,
-    CLAUSE,
-    DASHED,
-    FAINT,
-    INSIDE,
-    NARROW_BAND,
-    OUTSIDE,
-    WIDE_BAND,
-    heading,
-    inches,
-    lettering,
-    short,
-    tidy,
-    wrapped,
-)
-from caltest.plots.scales import Scale, zoomed
+from caltest._parallel import Workers
+from caltest._tiles import blocks
+from caltest._visible import quoted
+from caltest.binning import Binning, ConsistencyBand, EqualMass, reliability_curve, share_bands
+from caltest.comparison.ranking import wholes_of
+from caltest.data import Rows, Sample, sample, without_zeros
+from caltest.data.clusters import refuse_clusters
+from caltest.exceptions import InputError
+from caltest.laws.classes import LabelSampler
+from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
+from caltest.pictures.axes import Array
+from caltest.plots import canvas
 from caltest.results import CalibrationResult
+from caltest.sampling import DRAWS
+from caltest.statistics import ECE, BrierMCB
+from caltest.testing import test
 
-Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
+Bands: TypeAlias = tuple[ConsistencyBand, ConsistencyBand]
 
+MOST_MODELS = 4  # in one diagram
 _STATISTICS = {"ece": "ECE", "mcb_brier": "Brier MCB"}
-BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic root of the rows
-TAIL = 0.005  # share of the predictions on either side that need not be on the axes
 _NOTHING = 1e-12  # a distance from the diagonal that is rounding
+_MOST_PANELS = 20
+_GRID = 128  # scores at even ranks, and as many at even distances, where bands of curves are taken
+_BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the caller does not say
+_BINS_OF_MODELS = 10  # where several share a diagram
+_ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
+_DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +82,11 @@ class Panel:
     result: CalibrationResult = field(repr=False)
 
     @property
+    def in_points(self) -> bool:
+        """Whether its band is of single points: of bins, or of a curve with one score."""
+        return self.line is None or len(self.predicted) == 1
+
+    @property
     def middle(self) -> Array:
         """The predictions by which the axes are chosen: of the bins, or of nearly all rows."""
         if self.line is None:
@@ -94,122 +105,189 @@ class Panel:
         return f"{_STATISTICS[self.result.name]} {value}", f"p = {self.result.pvalue:.3g}"
 
 
-def draw_panel(
-    ax: Any, panel: Panel, *, scale: Scale, small: bool, labelled: bool, key: str, first: bool
-) -> Any:
-    """Draw diagonal, bands, curve and predictions; ``labelled``: name axes; ``first``: counts too.
+def panels_of(
+    views: Sequence[tuple[Sample, Lens | None]],
+    binning: Binning | None,
+    alpha: float,
+    draws: tuple[int, int, Workers],
+    *,
+    kept: bool,
+) -> tuple[Panel, ...]:
+    """Compute the panels of some views; ``draws``: how many there are, their seed, and who draws."""
+    levels = alpha, alpha / len(views)
+    return tuple(_panel(whole, lens, binning, levels, draws, kept=kept) for whole, lens in views)
 
-    Returns the axes of the predictions. ``key``: what stands below, in place of a legend.
+
+def bins_for(views: Sequence[tuple[Sample, Lens | None]], *, of_models: bool) -> EqualMass:
+    """Return the bins of a diagram of which the caller says nothing."""
+    rows, most = views[0][0].rows.n_samples, _BINS_OF_MODELS if of_models else _BINS
+    return EqualMass(max(_FEWEST_BINS, min(most, rows // _ROWS_OF_A_BIN)))
+
+
+def views_of(
+    probs: object, labels: object, lens: Any, classes: Any, counting: Mapping[str, Any]
+) -> list[tuple[Sample, Lens | None]]:
+    """Return what is predicted in every panel, and the lens through which it is seen."""
+    if isinstance(probs, Mapping):
+        return _of_models(probs, labels, lens, classes, counting)
+    whole = without_zeros(sample(probs, labels, **counting))
+    refuse_clusters(whole.rows.clusters, "the band of a picture")
+    return [(whole, each) for each in _lenses(lens, classes, whole.rows)]
+
+
+def _lenses(
+    lens: str | Lens | None, classes: Sequence[int | str] | None, predictions: Rows
+) -> list[Lens | None]:
+    """Return the lens of every panel."""
+    if not isinstance(lens, str) or lens != "classwise":
+        if classes is not None:
+            raise InputError("classes chooses the panels of lens='classwise'; give both, or neither.")
+        found = find_lens(lens)
+        return [TopLabel() if found is None and predictions.n_classes > 2 else found]
+    # By name: columns "1", "2", … are not those of these numbers.
+    every = predictions.classes or range(predictions.n_classes)
+    chosen: Sequence[int | str] = every if classes is None else classes
+    if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
+        raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
+    if not 1 <= len(chosen) <= _MOST_PANELS:
+        raise InputError(
+            f"that makes {len(chosen)} panels, and a figure holds 1 to {_MOST_PANELS}; choose classes, "
+            "as in classes=[0, 1, 2], or look at all at once with lens='top_label'."
+        )
+    return [ClassWise(which) for which in chosen]
+
+
+def _of_models(
+    models: Mapping[str, Any], labels: object, lens: Any, classes: Any, counting: Mapping[str, Any]
+) -> list[tuple[Sample, Lens | None]]:
+    """Return what every model predicts for the same rows, and the lens through which all are seen."""
+    if classes is not None or (isinstance(lens, str) and lens == "classwise"):
+        raise InputError(
+            "several models are shown by one probability; give lens='top_label' or that of one class, "
+            "such as 'class:0', and leave classes out."
+        )
+    if len(models) > MOST_MODELS:
+        raise InputError(f"there are {len(models)} models; one diagram holds 2 to {MOST_MODELS}.")
+    wholes, through = wholes_of(models, labels, lens, "top_label", counting)
+    for whole in wholes.values():
+        refuse_clusters(whole.rows.clusters, "the band of a picture")
+    return [(whole, through) for whole in wholes.values()]
+
+
+def _panel(
+    whole: Sample,
+    lens: Lens | None,
+    binning: Binning | None,
+    levels: tuple[float, float],
+    draws: tuple[int, int, Workers],
+    *,
+    kept: bool,
+) -> Panel:
+    """Compute the panel of one view; of the isotonic curve without a binning."""
+    view = lens.view(whole) if lens else whole
+    if view.rows.n_classes != 2:
+        raise InputError(
+            f"a reliability diagram shows one probability, and there are {view.rows.n_classes} classes "
+            "through this lens; give 'top_label', 'classwise', 'class:0' or 'top:5'."
+        )
+    n_resamples, seed, workers = draws
+    options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": workers.n_jobs}
+    measure = ECE(binning) if binning else BrierMCB()
+    result = test(whole.rows, whole.labels, measure, lens=lens, **options)
+    scores, weights = view.rows.probs[:, 1], view.rows.weights
+    shown = canvas.event_labels(view.rows, lens, kept)
+    last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
+
+    def drawn_bands(group: Indices, places: Indices, *, rising: bool) -> tuple[Array, Bands]:
+        """Return a curve, the rate in every group, and the bands of it at some places."""
+        rates = partial(_rates, group, np.bincount(group, weights).astype(np.float64), weights, rising)
+        drawn = partial(_drawn, LabelSampler.of(view.rows.probs, seed), rates, places)
+        tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
+        curves = np.concatenate(list(workers.map(drawn, tasks, "label draws")))
+        curve = rates(view.labels)
+        return curve, curve_bands(curve[places], curves, *levels)
+
+    if binning:
+        curve = reliability_curve(view.rows, view.labels, binning)
+        observed = curve.observed
+        if view.rows.are_alike:
+            bands = share_bands(scores, curve.cells, *levels)
+        else:
+            observed = np.round(observed, _DECIMALS)
+            bands = drawn_bands(curve.cells, np.arange(len(observed)), rising=False)[1]
+        return Panel(*shown, curve.predicted, observed, curve.counts, None, *bands, **last)
+    values, group = np.unique(scores, return_inverse=True)
+    grid = np.arange(len(values))
+    if len(values) > 2 * _GRID:  # evenly by rank, and evenly along the axis
+        ranks = np.linspace(0, len(values) - 1, _GRID).round().astype(np.intp)
+        places = np.searchsorted(values, np.linspace(values[0], values[-1], _GRID))
+        grid = np.unique(np.concatenate([ranks, places]))
+    fit, bands = drawn_bands(group.reshape(-1), grid, rising=True)
+    steps = np.flatnonzero(np.diff(np.round(fit, _DECIMALS)))
+    ends = np.unique(np.concatenate([[0], steps, steps + 1, [len(values) - 1]]))
+    fitted = np.round(fit[grid], _DECIMALS)
+    return Panel(*shown, values[grid], fitted, None, (values[ends], fit[ends]), *bands, **last)
+
+
+def _rates(
+    group: Indices, sizes: Array, weights: Array, rising: bool, labels: NDArray[np.integer]
+) -> Array:
+    """Return the share of events in every group; ``rising``: the isotonic regression, ties pooled."""
+    rates = np.bincount(group, weights * labels, len(sizes)) / sizes
+    return np.asarray(isotonic_regression(rates, weights=sizes).x) if rising else rates
+
+
+def _drawn(
+    sampler: LabelSampler, rates: Callable[[Any], Array], places: Indices, start: int, stop: int
+) -> Array:
+    return np.stack([rates(labels)[places] for labels in sampler.draw(start, stop)])
+
+
+def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> Bands:
+    """Return the pointwise and the simultaneous band of a curve, from drawn curves.
+
+    As :func:`caltest.binning.share_bands`, for curves that are no shares of bins. The observed curve
+    and the B drawn ones are exchangeable under H0. Pointwise: the observed value lies beyond the k-th
+    smallest, or largest, of the draws with probability at most k/(B + 1) each. Simultaneous: all B + 1
+    curves are ordered by how extreme they are, and the band is the hull of those that are not among the
+    most extreme share α. Being defined symmetrically in all B + 1, this leaves the observed curve out
+    with probability at most α. A curve is as extreme as its most extreme pointwise rank; ties are
+    decided by the next one, and so on (extreme rank lengths).
+
+    Parameters
+    ----------
+    observed
+        The curve on a grid, (K,).
+    draws
+        The curves of drawn labels, (B, K).
+    alpha, joint
+        As in :func:`caltest.binning.share_bands`.
+
+    Raises
+    ------
+    InputError
+        If there are too few draws for a level.
+
+    References
+    ----------
+    Myllymäki, Mrkvička, Grabarnik, Seijo, Hahn, "Global envelope tests for spatial processes",
+    Journal of the Royal Statistical Society B 79 (2017).
     """
-    words = f", {scale.words}" if scale.words else ""
-    predicted, observed = (
-        f"{lettering(each, CLAUSE)}{words}" for each in (panel.predicted_label, panel.observed_label)
-    )
-    heights = [panel.predicted, panel.observed, *panel.simultaneous, *panel.pointwise]
-    most = np.quantile(panel.scores, [TAIL, 1.0 - TAIL], method="inverted_cdf")
-    points = np.concatenate([panel.predicted, most])
-    across, upwards = zoomed(scale, points, panel.scores[[0, -1]], np.concatenate(heights))
-    scale.set(ax, across, upwards, 2 if small else 5)
-    ax.plot([0.0, 1.0], [0.0, 1.0], **DASHED, zorder=3)
-    tidy(ax, "both")
-    ax.tick_params(labelsize="small", labelbottom=False)
-    ends = max(upwards[0], 0.0), min(upwards[1], 1.0)
-    bands = (panel.simultaneous, WIDE_BAND, 1), (panel.pointwise, NARROW_BAND, 2)
-    wide = 5.0 if small else 9.0
-    if panel.line is None or len(panel.predicted) == 1:
-        for band, colour, order in bands:
-            low, high = (np.clip(end, *ends) for end in band)
-            ax.vlines(panel.predicted, low, high, color=colour, linewidth=wide, zorder=order)
-            for end in (low, high):  # a band of no height is seen by its ends
-                ax.plot(panel.predicted, end, "_", color=colour, markersize=wide, zorder=order)
-        marks: list[Any] = [(~panel.outside, INSIDE), (panel.outside, OUTSIDE)]
-        size = 0.62 * wide + 0.5
-    else:
-        for band, colour, order in bands:
-            # Curve and band increase: between points, as far as from one to the next.
-            x = np.repeat(panel.predicted, 2)[1:-1]
-            low, high = np.repeat(band.low[:-1], 2), np.repeat(band.high[1:], 2)
-            ax.fill_between(
-                x, np.clip(low, *ends), np.clip(high, *ends), color=colour, linewidth=0.8, zorder=order
-            )
-        x, y = panel.line
-        ax.plot(x, np.clip(y, *ends), color=BLUE, linewidth=2.0, zorder=4, clip_on=False)
-        outside = np.flatnonzero(panel.outside)  # of those in one range of the axis, the first
-        stretch = scale.forward(panel.predicted[outside]) / scale.span(across) * (10 if small else 20)
-        spread = outside[np.unique(np.floor(stretch), return_index=True)[1]]
-        marks, size = [(spread, OUTSIDE)], 5.0
-    for chosen, look in marks:
-        x, y = panel.predicted[chosen], panel.observed[chosen]
-        if len(x):  # a line of no points, not clipped, would make the layout reserve room for a corner
-            at = np.clip(y, *ends)
-            ax.plot(x, at, linestyle="none", markersize=size, zorder=5, clip_on=False, **look)
-            without_place = np.flatnonzero(at != y)  # on a logarithmic axis
-            for place in without_place[:1] if small else without_place:
-                where = {"xytext": (size, 0), "textcoords": "offset points", "va": "center"}
-                ax.annotate(f"{y[place]:g}", (x[place], at[place]), **where, size="x-small")
-    title, (error, p) = lettering(panel.title), panel.measured
-    size_of_text, number = "small" if small else "medium", np.count_nonzero(panel.outside)
-    lines = title, f"{error}, {p}"
-    if not small:
-        what = f"{number} of {len(panel.outside)} bins" if number else "no bin"
-        if panel.line is not None:
-            what = "the curve leaves" if number else "the curve is inside"
-        found = f"{what}{'' if panel.line is not None else ' outside'} the band"
-        lines = f"{title}, n = {panel.result.n_samples:,}", f"{found}; {error}, {p} (exact)"
-    heading(ax, *lines, size=size_of_text)
-    if labelled:
-        ax.set_ylabel(observed, size=size_of_text)
-    below = _draw_counts(ax, panel.scores, scale, across, small=small, labelled=first or not small)
-    if labelled:
-        label = wrapped(f"{predicted}\n{key}", inches(ax)[0], small=True) if small else predicted
-        below.set_xlabel(label, size=size_of_text)
-    return below
-
-
-def axes_below(ax: Any) -> Any:
-    """Make axes beneath others, a fifth as high, with the same horizontal axis."""
-    place = ax.get_subplotspec()
-    if place is None:  # outside any grid
-        return ax.inset_axes([0.0, -0.25, 1.0, 0.2], sharex=ax)
-    upper, lower = place.subgridspec(2, 1, height_ratios=[5, 1])
-    ax.set_subplotspec(upper)
-    return ax.figure.add_subplot(lower, sharex=ax)
-
-
-def counted_in_bars(
-    scores: Array, scale: Scale, across: tuple[float, float], most: int
-) -> tuple[Array, Indices]:
-    """Return the edges of bars that look equally wide, at most so many, and the rows in each."""
-    edges = scale.bars(across, int(min(most, _BARS_OF_ROWS * len(scores) ** (1.0 / 3.0))))
-    first, *others = np.searchsorted(scores, edges, side="right")  # bars are (a, b], as all bins …
-    first = np.searchsorted(scores, edges[0], side="left")  # … and the first holds its low end
-    return edges, np.diff([first, *others])
-
-
-def axis_of_counts(below: Any, most: int) -> None:
-    """Make axes those of numbers of rows, up to a largest one."""
-    from matplotlib.ticker import MaxNLocator
-
-    below.set_ylim(0.0, 1.08 * max(most, 1))
-    below.yaxis.set_major_locator(MaxNLocator(2, integer=True))
-    below.yaxis.set_major_formatter(lambda value, _: short(value))
-    below.tick_params(labelsize="small", labelbottom=True)
-    tidy(below)
-
-
-def _draw_counts(
-    ax: Any, scores: Array, scale: Scale, across: tuple[float, float], *, small: bool, labelled: bool
-) -> Any:
-    """Draw how many predictions there are beneath, in bars that look equally wide."""
-    below = axes_below(ax)
-    edges, counted = counted_in_bars(scores, scale, across, BARS // 2 if small else BARS)
-    below.bar(edges[:-1], counted, np.diff(edges), align="edge", color=FAINT, linewidth=0.0)
-    axis_of_counts(below, int(counted.max()))
-    if labelled:
-        below.set_ylabel("rows", size="small")
-    for beyond, side in (((scores < across[0]).sum(), 0.0), ((scores > across[1]).sum(), 1.0)):
-        if beyond:
-            text = f"{'← ' if side == 0.0 else ''}{short(beyond)} beyond{' →' if side else ''}"
-            look = {"ha": "right" if side else "left", "va": "top", "size": "x-small"}
-            below.text(side, 1.0, text, transform=below.transAxes, **look)
-    return below
+    total = len(draws) + 1
+    most = min(alpha / 2, joint)
+    if total * most < 1 - _ROUNDING:
+        raise InputError(
+            f"n_resamples is {len(draws)}, too few for the bands of this picture; "
+            f"give at least {int(np.ceil(1 / most - _ROUNDING)) - 1}."
+        )
+    curves = np.round(np.vstack([observed, draws]), _DECIMALS)
+    ordered = np.sort(curves[1:], axis=0)
+    k = int(total * alpha / 2 + _ROUNDING)
+    point = ConsistencyBand(ordered[k - 1], ordered[-k])
+    below, above = (rankdata(each, method="max", axis=0) for each in (curves, -curves))
+    ranks = np.sort(np.minimum(below, above), axis=1)
+    groups, sizes = np.unique(ranks, axis=0, return_inverse=True, return_counts=True)[1:]
+    shares = np.cumsum(sizes)[groups.reshape(-1)] / total  # of curves that are as extreme, or more so
+    kept = curves[shares >= min(joint + _ROUNDING, shares.max())]  # the least extreme ones always
+    low, high = np.minimum(kept.min(axis=0), point.low), np.maximum(kept.max(axis=0), point.high)
+    return point, ConsistencyBand(low, high)

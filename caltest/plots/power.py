@@ -8,23 +8,10 @@ from typing import Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments
+from caltest.pictures.marks import Mark
 from caltest.planning import PowerResult, SampleSizeResult
-from caltest.plots.display import (
-    BLUE,
-    CLAUSE,
-    FAINT,
-    NARROW_BAND,
-    SMALL,
-    VERMILION,
-    WIDE_BAND,
-    ResultDisplay,
-    heading,
-    inches,
-    legend_below,
-    lettering,
-    tidy,
-    wrapped,
-)
+from caltest.plots import canvas
+from caltest.plots.display import ResultDisplay
 
 _TICKS = 8  # numbers of rows of which each has a tick of its own
 _TICK_ROOM, _ENTRY_ROOM = 0.5, 1.7  # inches: of a tick, of a legend's entry
@@ -80,40 +67,46 @@ class PowerDisplay(ResultDisplay):
         (ax,), result = axes, self.result
         rows = np.array([point.n for point in result.points])
         shares = np.array([point.power for point in result.points])
-        ends = np.array([point.interval for point in result.points]).T
+        low, high = np.array([point.interval for point in result.points]).T
         counts = np.array([point.n_datasets for point in result.points], dtype=np.float64)
         if isinstance(result, SampleSizeResult):
             _draw_answer(ax, result)
         elif len(rows) > 1:
-            band = {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0}
-            ax.fill_between(rows, *ends, **band, label="between the intervals")
-            ax.plot(rows, shares, color=BLUE, linewidth=1.2, zorder=2)
-        ax.vlines(rows, *ends, color=BLUE, linewidth=1.0, zorder=3)
+            canvas.draw(ax, Mark("area", "between", rows, low, high, "between the intervals"))
+            canvas.draw(ax, Mark("line", "line", rows, shares), linewidth=1.2, zorder=2)
+        canvas.draw(ax, Mark("intervals", "error", rows, low, high), linewidth=1.0, zorder=3)
         areas = 12.0 + 42.0 * counts / counts.max()
-        whole = {"zorder": 4, "clip_on": False}  # at 0 and 1 too
-        ax.scatter(rows, shares, areas, color=BLUE, **whole, label="rejected, 95% interval")
+        whole: dict[str, Any] = {"zorder": 4, "clip_on": False}  # at 0 and 1 too
+        ax.scatter(rows, shares, areas, color=canvas.BLUE, label="rejected, 95% interval", **whole)
         asked = [point for point in result.points if point.size is not None]
         if asked:
             own, sizes = [point.n for point in asked], [point.size for point in asked]
-            ax.vlines(own, *np.array([point.size_interval for point in asked]).T, color=FAINT, zorder=3)
-            style = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 6.0, **whole}
-            ax.plot(own, sizes, "D", **style, label="rejected if calibrated")
+            ends = np.array([point.size_interval for point in asked]).T
+            canvas.draw(ax, Mark("intervals", "error", own, *ends), color=canvas.FAINT, zorder=3)
+            of_calibrated = Mark("points", "hollow", own, sizes, label="rejected if calibrated")
+            canvas.draw(ax, of_calibrated, marker="D", markersize=6.0, **whole)
         label, ink = f"level, {result.alpha:g}", ax.xaxis.label.get_color()  # seen on a dark ground too
         ax.axhline(result.alpha, color=ink, linewidth=1.0, linestyle=(0, (1, 2)), label=label)
         _set_ticks(ax, result)
         ax.set_ylim(-0.03, 1.03)
-        width, height = inches(ax)
+        width, height = canvas.inches(ax)
         ax.set_xlabel("rows")
         ax.set_ylabel("power: share of data sets rejected" if height > _LONG else "power")
-        lens = f", {lettering(result.lens)}" if result.lens else ""
-        what = f"{lettering(result.statistic, CLAUSE)}{lens}"
-        by = "exact p-values" if result.null == "monte_carlo" else f"null {lettering(result.null)}"
-        heading(ax, wrapped(f"How often {what} rejects at level {result.alpha:g}, {by}", width))
-        tidy(ax, "y")
+        lens = f", {canvas.lettering(result.lens)}" if result.lens else ""
+        what = f"{canvas.lettering(result.statistic, canvas.CLAUSE)}{lens}"
+        by = (
+            "exact p-values"
+            if result.null == "monte_carlo"
+            else f"null {canvas.lettering(result.null)}"
+        )
+        canvas.heading(
+            ax, canvas.wrapped(f"How often {what} rejects at level {result.alpha:g}, {by}", width)
+        )
+        canvas.tidy(ax, "y")
         if new:
-            ax.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2, **SMALL)
+            ax.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2, **canvas.SMALL)
         elif min(width, height) >= _SMALL:
-            legend_below(ax, max(1, min(3, int(width / _ENTRY_ROOM))))
+            canvas.legend_below(ax, max(1, min(3, int(width / _ENTRY_ROOM))))
 
 
 def _draw_answer(ax: Any, result: SampleSizeResult) -> None:
@@ -124,15 +117,16 @@ def _draw_answer(ax: Any, result: SampleSizeResult) -> None:
         ends = (result.min_n if low is None else low, max(shown) if high is None else high)
         if result.reached == "yes":
             label = f"its 95% interval{', open' if high is None else ''}"
-            ax.axvspan(*ends, color=WIDE_BAND, linewidth=0, zorder=0, label=label)
+            ax.axvspan(*ends, color=canvas.WIDE_BAND, linewidth=0, zorder=0, label=label)
             shown += ends
         label = f"{'at most ' if result.reached == 'at the smallest' else ''}{result.n:,} rows"
-        ax.axvline(result.n, color=VERMILION, linewidth=1.8, zorder=1, label=label)
+        ax.axvline(result.n, color=canvas.VERMILION, linewidth=1.8, zorder=1, label=label)
     wanted = f"power wanted, {result.power:g}"
-    ax.axhline(result.power, color=VERMILION, linewidth=1.2, linestyle=(0, (5, 2)), label=wanted)
+    ax.axhline(result.power, color=canvas.VERMILION, linewidth=1.2, linestyle=(0, (5, 2)), label=wanted)
     if min(shown) < max(shown):
         rows = np.geomspace(min(shown), max(shown), 200)
-        ax.plot(rows, result.curve(rows), color=BLUE, linewidth=1.4, zorder=2, label="fitted curve")
+        fitted = Mark("line", "line", rows, result.curve(rows), label="fitted curve")
+        canvas.draw(ax, fitted, linewidth=1.4, zorder=2)
 
 
 def _set_ticks(ax: Any, result: PowerResult | SampleSizeResult) -> None:
@@ -141,7 +135,7 @@ def _set_ticks(ax: Any, result: PowerResult | SampleSizeResult) -> None:
 
     ax.set_xscale("log")
     sizes = [point.n for point in result.points]
-    room = max(inches(ax)[0] / _TICK_ROOM, 2.0)  # so many ticks
+    room = max(canvas.inches(ax)[0] / _TICK_ROOM, 2.0)  # so many ticks
     if len(sizes) == 1:
         ax.set_xlim(sizes[0] / 2.0, sizes[0] * 2.0)
     if len(sizes) == 1 or (isinstance(result, PowerResult) and len(sizes) <= _TICKS):

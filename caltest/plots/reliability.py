@@ -1,66 +1,43 @@
-"""Reliability diagrams with exact consistency bands: what is computed, and how it is drawn."""
+"""Reliability diagrams with exact consistency bands, of one model or several: how they are drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
-from scipy.stats import rankdata
 
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, LabelSampler, Rng, seed_of
-from caltest._tiles import blocks
-from caltest._visible import quoted
-from caltest.binning import Binning, ConsistencyBand, EqualMass, curve_of_rows, share_bands
-from caltest.comparison.ranking import wholes_of
-from caltest.data import Rows, Sample, sample, without_zeros
-from caltest.data.clusters import refuse_clusters
+from caltest.binning import Binning, ConsistencyBand
 from caltest.exceptions import InputError
-from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
-from caltest.plots.display import (
-    AS_PREDICTED,
-    BLUE,
-    DASHED,
-    INSIDE,
-    NARROW_BAND,
-    OUTSIDE,
-    SMALL,
-    WIDE_BAND,
-    PredictionsDisplay,
-    event_labels,
-    is_narrow,
-    legend_below,
-    rows_of,
-)
-from caltest.plots.models import MOST_MODELS, draw_models
-from caltest.plots.panel import Panel, draw_panel
-from caltest.plots.scales import LINEAR, Scale, scale_of
-from caltest.statistics import ECE, BrierMCB
-from caltest.testing import test
+from caltest.lenses import Lens
+from caltest.pictures.axes import LINEAR, Limits, Scale, scale_of
+from caltest.pictures.marks import BAD, OK, Mark, told_apart
+from caltest.plots import canvas
+from caltest.plots.display import PredictionsDisplay
+from caltest.plots.panel import Panel, bins_for, panels_of, views_of
+from caltest.sampling import Rng, seed_of
 from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from matplotlib.axes import Axes
 
-Array: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
 Curve: TypeAlias = Literal["binned", "corp"]
 
 _CURVES = dict.fromkeys(("binned", "corp"), True)
-_MOST_PANELS = 20
-_GRID = 128  # scores at even ranks, and as many at even distances, where bands of curves are taken
-_BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the caller does not say
-_BINS_OF_MODELS = 10  # where several share a diagram
-_ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
-_DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
+_BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic root of the rows
+_TAIL = 0.005  # share of the predictions on either side that need not be on the axes
+#: Of models that share a diagram: colour, mark, what it is called, and line.
+_LOOKS = (
+    (canvas.BLUE, "o", "circles", "-"),
+    (canvas.VERMILION, "s", "squares", (0, (5, 1.5))),
+    (canvas.GREEN, "^", "triangles", "-."),
+    (canvas.PURPLE, "D", "diamonds", ":"),
+)
+_BAND: dict[str, Any] = {"alpha": 0.22, "zorder": 1}
+_BAR = 5.0  # points: width of a band
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +167,7 @@ class ReliabilityDisplay(PredictionsDisplay):
         Binned curve: the count of events in a bin is Poisson binomial, and bins are independent,
         so both bands are exact without simulation. Isotonic curve: the bands are order statistics
         of simulated curves, and the hull of the least extreme ones
-        (:func:`caltest.plots.reliability.curve_bands`).
+        (:func:`caltest.plots.panel.curve_bands`).
 
         References
         ----------
@@ -213,27 +190,19 @@ class ReliabilityDisplay(PredictionsDisplay):
         choose("curve", curve, _CURVES)
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
-        counting: dict[str, Any] = {
+        counting = {
             "weights": weights,
             "sampling_rates": sampling_rates,
             "class_names": class_names,
         }
-        names: tuple[str, ...] = ()
-        if isinstance(probs, Mapping):
-            views = _of_models(probs, labels, lens, classes, counting)
-            names = tuple(str(name) for name in probs)
-        else:
-            whole, _ = without_zeros(sample(probs, labels, **counting))
-            refuse_clusters(whole.rows.clusters, "the band of a picture")
-            views = [(whole, each) for each in _lenses(lens, classes, whole.rows)]
+        views = views_of(probs, labels, lens, classes, counting)
+        names = tuple(str(name) for name in probs) if isinstance(probs, Mapping) else ()
         if curve == "corp" and binning is not None:
             raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
         if curve == "binned" and binning is None:
-            rows, most = views[0][0].rows.n_samples, _BINS_OF_MODELS if names else _BINS
-            binning = EqualMass(max(_FEWEST_BINS, min(most, rows // _ROWS_OF_A_BIN)))
-        levels, draws = (alpha, alpha / len(views)), (n_resamples, seed_of(rng), Workers(n_jobs))
-        kept = sampling_rates is not None
-        panels = tuple(_panel(each, through, kept, binning, levels, *draws) for each, through in views)
+            binning = bins_for(views, of_models=bool(names))
+        draws = n_resamples, seed_of(rng), Workers(n_jobs)
+        panels = panels_of(views, binning, alpha, draws, kept=sampling_rates is not None)
         return cls(panels, curve, confidence, names).plot(ax)
 
     def _grid(self) -> dict[str, Any]:
@@ -244,43 +213,42 @@ class ReliabilityDisplay(PredictionsDisplay):
         if count == 1 or self.names:
             return {"figsize": (6, 7.2 + 0.2 * len(self.names))}
         columns = count if count <= 5 else min((5, 4, 3), key=lambda c: -count % c)
-        mosaic = rows_of(count, columns)
+        mosaic = canvas.rows_of(count, columns)
         return {"mosaic": mosaic, "figsize": (2.5 * columns + 0.5, 3.15 * len(mosaic) + 0.9)}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        single, narrow = len(axes) == 1, not new and is_narrow(axes[0])
+        single, narrow = len(axes) == 1, not new and canvas.is_narrow(axes[0])
         columns = len(axes) if not new or single else len(self._grid()["mosaic"][0])
-        percent = confidence_text(self.confidence)
+        percent, figure = confidence_text(self.confidence), axes[0].figure
+        found = {scale_of(panel.middle) for panel in self.panels}
+        scale = found.pop() if len(found) == 1 else LINEAR
         if self.names:
-            draw_models(axes[0], self.panels, self.names, self._scale(), percent, new=new)
+            below, entries = _draw_models(axes[0], self.panels, self.names, scale, percent)
+            if new:
+                figure.legend(handles=entries, loc="outside lower center", ncols=1, **canvas.SMALL)
+            elif not narrow:
+                canvas.legend_below(below, handles=entries)
             return
         look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
         look["key"] = f"dark: {percent} band, light: of all" if narrow else ""
-        look["scale"] = scale = self._scale()
         counts = [
-            draw_panel(ax, panel, first=not narrow and place % columns == 0, **look)
+            _draw_panel(ax, panel, scale, first=not narrow and place % columns == 0, **look)
             for place, (ax, panel) in enumerate(zip(axes, self.panels, strict=True))
         ]
         entries = self._legend(f"{percent} band if calibrated:")
         if not new:  # others than the first leave as much room, so that all are of one height
             for place, below in enumerate(() if narrow else counts):
-                legend_below(below, 2, handles=entries)
+                canvas.legend_below(below, 2, handles=entries)
                 for each in below.get_legend().findobj() if place else ():
                     each.set_alpha(0.0)
             return
         # Several panels share a label below, where a legend would cover it.
         where, columns = ("lower", 2) if single else ("upper", 3)
-        figure = axes[0].figure
-        figure.legend(handles=entries, loc=f"outside {where} center", ncols=columns, **SMALL)
+        figure.legend(handles=entries, loc=f"outside {where} center", ncols=columns, **canvas.SMALL)
         if not single:
             words = f", {scale.words}" if scale.words else ""
             figure.supxlabel(f"predicted probability of the class{words}", size="medium")
             figure.supylabel(f"share in the class{words}", size="medium")
-
-    def _scale(self) -> Scale:
-        """Return the scale that suits all panels."""
-        found = {scale_of(panel.middle) for panel in self.panels}
-        return found.pop() if len(found) == 1 else LINEAR
 
     def _legend(self, band: str) -> list[Any]:
         from matplotlib.lines import Line2D
@@ -289,210 +257,201 @@ class ReliabilityDisplay(PredictionsDisplay):
         curve = self.panels[0].line is not None
         point = "point" if curve else "bin"
         every = f"all {point}s" + (" of all panels" if len(self.panels) > 1 else " together")
-        name = "isotonic regression" if curve else "bin"
-        line: dict[str, Any] = {"color": BLUE, "linewidth": 2.0, "label": name}
-        points = {"linestyle": "none", "label": name, **INSIDE}
-        if all(len(panel.predicted) == 1 for panel in self.panels):  # one score has no line
-            line = points
         entries: list[Any] = [
-            Patch(color=NARROW_BAND, label=f"{band} each {point} alone"),
-            Patch(color=WIDE_BAND, label=f"{band} {every}"),
-            Line2D([], [], **DASHED, label=AS_PREDICTED),
+            Patch(color=canvas.NARROW_BAND, label=f"{band} each {point} alone"),
+            Patch(color=canvas.WIDE_BAND, label=f"{band} {every}"),
+            Line2D([], [], **canvas.DASHED, label=canvas.AS_PREDICTED),
         ]
-        if curve or not all(panel.outside.all() for panel in self.panels):
-            entries.append(Line2D([], [], **(line if curve else points)))
+        if curve and any(len(panel.predicted) > 1 for panel in self.panels):  # one score has no line
+            entries.append(
+                Line2D([], [], color=canvas.BLUE, linewidth=2.0, label="isotonic regression")
+            )
+        elif curve or not all(panel.outside.all() for panel in self.panels):
+            name = "isotonic regression" if curve else "bin"
+            entries.append(Line2D([], [], linestyle="none", label=name, **canvas.STYLES[OK]))
         if any(panel.outside.any() for panel in self.panels):
             label = f"{'' if curve else 'bin '}outside the lighter band"
-            entries.append(Line2D([], [], linestyle="none", label=label, **OUTSIDE))
+            entries.append(Line2D([], [], linestyle="none", label=label, **canvas.STYLES[BAD]))
         return entries
 
 
-# ------------------------------------------------------------------ what is computed
-
-
-def _lenses(
-    lens: str | Lens | None, classes: Sequence[int | str] | None, predictions: Rows
-) -> list[Lens | None]:
-    """Return the lens of every panel."""
-    if not isinstance(lens, str) or lens != "classwise":
-        if classes is not None:
-            raise InputError("classes chooses the panels of lens='classwise'; give both, or neither.")
-        found = find_lens(lens)
-        return [TopLabel() if found is None and predictions.n_classes > 2 else found]
-    # By name: columns "1", "2", … are not those of these numbers.
-    every = predictions.classes or range(predictions.n_classes)
-    chosen: Sequence[int | str] = every if classes is None else classes
-    if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
-        raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
-    if not 1 <= len(chosen) <= _MOST_PANELS:
-        raise InputError(
-            f"that makes {len(chosen)} panels, and a figure holds 1 to {_MOST_PANELS}; choose classes, "
-            "as in classes=[0, 1, 2], or look at all at once with lens='top_label'."
-        )
-    return [ClassWise(which) for which in chosen]
-
-
-def _of_models(
-    models: Mapping[str, Any],
-    labels: object,
-    lens: str | Lens | None,
-    classes: Sequence[int | str] | None,
-    counting: Mapping[str, Any],
-) -> list[tuple[Sample, Lens | None]]:
-    """Return what every model predicts for the same rows, and the lens through which all are seen."""
-    if classes is not None or (isinstance(lens, str) and lens == "classwise"):
-        raise InputError(
-            "several models are shown by one probability; give lens='top_label' or that of one class, "
-            "such as 'class:0', and leave classes out."
-        )
-    if len(models) > MOST_MODELS:
-        raise InputError(f"there are {len(models)} models; one diagram holds 2 to {MOST_MODELS}.")
-    wholes, through = wholes_of(models, labels, lens, "top_label", counting)
-    for whole in wholes.values():
-        refuse_clusters(whole.rows.clusters, "the band of a picture")
-    return [(whole, through) for whole in wholes.values()]
-
-
-def _panel(
-    whole: Sample,
-    lens: Lens | None,
-    kept: bool,
-    binning: Binning | None,
-    levels: tuple[float, float],
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
-) -> Panel:
-    """Compute the panel of one view; of the isotonic curve without a binning."""
-    view = lens.view(whole) if lens else whole
-    if view.rows.n_classes != 2:
-        raise InputError(
-            f"a reliability diagram shows one probability, and there are {view.rows.n_classes} classes "
-            "through this lens; give 'top_label', 'classwise', 'class:0' or 'top:5'."
-        )
-    result = test(
-        whole.rows,
-        whole.labels,
-        ECE(binning) if binning else BrierMCB(),
-        lens=lens,
-        n_resamples=n_resamples,
-        rng=seed,
-        n_jobs=workers.n_jobs,
+def _frame(
+    ax: Any, panels: Sequence[Panel], scale: Scale, *, few: bool
+) -> tuple[Limits, Limits, tuple[str, str]]:
+    """Make the axes of panels; return the ends across, the heights that are shown, and the labels."""
+    scores = np.concatenate([panel.scores for panel in panels])
+    most = np.quantile(scores, [_TAIL, 1.0 - _TAIL], method="inverted_cdf")
+    points = np.concatenate([*(panel.predicted for panel in panels), most])
+    heights = [
+        each for p in panels for each in (p.predicted, p.observed, *p.simultaneous, *p.pointwise)
+    ]
+    rest = np.array([scores.min(), scores.max()])
+    across, upwards = canvas.reliability_axes(ax, scale, points, rest, np.concatenate(heights), few=few)
+    ax.tick_params(labelsize="small", labelbottom=False)
+    words, labels = f", {scale.words}" * bool(scale.words), panels[0]
+    predicted, observed = (
+        f"{canvas.lettering(each, canvas.CLAUSE)}{words}"
+        for each in (labels.predicted_label, labels.observed_label)
     )
-    scores, weights = view.rows.probs[:, 1], view.rows.weights
-    sampler = LabelSampler.of(view.rows.probs, seed)
-
-    def drawn_bands(
-        observed: Array, curves: Callable[[int, int], Array]
-    ) -> tuple[ConsistencyBand, ConsistencyBand]:
-        tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
-        draws = np.concatenate(list(workers.map(curves, tasks, "label draws")))
-        return curve_bands(observed, draws, *levels)
-
-    shown = event_labels(view.rows, lens, kept)
-    last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
-    if binning:
-        curve = curve_of_rows(view.rows, view.labels, binning)
-        observed = curve.observed
-        if weights is None:
-            bands = share_bands(scores, curve.cells, *levels)
-        else:
-            observed = np.round(observed, _DECIMALS)
-            bands = drawn_bands(observed, partial(_drawn_shares, sampler, curve.cells, weights))
-        return Panel(*shown, curve.predicted, observed, curve.counts, None, *bands, **last)
-    values, group = np.unique(scores, return_inverse=True)
-    group = group.reshape(-1)
-    sizes = np.bincount(group, weights=weights).astype(np.float64)
-    grid = np.arange(len(values))
-    if len(values) > 2 * _GRID:  # evenly by rank, and evenly along the axis
-        ranks = np.linspace(0, len(values) - 1, _GRID).round().astype(np.intp)
-        places = np.searchsorted(values, np.linspace(values[0], values[-1], _GRID))
-        grid = np.unique(np.concatenate([ranks, places]))
-    fit = _fit(group, sizes, weights, view.labels)
-    curves = partial(_drawn_curves, sampler, group, sizes, weights, grid)
-    bands = drawn_bands(fit[grid], curves)
-    steps = np.flatnonzero(np.diff(np.round(fit, _DECIMALS)))
-    ends = np.unique(np.concatenate([[0], steps, steps + 1, [len(values) - 1]]))
-    fitted = np.round(fit[grid], _DECIMALS)
-    return Panel(*shown, values[grid], fitted, None, (values[ends], fit[ends]), *bands, **last)
+    return across, (max(upwards[0], 0.0), min(upwards[1], 1.0)), (predicted, observed)
 
 
-def _fit(group: Indices, sizes: Array, weights: Array | None, labels: NDArray[np.integer]) -> Array:
-    """Return the isotonic regression of the labels on the scores, tied scores pooled."""
-    counted = labels if weights is None else weights * labels
-    events = np.bincount(group, weights=counted, minlength=len(sizes))
-    return np.asarray(isotonic_regression(events / sizes, weights=sizes).x)
+def _band(panel: Panel, band: ConsistencyBand, ends: Limits, style: str) -> Mark:
+    if panel.in_points:
+        return Mark("band", style, panel.predicted, np.clip(band.low, *ends), np.clip(band.high, *ends))
+    # Curve and band increase: between points, as far as from one to the next.
+    low, high = np.repeat(band.low[:-1], 2), np.repeat(band.high[1:], 2)
+    return Mark(
+        "area", style, np.repeat(panel.predicted, 2)[1:-1], np.clip(low, *ends), np.clip(high, *ends)
+    )
 
 
-def _drawn_curves(
-    sampler: LabelSampler,
-    group: Indices,
-    sizes: Array,
-    weights: Array | None,
-    grid: Indices,
-    start: int,
-    stop: int,
-) -> Array:
-    drawn = sampler.draw(start, stop)
-    return np.stack([_fit(group, sizes, weights, labels)[grid] for labels in drawn])
+def _draw_panel(
+    ax: Any, panel: Panel, scale: Scale, *, small: bool, labelled: bool, key: str, first: bool
+) -> Any:
+    """Draw diagonal, bands, curve and predictions; ``labelled``: name axes; ``first``: counts too.
 
-
-def _drawn_shares(
-    sampler: LabelSampler, cells: Indices, weights: Array, start: int, stop: int
-) -> Array:
-    """Return the shares of events in every bin, as rows count, (draws, K)."""
-    whole = np.bincount(cells, weights=weights)
-    drawn = sampler.draw(start, stop)
-    return np.stack([np.bincount(cells, weights=weights * labels) for labels in drawn]) / whole
-
-
-def curve_bands(
-    observed: Array, draws: Array, alpha: float, joint: float
-) -> tuple[ConsistencyBand, ConsistencyBand]:
-    """Return the pointwise and the simultaneous band of a curve, from drawn curves.
-
-    As :func:`caltest.binning.share_bands`, for curves that are no shares of bins. The observed curve
-    and the B drawn ones are exchangeable under H0. Pointwise: the observed value lies beyond the k-th
-    smallest, or largest, of the draws with probability at most k/(B + 1) each. Simultaneous: all B + 1
-    curves are ordered by how extreme they are, and the band is the hull of those that are not among the
-    most extreme share α. Being defined symmetrically in all B + 1, this leaves the observed curve out
-    with probability at most α. A curve is as extreme as its most extreme pointwise rank; ties are
-    decided by the next one, and so on (extreme rank lengths).
-
-    Parameters
-    ----------
-    observed
-        The curve on a grid, (K,).
-    draws
-        The curves of drawn labels, (B, K).
-    alpha, joint
-        As in :func:`caltest.binning.share_bands`.
-
-    Raises
-    ------
-    InputError
-        If there are too few draws for a level.
-
-    References
-    ----------
-    Myllymäki, Mrkvička, Grabarnik, Seijo, Hahn, "Global envelope tests for spatial processes",
-    Journal of the Royal Statistical Society B 79 (2017).
+    Returns the axes of the predictions. ``key``: what stands below, in place of a legend.
     """
-    total = len(draws) + 1
-    most = min(alpha / 2, joint)
-    if total * most < 1 - _ROUNDING:
-        raise InputError(
-            f"n_resamples is {len(draws)}, too few for the bands of this picture; "
-            f"give at least {int(np.ceil(1 / most - _ROUNDING)) - 1}."
+    across, ends, (predicted, observed) = _frame(ax, [panel], scale, few=small)
+    wide, size = 5.0 if small else 9.0, 5.0
+    for band, style in ((panel.simultaneous, "band"), (panel.pointwise, "point band")):
+        canvas.draw(ax, _band(panel, band, ends, style), linewidth=wide if panel.in_points else 0.8)
+    if panel.line is None or panel.in_points:
+        marks, size = told_apart(panel.predicted, panel.observed, panel.outside), 0.62 * wide + 0.5
+    else:
+        x, y = panel.line
+        canvas.draw(
+            ax, Mark("line", "line", x, np.clip(y, *ends)), linewidth=2.0, zorder=4, clip_on=False
         )
-    curves = np.round(np.vstack([observed, draws]), _DECIMALS)
-    ordered = np.sort(curves[1:], axis=0)
-    k = int(total * alpha / 2 + _ROUNDING)
-    point = ConsistencyBand(ordered[k - 1], ordered[-k])
-    below, above = (rankdata(each, method="max", axis=0) for each in (curves, -curves))
-    ranks = np.sort(np.minimum(below, above), axis=1)
-    groups, sizes = np.unique(ranks, axis=0, return_inverse=True, return_counts=True)[1:]
-    shares = np.cumsum(sizes)[groups.reshape(-1)] / total  # of curves that are as extreme, or more so
-    kept = curves[shares >= min(joint + _ROUNDING, shares.max())]  # the least extreme ones always
-    low, high = np.minimum(kept.min(axis=0), point.low), np.maximum(kept.max(axis=0), point.high)
-    return point, ConsistencyBand(low, high)
+        outside = np.flatnonzero(panel.outside)  # of those in one range of the axis, the first
+        stretch = scale.forward(panel.predicted[outside]) / scale.span(across) * (10 if small else 20)
+        spread = outside[np.unique(np.floor(stretch), return_index=True)[1]]
+        marks = [Mark("points", BAD, panel.predicted[spread], panel.observed[spread])]
+    for mark in marks:
+        at = np.clip(mark.y, *ends)
+        canvas.draw(ax, mark._replace(y=at), markersize=size, clip_on=False)
+        without_place = np.flatnonzero(at != mark.y)  # on a logarithmic axis
+        for place in without_place[:1] if small else without_place:
+            where = {"xytext": (size, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(f"{mark.y[place]:g}", (mark.x[place], at[place]), **where, size="x-small")
+    title, measured = canvas.lettering(panel.title), ", ".join(panel.measured)
+    size_of_text, number = "small" if small else "medium", np.count_nonzero(panel.outside)
+    if small:
+        canvas.heading(ax, title, measured, size=size_of_text)
+    else:
+        found = f"{number} of {len(panel.outside)} bins" if number else "no bin"
+        found += " outside the band"
+        if panel.line is not None:
+            found = f"the curve {'leaves' if number else 'is inside'} the band"
+        canvas.heading(ax, f"{title}, n = {panel.result.n_samples:,}", f"{found}; {measured} (exact)")
+    most = _BARS // 2 if small else _BARS
+    below = _rows_below(ax, [panel], scale, across, most, labelled=first or not small)
+    for beyond, side in (
+        (int(np.count_nonzero(panel.scores < across[0])), 0.0),
+        (int(np.count_nonzero(panel.scores > across[1])), 1.0),
+    ):
+        if beyond:
+            text = f"{'' if side else '← '}{canvas.short(beyond)} beyond{' →' if side else ''}"
+            where = {"ha": "right" if side else "left", "va": "top", "size": "x-small"}
+            below.text(side, 1.0, text, transform=below.transAxes, **where)
+    if labelled:
+        ax.set_ylabel(observed, size=size_of_text)
+        label = (
+            canvas.wrapped(f"{predicted}\n{key}", canvas.inches(ax)[0], small=True)
+            if small
+            else predicted
+        )
+        below.set_xlabel(label, size=size_of_text)
+    return below
+
+
+def _draw_models(
+    ax: Any, panels: Sequence[Panel], names: Sequence[str], scale: Scale, percent: str
+) -> tuple[Any, list[Any]]:
+    """Draw one probability of several models: curves, where these lie if calibrated, and predictions.
+
+    A bar is the simultaneous band of one bin; a mark outside its bar is filled. Returns the axes of the
+    predictions, and the entries of the legend.
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    first, narrow = panels[0], canvas.is_narrow(ax)
+    across, ends, (predicted, observed) = _frame(ax, panels, scale, few=narrow)
+    names = [canvas.lettering(name) for name in names]
+    entries: list[Any] = []
+    for panel, name, (colour, mark, _, dashes) in zip(panels, names, _LOOKS, strict=False):
+        x, y, outside = panel.predicted, np.clip(panel.observed, *ends), panel.outside
+        look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.3, "zorder": 4}
+        band, shown = _band(panel, panel.simultaneous, ends, "band"), np.arange(len(x))
+        if panel.line is None or panel.in_points:
+            canvas.draw(ax, band._replace(kind="intervals"), color=colour, linewidth=_BAR, **_BAND)
+            canvas.draw(ax, Mark("line", "line", x, y), **look)
+        else:
+            canvas.draw(ax, band, color=colour, **_BAND)
+            curve = Mark("line", "line", panel.line[0], np.clip(panel.line[1], *ends))
+            canvas.draw(ax, curve, **{**look, "linewidth": 2.0})
+            shown = np.flatnonzero(outside)[:: max(1, int(outside.sum()) // 8)]
+        form: dict[str, Any] = {"marker": mark, "markersize": 5.5, "markerfacecolor": "white"}
+        for points in told_apart(x[shown], y[shown], outside[shown])[::-1]:
+            face = colour if points.style == BAD else "white"
+            edge = {"markeredgecolor": colour, "markeredgewidth": 1.4, "clip_on": False}
+            canvas.draw(ax, points, **{**form, "markerfacecolor": face}, **edge)
+        entries.append(Line2D([], [], **look, **form, label=", ".join([name, *panel.measured])))
+    what = "point" if first.line is not None else "bin"
+    if any(panel.outside.any() for panel in panels):
+        label = f"filled: {what} outside its band"
+        entries.append(Line2D([], [], linestyle="none", label=label, marker="o", color=canvas.BLACK))
+    label = f"{percent} band if calibrated: all {what}s of all models together"
+    entries += [
+        Patch(color=canvas.PALE, label=label),
+        Line2D([], [], **canvas.DASHED, label=canvas.AS_PREDICTED),
+    ]
+    small = "small" if narrow else "medium"
+    canvas.heading(ax, f"{canvas.lettering(first.title)}, n = {first.result.n_samples:,}", size=small)
+    ax.set_ylabel(observed, size=small)
+    below = _rows_below(ax, panels, scale, across, _BARS // 2, labelled=True)
+    if narrow:  # which is which is written below, in place of a legend
+        key = ", ".join(f"{look[2]}: {name}" for look, name in zip(_LOOKS, names, strict=False))
+        predicted = canvas.wrapped(
+            f"{predicted}\n{key}; filled: outside", canvas.inches(ax)[0], small=True
+        )
+    below.set_xlabel(predicted, size=small)
+    return below, entries
+
+
+def _rows_below(
+    ax: Any, panels: Sequence[Panel], scale: Scale, across: Limits, most: int, *, labelled: bool
+) -> Any:
+    """Draw how many predictions there are, beneath, in bars that look equally wide."""
+    from matplotlib.ticker import MaxNLocator
+
+    place, highest = ax.get_subplotspec(), 1
+    if place is None:  # outside any grid
+        below = ax.inset_axes([0.0, -0.25, 1.0, 0.2], sharex=ax)
+    else:  # a fifth as high
+        upper, lower = place.subgridspec(2, 1, height_ratios=[5, 1])
+        ax.set_subplotspec(upper)
+        below = ax.figure.add_subplot(lower, sharex=ax)
+    for panel, (colour, _, _, dashes) in zip(panels, _LOOKS, strict=False):
+        scores = panel.scores
+        edges = scale.bars(across, int(min(most, _BARS_OF_ROWS * len(scores) ** (1.0 / 3.0))))
+        first, *others = np.searchsorted(scores, edges, side="right")  # bars are (a, b], as all bins …
+        first = np.searchsorted(scores, edges[0], side="left")  # … and the first holds its low end
+        counted = np.diff([first, *others])
+        if len(panels) == 1:
+            below.bar(
+                edges[:-1], counted, np.diff(edges), align="edge", color=canvas.FAINT, linewidth=0.0
+            )
+        else:
+            below.stairs(counted, edges, color=colour, linestyle=dashes, linewidth=1.3)
+        highest = max(highest, int(counted.max()))
+    below.set_ylim(0.0, 1.08 * highest)
+    below.yaxis.set_major_locator(MaxNLocator(2, integer=True))
+    below.yaxis.set_major_formatter(lambda value, _: canvas.short(value))
+    below.tick_params(labelsize="small", labelbottom=True)
+    canvas.tidy(below)
+    if labelled:
+        below.set_ylabel("rows", size="small")
+    return below

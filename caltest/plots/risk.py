@@ -6,24 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments
-from caltest.plots.display import (
-    BLACK,
-    BLUE,
-    CLAUSE,
-    FAINT,
-    OUTSIDE,
-    SMALL,
-    VERMILION,
-    ResultDisplay,
-    heading,
-    legend_below,
-    lettering,
-    rows_of,
-    tidy,
-)
+from caltest.pictures.axes import Array
+from caltest.pictures.marks import BAD, Mark
+from caltest.plots import canvas
+from caltest.plots.display import ResultDisplay
 
 if TYPE_CHECKING:
     from caltest.estimation import FunctionRisk, SquaredErrorEstimate
@@ -32,7 +20,7 @@ _PANELS_IN_A_ROW = 4
 _ROOM = 1.5  # curves are shown so many times as far up as the best options, fixed ones and h = 0 reach
 _WIDE = 11.0  # inches: room for a legend of three columns
 _DASHES: tuple[Any, ...] = ((0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)))
-_ZERO: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "linestyle": (0, (5, 2))}
+_ZERO: dict[str, Any] = {"color": canvas.BLACK, "linewidth": 1.2, "linestyle": (0, (5, 2))}
 _MEAN = "mean ± standard error of the difference to function 1"
 _NO_ERROR = 1e-8  # a range of squared errors that is rounding
 _GAP = 0.13  # of the axis: room for a number
@@ -91,7 +79,7 @@ class RiskDisplay(ResultDisplay):
         count = max(1, len(self._tuned()))
         rows = 1 if count <= _PANELS_IN_A_ROW else 2
         columns = -(-count // rows)
-        mosaic = [[*row, count] for row in rows_of(count, columns)]
+        mosaic = [[*row, count] for row in canvas.rows_of(count, columns)]
         lines = sum(_name(each).count("\n") + 1 for each in self.result.functions)
         size = 0.7 + 2.1 * columns + 4.3, max(2.9 * rows, 1.9 + 0.24 * lines) + 0.7
         return {"mosaic": mosaic, "figsize": size, "width_ratios": [2.1] * columns + [4.3]}
@@ -112,12 +100,12 @@ class RiskDisplay(ResultDisplay):
             ax.axhline(zero, **_ZERO, label="h = 0: calibrated")
             _draw_given(ax, result, as_points=not tuned)
             ax.ticklabel_format(axis="y", useOffset=False, scilimits=(-6, 6))
-            tidy(ax, "y")
+            canvas.tidy(ax, "y")
             title, weight = "options as given", "normal"
             if tuned:
                 title = f"{_rank(result, tuned[place])}  {_name(tuned[place])}"
                 weight = "bold" if tuned[place] is result.recommended else "normal"
-            heading(ax, title, pad=16, weight=weight)
+            canvas.heading(ax, title, pad=16, weight=weight)
             if not new or place % columns == 0:
                 ax.set_ylabel("√ mean validation risk × 100")
         _draw_estimates(last, result)
@@ -125,23 +113,21 @@ class RiskDisplay(ResultDisplay):
         handles, labels = ([*one, *two] for one, two in zip(*found, strict=True))
         if new:
             columns = 3 if last.figure.get_figwidth() > _WIDE else 2
-            last.figure.legend(handles, labels, loc="outside lower left", ncols=columns, **SMALL)
+            last.figure.legend(handles, labels, loc="outside lower left", ncols=columns, **canvas.SMALL)
         else:
-            legend_below(panels[0], handles=handles, labels=labels)
+            canvas.legend_below(panels[0], handles=handles, labels=labels)
 
 
 def _name(function: FunctionRisk) -> str:
     """Return the label, options as given in a line of their own."""
-    return lettering(function.label, 2 * CLAUSE).replace("(", "\n(", 1)
+    return canvas.lettering(function.label, 2 * canvas.CLAUSE).replace("(", "\n(", 1)
 
 
 def _rank(result: SquaredErrorEstimate, function: FunctionRisk) -> int:
     return result.functions.index(function) + 1
 
 
-def _roots(
-    result: SquaredErrorEstimate, risks: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _roots(result: SquaredErrorEstimate, risks: Array) -> tuple[Array, Array]:
     """Return 100 times the root of the mean of risks (G, F), (G,), and the ends of a band, (2, G).
 
     Folds differ in their risk by much more than functions do, and in common: the band is one standard
@@ -180,19 +166,20 @@ def _draw_curve(ax: Any, result: SquaredErrorEstimate, function: FunctionRisk, t
     from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
     (mean, ends), values = _roots(result, function.risks), function.values
-    ax.fill_between(values, *ends, color=BLUE, alpha=0.22, linewidth=0)
-    ax.plot(values, mean, "o-", color=BLUE, markersize=3.0, linewidth=1.4, label=_MEAN)
-    best = {"linestyle": "none", "markersize": 7.0, "zorder": 4, "label": "best value", **OUTSIDE}
-    ax.plot([function.value], [mean[function.best]], **best)
+    canvas.draw(ax, Mark("area", "error", values, *ends), alpha=0.22, linewidth=0, zorder=1)
+    of_values = Mark("line", "line", values, mean, label=_MEAN)
+    canvas.draw(ax, of_values, marker="o", markersize=3.0, linewidth=1.4, zorder=2)
+    best = Mark("points", BAD, [function.value], [mean[function.best]], label="best value")
+    canvas.draw(ax, best, markersize=7.0, zorder=4)
     above = ~(mean <= top)
     if above.any():
-        arrows = {"color": BLUE, "markersize": 5.0, "linestyle": "none", "clip_on": False}
-        ax.plot(values[above], np.full(above.sum(), top), "^", zorder=5, **arrows)
+        arrows = Mark("points", "error", values[above], np.full(above.sum(), top))
+        canvas.draw(ax, arrows, marker="^", markersize=5.0, zorder=5, clip_on=False)
         highest = mean[above].max() if np.isfinite(mean[above]).all() else np.inf
         where = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
         note = f"▲ above, up to {highest:,.3g}"
-        ax.annotate(note, (0.0, 1.0), (0, 4), **where, fontsize="small", color=BLUE)
-    ax.set_xlabel(lettering(function.tuned))
+        ax.annotate(note, (0.0, 1.0), (0, 4), **where, fontsize="small", color=canvas.BLUE)
+    ax.set_xlabel(canvas.lettering(function.tuned))
     if (values > 0.0).all():  # few ticks: powers of ten; of a short range, 1, 2, 5, 10, …
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
@@ -211,15 +198,11 @@ def _draw_given(ax: Any, result: SquaredErrorEstimate, *, as_points: bool) -> No
     for place, each in enumerate(given):
         mean, ends = _roots(result, each.risks)
         if as_points:
-            look: dict[str, Any] = {
-                "fmt": "D",
-                "color": VERMILION,
-                "label": _MEAN if place == 0 else "_",
-            }
-            ax.errorbar([place], mean, abs(ends - mean), **look)
+            label = _MEAN if place == 0 else "_"
+            ax.errorbar([place], mean, abs(ends - mean), fmt="D", color=canvas.VERMILION, label=label)
         else:
-            look = {"linestyle": _DASHES[place % len(_DASHES)], "linewidth": 1.6, "color": FAINT}
-            label = f"{_rank(result, each)}  {lettering(each.label, 2 * CLAUSE)}"
+            look = {"linestyle": _DASHES[place % len(_DASHES)], "linewidth": 1.6, "color": canvas.FAINT}
+            label = f"{_rank(result, each)}  {canvas.lettering(each.label, 2 * canvas.CLAUSE)}"
             ax.axhline(mean[0], label=label, **look)
     if as_points:
         ax.set_xticks(range(len(given)), [str(place) for place in range(1, len(given) + 1)])
@@ -235,21 +218,21 @@ def _draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
     values = np.array([each.estimate for each in functions])
     errors = np.array([each.standard_error for each in functions])
     ax.axvline(0.0, **_ZERO, zorder=1)
-    bars = {"color": BLUE, "linewidth": 6.0, "label": "standard error"}
-    ax.hlines(places, values - errors, values + errors, **bars)
-    ax.plot(values, places, "|", color=BLACK, markersize=13, markeredgewidth=1.8, zorder=3)
+    bars = Mark("bars", "error", values - errors, places, values + errors, "standard error")
+    canvas.draw(ax, bars, linewidth=6.0)
+    canvas.draw(ax, Mark("points", "value", values, places), zorder=3)
     ax.set_yticks(places, [f"{place}  {_name(each)}" for place, each in enumerate(functions, 1)])
     ax.get_yticklabels()[0].set_weight("bold")
     ax.set_ylim(len(functions) - 0.5, -0.5)
     ax.margins(x=0.08)
     ax.ticklabel_format(axis="x", style="sci", scilimits=(-2, 4), useMathText=True)
     ax.locator_params(axis="x", nbins=5)
-    tidy(ax, "x")
+    canvas.tidy(ax, "x")
     if np.ptp(ax.get_xlim()) < _NO_ERROR:
         ax.set_xlim(-_NO_ERROR, _NO_ERROR)
     ax.set_xlabel("squared error; its root on top", loc="left")
-    lens = f"{lettering(result.lens)}, " if result.lens else ""
-    heading(ax, f"estimates, {lens}{result.n_test:,} rows", pad=16)
+    lens = f"{canvas.lettering(result.lens)}, " if result.lens else ""
+    canvas.heading(ax, f"estimates, {lens}{result.n_test:,} rows", pad=16)
     left, right = ax.get_xlim()
     if right <= 0.0:
         return

@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments
-from caltest.plots.display import (
-    BLUE,
-    CLAUSE,
-    VERMILION,
-    ResultDisplay,
-    heading,
-    heat_map_axes,
-    inches,
-    is_narrow,
-    lay_out,
-    lettering,
-    room_above,
-    wrapped,
-    write_cell,
-)
+from caltest.plots import canvas
+from caltest.plots.display import ResultDisplay
 from caltest.text.localisation import centre_text, extent, row_text
 from caltest.text.numbers import percents
 
@@ -92,24 +79,26 @@ class WitnessDisplay(ResultDisplay):
                 f"Nothing stands out at {w.n_places:,} places:\nno class is significant at level "
                 f"{w.level:.3g}\n(smallest adjusted p = {w.pvalue:.3g})"
             )
-            size = "small" if is_narrow(ax) else "medium"
+            size = "small" if canvas.is_narrow(ax) else "medium"
             ax.text(0.5, 0.5, nothing, ha="center", va="center", transform=ax.transAxes, size=size)
             return
-        narrow, z = is_narrow(ax), w.standardised[np.ix_(places, classes)]
+        narrow, z = canvas.is_narrow(ax), w.standardised[np.ix_(places, classes)]
         largest = float(np.abs(z).max())
         scale = min(max(largest, _LEAST_SCALE), _MOST_SCALE)
-        colours = LinearSegmentedColormap.from_list("errors", [VERMILION, "#FFFFFF", BLUE])
+        colours = LinearSegmentedColormap.from_list(
+            "errors", [canvas.VERMILION, "#FFFFFF", canvas.BLUE]
+        )
         image = ax.imshow(z, cmap=colours, vmin=-scale, vmax=scale, aspect="auto")
         labels = []
         for place in places:
             reach = extent(float(w.weights[place]), w.n_samples)
             reach = reach if reach.endswith("rows") else "most rows"  # in the little room there is
-            centre = lettering(centre_text(w, place, 2), CLAUSE)
+            centre = canvas.lettering(centre_text(w, place, 2), canvas.CLAUSE)
             if len(centre) > 2 * _LONGEST_NAME:
                 centre = centre.replace(", ", ",\n")
             row = row_text(w, place)
             labels.append(row if narrow else f"{centre}\n{row}, {reach}")
-        heat_map_axes(ax, [lettering(w.names[c], _LONGEST_NAME) for c in classes], labels)
+        canvas.heat_map_axes(ax, [canvas.lettering(w.names[c], _LONGEST_NAME) for c in classes], labels)
         size = "small" if narrow else "medium"
         ax.tick_params(labelsize=size)
         if narrow or len(classes) > 5:
@@ -118,14 +107,14 @@ class WitnessDisplay(ResultDisplay):
         bar.ax.tick_params(labelsize=size)
         meaning = "z-score: − observed less\n+ observed more"
         if not narrow:
-            meaning = wrapped(
-                "z-score: − observed less often than predicted, + more often", inches(ax)[1]
+            meaning = canvas.wrapped(
+                "z-score: − observed less often than predicted, + more often", canvas.inches(ax)[1]
             )
         bar.set_label(meaning, size=size)
         bar.outline.set_visible(False)
         shown = "" if len(classes) == w.n_classes else f", {len(classes)} of {w.n_classes} classes"
         what = f"Near which predictions which classes are wrong{shown}"
-        heading(ax, what, size=size)
+        canvas.heading(ax, what, size=size)
         for full in _FULL:  # as much in all cells as all have room for
             cells = []
             for (i, j), value in np.ndenumerate(z):
@@ -136,14 +125,14 @@ class WitnessDisplay(ResultDisplay):
                     ends = percents(float(w.predicted[entry]), float(w.observed[entry]))
                     text += "\n" + "→".join(each.rstrip("%") for each in ends)
                 dark = bool(abs(value) > _DARK * scale)
-                cells.append(write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))
+                cells.append(canvas.write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))
             how = "" if full == "stars" else "signed numbers: z-scores; "
             how += f"* significant at {w.level:.3g} for all together"
             lines = what, how + (": % predicted → % observed" if full == "percentages" else "")
-            lay_out(ax.figure)
-            room = room_above(ax)
-            heading(ax, *(wrapped(line, room, small=narrow) for line in lines), size=size)
-            lay_out(ax.figure)
+            canvas.lay_out(ax.figure)
+            room = canvas.room_above(ax)
+            canvas.heading(ax, *(canvas.wrapped(line, room, small=narrow) for line in lines), size=size)
+            canvas.lay_out(ax.figure)
             box = ax.get_window_extent()
             sizes = [cell.get_window_extent() for cell in cells if cell.get_text()]
             wide, high = max(each.width for each in sizes), max(each.height for each in sizes)

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from caltest import pvalues
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Histogram, Part, Reliability, View
-from caltest.report import axes
-from caltest.report.axes import Axis
+from caltest.pictures import axes
+from caltest.pictures import marks as pictures
+from caltest.pictures.axes import Axis
+from caltest.pictures.marks import BAD, DIAGONAL, GRID, Mark, Marks, told_apart
 from caltest.text.numbers import number
 from caltest.text.sizes import RARE
 
@@ -40,6 +42,10 @@ class Size(NamedTuple):
         """Return how high a place from 0 to 1 is."""
         return round(self.bottom - (self.bottom - self.top) * place, 1)
 
+    def without_rows(self) -> Size:
+        """Return it with the plot in place of the bars too."""
+        return self._replace(bottom=self.floor)
+
 
 #: Of the first screen: where there is room, and on a phone or on paper.
 FIRST = (Size("wide", 540, 332, 46, 520, 22, 244, 296), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
@@ -55,7 +61,7 @@ _DIAMOND = "l5.4 5.4l-5.4 5.4l-5.4-5.4Z"
 
 @dataclass
 class Drawing:
-    """An SVG picture: what it is for who cannot see it, and its marks, the lowest first."""
+    """An SVG picture: what it is for who cannot see it, and its elements, the lowest first."""
 
     size: Size
     label: str
@@ -69,22 +75,45 @@ class Drawing:
         """Add a rectangle."""
         self.path(kind, f"M{left:.1f} {top:.1f}H{right:.1f}V{bottom:.1f}H{left:.1f}Z")
 
-    def dot(self, x: float, y: float, bad: bool) -> None:
-        """Add a filled diamond, or a hollow circle."""
-        if bad:
-            self.path("dot bad", f"M{x:.1f} {y - 5.4:.1f}{_DIAMOND}")
-        else:
-            self.marks.append(SimpleNamespace(tag="circle", kind="dot ok", x=x, y=y))
-
     def text(self, x: float, y: float, text: str, anchor: str = "start", kind: str = "") -> None:
         """Add a line of text."""
-        self.marks.append(
-            SimpleNamespace(
-                tag="text", kind=kind, x=round(x, 1), y=round(y, 1), anchor=anchor, text=text
-            )
-        )
+        where = {"x": round(x, 1), "y": round(y, 1), "anchor": anchor}
+        self.marks.append(SimpleNamespace(tag="text", kind=kind, text=text, **where))
 
-    def grid(self, x: Axis, y: Axis, of_x: str, of_y: str) -> None:
+    def draw(self, marks: Marks, x: Axis, y: Axis, of_x: str, of_y: str) -> Drawing:
+        """Add marks, on axes of these names."""
+        for mark in marks:
+            if mark.kind == "grid":
+                self._grid(x, y, of_x, of_y)
+            elif mark.kind == "rows":
+                self._rows(x, mark)
+            elif mark.kind == "text":
+                at = self.size.x(mark.x) + mark.end[0], self.size.y(mark.y) + mark.end[1]
+                self.text(*at, mark.label, "end" if mark.end[0] < 0 else "start", mark.style)
+            else:
+                across = [self.size.x(x.at(value)) for value in mark.x]
+                upwards, ends = ([self.size.y(y.at(v)) for v in each] for each in (mark.y, mark.end))
+                self._shapes(mark, across, upwards, ends)
+        return self
+
+    def _shapes(self, mark: Mark, x: list[float], y: list[float], end: list[float]) -> None:
+        if mark.kind == "line":
+            self.path(mark.style, "M" + "L".join(f"{a} {b}" for a, b in zip(x, y, strict=True)))
+        elif mark.kind in ("area", "band"):
+            corners = [*zip(x, end, strict=True), *zip(x[::-1], y[::-1], strict=True)]
+            self.path(mark.style, f"M{'L'.join(f'{a} {b}' for a, b in corners)}Z")
+        if mark.kind in ("intervals", "band"):
+            kind = "ends" if mark.kind == "band" else f"int {mark.style}"
+            for a, low, high in zip(x, y, end, strict=True):
+                self.path(kind, f"M{a} {low}V{high}")
+        elif mark.kind == "points":
+            for a, b in zip(x, y, strict=True):
+                if mark.style == BAD:
+                    self.path("dot bad", f"M{a:.1f} {b - 5.4:.1f}{_DIAMOND}")
+                else:
+                    self.marks.append(SimpleNamespace(tag="circle", kind="dot ok", x=a, y=b))
+
+    def _grid(self, x: Axis, y: Axis, of_x: str, of_y: str) -> None:
         """Add the grid, its labels, and what the axes are."""
         size = self.size
         for value, label in y.marks:
@@ -98,19 +127,20 @@ class Drawing:
             self.text(at, size.floor + 15, label, "middle")
         self.text((size.left + size.right) / 2, size.floor + 32, of_x, "middle", "lab")
 
-    def bars(self, x: Axis, edges: Sequence[float], counts: Sequence[float]) -> None:
+    def _rows(self, x: Axis, mark: Mark) -> None:
         """Add how many rows there are where, beneath the plot: areas are shares of the rows."""
         size = self.size
-        ends = [size.x(x.at(edge)) for edge in edges]
-        wide = [(a, b, count) for a, b, count in zip(ends[:-1], ends[1:], counts, strict=True) if b > a]
+        ends = pairwise(size.x(x.at(edge)) for edge in mark.x)
+        wide = [(a, b, count) for (a, b), count in zip(ends, mark.y, strict=True) if b > a]
         most = max((count / (b - a) for a, b, count in wide), default=0.0)
         for a, b, count in wide:
             if count:
                 high = max(_BARS * count / (b - a) / most, 0.4)
                 gap = 0.8 if b - a > 3.0 else 0.0
-                self.box("bar", a + gap / 2, size.floor - high, b - gap / 2, size.floor)
+                self.box(mark.style, a + gap / 2, size.floor - high, b - gap / 2, size.floor)
         self.path("axis", f"M{size.left} {size.floor}H{size.right}")
-        self.text(size.right - 4, size.bottom + 16, "rows", "end", "lab")
+        if mark.label:
+            self.text(size.right - 4, size.bottom + 16, mark.label, "end", "lab")
 
 
 def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
@@ -149,54 +179,43 @@ def _x_axis(parts: Sequence[Part], h: Histogram | None, *more: float) -> Axis:
     return axes.probabilities([*values, *more])
 
 
-def _rows_beneath(drawing: Drawing, x: Axis, h: Histogram | None, parts: Sequence[Part]) -> None:
-    """Draw where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
-    if x.scale == "linear" and h is not None:
-        drawing.bars(x, h.edges, h.counts)
-    elif len(parts) > 1:
-        edges = [
-            parts[0].start,
-            *((a.end + b.start) / 2 for a, b in pairwise(parts)),
-        ]
-        drawing.bars(x, [*edges, parts[-1].end], [part.rows for part in parts])
-    else:
-        drawing.path("axis", f"M{drawing.size.left} {drawing.size.floor}H{drawing.size.right}")
+def _rows_beneath(x: Axis, h: Histogram | None, parts: Sequence[Part]) -> Mark:
+    """Return where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
+    if x.scale is axes.LINEAR and h is not None:
+        return Mark("rows", "bar", h.edges, h.counts, label="rows")
+    if len(parts) == 1:
+        return Mark("rows", "bar")
+    inner = [(a.end + b.start) / 2 for a, b in pairwise(parts)]
+    edges = [parts[0].start, *inner, parts[-1].end]
+    return Mark("rows", "bar", edges, [part.rows for part in parts], label="rows")
+
+
+def _with_intervals(x: Sequence[float], y: Sequence[float], ends: Any, bad: Sequence[bool]) -> Marks:
+    low, high = zip(*ends, strict=True)
+    return told_apart(x, low, bad, "intervals", high) + told_apart(x, y, bad)
 
 
 def curve(view: View, label: str, shown: Shown, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
     """Draw observed against predicted, a dot a part; ``shown``: of which an error is."""
     parts, _ = parts_of(view)
-    h = view.histogram
-    rare = is_rare(parts, view)
-    lows = [max(part.predicted - part.high, 0.0) for part in parts]
-    highs = [min(part.predicted - part.low, 1.0) for part in parts]
-    rates = [value for part in parts for value in (part.predicted, part.observed)]
-    if rare:
-        axis = axes.per_thousand([*rates, *highs])
+    x, y = [part.predicted for part in parts], [part.observed for part in parts]
+    ends = [(part.predicted - part.high, part.predicted - part.low) for part in parts]
+    lows, highs = [max(low, 0.0) for low, _ in ends], [min(high, 1.0) for _, high in ends]
+    of_x, of_y = "predicted probability", "observed rate"
+    if is_rare(parts, view):
+        axis = axes.per_thousand([*x, *y, *highs])
         of_x, of_y = "predicted events per 1,000 rows (log scale)", "observed events per 1,000 rows"
     else:
-        axis = _x_axis(parts, h, *rates, *lows, *highs)
-        of_x, of_y = "predicted probability", "observed rate"
-        if axis.scale == "logit":
-            of_x = "predicted probability (stretched towards the ends)"
-    found = []
-    for size in sizes:
-        drawing = Drawing(size, label)
-        drawing.grid(axis, axis, of_x, of_y)
-        drawing.path("diag", f"M{size.left} {size.bottom}L{size.right} {size.top}")
-        places = [(size.x(axis.at(part.predicted)), size.y(axis.at(part.observed))) for part in parts]
-        if len(parts) > 1:
-            drawing.path("thin", "M" + "L".join(f"{x} {y}" for x, y in places))
-        for part, (x, y) in zip(parts, places, strict=True):
-            ends = [size.y(axis.at(part.predicted - end)) for end in (part.high, part.low)]
-            drawing.path(f"int {'bad' if part in shown else 'ok'}", f"M{x} {ends[0]}V{ends[1]}")
-            drawing.dot(x, y, part in shown)
-        _rows_beneath(drawing, axis, h, parts)
-        # Each label stands in its corner, unless a dot or its interval is there.
-        drawing.text(size.left + 8, size.top + 16, "above: too low", kind="lab")
-        drawing.text(size.right - 8, size.bottom - 10, "below: too high", "end", "lab")
-        found.append(drawing)
-    return tuple(found)
+        axis = _x_axis(parts, view.histogram, *x, *y, *lows, *highs)
+        if axis.scale is axes.STRETCHED:
+            of_x += f" ({axis.scale.words})"
+    marks = [GRID, DIAGONAL, *([Mark("line", "thin", x, y)] if len(parts) > 1 else [])]
+    marks += _with_intervals(x, y, ends, [part in shown for part in parts])
+    marks.append(_rows_beneath(axis, view.histogram, parts))
+    # Each label stands in its corner, unless a dot or its interval is there.
+    marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too low"))
+    marks.append(Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too high"))
+    return tuple(Drawing(size, label).draw(marks, axis, axis, of_x, of_y) for size in sizes)
 
 
 def errors(
@@ -204,72 +223,67 @@ def errors(
 ) -> tuple[Drawing, ...]:
     """Draw the error by prediction: dots for parts, boxes for halves, the limit shaded."""
     parts, halves = parts_of(view)
-    ends = [end for part in (*parts, *halves) for end in (part.low, part.high)]
+    every = [end for part in (*parts, *halves) for end in (part.low, part.high)]
     if limit is not None:
-        ends += [-1.2 * limit, 1.2 * limit]
-    y = axes.points(1.1 * min(ends), 1.1 * max(ends))
+        every += [-1.2 * limit, 1.2 * limit]
+    y = axes.points(1.1 * min(every), 1.1 * max(every))
     ranked = crowded(parts)
     x = axes.probabilities([0.0, 1.0]) if ranked else _x_axis(parts, view.histogram)
     of_x = "share of the rows, from the lowest prediction" if ranked else "predicted probability"
-    reach = np.cumsum([part.rows for part in parts]) / sum(part.rows for part in parts)
-    half_reach = (0.0, *(np.cumsum([half.rows for half in halves]) / view.rows).tolist())
-    found = []
-    for size in sizes:
-        drawing = Drawing(size._replace(bottom=size.floor) if ranked else size, label)
-        size = drawing.size
-        if limit is not None:
-            top, bottom = (size.y(y.at(end)) for end in (limit, -limit))
-            drawing.box("corridor", size.left, top, size.right, bottom)
-        drawing.grid(x, y, of_x, "error (predicted − observed), points")
-        for half, ends_of in zip(halves, pairwise(half_reach), strict=True):
-            left, right = (size.x(x.at(end)) for end in (ends_of if ranked else (half.start, half.end)))
-            bad = " bad" * (half in shown)
-            drawing.box(f"half{bad}", left, size.y(y.at(half.high)), right, size.y(y.at(half.low)))
-            mean = size.y(y.at(half.error))
-            drawing.path(f"halfmean{bad}", f"M{left} {mean}H{right}")
-        drawing.path("zero", f"M{size.left} {size.y(y.at(0.0))}H{size.right}")
-        for part, end in zip(parts, reach.tolist(), strict=True):
-            middle = end - 0.5 * part.rows / sum(each.rows for each in parts)
-            at = size.x(x.at(middle if ranked else part.predicted))
-            low, high = size.y(y.at(part.low)), size.y(y.at(part.high))
-            drawing.path(f"int {'bad' if part in shown else 'ok'}", f"M{at} {low}V{high}")
-            drawing.dot(at, size.y(y.at(part.error)), part in shown)
-        if not ranked:
-            _rows_beneath(drawing, x, view.histogram, parts)
-        if y.at(0.0) < 0.88:
-            drawing.text(size.left + 6, size.top + 13, "too high ▴", kind="lab")
-        if y.at(0.0) > 0.12:
-            drawing.text(size.left + 6, size.bottom - 5, "too low ▾", kind="lab")
-        found.append(drawing)
-    return tuple(found)
+    marks = [GRID]
+    if limit is not None:
+        marks.insert(0, Mark("area", "corridor", (x.low, x.high), (-limit, -limit), (limit, limit)))
+    for half, ends in zip(halves, pairwise(_reach(halves)), strict=True):
+        across = ends if ranked else (half.start, half.end)
+        bad = " bad" * (half in shown)
+        marks.append(Mark("area", f"half{bad}", across, (half.low, half.low), (half.high, half.high)))
+        marks.append(Mark("line", f"halfmean{bad}", across, (half.error, half.error)))
+    marks.append(Mark("line", "zero", (x.low, x.high), (0.0, 0.0)))
+    places = [part.predicted for part in parts]
+    if ranked:
+        places = [(a + b) / 2 for a, b in pairwise(_reach(parts))]
+    intervals = [(part.low, part.high) for part in parts]
+    bad_parts = [part in shown for part in parts]
+    marks += _with_intervals(places, [part.error for part in parts], intervals, bad_parts)
+    if not ranked:
+        marks.append(_rows_beneath(x, view.histogram, parts))
+    if y.at(0.0) < 0.88:
+        marks.append(Mark("text", "lab", 0.0, 1.0, (6, 13), "too high ▴"))
+    if y.at(0.0) > 0.12:
+        marks.append(Mark("text", "lab", 0.0, 0.0, (6, -5), "too low ▾"))
+    wanted = [size.without_rows() if ranked else size for size in sizes]
+    of_y = "error (predicted − observed), points"
+    return tuple(Drawing(size, label).draw(marks, x, y, of_x, of_y) for size in wanted)
+
+
+def _reach(parts: Sequence[Part]) -> list[float]:
+    """Return the shares of the rows at which parts begin and end."""
+    rows = [part.rows for part in parts]
+    return [0.0, *(np.cumsum(rows) / max(sum(rows), 1)).tolist()]
 
 
 def cumulative(drawn: Cumulative, label: str, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
     """Draw the cumulative difference of a view, and the band that chance alone stays in."""
     values = (0.0, *drawn.difference)
     y = axes.points(1.1 * min(*values, -drawn.band), 1.1 * max(*values, drawn.band))
-    x = axes.probabilities([0.0, 1.0])
-    found = []
-    for size in sizes:
-        size = size._replace(bottom=size.floor)
-        drawing = Drawing(size, label)
-        top, bottom = (size.y(y.at(end)) for end in (drawn.band, -drawn.band))
-        drawing.box("band", size.left, top, size.right, bottom)
-        drawing.grid(x, y, "share of the rows, from the lowest prediction", "points of all rows")
-        drawing.path("zero", f"M{size.left} {size.y(y.at(0.0))}H{size.right}")
-        places = [
-            f"{size.x(x.at(a))} {size.y(y.at(b))}"
-            for a, b in zip((0.0, *drawn.share), values, strict=True)
-        ]
-        drawing.path("line", "M" + "L".join(places))
-        found.append(drawing)
-    return tuple(found)
+    of = axes.probabilities([0.0, 1.0]), y, "share of the rows, from the lowest prediction"
+    marks = pictures.cumulative((0.0, *drawn.share), values, drawn.band)
+    wanted = [size.without_rows() for size in sizes]
+    return tuple(Drawing(size, label).draw(marks, *of, "points of all rows") for size in wanted)
+
+
+def reliability(r: Reliability, label: str) -> Drawing:
+    """Draw a reliability diagram: bins of equally many rows, and where they lie under calibration."""
+    axis = axes.probabilities([*r.predicted, *r.observed, *r.low, *r.high])
+    bad = [not low <= o <= high for o, low, high in zip(r.observed, r.low, r.high, strict=True)]
+    marks = pictures.reliability(r.predicted, r.observed, (r.low, r.high), bad)
+    return Drawing(_SMALL, label).draw(marks, axis, axis, "predicted probability", "observed rate")
 
 
 def crowded(parts: Sequence[Part]) -> bool:
     """Whether most parts have nearly the same prediction, so that only ranks separate them."""
     predicted = [part.predicted for part in parts]
-    if len(parts) < 4 or _x_axis(parts, None).scale != "linear":
+    if len(parts) < 4 or _x_axis(parts, None).scale is not axes.LINEAR:
         return False
     near = 0.02 * (max(predicted) - min(predicted))
     return 2 * sum(b - a <= near for a, b in pairwise(predicted)) > len(parts) - 1
@@ -281,27 +295,6 @@ def small(parts: Sequence[Part]) -> bool:
         return False
     wide = max(part.predicted for part in parts) - min(part.predicted for part in parts)
     return max(max(-part.low, part.high) for part in parts) <= _SMALL_ERROR * wide
-
-
-def reliability(r: Reliability, label: str) -> Drawing:
-    """Draw a reliability diagram: bins of equally many rows, and where they lie under calibration."""
-    axis = axes.probabilities([*r.predicted, *r.observed, *r.low, *r.high])
-    size = _SMALL
-    drawing = Drawing(size, label)
-    bins = list(zip(r.predicted, r.observed, r.low, r.high, strict=True))
-
-    def at(x: float, y: float) -> str:
-        return f"{size.x(axis.at(x))} {size.y(axis.at(y))}"
-
-    corners = [at(p, high) for p, _, _, high in bins] + [at(p, low) for p, _, low, _ in bins[::-1]]
-    drawing.path("band", f"M{'L'.join(corners)}Z")
-    for p, _, low, high in bins:
-        drawing.path("ends", f"M{at(p, low)}L{at(p, high)}")
-    drawing.grid(axis, axis, "predicted probability", "observed rate")
-    drawing.path("diag", f"M{size.left} {size.bottom}L{size.right} {size.top}")
-    for p, o, low, high in bins:
-        drawing.dot(size.x(axis.at(p)), size.y(axis.at(o)), not low <= o <= high)
-    return drawing
 
 
 # ------------------------------------------------------------------ bars of the table of slices

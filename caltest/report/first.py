@@ -9,12 +9,13 @@ from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
 from caltest.auditing.result import Audit, shows
 from caltest.auditing.views import Part, View
-from caltest.report import axes, charts
+from caltest.pictures import axes
+from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import report as captions
 from caltest.text.advice import advice
 from caltest.text.numbers import counted, leading
-from caltest.text.sizes import size
+from caltest.text.sizes import rates, size
 from caltest.text.vocabulary import capital, event_name, group_name, lens_name, view_name
 
 _ROWS = 9  # of the table of slices
@@ -41,34 +42,25 @@ def first_screen(
     """Return what stands on the first screen of a report."""
     subject = _subject(audit)
     chip, why = words.chip(audit)
-    classes = [] if audit.n_classes == 2 else [counted(audit.n_classes, "class", "classes")]
-    event = event_name(audit) if audit.n_classes == 2 else None
-    columns = [name(column, 24).short for column in audit.groups[:6]]
-    more = [] if len(audit.groups) <= 6 else [f"{len(audit.groups) - 6} more"]
-    groups = f"group{'s' if len(audit.groups) > 1 else ''}: {', '.join(columns + more)}"
-    meta = [
-        *([f"event: {sentence(event)}"] if event else []),
-        *classes,
-        counted(audit.n_samples, "row"),
-        groups if audit.groups else "no groups",
-        *([f"audited {sentence(date)}"] if date else []),
-    ]
     slices = None if subject is None else _slices(audit, subject)
     return SimpleNamespace(
+        audit=audit,
         title=visible(title) if title else "Calibration audit",
-        meta=meta,
+        event=event_name(audit) if audit.n_classes == 2 else None,
+        columns=[name(column, 24).short for column in audit.groups[:6]],
+        date=date,
         kind=audit.verdict.replace(" ", "-"),
         icon=captions.ICONS[audit.verdict],
         chip=sentence(chip),
         why=sentence(why),
-        headline=sentence(words.headline(audit)),
+        headline=sentence(audit.headline),
         size=sentence(size(audit)),
         gate=None if gate is None else sentence(gate),
         slices=slices,
         figure=_chance(audit) if subject is None else _figure(audit, subject),
-        table_leads=slices is not None and subject is not None and _is_slice(subject),
+        table_leads=subject is not None and _is_slice(subject),
         advice=[sentence(text) for text in advice(audit)],
-        evidence=[(sentence(term), sentence(value)) for term, value in words.evidence(audit)],
+        evidence=words.evidence(audit),
         evidence_note=sentence(words.evidence_note(audit)),
         assumes=sentence(words.assumes(audit)),
         version=__version__,
@@ -103,32 +95,22 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
     """Choose the picture of the check that carries the sentence, and draw it."""
     parts, halves = charts.parts_of(view)
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
-    told = any(shows(audit, of) for of in sized)
+    bad = [of for of in sized if shows(audit, of)]
     label = capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
-    if audit.rejected and view.cumulative is not None and not told:
+    if audit.rejected and view.cumulative is not None and not bad:
         title = captions.cumulative_title(audit, view, view.cumulative)
         drawings = charts.cumulative(view.cumulative, f"{label}cumulative difference. {title}")
-        return SimpleNamespace(
-            title=sentence(title), note=sentence(captions.cumulative_note(audit)), drawings=drawings
-        )
-    rare = charts.is_rare(parts, view)
+        return _pictured(title, captions.cumulative_note(audit), drawings)
     flat = audit.verdict in ("small", "within") and len(parts) > 1
-    kind = (
-        "rare"
-        if rare
-        else "errors"
-        if flat or charts.small(parts) or charts.crowded(parts)
-        else "curve"
-    )
+    kind = "errors" if flat or charts.small(parts) or charts.crowded(parts) else "curve"
+    kind = "rare" if charts.is_rare(parts, view) else kind
     shown = halves if kind == "errors" else ()
     title = captions.parts_title(audit, view, parts, shown)
-    bad = [of for of in sized if shows(audit, of)]
     if kind == "errors":
         drawings = charts.errors(view, f"{label}error by prediction. {title}", bad, audit.materiality)
     else:
         drawings = charts.curve(view, f"{label}predicted against observed. {title}", bad)
-    note = captions.parts_note(audit, kind, parts, shown)
-    return SimpleNamespace(title=sentence(title), note=sentence(note), drawings=drawings)
+    return _pictured(title, captions.parts_note(audit, kind, parts, shown), drawings)
 
 
 def _chance(audit: Audit) -> SimpleNamespace | None:
@@ -137,8 +119,11 @@ def _chance(audit: Audit) -> SimpleNamespace | None:
     if h is None:
         return None
     title = captions.chance_title(h.reached, h.draws)
-    note = captions.chance_note(audit.clusters)
-    return SimpleNamespace(title=title, note=note, drawings=(h.drawing,))
+    return _pictured(title, captions.chance_note(audit.clusters), (h.drawing,))
+
+
+def _pictured(title: str, note: str, drawings: Sequence[charts.Drawing]) -> SimpleNamespace:
+    return SimpleNamespace(title=sentence(title), note=sentence(note), drawings=drawings)
 
 
 # ------------------------------------------------------------------ the table of slices
@@ -177,6 +162,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     rare = captions.is_rare(audit)
     as_ratio = audit.materiality_ratio is not None or (rare and limit is None)
     unit = "Events per 1,000 rows" if rare else None
+    rate = captions.per_thousand if rare else captions.share
+    words_of = captions.ratio_words if as_ratio else captions.error_words
     if not by_class and audit.n_classes != 2:
         unit = capital(lens_name(subject))
     ends = [_ends(of, as_ratio) for _, of in rows]
@@ -208,7 +195,18 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         noun=of_rows,
         by_class=by_class,
         axis=scale,
-        rows=[_row(audit, *row, bar, rare, as_ratio) for row, bar in zip(rows, bars, strict=True)],
+        rows=[
+            SimpleNamespace(
+                name=name(called),
+                of=of,
+                predicted=rate(rates(of)[0]),
+                observed=rate(rates(of)[1]),
+                bad=shows(audit, of) is not None,
+                bar=bar,
+                words=f"{name(called).short}: {words_of(of)}",
+            )
+            for (called, of), bar in zip(rows, bars, strict=True)
+        ],
         more=more,
         nouns=noun if more == 1 else nouns,
     )
@@ -216,12 +214,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
 
 def _one_column(views: Sequence[View]) -> str | None:
     """Return the column that all groups are of; None if there are several, or none."""
-    columns = {view.group.column for view in views if view.group}
-    return (
-        columns.pop()
-        if len(columns) == 1 and all(len(view.group.conditions) == 1 for view in views if view.group)
-        else None
-    )
+    columns = {each.column for view in views if view.group for each in view.group.conditions}
+    return columns.pop() if len(columns) == 1 else None
 
 
 def _called(view: View, by_class: bool, one_column: bool) -> str:
@@ -264,13 +258,10 @@ def _reach(views: Sequence[View]) -> float:
 
 def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
     """Return the low end, the estimate and the high end of an error or of a ratio."""
-    assert of.low is not None
-    assert of.high is not None
     if not as_ratio:
-        return of.low, of.error or 0.0, of.high
+        return of.low or 0.0, of.error or 0.0, of.high or 0.0
     low, high = captions.ratio_ends(of)
-    value = (of.predicted or 0.0) / of.observed if of.observed else high
-    return low, value, high
+    return low, rates(of)[0] / of.observed if of.observed else high, high
 
 
 def _interest(
@@ -284,25 +275,3 @@ def _interest(
     least = max([limit, narrow, *(abs(value) for _, value, _ in ends), *map(abs, proved)])
     low = max(min([*(low for low, _, _ in ends), -1.05 * limit]), -_FAR * least)
     return low, min(max([*(high for _, _, high in ends), 1.05 * limit]), _FAR * least)
-
-
-def _row(
-    audit: Audit, called: str, of: View | Part, bar: SimpleNamespace, rare: bool, as_ratio: bool
-) -> SimpleNamespace:
-    assert of.predicted is not None
-    assert of.observed is not None
-    rates = of.predicted, of.observed
-    if rare:
-        predicted, observed = map(captions.per_thousand, rates)
-    else:
-        predicted, observed = map(captions.share, rates)
-    text = captions.ratio_words(of) if as_ratio else captions.error_words(of)
-    return SimpleNamespace(
-        name=name(called),
-        rows=f"{of.rows:,}",
-        predicted=predicted,
-        observed=observed,
-        bad=shows(audit, of) is not None,
-        bar=bar,
-        words=f"{name(called).short}: {text}",
-    )

@@ -15,22 +15,22 @@ from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest._arguments import arguments
-from caltest._visible import line, quoted, visible
-from caltest._writing import write_whole
+from caltest._visible import line, quoted, visible, visible_page
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check
 from caltest.exceptions import InputError
-from caltest.report.first import first_screen, sentence
+from caltest.files.writing import write_whole
+from caltest.report.first import first_screen, name, sentence
 from caltest.report.summary import summarise
 from caltest.text import audit as words
-from caltest.text.numbers import counted
+from caltest.text.numbers import confidence_text, counted, points
+from caltest.text.report import chance_note
 from caltest.text.sizes import finding_of_rest
-from caltest.text.vocabulary import lens_name
+from caltest.text.vocabulary import lens_name, limit
 
 #: The suffixes of every format, the usual one first.
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
@@ -50,6 +50,8 @@ _BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
     "junit": re.compile(rb'<\?xml [^>]*\?>\s*<testsuites name="caltest"'),
 }
 _TEMPLATES = {"html": "report.html.j2", "markdown": "report.md.j2"}
+
+_FILTERS = (chance_note, counted, limit, name, points, sentence, visible, visible_page)
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 _LIST = re.compile(r"^(\s*\d*)([-+.)])")
@@ -312,14 +314,15 @@ def _environment() -> Environment:
     """HTML is escaped by itself, whatever a template forgets; Markdown by its filters."""
     environment = Environment(
         loader=PackageLoader("caltest.report"),
-        autoescape=lambda name: name is None or not name.endswith(".md.j2"),
+        autoescape=lambda name: name is None or name.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = {"markdown": markdown, "code": _code, "fenced": _fenced, "thousands": "{:,}".format}
-    environment.filters.update(filters)
+    environment.filters |= {"markdown": markdown, "code": _code, "fenced": _fenced}
+    environment.filters |= {"thousands": "{:,}".format, "confidence": confidence_text}
+    environment.filters |= {each.__name__: each for each in _FILTERS}
     return environment
 
 
@@ -364,64 +367,31 @@ def _longest_run(text: str) -> int:
 
 def _junit(audit: Audit) -> str:
     """Return one test suite, with a test case for each hypothesis and for what was skipped."""
-    settled = 1 if audit.impossible else 0
-    counts = {
-        "tests": str(settled + audit.n_checks + len(audit.skipped)),
-        "failures": str(settled + len(audit.found) + sum(rest.found for rest in audit.rests)),
-        "errors": "0",
-    }
-    suites = Element("testsuites", {"name": "caltest", **counts})  # Jenkins takes no "skipped" here
-    counts["skipped"] = str(len(audit.skipped))
-    suite = SubElement(suites, "testsuite", {"name": "caltest audit", **counts})
-    properties = SubElement(suite, "properties")
-    for name, value in (
-        ("pvalue", repr(audit.pvalue)),
-        ("alpha", repr(audit.alpha)),
-        ("rejected", str(audit.rejected).lower()),
-        ("verdict", audit.verdict),
-        ("tolerance", "none" if audit.tolerance is None else repr(audit.tolerance)),
-        ("correction", audit.correction),
-        ("n_resamples", str(audit.n_resamples)),
-        ("seed", str(audit.seed)),
-        *(("warning", sentence(text)) for text in audit.warnings),
-    ):
-        SubElement(properties, "property", {"name": name, "value": value})
+    cases: list[SimpleNamespace] = []
     times: Counter[tuple[str, str]] = Counter()
 
-    def case(classname: str, name: str) -> Element:
+    def case(of: str, name: str, failure: str | None = None, **more: object) -> None:
         """Add a case; one whose name has been given is numbered."""
-        both = visible(classname), visible(name)
-        times[both] += 1
-        number = f" [{times[both]}]" if times[both] > 1 else ""
-        return SubElement(suite, "testcase", {"classname": both[0], "name": f"{both[1]}{number}"})
+        of, name = visible(f"caltest.{of}"), visible(name)
+        times[of, name] += 1
+        number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
+        cases.append(SimpleNamespace(of=of, name=f"{name}{number}", failure=failure, **more))
 
-    def fail(where: Element, message: str) -> Element:
-        return SubElement(where, "failure", {"type": "miscalibration", "message": message})
-
-    if settled:  # without it, a rejection by such labels alone would pass
+    if audit.impossible:  # without it, a rejection by such labels alone would pass
         rows = counted(audit.impossible, "row")
-        where = case("caltest.labels", "no label has probability 0")
-        fail(where, f"{rows}: the observed label has predicted probability 0")
+        why = f"{rows}: the observed label has predicted probability 0"
+        case("labels", "no label has probability 0", why)
     for check in audit.checks:
-        where = case(f"caltest.{check.view.lens}", _case_name(check))
-        if check.found:
-            fail(where, sentence(words.finding(check, audit))).text = (
-                f"{visible(check.statistic)} = {check.value:.6g} ({visible(check.measures)})\n"
-                f"p = {check.pvalue:.6g}, adjusted for all hypotheses {check.adjusted:.6g}, "
-                f"alpha = {audit.alpha:g}"
-            )
+        failure = words.finding(check, audit) if check.found else None
+        case(check.view.lens, _case_name(check), failure, check=check)
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"
-        where = case(f"caltest.{rest.lens}", f"{parent} without {rest.group.label}: mean")
-        if rest.found:
-            fail(where, sentence(finding_of_rest(rest, audit)))
+        failure = finding_of_rest(rest, audit) if rest.found else None
+        case(rest.lens, f"{parent} without {rest.group.label}: mean", failure)
     for each in audit.skipped:
         rows = "" if each.rows is None else f" ({each.rows:,} rows)"
-        where = case("caltest.skipped", f"{each.what}{rows}")
-        SubElement(where, "skipped", {"message": sentence(each.reason)})
-    SubElement(suite, "system-out").text = sentence(words.headline(audit))
-    indent(suites)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, "unicode")}\n'
+        case("skipped", f"{each.what}{rows}", skipped=each.reason)
+    return _environment().get_template("junit.xml.j2").render(audit=audit, cases=cases)
 
 
 def _case_name(check: Check) -> str:

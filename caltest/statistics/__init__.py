@@ -1,6 +1,12 @@
 """Statistics: the measures of miscalibration that tests and estimates use."""
 
-from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Partwise, Statistic
+from collections.abc import Callable
+from typing import TypeAlias
+
+from caltest._arguments import check_takes, choose, takes
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Statistic
 from caltest.statistics.ckce import CKCE, JKCE
 from caltest.statistics.classical import (
     BrierMCB,
@@ -70,7 +76,6 @@ __all__ = [
     "NEES",
     "UCME",
     "AllRowsNeededError",
-    "Partwise",
     "STATISTICS",
     "BiasedSKCE",
     "Brier",
@@ -92,6 +97,29 @@ __all__ = [
     "Spiegelhalter",
     "SquaredECE",
     "Statistic",
+    "StatisticLike",
     "TCal",
     "UnbiasedSKCE",
+    "find_statistic",
 ]
+
+#: A name, an object, or a function of yours.
+StatisticLike: TypeAlias = str | Statistic | Callable[..., float]
+
+
+def find_statistic(statistic: StatisticLike) -> Statistic:
+    """Return the statistic of a name, an object or a function."""
+    if isinstance(statistic, str):
+        return choose("statistic", statistic, STATISTICS | DENSITY_STATISTICS)()
+    if isinstance(statistic, type) and issubclass(statistic, Statistic):
+        return statistic()
+    if isinstance(statistic, Statistic):
+        return statistic
+    if callable(statistic) and not isinstance(statistic, type):
+        if not takes("probs", "labels", "weights", of=statistic):
+            check_takes("statistic", statistic, "probs", "labels")
+        return FunctionStatistic(statistic)
+    raise InputError(
+        f"statistic is {quoted(statistic)}; give a name, an object of caltest.statistics, "
+        "or a function f(probs, labels) -> float."
+    )

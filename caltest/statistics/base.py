@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, check_takes, takes
 from caltest._visible import quoted
-from caltest.data import Extent, Rows
+from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.forms import Additive, Combined, Form, LabelFunction, Side
-from caltest.predictive import Predictive
+from caltest.forms import Form, LabelFunction
+from caltest.laws import Classes, Law
 from caltest.pvalues import Alternative
 
 #: Alternatives of a statistic with a sign: both sides count unless one is asked for.
@@ -25,22 +24,6 @@ SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
 class AllRowsNeededError(InputError):
     """Raised when a statistic needs all rows at once, and cannot read a file block by block."""
-
-
-@dataclass(frozen=True)
-class Partwise:
-    """A statistic computed over a file a block at a time: its sums over blocks add up.
-
-    Attributes
-    ----------
-    statistic
-        What it is, its options fitted.
-    given
-        Takes the predictions of some rows, returns the form of these rows, in units of all.
-    """
-
-    statistic: Statistic
-    given: Callable[[Rows], Additive | Combined]
 
 
 class Statistic(ABC):
@@ -69,6 +52,15 @@ class Statistic(ABC):
     #: It grows as this power of the number of rows where the error stays the same; 0: not at all;
     #: None: by no fixed power.
     growth: ClassVar[float | None] = 0.0
+    #: Names of the options that a result reports; a kernel or a binning is reported with its own.
+    reported: ClassVar[tuple[str, ...]] = ()
+    #: The laws that it can be a statistic of.
+    laws: ClassVar[tuple[type[Law], ...]] = (Classes,)
+    #: Whether, once it is fitted, it can be given a part of the rows, in units of `Rows.whole`.
+    of_parts: ClassVar[bool] = False
+    #: Names of options: what is left to chance, by a seed; and which of two sides counts.
+    seeded: ClassVar[str | None] = None
+    sided: ClassVar[str | None] = None
     #: Whether a different order of the rows is a different statistic.
     depends_on_row_order: ClassVar[bool] = False
     #: Whether, of two classes, it moves one way in every label (on one side, if it has sides; as the
@@ -83,6 +75,7 @@ class Statistic(ABC):
         ----------
         predictions
             The probabilities ``probs``, (n, m), with the weights and clusters of the rows; no labels.
+            Where they are a part of ``predictions.whole``, what is returned is in units of the whole.
 
         Returns
         -------
@@ -91,68 +84,34 @@ class Statistic(ABC):
             depends on the class of the form; see :mod:`caltest.forms`.
         """
 
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """Do what :meth:`given` does where the rows are too many for memory, one block after another.
-
-        Parameters
-        ----------
-        whole
-            Number of all rows, and their weights in sum.
-        subsample
-            Returns a sample of the rows, from which options such as a bandwidth are chosen.
-
-        Raises
-        ------
-        AllRowsNeededError
-            If the statistic needs all rows at once.
-        """
-        raise AllRowsNeededError(f"{self.name!r} needs all rows at once.")
-
-    def given_densities(self, predictive: Predictive) -> Form:
-        """Do the same for predicted distributions of numbers, where the statistic is about these.
-
-        Raises
-        ------
-        InputError
-            If it is not.
-        """
-        raise InputError(
-            f"{self.name!r} is for probabilities of classes, and the predictions are distributions "
-            "of numbers; use 'ecd', 'nees' (Gaussian ones), or a function of your own."
-        )
-
-    def given_shifted(self, predictions: Rows, shifted: Rows) -> Form:
-        """Do what :meth:`given` does for predictions that are shifted by a tolerance.
-
-        Bins and other choices are made from ``predictions``, so that they stay the same; the labels are
-        compared with ``shifted``. By default all is done with ``shifted``.
-        """
-        return self.given(shifted)
-
-    def one_sided(self, side: Side) -> tuple[Statistic, Alternative]:
-        """Return the monotone statistic that sees one side, and which of its values count.
-
-        Here it is the statistic itself, which grows with the labels: the smaller it is, the more the
-        model is too high.
-        """
-        return self, "less" if side == "over" else "greater"
-
     def fitted(self, predictions: Rows) -> Self:
-        """Replace options that are rules (a bandwidth heuristic) by what they give here."""
+        """Replace options that are rules (a bandwidth heuristic) by what they give here.
+
+        If these are a sample of more rows, ``predictions.part_of``, all that depends on rows is fixed:
+        the statistic is then given one part of the rows after the other.
+        """
+        if predictions.part_of is not None and not self.of_parts:
+            raise AllRowsNeededError(f"{self.name!r} needs all rows at once.")
         return self
 
-    def shuffled(self, seed: int) -> Statistic:
+    def shuffled(self, seed: int) -> Self:
         """Return the statistic with what it leaves to chance drawn from the seed of a test."""
-        return self
-
-    def at(self, places: NDArray[np.intp]) -> Statistic:
-        """Return the statistic of some of the rows, where an option has an entry for each."""
-        return self
+        return self if self.seeded is None else replace(self, **{self.seeded: seed})  # type: ignore[type-var]
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The options in force, flat and ready for JSON."""
-        return {}
+        """The options in force, flat and ready for JSON; those that are None are left out."""
+        found: dict[str, Any] = {}
+        for name in self.reported:
+            value = getattr(self, name)
+            own = getattr(value, "parameters", None)
+            if own is None and is_dataclass(value):
+                own = {each.name: getattr(value, each.name) for each in fields(value)}
+            if own is not None:
+                found |= {name: type(value).__name__, **own}
+            elif value is not None:
+                found[name] = value
+        return found
 
     @property
     def faster(self) -> Phrase:
@@ -163,23 +122,29 @@ class Statistic(ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know of the options, in sentences."""
-        return ()
+        options = (getattr(self, name) for name in self.reported)
+        return tuple(note for option in options for note in getattr(option, "notes", ()))
 
 
-class RowSum(Statistic):
-    """A statistic that is a sum over rows, with nothing to fit: any part of the rows has its own."""
+class BinaryStatistic(Statistic):
+    """Base class of measures of one probability: of two classes, or of what a lens makes of more."""
 
-    @abstractmethod
-    def of_rows(self, rows: Rows, whole: float) -> Additive:
-        """Return the form of some rows of ``whole`` in all, or of that weight, in units of all."""
+    default_lens = "top_label"
 
-    def given(self, predictions: Rows) -> Additive:
-        """Fix the predictions."""
-        return self.of_rows(predictions, predictions.total)
+    def probability(self, predictions: Rows) -> NDArray[np.float64]:
+        """Return the probabilities of class 1 of two classes.
 
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """There is nothing to fit."""
-        return Partwise(self, partial(self.of_rows, whole=whole.total))
+        Raises
+        ------
+        InputError
+            If there are more classes.
+        """
+        if predictions.n_classes != 2:
+            raise InputError(
+                f"{self.name!r} measures one probability, and there are {predictions.n_classes} "
+                "classes; give a lens such as 'top_label' or 'class:0'."
+            )
+        return predictions.probs[:, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +184,9 @@ class FunctionStatistic(Statistic):
         if not takes("probs", "labels", "weights", of=self.function):
             check_takes("function", self.function, "probs", "labels")
 
-    measures: ClassVar[str] = "the value of your function"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
+    measures = "the value of your function"
+    alternatives = ("greater", "less", "two-sided")
+    laws = (Law,)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -229,8 +195,10 @@ class FunctionStatistic(Statistic):
 
     def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, and the weights where there are any."""
-        if predictions.weights is None and takes("probs", "labels", of=self.function):
-            return LabelFunction(self.function, predictions.probs)
+        law = predictions.law
+        predicted: Any = law.probs if isinstance(law, Classes) else law
+        if predictions.are_alike and takes("probs", "labels", of=self.function):
+            return LabelFunction(self.function, predicted)
         if not takes("probs", "labels", "weights", of=self.function):
             raise InputError(
                 "{argument} takes {found} and no weights; write it as def f(probs, labels, weights), "
@@ -238,11 +206,4 @@ class FunctionStatistic(Statistic):
                 argument="function",
                 found="two arguments",
             )
-        weights = predictions.weights
-        if weights is None:
-            weights = np.ones(predictions.n_samples)
-        return LabelFunction(_Counting(self.function, weights), predictions.probs)
-
-    def given_densities(self, predictive: Predictive) -> LabelFunction:
-        """Fix the predicted distributions: the function is called with them and the outcomes."""
-        return LabelFunction(self.function, predictive)
+        return LabelFunction(_Counting(self.function, predictions.weights), predicted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,15 @@ from scipy.linalg import blas, eigh, lapack
 
 from caltest._arguments import Number, Whole, anything, arguments, choose, positive_integer
 from caltest._memory import check_fits
-from caltest._sampling import MOST_SEED
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError, Row
-from caltest.forms import (
+from caltest.forms import FeatureSquares, Pairwise
+from caltest.forms.weights import (
     DenseWeights,
-    FeatureSquares,
     KernelWeights,
-    Pairwise,
     ProductWeights,
     Term,
     Weights,
@@ -33,6 +31,7 @@ from caltest.kernels import Gaussian, Kernel, LinearGaussian, MatrixKernel
 from caltest.kernels import fitted as fitted_kernel
 from caltest.kernels.bandwidth import fixed_order
 from caltest.kernels.radial import fourier_features, has_fourier_features
+from caltest.sampling import MOST_SEED
 from caltest.statistics.base import Statistic
 from caltest.statistics.skce import UnbiasedSKCE
 
@@ -232,22 +231,6 @@ def _squared_lengths(vectors: Array, metric: Array) -> Array:
     return np.asarray(np.einsum("ik,ik->i", vectors @ metric, vectors))
 
 
-def check_regularization(value: object) -> None:
-    """Raise unless it is a positive number or the name of a rule."""
-    if isinstance(value, str):
-        choose("rule for the regularization", value, RULES)
-        return
-    advice = f"give a positive number up to {LARGEST:g}, 'n^-1/4' or 'cv'"
-    Number(0.0, LARGEST, "(]", advice)("regularization", value)
-
-
-def check_memory(n: int) -> None:
-    """Raise if the exact inverse of n rows needs more memory than there is."""
-    check_fits(
-        float(BYTES_A_PAIR) * n**2, f"method='exact' of {n} rows", "use method='nystrom' or 'fourier'"
-    )
-
-
 # ------------------------------------------------------------------ ckce
 #
 # Source: Moskvichev and Sejdinovic, "All models are miscalibrated, but some less so: comparing
@@ -262,7 +245,6 @@ EXACT_UP_TO = 2000
 FEATURES = 100
 """Fourier frequencies, or the fewest columns beyond one per class, unless asked for."""
 
-_METHODS = dict.fromkeys(("auto", "exact", "nystrom", "fourier"), True)
 _CV_FEATURES = 300  # columns that the risk of a regularization is read off
 _MOST_COLUMNS = 500  # beyond one a class, unless asked for
 # What the columns leave out of the trace, over λ n: about a quarter of it is missing from the value.
@@ -374,168 +356,142 @@ class CKCE(Statistic):
     seed: int = 0
     _fit: _Fit | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name: ClassVar[str] = "ckce"
-    measures: ClassVar[str] = "conditional kernel calibration error"
+    name = "ckce"
+    measures = "conditional kernel calibration error"
+    reported = ("kernel",)
 
     def __post_init__(self) -> None:
-        _check_kernel(self.kernel)
-        check_regularization(self.regularization)
-        choose("method", self.method, _METHODS)
+        if len(self.kernel.terms) > 1:
+            raise InputError(
+                f"kernel has {len(self.kernel.terms)} parts; ckce takes one kernel between predictions "
+                "and one matrix between classes."
+            )
+        if isinstance(self.regularization, str):
+            choose("rule for the regularization", self.regularization, RULES)
+        else:
+            advice = f"give a positive number up to {LARGEST:g}, 'n^-1/4' or 'cv'"
+            Number(0.0, LARGEST, "(]", advice)("regularization", self.regularization)
+        choose("method", self.method, dict.fromkeys(get_args(Method)))
         if self.features is not None and self.method == "exact":
             raise InputError("features is for method='nystrom' or 'fourier', not for 'exact'.")
         if self.groups is not None and not isinstance(self.groups, Groups):
             object.__setattr__(self, "groups", Groups.of(self.groups))
-        if self.method == "fourier":
-            self._check_fourier()
-        if self._fit is not None and self._fit.options != self._options:  # by dataclasses.replace
-            object.__setattr__(self, "_fit", None)
-
-    def _check_fourier(self) -> None:
         part, _ = self.kernel.terms[0]
-        if not has_fourier_features(part):
+        if self.method == "fourier" and not has_fourier_features(part):
             raise InputError(
                 f"method='fourier' takes Gaussian, Exponential and Matérn kernels, inner products, and "
                 f"sums of them, not {quoted(part, 200)}; method='nystrom' takes any."
             )
-        if self.groups is not None:
+        if self.method == "fourier" and self.groups is not None:
             raise InputError("method='fourier' cannot be combined with groups; use method='nystrom'.")
+        if self._fit is not None and self._fit.options != self._options:  # by dataclasses.replace
+            object.__setattr__(self, "_fit", None)
 
     @property
     def _options(self) -> tuple[Any, ...]:
         return self.kernel, self.regularization, self.method, self.features, self.groups, self.seed
 
-    def at(self, places: NDArray[np.intp]) -> CKCE:
-        """Return the statistic of the groups at these places."""
-        if not isinstance(self.groups, Groups):
-            return self
-        return replace(self, groups=replace(self.groups, values=self.groups.values[places]))
-
     def fitted(self, predictions: Rows) -> Self:
         """Replace the rules for bandwidth, λ and method by what they give here."""
         if self._fit is not None and self._fit.predictions is predictions:
             return self
-        n = predictions.n_samples
-        self._check_rows(n)
-        method = self._method_for(n)
-        if method == "exact":
-            check_memory(n)
-        kernel = fitted_kernel(self.kernel, predictions.probs, predictions.weights)
-        fitted = replace(self, kernel=kernel, method=method)
-        factor, trace_error = fitted._factor(predictions)
-        regularization, rule = self.regularization, "given"
-        if isinstance(regularization, str):
-            rule, explicit = regularization, RULES[regularization]
-            if explicit is None and predictions.weights is not None:
-                raise InputError("regularization='cv' takes no weights; give a number, or 'n^-1/4'.")
-            regularization = (
-                explicit(predictions.effective)
-                if explicit
-                else fitted._cross_validated(predictions, factor)
+        super().fitted(predictions)
+        probs, (n, m) = predictions.probs, predictions.probs.shape
+        if self.groups is not None and predictions.places is None and len(self.groups.values) != n:
+            raise InputError(
+                f"groups has {len(self.groups.values)} entries for {n} rows; give one per row."
             )
-        elif self._fit is not None:
-            rule = self._fit.rule
-        fitted = replace(fitted, regularization=regularization)
-        ratio = (trace_error or 0.0) * fitted._trace(predictions) / (regularization * n)
-        fit = _Fit(fitted._options, predictions, rule, factor, trace_error, ratio)
-        return replace(fitted, _fit=fit)
+        method = self.method
+        if method == "auto":
+            method = "exact" if self.features is None and n <= EXACT_UP_TO else "nystrom"
+        if method == "exact":
+            advice = "use method='nystrom' or 'fourier'"
+            check_fits(float(BYTES_A_PAIR) * n**2, f"method='exact' of {n} rows", advice)
+        kernel = fitted_kernel(self.kernel, probs, predictions.weights)
+        found = replace(self, kernel=kernel, method=method)
+        part, label_kernel = kernel.terms[0]
+
+        # λ is given, or a function of the number of rows; or it follows from the kernel matrix, below.
+        strength, rule = self.regularization, "given" if self._fit is None else self._fit.rule
+        if isinstance(strength, str):
+            rule, explicit = strength, RULES[strength]
+            if explicit is None and not predictions.are_alike:
+                raise InputError("regularization='cv' takes no weights; give a number, or 'n^-1/4'.")
+            strength = 0.0 if explicit is None else explicit(predictions.effective)
+
+        # The kernel matrix is taken as it is, or as ΦΦᵀ.
+        gram, groups = found._kernel_matrix(predictions)
+        trace = float(gram.diagonal().sum())
+        order = fixed_order(probs if groups is None else np.hstack([probs, groups]))
+        factor, missing = None, None
+        if method == "fourier":
+            factor = fourier_features(part, probs, self.features or FEATURES, int(self.seed))
+        elif method == "nystrom" and self.features is not None:
+            factor, missing, _ = incomplete_cholesky(gram, order, self.features)
+        elif method == "nystrom":  # the inner product takes m columns
+            most, fewest, enough = m + _MOST_COLUMNS, m + FEATURES, _ENOUGH * strength * n / trace
+            factor, missing, _ = incomplete_cholesky(gram, order, most, fewest, enough)
+
+        if self.regularization == "cv":
+            wide = incomplete_cholesky(gram, order, _CV_FEATURES)[0] if factor is None else factor
+            strength = cross_validated(wide, probs, label_kernel)
+        found = replace(found, regularization=strength)
+        ratio = (missing or 0.0) * trace / (strength * n)
+        fit = _Fit(found._options, predictions, rule, factor, missing, ratio)
+        return replace(found, _fit=fit)
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, its weights a matrix or of low rank."""
-        fitted = self.fitted(predictions)
-        n, probs, roots = predictions.n_samples, predictions.probs, _roots(predictions)
+        fitted, w = self.fitted(predictions), predictions.weights
+        n, probs, roots = predictions.n_samples, predictions.probs, np.sqrt(w / w.mean())
         _, label_kernel = fitted.kernel.terms[0]
         c = cast("float", fitted.regularization) * n
         factor = cast("_Fit", fitted._fit).factor
         if factor is not None:
-            features = feature_weights(factor if roots is None else factor * roots[:, None], c)
-            features = features if roots is None else features * roots[:, None]
+            features = feature_weights(factor * roots[:, None], c) * roots[:, None]
             return FeatureSquares(probs, features, label_kernel)
-        kernel_matrix = scaled(fitted._kernel_matrix(predictions), roots)
-        weights = scaled(DenseWeights(dense_weights(kernel_matrix, n, c)), roots)
+        gram, _ = fitted._kernel_matrix(predictions)
+        weights = scaled(DenseWeights(dense_weights(scaled(gram, roots), n, c)), roots)
         return Pairwise(probs, (Term(weights, label_kernel),), scale=1.0, diagonal=True)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Kernel, bandwidth, λ, and how the inverse was taken."""
-        found: dict[str, Any] = {"kernel": type(self.kernel).__name__, **self.kernel.parameters}
-        if isinstance(self.groups, Groups):
+        found, fit = super().parameters, self._fit
+        if self.groups is not None:
             found["groups"] = self.groups.described
         found["regularization"] = self.regularization
-        if self._fit is not None:
-            found["regularization_rule"] = self._fit.rule
+        if fit is not None:
+            found["regularization_rule"] = fit.rule
         found["method"] = self.method
         if self.method == "fourier":
             found |= {"features": self.features or FEATURES, "feature_seed": self.seed}
-        elif self._fit is not None and self._fit.factor is not None:
-            found |= {"features": self._fit.factor.shape[1], "trace_error": self._fit.trace_error}
+        elif fit is not None and fit.factor is not None:
+            found |= {"features": fit.factor.shape[1], "trace_error": fit.trace_error}
         return found
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The bandwidth's notes, and a word where the factorisation leaves much out."""
-        notes = self.kernel.notes
-        if self._fit is not None and self._fit.ratio > _MUCH:
-            columns = cast("Array", self._fit.factor).shape[1]
-            notes += (
-                f"The {columns} columns that stand for the kernel matrix leave out "
-                f"{self._fit.trace_error:.2%} of its trace, much for so small a regularization: "
-                f"the value may be too small by about {min(self._fit.ratio / 4, 1):.0%}; give more "
-                "features, or method='exact'.",
-            )
-        return notes
-
-    # -------------------------------------------------------------- the kernel matrix
-
-    def _method_for(self, n: int) -> Method:
-        if self.method != "auto":
-            return self.method
-        return "exact" if self.features is None and n <= EXACT_UP_TO else "nystrom"
-
-    def _check_rows(self, n: int) -> None:
-        if isinstance(self.groups, Groups) and len(self.groups.values) != n:
-            raise InputError(
-                f"groups has {len(self.groups.values)} entries for {n} rows; give one per row."
-            )
-
-    def _kernel_matrix(self, predictions: Rows) -> Weights:
-        part, _ = self.kernel.terms[0]
-        own = KernelWeights(part, predictions.probs)
-        if not isinstance(self.groups, Groups):
-            return own
-        return ProductWeights((own, KernelWeights(self.groups.kernel, self.groups.values)))
-
-    def _factor(self, predictions: Rows) -> tuple[Array | None, float | None]:
-        if self.method == "exact":
-            return None, None
-        if self.method == "fourier":
-            part, _ = self.kernel.terms[0]
-            count = self.features or FEATURES
-            return fourier_features(part, predictions.probs, count, int(self.seed)), None
-        if self.features is None:
-            m, n = predictions.n_classes, predictions.n_samples  # the inner product takes m columns
-            rule = RULES.get(str(self.regularization))
-            strength = rule(predictions.effective) if rule else self.regularization
-            left = 0.0 if isinstance(strength, str) else _ENOUGH * strength * n
-            enough = left / self._trace(predictions)
-            return self._incomplete(predictions, m + _MOST_COLUMNS, m + FEATURES, enough)
-        return self._incomplete(predictions, self.features)
-
-    def _incomplete(
-        self, predictions: Rows, columns: int, fewest: int | None = None, enough: float = 0.0
-    ) -> tuple[Array, float]:
-        grouped = isinstance(self.groups, Groups)
-        rows = np.hstack([predictions.probs, self.groups.values]) if grouped else predictions.probs
-        factor, missing, _ = incomplete_cholesky(
-            self._kernel_matrix(predictions), fixed_order(rows), columns, fewest, enough
+        notes, fit = super().notes, self._fit
+        if fit is None or fit.factor is None or fit.ratio <= _MUCH:
+            return notes
+        return (
+            *notes,
+            f"The {fit.factor.shape[1]} columns that stand for the kernel matrix leave out "
+            f"{fit.trace_error:.2%} of its trace, much for so small a regularization: "
+            f"the value may be too small by about {min(fit.ratio / 4, 1):.0%}; give more "
+            "features, or method='exact'.",
         )
-        return factor, missing
 
-    def _trace(self, predictions: Rows) -> float:
-        return float(self._kernel_matrix(predictions).diagonal().sum())
-
-    def _cross_validated(self, predictions: Rows, factor: Array | None) -> float:
-        features = self._incomplete(predictions, _CV_FEATURES)[0] if factor is None else factor
-        return cross_validated(features, predictions.probs, self.kernel.terms[0][1])
+    def _kernel_matrix(self, predictions: Rows) -> tuple[Weights, Array | None]:
+        """Return K, and the groups of the rows."""
+        own = KernelWeights(self.kernel.terms[0][0], predictions.probs)
+        if self.groups is None:
+            return own, None
+        places = slice(None) if predictions.places is None else predictions.places
+        groups = self.groups.values[places]
+        return ProductWeights((own, KernelWeights(self.groups.kernel, groups))), groups
 
 
 @arguments()
@@ -563,22 +519,5 @@ class JKCE(UnbiasedSKCE):
 
     kernel: Kernel | MatrixKernel = field(default_factory=LinearGaussian)
 
-    name: ClassVar[str] = "jkce"
-    measures: ClassVar[str] = "joint kernel calibration error"
-
-
-# ------------------------------------------------------------------ checks
-
-
-def _roots(predictions: Rows) -> Array | None:
-    """Return the roots of weights that add up to the number of rows."""
-    w = predictions.weights
-    return None if w is None else np.sqrt(w / w.mean())
-
-
-def _check_kernel(kernel: Kernel | MatrixKernel) -> None:
-    if len(kernel.terms) > 1:
-        raise InputError(
-            f"kernel has {len(kernel.terms)} parts; ckce takes one kernel between predictions and one "
-            "matrix between classes."
-        )
+    name = "jkce"
+    measures = "joint kernel calibration error"

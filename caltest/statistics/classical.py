@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -14,20 +13,17 @@ from scipy.special import xlogy
 from caltest._arguments import arguments, choose, positive_integer
 from caltest._narrow import over_columns
 from caltest.binning import EqualMass
-from caltest.data import Extent, Rows
+from caltest.data import Rows
 from caltest.exceptions import Argument, Phrase
 from caltest.forms import (
     LabelFunction,
     LinearSum,
     LogisticRecalibration,
     PearsonGroups,
-    Standardised,
     WeightedRecalibration,
 )
 from caltest.forms.base import CERTAIN, Array, Labels
-from caltest.pvalues import Alternative
-from caltest.statistics.base import SIGNED, Partwise, Statistic
-from caltest.statistics.ece import two_classes
+from caltest.statistics.base import SIGNED, BinaryStatistic
 
 # ------------------------------------------------------------------ classical
 
@@ -37,7 +33,7 @@ _TESTS = {"likelihood_ratio": False, "wald": True}
 
 @arguments(groups=positive_integer)
 @dataclass(frozen=True)
-class HosmerLemeshow(Statistic):
+class HosmerLemeshow(BinaryStatistic):
     """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
 
     H = Σ_g (O_g − E_g)² / (n_g p̄_g (1 − p̄_g)), with O_g counted and E_g expected events. A group
@@ -75,26 +71,22 @@ class HosmerLemeshow(Statistic):
 
     groups: int = 10
 
-    name: ClassVar[str] = "hosmer_lemeshow"
-    growth: ClassVar[float | None] = 1.0
-    measures: ClassVar[str] = "Hosmer and Lemeshow's chi-square"
-    default_lens: ClassVar[str | None] = "top_label"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Number of groups."""
-        return {"groups": self.groups}
+    name = "hosmer_lemeshow"
+    growth = 1.0
+    measures = "Hosmer and Lemeshow's chi-square"
+    reported = ("groups",)
 
     def given(self, predictions: Rows) -> PearsonGroups:
         """Fix the predictions and their groups."""
-        two_classes(self, predictions)
-        probs, weights = predictions.probs, predictions.weights
-        return PearsonGroups(probs, EqualMass(self.groups).cells_of(predictions), weights=weights)
+        self.probability(predictions)
+        cells = EqualMass(self.groups).cells(predictions)
+        count, total = int(cells.max()) + 1, predictions.whole.total
+        return PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
 
 
 @arguments()
 @dataclass(frozen=True)
-class CalibrationInTheLarge(Statistic):
+class CalibrationInTheLarge(BinaryStatistic):
     """Calibration in the large: is the event as frequent as predicted, overall? For two classes.
 
     z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)).
@@ -118,43 +110,31 @@ class CalibrationInTheLarge(Statistic):
     1.131371
     """
 
-    name: ClassVar[str] = "citl"
-    growth: ClassVar[float | None] = 0.5
-    measures: ClassVar[str] = "calibration in the large, observed less predicted, standardised"
-    monotone: ClassVar[bool] = True
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
-    default_lens: ClassVar[str | None] = "top_label"
+    name = "citl"
+    growth = 0.5
+    measures = "calibration in the large, observed less predicted, standardised"
+    monotone = True
+    alternatives = SIGNED
+    of_parts = True
 
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
-        two_classes(self, predictions)
-        probs, weights = predictions.probs, predictions.weights
-        variances = over_columns(np.multiply, probs)
-        variance = float(variances.sum() if weights is None else weights**2 @ variances)
-        if variance <= CERTAIN:
+        p, w = self.probability(predictions), predictions.weights
+        probs = predictions.probs
+        variance = float(w**2 @ over_columns(np.multiply, probs))
+        if variance <= CERTAIN and predictions.part_of is None:
             return _AllCertain(predictions.weighted(_errors_of_certainty(probs)), probs)
-        return LinearSum(predictions.weighted(_errors(probs)) / np.sqrt(variance), probs)
-
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """There is nothing to fit; the variance is added up beside the sum."""
-        return Partwise(self, self._of_part)
-
-    def _of_part(self, predictions: Rows) -> Standardised:
-        two_classes(self, predictions)
-        return Standardised(predictions.weighted(_errors(predictions.probs)), predictions.probs)
-
-
-def _errors(probs: Array) -> Array:
-    # y − p is p₀ if y = 1 and −p₁ else; 1 − p₁ would lose a small p₀.
-    return np.column_stack([-probs[:, 1], probs[:, 0]])
+        # y − p is p₀ if y = 1 and −p₁ else; 1 − p₁ would lose a small p₀.
+        table = predictions.weighted(np.column_stack([-p, probs[:, 0]]))
+        return LinearSum(table, probs, standardised=True)
 
 
 class _AllCertain(LinearSum):
     """Σ (y_i − p_i) of certain predictions, over a standard deviation of 0."""
 
-    def finish(self, sums: Array) -> Array:
+    def reduce(self, sums: Array, fixed: Array) -> Array:
         """Return 0, or infinity with the sign of the sums."""
-        return np.where(sums == 0.0, 0.0, np.copysign(np.inf, sums))
+        return np.where(sums[:, 0] == 0.0, 0.0, np.copysign(np.inf, sums[:, 0]))
 
 
 def _errors_of_certainty(probs: Array) -> Array:
@@ -166,7 +146,7 @@ def _errors_of_certainty(probs: Array) -> Array:
 
 @arguments()
 @dataclass(frozen=True)
-class CoxRecalibration(Statistic):
+class CoxRecalibration(BinaryStatistic):
     """Cox's test of the recalibration line: intercept 0 and slope 1, for two classes.
 
     The line is logit P(y = 1) = a + b · logit p.
@@ -193,7 +173,7 @@ class CoxRecalibration(Statistic):
 
     Notes
     -----
-    Every drawn label vector is fitted by statsmodels, the likelihood ratio to within 1e-8; 999 draws
+    Every drawn label vector is fitted by Newton's method, to the last digits; 999 draws
     take 3 s at n = 10 000.
 
     References
@@ -210,10 +190,10 @@ class CoxRecalibration(Statistic):
 
     test: Literal["likelihood_ratio", "wald"] = "likelihood_ratio"
 
-    name: ClassVar[str] = "cox"
-    growth: ClassVar[float | None] = 1.0
-    measures: ClassVar[str] = "chi-square of recalibration, intercept 0 and slope 1"
-    default_lens: ClassVar[str | None] = "top_label"
+    name = "cox"
+    growth = 1.0
+    measures = "chi-square of recalibration, intercept 0 and slope 1"
+    reported = ("test",)
 
     def __post_init__(self) -> None:
         choose("test", self.test, _TESTS)
@@ -223,29 +203,23 @@ class CoxRecalibration(Statistic):
         """One fit instead of one per draw."""
         return Phrase("{option} takes one fit", {"option": Argument("null", "chi2")})
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Which test."""
-        return {"test": self.test}
-
     def given(self, predictions: Rows) -> WeightedRecalibration:
         """Fix the predictions."""
-        two_classes(self, predictions)
-        kind = LogisticRecalibration if predictions.weights is None else WeightedRecalibration
-        return kind(predictions.probs, _TESTS[self.test], predictions.weights)
+        self.probability(predictions)
+        kind = LogisticRecalibration if predictions.are_alike else WeightedRecalibration
+        return kind(predictions.probs, predictions.weights, _TESTS[self.test])
 
 
 # ------------------------------------------------------------------ corp
 
 
 @dataclass(frozen=True)
-class _MCB(Statistic):
+class _MCB(BinaryStatistic):
     score: ClassVar[Literal["brier", "log"]]
-    default_lens: ClassVar[str | None] = "top_label"
 
     def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, tied ones pooled."""
-        scores, group = np.unique(two_classes(self, predictions), return_inverse=True)
+        scores, group = np.unique(self.probability(predictions), return_inverse=True)
         group, weights = group.reshape(-1), predictions.weights
         sizes = np.bincount(group, weights=weights).astype(np.float64)
         evaluate = partial(_miscalibration, self.score, scores, group, sizes, weights)
@@ -274,9 +248,9 @@ class BrierMCB(_MCB):
     0.05
     """
 
-    name: ClassVar[str] = "mcb_brier"
-    measures: ClassVar[str] = "miscalibration component of the Brier score"
-    score: ClassVar[Literal["brier", "log"]] = "brier"
+    name = "mcb_brier"
+    measures = "miscalibration component of the Brier score"
+    score = "brier"
 
 
 @arguments()
@@ -300,9 +274,9 @@ class LogMCB(_MCB):
     0.164252
     """
 
-    name: ClassVar[str] = "mcb_log"
-    measures: ClassVar[str] = "miscalibration component of the log score"
-    score: ClassVar[Literal["brier", "log"]] = "log"
+    name = "mcb_log"
+    measures = "miscalibration component of the log score"
+    score = "log"
 
 
 def _miscalibration(
@@ -310,15 +284,13 @@ def _miscalibration(
     scores: Array,
     group: Any,
     sizes: Array,
-    weights: Array | None,
+    weights: Array,
     probs: Array,
     labels: Labels,
 ) -> float:
     count = partial(np.bincount, group, minlength=len(sizes))
-    positives = count(weights=labels if weights is None else weights * labels).astype(np.float64)
-    negatives = sizes - positives
-    if weights is not None:  # without rounding, which a logarithm of 0 would make much of
-        negatives = count(weights=weights * (labels == 0)).astype(np.float64)
+    # Both are counted: a difference has rounding, which a logarithm of 0 would make much of.
+    positives, negatives = (count(weights=weights * (labels == y)).astype(np.float64) for y in (1, 0))
     recalibrated = isotonic_regression(positives / sizes, weights=sizes).x
     if score == "brier":
         # Σ (y − p)² − Σ (y − q)² with y² = y.

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import arguments, choose
 from caltest.binning import Binning, EqualMass
-from caltest.data import Extent, Rows
+from caltest.data import Rows
 from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError, Side
 from caltest.forms.base import Array
 from caltest.forms.paths import BrownianFunctional
-from caltest.pvalues import Alternative
-from caltest.statistics.base import Partwise, Statistic
-from caltest.statistics.ece import two_classes
+from caltest.statistics.base import BinaryStatistic
 
 # ------------------------------------------------------------------ cumulative
 
@@ -27,25 +22,27 @@ GRID = 1024
 
 
 @dataclass(frozen=True)
-class _PathStatistic(Statistic):
+class _PathStatistic(BinaryStatistic):
+    _edges: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
+
     functional: ClassVar[BrownianFunctional]
-    default_lens: ClassVar[str | None] = "top_label"
+    of_parts = True
 
-    def given(self, predictions: Rows) -> CumulativeDifference:
-        """Fix the predictions and their order."""
-        return CumulativeDifference(
-            two_classes(self, predictions), self.functional, predictions.weights
-        )
-
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """Look at C at quantiles of a subsample of the scores only: all are too many to sort."""
+    def fitted(self, predictions: Rows) -> Self:
+        """Of parts, look at C at quantiles of a sample of the scores only: all are too many to sort."""
+        scores = self.probability(predictions)
+        if predictions.part_of is None:
+            return self
         shares = np.arange(1, GRID) / GRID
-        edges = np.unique(np.quantile(two_classes(self, subsample()), shares, method="inverted_cdf"))
-        return Partwise(self, partial(self._on_grid, whole.total, edges))
+        return replace(self, _edges=np.unique(np.quantile(scores, shares, method="inverted_cdf")))
 
-    def _on_grid(self, whole: float, edges: Array, predictions: Rows) -> GriddedDifference:
-        scores, weights = two_classes(self, predictions), predictions.weights
-        return GriddedDifference(scores, edges, whole, self.functional, weights=weights)
+    def given(self, predictions: Rows) -> CumulativeDifference | GriddedDifference:
+        """Fix the predictions and their order."""
+        scores, weights, edges = self.probability(predictions), predictions.weights, self._edges
+        if edges is None:
+            return CumulativeDifference(scores, self.functional, weights)
+        cells, whole = np.searchsorted(edges, scores, side="left"), predictions.whole.total
+        return GriddedDifference(scores, cells, len(edges) + 1, weights, whole, self.functional)
 
 
 @arguments()
@@ -82,9 +79,9 @@ class KolmogorovSmirnov(_PathStatistic):
     0.15
     """
 
-    name: ClassVar[str] = "ks"
-    measures: ClassVar[str] = "Kolmogorov–Smirnov calibration error"
-    functional: ClassVar[BrownianFunctional] = "maximum"
+    name = "ks"
+    measures = "Kolmogorov–Smirnov calibration error"
+    functional = "maximum"
 
 
 @arguments()
@@ -119,9 +116,9 @@ class Kuiper(_PathStatistic):
     0.2
     """
 
-    name: ClassVar[str] = "kuiper"
-    measures: ClassVar[str] = "Kuiper calibration error"
-    functional: ClassVar[BrownianFunctional] = "range"
+    name = "kuiper"
+    measures = "Kuiper calibration error"
+    functional = "range"
 
 
 # ------------------------------------------------------------------ scan
@@ -131,42 +128,26 @@ _SIDES = {"over": "over", "under": "under", "both": None}
 
 
 @dataclass(frozen=True)
-class _LargestSigned(Statistic):
+class _LargestSigned(BinaryStatistic):
     side: str = "both"
 
-    growth: ClassVar[float | None] = None  # the 1 under the sum counts less, the more rows there are
-    default_lens: ClassVar[str | None] = "top_label"
-    monotone: ClassVar[bool] = True
+    growth = None  # the 1 under the sum counts less, the more rows there are
+    monotone = True
+    sided = "side"
+    reported: ClassVar[tuple[str, ...]] = ("side",)
 
     def __post_init__(self) -> None:
         choose("side", self.side, _SIDES)
 
-    def one_sided(self, side: Side) -> tuple[Statistic, Alternative]:
-        """Return the statistic of one side: large values count."""
-        return replace(self, side=side), "greater"
-
     def given(self, predictions: Rows) -> LargestError:
         """Fix the predictions and their intervals."""
-        return self.given_shifted(predictions, predictions)
-
-    def given_shifted(self, predictions: Rows, shifted: Rows) -> LargestError:
-        """Fix the intervals by the predictions, and what is expected in them by shifted ones."""
-        two_classes(self, predictions)
-        w = predictions.weights  # the 1 under the sum is a row that counts as rows do on average
-        counted = None if w is None else w / w.mean()
-        return LargestError(shifted.probs, self._intervals(predictions), self._side, counted)
+        scores, w = self.probability(predictions), predictions.weights
+        # The 1 under the sum is a row that counts as rows do on average.
+        side: Side | None = _SIDES[self.side]  # type: ignore[assignment]
+        return LargestError(scores, self._intervals(predictions), side, w / w.mean())
 
     def _intervals(self, predictions: Rows) -> Intervals:
         raise NotImplementedError
-
-    @property
-    def _side(self) -> Side | None:
-        return _SIDES[self.side]  # type: ignore[return-value]
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Which errors count."""
-        return {"side": self.side}
 
 
 @arguments()
@@ -211,8 +192,8 @@ class Scan(_LargestSigned):
     3.078196
     """
 
-    name: ClassVar[str] = "scan"
-    measures: ClassVar[str] = "largest standardised error of any range of the scores"
+    name = "scan"
+    measures = "largest standardised error of any range of the scores"
 
     def _intervals(self, predictions: Rows) -> Intervals:
         return Intervals.dyadic(predictions.probs[:, 1])
@@ -248,16 +229,9 @@ class LargestBinError(_LargestSigned):
 
     binning: Binning = field(default_factory=lambda: EqualMass(10))
 
-    name: ClassVar[str] = "max_bin"
-    measures: ClassVar[str] = "largest standardised error of a bin"
+    name = "max_bin"
+    measures = "largest standardised error of a bin"
+    reported = ("side", "binning")
 
     def _intervals(self, predictions: Rows) -> Intervals:
-        cells: NDArray[np.intp] = self.binning.cells_of(predictions)
-        return Intervals.of_cells(cells)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Which errors count, the binning and its options."""
-        binning: Any = self.binning
-        options = {each.name: getattr(binning, each.name) for each in fields(binning)}
-        return {"side": self.side, "binning": type(binning).__name__, **options}
+        return Intervals.of_cells(self.binning.cells(predictions))

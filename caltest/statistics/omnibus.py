@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from caltest._arguments import OneOf, arguments, as_float
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import generator
 from caltest._visible import quoted
-from caltest.data import Extent, Rows
+from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import Combined, Component, FeatureSquares, Form, GriddedDifference
-from caltest.forms.base import ROUNDING, Labels, Moments
-from caltest.kernels import Exponential
+from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
+from caltest.forms.base import ROUNDING, Moments
+from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
-from caltest.lenses import Lens, Reducer, TopLabel
+from caltest.lenses import Lens, TopLabel
 from caltest.pvalues import Alternative
-from caltest.statistics.base import Partwise, Statistic
+from caltest.sampling import generator
+from caltest.statistics.base import Statistic
 from caltest.statistics.cumulative import Kuiper
 from caltest.statistics.scores import ECD
 from caltest.statistics.skce import (
@@ -40,11 +40,11 @@ _SAMPLE = 1024  # rows that the moments of kernels of low rank come from
 
 
 @dataclass(frozen=True)
-class _Look:
-    """One part: a statistic through a lens, and its moments under H0 if they are known beforehand."""
+class _Part:
+    """A statistic through a lens, and its moments under H0 if they are known beforehand."""
 
     name: str
-    given: Callable[[Rows], Form]
+    statistic: Statistic
     alternative: Alternative = "greater"
     rounding: float = 0.0
     lens: Lens | None = None
@@ -52,32 +52,14 @@ class _Look:
 
     def at(self, rows: Rows) -> Component:
         """Return the component of all rows, or of some."""
-        form = self.given(rows if self.lens is None else self.lens.reduce(rows))
-        seen = None if self.lens is None else _Seen(self.lens, rows)
+        view = None if self.lens is None else self.lens.show(rows)
+        form = self.statistic.given(rows if view is None else view.rows)
         law: Callable[[Workers], Moments] | None = None
         if self.known is not None:
             law = partial(_known, self.known)
         elif isinstance(form, FeatureSquares):
             law = partial(_law_of_sample, form)
-        return Component(self.name, form, self.alternative, seen, self.rounding, law)
-
-
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """Labels of some rows as a lens shows them."""
-
-    lens: Lens
-    predictions: Rows
-
-    def __call__(self, labels: Labels, rows: slice) -> Labels:
-        return (self._of_all if rows == slice(None) else self._of(rows))(labels)
-
-    def _of(self, rows: slice) -> Reducer:
-        return self.lens.reducer(self.predictions.take(rows))
-
-    @cached_property
-    def _of_all(self) -> Reducer:
-        return self.lens.reducer(self.predictions)
+        return Component(self.name, form, self.alternative, view, self.rounding, law)
 
 
 def _known(moments: Moments, workers: Workers) -> Moments:
@@ -86,7 +68,7 @@ def _known(moments: Moments, workers: Workers) -> Moments:
 
 def _law_of_sample(form: FeatureSquares, workers: Workers) -> Moments:
     """Return the moments of a mean over pairs from some of the rows, whatever the order of all."""
-    n = form.n_samples
+    n = len(form.probs)
     rows = np.sort(fixed_order(form.probs)[generator(0).permutation(n)[:_SAMPLE]])
     return _as_of_pairs(form, rows, n, workers)
 
@@ -112,21 +94,13 @@ def _as_of_all(form: Any, whole: int) -> Moments:
     found: Moments = form.moments()
     if isinstance(form, GriddedDifference):
         return found
-    share = form.n_samples / whole
+    share = len(form.probs) / whole
     skewness = found.skewness * float(np.sqrt(share))
     return replace(found, variance=found.variance / share, skewness=skewness)
 
 
 def _fitted(kernel: Exponential, rows: Rows) -> Exponential:
-    return kernel.fitted(rows.probs, rows.weights)
-
-
-def _same(rows: Rows) -> Rows:
-    return rows
-
-
-def _combined(looks: Sequence[_Look], rows: Rows) -> Combined:
-    return Combined(tuple(look.at(rows) for look in looks))
+    return fitted(kernel, rows.probs, rows.weights)
 
 
 @arguments(
@@ -193,10 +167,13 @@ class Omnibus(Statistic):
     multiples: Sequence[float] = (0.25, 1.0)
     kernel: Exponential = field(default_factory=Exponential)
     approximation: Approximation | None = "auto"
+    _parts: tuple[_Part, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name: ClassVar[str] = "omnibus"
-    measures: ClassVar[str] = "evidence of its strongest part, −log of a tail probability"
-    growth: ClassVar[float | None] = None  # a tail probability falls by no fixed power
+    name = "omnibus"
+    measures = "evidence of its strongest part, −log of a tail probability"
+    of_parts = True
+    growth = None  # a tail probability falls by no fixed power
+    reported = ("kernel", "multiples", "approximation")
 
     def __post_init__(self) -> None:
         given = (self.multiples,) if isinstance(self.multiples, Real) else self.multiples
@@ -210,71 +187,55 @@ class Omnibus(Statistic):
         check_approximation(self.kernel, self.approximation)
 
     def fitted(self, predictions: Rows) -> Self:
-        """Fit the kernel's bandwidth to the predictions, and decide on the approximation."""
-        return replace(
-            self,
-            kernel=_fitted(self.kernel, fitting_rows(predictions)),
-            approximation=chosen(self.approximation, self.kernel, predictions),
-        )
+        """Fit the kernel's bandwidth to the predictions, and decide on the approximation.
+
+        Of parts, every one of its own is fitted, and what its values are standardised by.
+        """
+        parts, wanted = predictions.part_of is not None, self.approximation
+        method = chosen("auto" if parts and wanted is None else wanted, self.kernel, predictions)
+        kernel = _fitted(self.kernel, fitting_rows(predictions))
+        found = replace(self, kernel=kernel, approximation=method)
+        return replace(found, _parts=found._made(predictions)) if parts else found
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth, the multiples of it, and the approximation, if any."""
-        found = {
-            "kernel": type(self.kernel).__name__,
-            **self.kernel.parameters,
-            "multiples": list(self.multiples),
-        }
-        if self.approximation is not None:
-            found |= {"approximation": self.approximation, "rank": RANK}
-        return found
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the bandwidth heuristic has to say."""
-        return self.kernel.notes
+        rank = {} if self.approximation is None else {"rank": RANK}
+        return super().parameters | {"multiples": list(self.multiples)} | rank
 
     def given(self, predictions: Rows) -> Combined:
         """Fix the predictions: every part as a function of the labels."""
-        n = predictions.n_samples
-        known = chosen(self.approximation, self.kernel, predictions)
-        if n > HELD_UP_TO and known is not None:
-            return _combined(self._looks(fitting_rows(predictions), predictions.whole), predictions)
-        return _combined(self.fitted(predictions)._looks(predictions), predictions)
+        parts = self._parts
+        if parts is None:
+            known = chosen(self.approximation, self.kernel, predictions)
+            if predictions.n_samples > HELD_UP_TO and known is not None:
+                some = replace(fitting_rows(predictions), part_of=predictions.whole)
+                parts = self._made(some)
+            else:
+                parts = self.fitted(predictions)._made(predictions)
+        return Combined(tuple(part.at(predictions) for part in parts))
 
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """Fit every part, and what its values are standardised by, to a subsample of the rows."""
-        rows = subsample()
-        method = "nystrom" if self.approximation in (None, "auto") else self.approximation
-        fitted = replace(self, kernel=_fitted(self.kernel, rows), approximation=method)
-        return Partwise(fitted, partial(_combined, fitted._looks(rows, whole)))
-
-    def _looks(self, rows: Rows, whole: Extent | None = None) -> list[_Look]:
-        """Return the parts; of very many rows, of ``whole``, they are fitted to ``rows``."""
+    def _made(self, rows: Rows) -> tuple[_Part, ...]:
+        """Return the parts; where ``rows`` are a sample of more, they are fitted to these."""
         kernel, lens = _fitted(self.kernel, rows), None if rows.n_classes == 2 else TopLabel()
-        widths = [multiple * float(kernel.bandwidth) for multiple in self.multiples]
-        parts: list[tuple[str, Statistic, Alternative, float, Lens | None]] = [
-            (
+        parts = [
+            _Part(
                 "skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth",
-                UnbiasedSKCE(replace(kernel, bandwidth=width), self.approximation),
-                "greater",
-                0.0,
-                None,
+                UnbiasedSKCE(
+                    replace(kernel, bandwidth=multiple * float(kernel.bandwidth)), self.approximation
+                ),
             )
-            for multiple, width in zip(self.multiples, widths, strict=True)
+            for multiple in self.multiples
         ]
         # Where the expected surprises cancel those of all labels, rounding is left.
-        parts.append(("ecd", ECD(), "two-sided", ROUNDING, None))
-        parts.append(
-            ("kuiper" if lens is None else f"kuiper, {lens.label}", Kuiper(), "greater", 0.0, lens)
-        )
-        looks = []
-        for name, statistic, side, rounding, through in parts:
-            if whole is None:
-                looks.append(_Look(name, statistic.given, side, rounding, through))
-                continue
-            view = rows if through is None else through.reduce(rows)
-            given = statistic.in_parts(whole, partial(_same, view)).given
-            known = _as_of_all(given(view), whole.rows)
-            looks.append(_Look(name, given, side, rounding, through, known))
-        return looks
+        parts.append(_Part("ecd", ECD(), "two-sided", ROUNDING))
+        parts.append(_Part("kuiper" if lens is None else f"kuiper, {lens.label}", Kuiper(), lens=lens))
+        if rows.part_of is None:
+            return tuple(parts)
+        found = []
+        for part in parts:
+            view = rows if part.lens is None else part.lens.reduce(rows)
+            statistic = part.statistic.fitted(view)
+            known = _as_of_all(statistic.given(view), rows.part_of.rows)
+            found.append(replace(part, statistic=statistic, known=known))
+        return tuple(found)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
 from caltest._arguments import arguments
-from caltest.data import Extent, Rows
+from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import LinearSum, MeanSquare, MeanSurprise, Standardised
-from caltest.forms.base import CERTAIN, Array
-from caltest.predictive import GaussianPredictions, Predictive
-from caltest.pvalues import Alternative
-from caltest.statistics.base import SIGNED, Partwise, RowSum, Statistic
+from caltest.forms import LinearSum, MeanSquare, MeanSurprise
+from caltest.forms.base import Array
+from caltest.laws import Classes, GaussianPredictions, Predictive
+from caltest.statistics.base import SIGNED, Statistic
 
 # ------------------------------------------------------------------ ecd
 
 
 @arguments()
 @dataclass(frozen=True)
-class ECD(RowSum):
+class ECD(Statistic):
     """Entropic calibration difference: how much more surprising the labels are than predicted.
 
     ECD = n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy, in nats. Above 0 the model is
@@ -63,28 +60,26 @@ class ECD(RowSum):
 
     clip: float | None = None
 
-    name: ClassVar[str] = "ecd"
-    measures: ClassVar[str] = "entropic calibration difference, overconfident above 0"
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
+    name = "ecd"
+    measures = "entropic calibration difference, overconfident above 0"
+    alternatives = SIGNED
+    laws = (Classes, Predictive)
+    reported = ("clip",)
+    of_parts = True
 
-    def of_rows(self, rows: Rows, whole: float) -> LinearSum:
-        """Return a sum of one entry per row."""
-        table = rows.weighted(rows.surprises(self.clip))
-        table /= whole
-        return LinearSum(table, rows.probs)
-
-    def given_densities(self, predictive: Predictive) -> MeanSurprise | MeanSquare:
-        """Fix predicted distributions; of Gaussian ones, ECD = ½ (NEES − d)."""
+    def given(self, predictions: Rows) -> LinearSum | MeanSurprise | MeanSquare:
+        """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
+        law = predictions.law
+        if isinstance(law, Classes):
+            table = predictions.weighted(law.surprises(self.clip))
+            table /= predictions.whole.total
+            return LinearSum(table, law.probs)
         if self.clip is not None:
             raise InputError("clip is for probabilities of classes; leave it out for densities.")
-        if isinstance(predictive, GaussianPredictions):
-            return MeanSquare(predictive, 0.5, -0.5 * (predictive.dimension or 1))
-        return MeanSurprise(predictive)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The clipping, if any."""
-        return {} if self.clip is None else {"clip": self.clip}
+        assert isinstance(law, Predictive)
+        if isinstance(law, GaussianPredictions):
+            return MeanSquare(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
+        return MeanSurprise(law, predictions.weights)
 
 
 @arguments()
@@ -110,25 +105,15 @@ class NEES(Statistic):
     0.6666666666666666
     """
 
-    name: ClassVar[str] = "nees"
-    measures: ClassVar[str] = "normalised estimation error squared"
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
+    name = "nees"
+    measures = "normalised estimation error squared"
+    alternatives = SIGNED
+    laws = (GaussianPredictions,)
 
     def given(self, predictions: Rows) -> MeanSquare:
-        """Refuse: these are classes."""
-        raise InputError(
-            "'nees' is for Gaussian predictions of numbers; give a "
-            "caltest.predictive.GaussianPredictions, or use 'ecd' for probabilities of classes."
-        )
-
-    def given_densities(self, predictive: Predictive) -> MeanSquare:
         """Fix the predictions."""
-        if not isinstance(predictive, GaussianPredictions):
-            raise InputError(
-                f"'nees' is for Gaussian predictions, and these are {type(predictive).__name__}; "
-                "use 'ecd', which looks at any."
-            )
-        return MeanSquare(predictive)
+        assert isinstance(predictions.law, GaussianPredictions)
+        return MeanSquare(predictions.law, predictions.weights)
 
 
 # ------------------------------------------------------------------ scores
@@ -139,7 +124,7 @@ _EPSILON = float(np.finfo(float).eps)
 
 @arguments()
 @dataclass(frozen=True)
-class Brier(RowSum):
+class Brier(Statistic):
     """Brier score minus its expectation: how much worse the model scores than it expects.
 
     n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)], e(y) the one-hot label.
@@ -162,15 +147,16 @@ class Brier(RowSum):
     0.05
     """
 
-    name: ClassVar[str] = "brier"
-    measures: ClassVar[str] = "Brier score less its expectation if calibrated, overconfident above 0"
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
+    name = "brier"
+    measures = "Brier score less its expectation if calibrated, overconfident above 0"
+    alternatives = SIGNED
+    of_parts = True
 
-    def of_rows(self, rows: Rows, whole: float) -> LinearSum:
+    def given(self, predictions: Rows) -> LinearSum:
         """Return the mean over the rows of score less expected score."""
-        table = rows.weighted(_brier_deviations(rows.probs))
-        table /= whole
-        return LinearSum(table, rows.probs)
+        table = predictions.weighted(_brier_deviations(predictions.probs))
+        table /= predictions.whole.total
+        return LinearSum(table, predictions.probs)
 
 
 @arguments()
@@ -194,10 +180,8 @@ class LogScore(ECD):
     0.098083
     """
 
-    name: ClassVar[str] = "log_score"
-    measures: ClassVar[str] = (
-        "logarithmic score less its expectation if calibrated, overconfident above 0"
-    )
+    name = "log_score"
+    measures = "logarithmic score less its expectation if calibrated, overconfident above 0"
 
 
 @arguments()
@@ -224,26 +208,16 @@ class Spiegelhalter(Statistic):
     0.416667
     """
 
-    name: ClassVar[str] = "spiegelhalter"
-    growth: ClassVar[float | None] = 0.5
-    measures: ClassVar[str] = "Spiegelhalter's z, overconfident above 0"
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
+    name = "spiegelhalter"
+    growth = 0.5
+    measures = "Spiegelhalter's z, overconfident above 0"
+    alternatives = SIGNED
+    of_parts = True
 
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
-        probs, table = predictions.probs, _brier_deviations(predictions.probs)
-        counted = predictions.weighted(table)
-        variance = float(np.vdot(probs * counted, counted))
-        if variance > CERTAIN:
-            counted /= np.sqrt(variance)
-            return LinearSum(counted, probs)
-        return LinearSum(np.where(table > 0.5, np.inf, 0.0), probs)
-
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """There is nothing to fit; the variance is added up beside the sum."""
-        return Partwise(
-            self, lambda rows: Standardised(rows.weighted(_brier_deviations(rows.probs)), rows.probs)
-        )
+        table = predictions.weighted(_brier_deviations(predictions.probs))
+        return LinearSum(table, predictions.probs, standardised=True)
 
 
 def _brier_deviations(probs: Array) -> Array:

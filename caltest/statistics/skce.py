@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, choose, real_kernel
-from caltest._sampling import ROWS, child_seed, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.data import Extent, Rows, subsample
+from caltest.data import Rows, subsample
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.forms import (
-    BoundedPairMean,
-    BoundedPairwise,
+from caltest.forms import FeatureSquares, PairMean, Pairwise, TailBound
+from caltest.forms.weights import (
     ComputedFeatures,
     Features,
-    FeatureSquares,
-    FourierFeatures,
     KernelWeights,
-    LandmarkFeatures,
-    PairMean,
-    Pairwise,
-    RoundedFeatures,
-    ScaledFeatures,
-    TailBound,
     Term,
-    UStatistic,
     incomplete_cholesky,
+    landmark_features,
     scaled,
     scaled_rows,
 )
 from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.kernels.radial import fourier_features, has_fourier_features
-from caltest.statistics.base import AllRowsNeededError, Partwise, Statistic
-from caltest.statistics.ece import two_classes
+from caltest.sampling import ROWS, child_seed, generator
+from caltest.statistics.base import BinaryStatistic, Statistic
 
 # ------------------------------------------------------------------ low rank
 
 
 Approximation: TypeAlias = Literal["auto", "nystrom", "fourier"]
 
-APPROXIMATIONS = dict.fromkeys(("auto", "nystrom", "fourier"), True)
 RANK = 256
 
 HELD_UP_TO = 100_000
@@ -81,94 +69,62 @@ class LowRank:
     predictions
         What they were made for.
     features
-        Φ, (n, F); of very many rows, computed when they are needed.
+        Φ, (n, F), as rows count; of very many rows, computed when they are needed.
     missing
         Share of the trace that ΦΦᵀ leaves out; None of random features, which leave out nothing on
         average.
+    of_parts
+        Whether it was fitted to a sample of rows that come one part after the other.
     """
 
     predictions: Rows
     features: Features
     missing: float | None
+    of_parts: bool
 
     @classmethod
     def of(
         cls, kernel: Kernel | MatrixKernel, predictions: Rows, method: Approximation, rank: int
     ) -> LowRank:
-        """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about)."""
-        part, _ = kernel.terms[0]
-        probs = predictions.probs
-        if len(probs) > HELD_UP_TO:
-            return cls.fitted_to(kernel, fitting_rows(predictions), method, rank).of_rows(predictions)
-        if len(probs) > ROUNDED_FROM:
-            some = predictions.take(representatives(probs))
-            found = cls.fitted_to(kernel, some, method, rank).of_rows(predictions)
-            parts = [found.features[rows] for rows in blocks(len(probs), ROWS)]
-            return replace(found, features=RoundedFeatures(np.concatenate(parts)))
-        if method == "fourier":
-            return cls(predictions, fourier_features(part, probs, _directions(rank)), None)
-        weights, order = KernelWeights(part, probs), fixed_order(probs)
-        features, missing, _ = incomplete_cholesky(weights, order, rank)
-        return cls(predictions, features, missing)
+        """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about).
 
-    @classmethod
-    def fitted_to(
-        cls, kernel: Kernel | MatrixKernel, rows: Rows, method: Approximation, rank: int
-    ) -> LowRank:
-        """Approximate a kernel by features, of these rows and of any others, that are computed."""
-        part, _ = kernel.terms[0]
+        Features are a function of a prediction. Of few rows it is fitted to all and its values are
+        held; of more, to some; of very many, or of parts, values are computed when they are needed.
+        """
+        (part, _), probs, n = kernel.terms[0], predictions.probs, predictions.n_samples
+        of_parts = predictions.part_of is not None
+        held = n <= HELD_UP_TO and not of_parts
+        few = held and n <= ROUNDED_FROM
+        some = fitting_rows(predictions).probs if few or not held else probs[representatives(probs)]
+        exact: Features
         if method == "fourier":
-            return cls(rows, FourierFeatures(part, rows.probs, _directions(rank)), None)
-        found = incomplete_cholesky(KernelWeights(part, rows.probs), np.arange(rows.n_samples), rank)
-        landmarks, factor = rows.probs[found.pivots], np.tril(found.factor[found.pivots])
-        return cls(rows, LandmarkFeatures(part, rows.probs, landmarks, factor), found.missing)
+            function, missing = partial(fourier_features, part, count=(rank + 1) // 2), None
+            exact = function(probs) if few else probs
+        else:
+            order = fixed_order(some) if few else np.arange(len(some))
+            exact, missing, pivots = incomplete_cholesky(KernelWeights(part, some), order, rank)
+            function = partial(landmark_features, part, some[pivots], np.tril(exact[pivots]))
+        if few:
+            return cls(predictions, scaled_rows(exact[:], predictions.weights), missing, of_parts)
+        width = int(function(probs[:1]).shape[1])
+        found = ComputedFeatures(function, probs, width, part.bound, np.ones(n))
+        if held:
+            values = np.concatenate([found[rows] for rows in blocks(n, ROWS)])
+            return cls(predictions, scaled_rows(values, predictions.weights), missing, of_parts)
+        return cls(predictions, found, missing, of_parts).of_rows(predictions)
 
     def of_rows(self, predictions: Rows) -> LowRank:
         """Return the same features of other rows; they must be computed ones."""
-        if not isinstance(self.features, ComputedFeatures):
-            raise TypeError("features that are held are of the rows that they were made for")
-        features = replace(self.features, probs=predictions.probs)
+        features = cast("ComputedFeatures", self.features)
+        features = replace(features, probs=predictions.probs, by=predictions.weights)
         return replace(self, predictions=predictions, features=features)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a reader of a result should know of it."""
-        found: dict[str, Any] = {"rank": self.features.shape[1]}
-        return found if self.missing is None else found | {"trace_error": self.missing}
-
-    def form(
-        self,
-        kernel: Kernel | MatrixKernel,
-        scale: float,
-        *,
-        diagonal: bool,
-        whole: float | None = None,
-    ) -> FeatureSquares:
-        """Return scale · Σ_ij w_i w_j ⟨φ_i, φ_j⟩ D_iᵀ A D_j over all pairs, or those with i ≠ j."""
-        _, matrix = kernel.terms[0]
-        features, weights = self.features, self.predictions.weights
-        if weights is not None:
-            features = _counted(features, weights)
-        return FeatureSquares(self.predictions.probs, features, matrix, scale, diagonal, whole)
-
-
-def _counted(features: Features, weights: NDArray[np.float64]) -> Features:
-    """Return features of rows that count differently; what is held stays held."""
-    if isinstance(features, RoundedFeatures | np.ndarray):
-        values = scaled_rows(features[:], weights)
-        return RoundedFeatures(values) if values.dtype == np.float32 else values
-    return ScaledFeatures(features, weights)
-
-
-def _directions(rank: int) -> int:
-    return (rank + 1) // 2
 
 
 def fitting_rows(predictions: Rows) -> Rows:
     """Return the rows that bandwidths and features are fitted to: all, or a subsample of very many."""
-    if predictions.n_samples <= HELD_UP_TO:
+    if predictions.n_samples <= HELD_UP_TO or predictions.part_of is not None:
         return predictions
-    if predictions.weights is None:
+    if predictions.are_alike:
         return subsample(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
     numbers = np.arange(predictions.n_samples, dtype=np.float64)[:, None]
     return predictions.take(subsample([numbers]).probs[:, 0].astype(np.intp))
@@ -181,6 +137,8 @@ def chosen(
     if approximation != "auto":
         return approximation
     n, m = predictions.n_samples, predictions.n_classes
+    if predictions.part_of is not None:
+        return "nystrom"
     if isinstance(kernel, Kernel) and kernel.is_on_a_line(m):
         return None
     return None if n <= FULL_ROWS and float(n) ** 2 * m <= FULL_SIZE else "nystrom"
@@ -190,7 +148,7 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
     """Raise if a kernel cannot be approximated so; None is no approximation."""
     if method is None:
         return
-    choose("approximation", method, APPROXIMATIONS)
+    choose("approximation", method, dict.fromkeys(get_args(Approximation)))
     if len(kernel.terms) > 1:
         raise InputError(
             f"kernel has {len(kernel.terms)} parts, and an approximation takes one kernel between "
@@ -215,45 +173,34 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
 class _SKCE(Statistic):
     kernel: Kernel | MatrixKernel = field(default_factory=Exponential)
 
-    measures: ClassVar[str] = "squared kernel calibration error"
+    measures = "squared kernel calibration error"
+    reported: ClassVar[tuple[str, ...]] = ("kernel",)
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
-        return replace(self, kernel=fitted(self.kernel, predictions.probs, predictions.weights))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The kernel and its bandwidth."""
-        return {"kernel": type(self.kernel).__name__, **self.kernel.parameters}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the bandwidth heuristic has to say."""
-        return self.kernel.notes
+        return replace(
+            super().fitted(predictions),
+            kernel=fitted(self.kernel, predictions.probs, predictions.weights),
+        )
 
     def _terms(self, predictions: Rows) -> tuple[Term, ...]:
         probs, by = predictions.probs, predictions.weights
-        kernel = fitted(self.kernel, probs, by)
-        return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in kernel.terms)
-
-    def _bounded(
-        self,
-        kind: type[BoundedPairwise],
-        form: Pairwise,
-        predictions: Rows,
-        inequality: Literal["mcdiarmid", "hoeffding"],
-    ) -> Pairwise:
-        """Return a form with its bound, and its Gram matrix, if all rows have equal weight."""
-        if predictions.weights is not None:
-            return form
-        bound = self._tail_bound(predictions, inequality)
-        return kind(form.probs, form.kernel_terms, form.scale, form.diagonal, bound)
+        parts = self.kernel.terms
+        return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in parts)
 
     def _tail_bound(
         self, predictions: Rows, inequality: Literal["mcdiarmid", "hoeffding"]
-    ) -> TailBound:
+    ) -> TailBound | None:
+        """Return the distribution-free bound, of rows of equal weight."""
+        if not predictions.are_alike:
+            return None
         constant = partial(_bound_constant, self.kernel, predictions.n_classes)
         return TailBound(inequality, constant, predictions.n_samples)
+
+
+def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -> float:
+    """Return B_{p;q} = 2^{1 + 1/p − 1/q} sup ‖k(s, t)‖_{p;q} (Lemma H.1)."""
+    return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
 
 
 @dataclass(frozen=True)
@@ -264,55 +211,43 @@ class _AllPairs(_SKCE):
     rank: int = RANK
     _fit: LowRank | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    #: Whether pairs i = j count.
-    counts_own: ClassVar[bool] = False
+    counts_own = False  #: Whether pairs i = j count.
+    reported = ("kernel", "approximation")
 
     def __post_init__(self) -> None:
         check_approximation(self.kernel, self.approximation)
 
+    @property
+    def of_parts(self) -> bool:  # type: ignore[override]
+        """Whether the kernel is of low rank; else all pairs of rows are looked at."""
+        return self.approximation is not None
+
     def fitted(self, predictions: Rows) -> Self:
-        """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
-        method = self._chosen(predictions)
+        """Fit the kernel's bandwidth, and features where the kernel is taken of low rank.
+
+        Of parts, all is fitted to a sample of the rows.
+        """
+        method = chosen(self.approximation, self.kernel, predictions)
         if method is None:
-            found = super().fitted(predictions)
-            return found if found.approximation is None else replace(found, approximation=None)
+            return replace(super().fitted(predictions), approximation=None, _fit=None)
         found = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(found, _fit=LowRank.of(found.kernel, predictions, method, self.rank))
 
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """Fit the kernel's bandwidth and features to a subsample of the rows."""
-        if self.approximation is None:
-            raise AllRowsNeededError(f"{self.name!r} looks at all pairs of rows.")
-        method = "nystrom" if self.approximation == "auto" else self.approximation
-        rows = subsample()
-        found = replace(super().fitted(rows), approximation=method)
-        known = LowRank.fitted_to(found.kernel, rows, method, self.rank)
-        found = replace(found, _fit=known)
-        return Partwise(found, partial(found._of_part, whole))
-
-    def _of_part(self, whole: Extent, part: Rows) -> FeatureSquares:
-        if self._fit is None:
-            raise TypeError("a part needs features that were fitted")
-        return self._form(self._fit.of_rows(part), self.kernel, whole)
-
-    def _form(self, features: LowRank, kernel: Kernel | MatrixKernel, whole: Extent) -> FeatureSquares:
-        """Return the form of the features' rows, which are some or all of ``whole``."""
-        own = self.counts_own
-        return features.form(kernel, self._scale(whole), diagonal=own, whole=whole.total)
-
-    def _scale(self, whole: Extent) -> float:
-        return whole.total**-2.0 if self.counts_own else 1.0 / whole.pairs
-
-    def _chosen(self, predictions: Rows) -> Approximation | None:
-        return chosen(self.approximation, self.kernel, predictions)
-
-    def _low_rank(self, predictions: Rows) -> tuple[Kernel | MatrixKernel, LowRank | None]:
-        """Return the fitted kernel and its features, if it is taken of low rank."""
-        if self._chosen(predictions) is None:
-            return self.kernel, None
-        known = self._fit is not None and self._fit.predictions is predictions
-        found = self if known else self.fitted(predictions)
-        return found.kernel, found._fit
+    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
+        """Fix the predictions: a quadratic form, with its diagonal or without."""
+        own, whole, probs = self.counts_own, predictions.whole, predictions.probs
+        scale = whole.total**-2.0 if own else 1.0 / whole.pairs
+        found, fit = self, None if self.approximation is None else self._fit
+        if fit is not None and fit.of_parts:
+            fit = fit.of_rows(predictions)
+        elif fit is None or fit.predictions is not predictions:
+            found = self.fitted(predictions)
+            fit = found._fit
+        if fit is not None:
+            matrix = found.kernel.terms[0][1]
+            return FeatureSquares(probs, fit.features, matrix, scale, own, whole.total)
+        bound = found._tail_bound(predictions, "mcdiarmid" if own else "hoeffding")
+        return Pairwise(probs, found._terms(predictions), scale, own, bound)
 
     @property
     def faster(self) -> Phrase:
@@ -329,15 +264,13 @@ class _AllPairs(_SKCE):
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth, and the approximation, if any."""
         found = super().parameters
-        if self.approximation is not None:
-            found["approximation"] = self.approximation
-            found |= self._fit.parameters if self._fit else {"rank": self.rank}
-        return found
-
-
-def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -> float:
-    """Return B_{p;q} = 2^{1 + 1/p − 1/q} sup ‖k(s, t)‖_{p;q} (Lemma H.1)."""
-    return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
+        if self.approximation is None:
+            return found
+        if self._fit is None:
+            return found | {"rank": self.rank}
+        missing = self._fit.missing
+        error = {} if missing is None else {"trace_error": missing}
+        return found | {"rank": self._fit.features.shape[1]} | error
 
 
 @arguments()
@@ -377,21 +310,8 @@ class BiasedSKCE(_AllPairs):
     0.5
     """
 
-    name: ClassVar[str] = "skce_b"
-    counts_own: ClassVar[bool] = True
-
-    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Fix the predictions: a quadratic form with its diagonal."""
-        kernel, low_rank = self._low_rank(predictions)
-        if low_rank is not None:
-            return self._form(low_rank, kernel, predictions.whole)
-        form = Pairwise(
-            probs=predictions.probs,
-            kernel_terms=self._terms(predictions),
-            scale=self._scale(predictions.whole),
-            diagonal=True,
-        )
-        return self._bounded(BoundedPairwise, form, predictions, "mcdiarmid")
+    name = "skce_b"
+    counts_own = True
 
 
 @arguments()
@@ -421,20 +341,7 @@ class UnbiasedSKCE(_AllPairs):
     -0.735758882343
     """
 
-    name: ClassVar[str] = "skce_uq"
-
-    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Fix the predictions: a U-statistic of degree two."""
-        kernel, low_rank = self._low_rank(predictions)
-        if low_rank is not None:
-            return self._form(low_rank, kernel, predictions.whole)
-        form = Pairwise(
-            probs=predictions.probs,
-            kernel_terms=self._terms(predictions),
-            scale=self._scale(predictions.whole),
-            diagonal=False,
-        )
-        return self._bounded(UStatistic, form, predictions, "hoeffding")
+    name = "skce_uq"
 
 
 @arguments(seed=Whole(0))
@@ -478,16 +385,14 @@ class LinearSKCE(_SKCE):
 
     pairing: Literal["random", "rows"] = "random"
     seed: int = 0
-    _ties: int = field(default=0, repr=False, compare=False, kw_only=True)
+    _ties: int | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name: ClassVar[str] = "skce_ul"
+    name = "skce_ul"
+    seeded = "_ties"
+    reported = ("kernel", "pairing")
 
     def __post_init__(self) -> None:
         choose("pairing", self.pairing, {"random": True, "rows": True})
-
-    def shuffled(self, seed: int) -> LinearSKCE:
-        """Draw the order of rows with equal predictions."""
-        return replace(self, _ties=child_seed(seed, 2))
 
     @property
     def depends_on_row_order(self) -> bool:  # type: ignore[override]
@@ -497,8 +402,8 @@ class LinearSKCE(_SKCE):
     @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth and how rows are paired."""
-        chosen = {"pairing_seed": self.seed} if self.pairing == "random" else {}
-        return {**super().parameters, "pairing": self.pairing, **chosen}
+        seed = {"pairing_seed": self.seed} if self.pairing == "random" else {}
+        return super().parameters | seed
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -516,13 +421,11 @@ class LinearSKCE(_SKCE):
         probs, weights = predictions.probs, predictions.weights
         kernel = fitted(self.kernel, probs, weights)
         rows = self._pairs(probs)
-        values = [(part.paired(probs[rows[0]], probs[rows[1]]), A) for part, A in kernel.terms]
-        if weights is None:
-            bound = self._tail_bound(predictions, "hoeffding")
-            return BoundedPairMean(probs, rows, tuple(values), bound)
         counts = weights[rows[0]] * weights[rows[1]]
         counts /= counts.mean()
-        return PairMean(probs, rows, tuple((each * counts, A) for each, A in values))
+        values = ((part.paired(probs[rows[0]], probs[rows[1]]), A) for part, A in kernel.terms)
+        components = tuple((each * counts, A) for each, A in values)
+        return PairMean(probs, rows, components, self._tail_bound(predictions, "hoeffding"))
 
     def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
@@ -534,7 +437,8 @@ class LinearSKCE(_SKCE):
         n = len(probs)
         order = np.arange(n)
         if self.pairing == "random":
-            places = generator(self._ties, 1).permutation(n)
+            ties = 0 if self._ties is None else child_seed(self._ties, 2)
+            places = generator(ties, 1).permutation(n)
             sorted_rows = places[fixed_order(np.sort(probs[places], axis=1))]  # stable
             order = sorted_rows[generator(self.seed).permutation(n)]
         return order[: 2 * (n // 2)].reshape(-1, 2).T
@@ -542,7 +446,7 @@ class LinearSKCE(_SKCE):
 
 @arguments(kernel=real_kernel)
 @dataclass(frozen=True)
-class MMCE(_SKCE):
+class MMCE(BinaryStatistic, _SKCE):
     """Squared maximum mean calibration error: a kernel error of the top-class confidence.
 
     n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).
@@ -576,19 +480,14 @@ class MMCE(_SKCE):
                 "mmce takes a real-valued kernel, not a matrix-valued one; use BiasedSKCE with it."
             )
 
-    name: ClassVar[str] = "mmce"
-    measures: ClassVar[str] = "squared maximum mean calibration error"
-    default_lens: ClassVar[str | None] = "top_label"
+    name = "mmce"
+    measures = "squared maximum mean calibration error"
 
     def given(self, predictions: Rows) -> Pairwise:
         """Fix the predictions: a quadratic form with its diagonal."""
-        two_classes(self, predictions)
+        self.probability(predictions)
         whole = self.fitted(predictions)
-        form = Pairwise(
-            probs=predictions.probs,
-            kernel_terms=whole._terms(predictions),  # not the half of it: of two classes one pass does
-            scale=0.5 * predictions.total**-2.0,
-            diagonal=True,
-        )
         half = replace(whole, kernel=0.5 * whole.kernel)
-        return half._bounded(BoundedPairwise, form, predictions, "mcdiarmid")
+        terms = whole._terms(predictions)  # not the half of it: of two classes one pass does
+        bound = half._tail_bound(predictions, "mcdiarmid")
+        return Pairwise(predictions.probs, terms, 0.5 * predictions.whole.total**-2.0, True, bound)

@@ -9,8 +9,9 @@ from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import View
 from caltest.data.zeros import advice as advice_on_zeros
 from caltest.forms import Side
-from caltest.pvalues import interval
+from caltest.pvalues import interval_of_adjusted
 from caltest.text.numbers import outward_points, pvalue
+from caltest.text.pages import said
 from caltest.text.sizes import LITTLE
 from caltest.text.vocabulary import TENDS, WRONG, lens_name, limit, listed, told_view, where
 
@@ -60,10 +61,9 @@ def _close(audit: Audit) -> Iterable[str]:
     """Say if the p-value is so close to the level that other draws might lie on the other side."""
     best = min(audit.checks, key=lambda check: check.adjusted)
     times = best.adjusted / best.pvalue if audit.correction != "westfall_young" else 1.0
-    reached = max(round(audit.pvalue / times * (audit.n_resamples + 1)) - 1, 0)
-    low, high = interval(reached, audit.n_resamples, "greater")
+    low, high = interval_of_adjusted(audit.pvalue, audit.n_resamples, times)
     every = audit.clusters is not None and audit.n_resamples + 1 == 2**audit.clusters  # signs
-    if low * times < audit.alpha < high * times and not (every or audit.impossible):
+    if low < audit.alpha < high and not (every or audit.impossible):
         yield (
             f"p = {pvalue(audit.pvalue, audit.alpha)} is close to {audit.alpha:g}: another seed could "
             f"change the verdict. Use more resamples, n_resamples={10 * audit.n_resamples + 9}."
@@ -115,54 +115,8 @@ def _estimated_beyond(audit: Audit, view: View) -> bool:
 
 
 def _of_two_classes(audit: Audit) -> str:
-    """Advise by the line that fits: temperature scaling changes a slope, and no intercept."""
-    fit = audit.recalibration
-    logistic = f"{_HELD_OUT} by logistic recalibration (a slope and an intercept)"
-    isotonic = (
-        "With thousands of rows, isotonic regression is an alternative (clipped away from 0 and 1)"
-    )
-    if fit is None:
-        return f"{logistic}. {isotonic}."
-    if not math.isfinite(fit.slope):
-        return (
-            "no recalibration can be fitted to these rows, because they have one label only or the "
-            "predictions separate the labels: check the labels."
-        )
-    if fit.slope <= DEVIATIONS * fit.slope_se:
-        return (
-            "the predictions hardly separate events from non-events, or rank them the wrong way round, "
-            "which recalibration cannot fix: check the labels and the inputs, and refit."
-        )
-
-    def text(value: float, error: float) -> str:
-        return f"{value:.2f} (standard error {error:.2g})".replace("-", "−")
-
-    # Where the data cannot show it, a number is NaN, and not beyond any.
-    bent = abs(fit.slope - 1.0) > DEVIATIONS * fit.slope_se
-    slope, intercept = text(fit.slope, fit.slope_se), text(fit.intercept, fit.intercept_se)
-    if bent and abs(fit.intercept) > DEVIATIONS * fit.intercept_se:
-        return (
-            f"{logistic}: on the logit scale the best correction has slope {slope} and intercept "
-            f"{intercept}. Temperature scaling alone cannot fix the intercept. {isotonic}."
-        )
-    if bent:
-        extreme = "too extreme" if fit.slope < 1.0 else "not extreme enough"
-        return (
-            f"{_HELD_OUT} by temperature scaling: the probabilities are {extreme}. "
-            f"The best correction on the logit scale has slope {slope} and no clear intercept. "
-            f"{isotonic}."
-        )
-    if abs(fit.in_the_large) > DEVIATIONS * fit.in_the_large_se:
-        shift = text(fit.in_the_large, fit.in_the_large_se)
-        return (
-            f"{_HELD_OUT} by adding an intercept on the logit scale, here {shift}. "
-            "Temperature scaling cannot fix this."
-        )
-    return (
-        f"recalibration is not clearly what is needed: the best correction on the logit scale, slope "
-        f"{slope} and intercept {intercept}, is close to none. The error is small, or of another "
-        f"shape; look at the pictures. {isotonic}."
-    )
+    """Advise by the line that fits."""
+    return said("recalibrate", "of_two_classes", audit.recalibration, _HELD_OUT, DEVIATIONS)
 
 
 def _of_more_classes(audit: Audit) -> str:

@@ -20,6 +20,7 @@ from caltest.text.numbers import (
     row,
     signed_points,
 )
+from caltest.text.pages import said
 from caltest.text.sizes import (
     beyond,
     exceeds,
@@ -135,60 +136,12 @@ def _is(who: str) -> str:
 
 def certainty(audit: Audit) -> str:
     """Return how sure the answer is, in a sentence or two."""
-    true = "calibrated" if audit.tolerance is None else "within the tolerance"
-    true += " in every group" if audit.groups else ""
-    controls = CORRECTIONS.get(audit.correction, "")
-    if controls.startswith("false discovery rate"):
-        return (
-            f"Adjusted by {audit.correction!r}: on average, at most {confidence_text(audit.alpha)} of "
-            "the errors found are false alarms."
-        )
-    rate = confidence_text(audit.alpha)
-    draws = f"{audit.n_resamples:,} sets of labels simulated from the predictions"
-    if audit.clusters is not None:
-        draws = f"{audit.n_resamples:,} random sign flips of the {audit.clusters:,} clusters"
-    rate = f"at most {rate}" if audit.clusters is None else f"about {rate}"
-    checks = f", the same for all {audit.n_checks:,} checks" if audit.n_checks > 1 else ""
-    if audit.correction == "westfall_young":
-        return (
-            f"If the model is {true}, an audit like this reports an error in {rate} of "
-            f"cases. It compares the data with {draws}{checks}."
-        )
-    condition = f", {controls.partition(', ')[2]}" if ", of " in controls else ""
-    return (
-        f"If the model is {true}, an audit like this reports an error in {rate} of cases"
-        f"{condition} (adjusted by {audit.correction!r}, {draws})."
-    )
+    return said("audit", "certainty", audit, CORRECTIONS.get(audit.correction, ""))
 
 
 def assumes(audit: Audit) -> str:
     """Return what the numbers rest on, in three short sentences."""
-    rate = confidence_text(audit.alpha)
-    sized = sum(view.low is not None for view in audit.views)
-    if audit.clusters is None:
-        independent, sure = "independent rows", " (exact for any number of rows)"
-    else:
-        independent = f"{audit.clusters:,} independent clusters (rows of one may depend on each other)"
-        sure = " (approximate: it needs many clusters)"
-    if audit.correction != "westfall_young" and audit.clusters is None:
-        sure = ""
-    most = "at most" if audit.clusters is None else "about"
-    false_alarms = f"The false-alarm rate of the verdict is {most} {rate}{sure}."
-    if CORRECTIONS.get(audit.correction, "").startswith("false discovery rate"):
-        false_alarms = f"On average, at most {rate} of the errors found are false alarms."
-    every = f"all {sized:,} views and their parts" if sized > 1 else "all parts"
-    kind = "exact" if audit.exact_intervals else "approximate"
-    intervals = (
-        f" Intervals are {kind}: {confidence_text(audit.confidence)} confidence for {every} at once."
-    )
-    population = " Sizes refer to the whole population." if audit.sampled and audit.event else ""
-    weighted = ""
-    if audit.effective_n is not None:
-        weighted = f" Rows are weighted; the effective number of rows is {audit.effective_n:,.0f}."
-    return (
-        f"Assumes {independent} and labels that were not used to fit the model. {false_alarms}"
-        f"{intervals if sized else ''}{population}{weighted}"
-    )
+    return said("audit", "assumes", audit, CORRECTIONS.get(audit.correction, ""))
 
 
 #: What a check looks at, for its row of evidence.
@@ -238,17 +191,7 @@ def _contains(view: View, other: View) -> bool:
 
 def evidence_note(audit: Audit) -> str:
     """Return what the p-values are made of."""
-    smallest = pvalue(1.0 / (1 + audit.n_resamples), audit.alpha)
-    draws, least = counted(audit.n_resamples, "simulated label set"), "the smallest possible p is"
-    if audit.clusters is not None:  # where few clusters carry some checks, the smallest is larger
-        draws = counted(audit.n_resamples, "random set", "random sets") + " of sign flips of clusters"
-        least = "no p can be smaller than"
-    if audit.correction != "westfall_young":
-        return f"Each check has {draws} of its own; adjusted by {audit.correction!r}."
-    return (
-        f"An error is found if p is at most {audit.alpha:g}. Adjusted p-values allow for all checks. "
-        f"From {draws}; {least} {smallest}."
-    )
+    return said("audit", "evidence_note", audit)
 
 
 def finding(check: Check, audit: Audit) -> str:

@@ -71,7 +71,7 @@ def impossible_rows(audit: Audit) -> str:
     return f"In {rows} the model {certain}gave probability 0 to the observed label"
 
 
-def rates(view: View | Part) -> tuple[float, float]:
+def rates(view: View | Part | Rest) -> tuple[float, float]:
     """Return what is predicted on average, and what was observed; 0 without an event."""
     return view.predicted or 0.0, view.observed or 0.0
 

@@ -33,9 +33,11 @@ FOR_ADDING = (
     "tolerance",
     "kernels.bandwidth",
     "kernels.radial",
+    "plots.canvas",
     "plots.display",
-    "plots.reliability",
-    "plots.scales",
+    "plots.panel",
+    "pictures.axes",
+    "pictures.marks",
     "planning.curve",
 )
 

@@ -122,7 +122,7 @@ def _timed(run: Measured) -> tuple[dict[str, Any], float]:
 
 def _compiled() -> int:
     """Return how many loops of caltest were compiled here, and not found on disk."""
-    modules = [sys.modules.get(f"caltest.{name}") for name in ("_loops", "_kernel_loops")]
+    modules = [sys.modules.get(f"caltest.loops.{name}") for name in ("rows", "kernels")]
     members = [each for module in modules if module for each in vars(module).values()]
     found = [each for each in members if hasattr(each, "stats")]
     return sum(sum(each.stats.cache_misses.values()) for each in found)

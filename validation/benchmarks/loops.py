@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from caltest import _kernel_loops, _loops
-from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import TILE
 from caltest.forms.pairs import Entries
+from caltest.laws.classes import LabelSampler
+from caltest.loops import kernels as _kernel_loops
+from caltest.loops import rows as _loops
+from caltest.sampling import ROWS
 from validation.benchmarks.child import Measured
 
 DRAWS, FEATURES, WIDTH, BINS = 64, 256, 16, 15
@@ -118,31 +120,9 @@ def _table_sums(m: int, n: int) -> Both:
     return Both(_filled(sums, _loops.table_sums, table, labels, sums), plain, labels.size)
 
 
-def _bin_counts(m: int, n: int) -> Both:
-    labels, cells = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n)
-    counts = np.empty((DRAWS, BINS, m))
-
-    def plain() -> Array:
-        return np.array([np.bincount(cells * m + y, minlength=BINS * m) for y in labels]).reshape(
-            counts.shape
-        )
-
-    return Both(_filled(counts, _loops.bin_counts, labels, cells, counts), plain, labels.size)
-
-
-def _piece_sums(m: int, n: int) -> Both:
-    labels, order = _labels(n, m), np.argsort(_probs(n, m)[:, 1])
-    edges = np.linspace(0, n, BINS + 1).astype(np.intp)
-    sums = np.empty((DRAWS, BINS), np.int64)
-    plain = lambda: np.add.reduceat(labels[:, order], edges[:-1], axis=1, dtype=np.int64)  # noqa: E731
-    return Both(_filled(sums, _loops.piece_sums, labels, order, edges, sums), plain, labels.size)
-
-
-def _cell_sums(m: int, n: int) -> Both:
-    labels, cells = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n)
-    sums = np.empty((DRAWS, BINS))
-    plain = lambda: np.array([np.bincount(cells, y, BINS) for y in labels])  # noqa: E731
-    return Both(_filled(sums, _loops.cell_sums, labels, cells, sums), plain, labels.size)
+def _cells(n: int) -> NDArray[np.intp]:
+    """Return the cell of every row."""
+    return np.random.default_rng(0).integers(0, BINS, n)
 
 
 def _steps(n: int) -> Array:
@@ -150,32 +130,40 @@ def _steps(n: int) -> Array:
     return np.random.default_rng(1).random(n)
 
 
-def _bin_steps(m: int, n: int) -> Both:
-    labels, cells, steps = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n), _steps(n)
-    sums = np.empty((DRAWS, BINS, m))
+def _bin_counts(m: int, n: int, steps: Array | None = None) -> Both:
+    labels, cells = _labels(n, m), _cells(n)
+    counts = np.empty((DRAWS, BINS, m))
 
     def plain() -> Array:
-        keys = (np.bincount(cells * m + y, steps, BINS * m) for y in labels)
-        return np.array(list(keys)).reshape(sums.shape)
+        found = [np.bincount(cells * m + y, steps, BINS * m) for y in labels]
+        return np.array(found).reshape(counts.shape)
 
-    return Both(_filled(sums, _loops.bin_steps, labels, cells, steps, sums), plain, labels.size)
+    return Both(_filled(counts, _loops.bin_counts, labels, cells, steps, counts), plain, labels.size)
 
 
-def _piece_steps(m: int, n: int) -> Both:
-    labels, order, steps = _labels(n, m), np.argsort(_probs(n, m)[:, 1]), _steps(n)
+def _bin_counts_of_weights(m: int, n: int) -> Both:
+    return _bin_counts(m, n, _steps(n))
+
+
+def _cell_sums(m: int, n: int) -> Both:
+    table, labels, cells = _probs(n, m), _labels(n, m), _cells(n)
+    sums = np.empty((DRAWS, BINS))
+    plain = lambda: np.array([np.bincount(cells, table[np.arange(n), y], BINS) for y in labels])  # noqa: E731
+    return Both(_filled(sums, _loops.cell_sums, table, cells, labels, sums), plain, labels.size)
+
+
+def _cell_sums_in_order(m: int, n: int) -> Both:
+    """Cells that follow each other along an order."""
+    table, labels, order = _probs(n, m), _labels(n, m), np.argsort(_probs(n, m)[:, 1])
     edges = np.linspace(0, n, BINS + 1).astype(np.intp)
-    sums = np.empty((DRAWS, BINS))
-    plain = lambda: np.add.reduceat((steps * labels)[:, order], edges[:-1], axis=1)  # noqa: E731
-    return Both(
-        _filled(sums, _loops.piece_steps, labels, order, edges, steps, sums), plain, labels.size
-    )
+    cells, sums = np.empty(n, np.intp), np.empty((DRAWS, BINS))
+    cells[order] = np.repeat(np.arange(BINS), np.diff(edges))
 
+    def plain() -> Array:
+        found = table[np.arange(n), labels][:, order]
+        return np.asarray(np.add.reduceat(found, edges[:-1], axis=1))
 
-def _cell_steps(m: int, n: int) -> Both:
-    labels, cells, steps = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n), _steps(n)
-    sums = np.empty((DRAWS, BINS))
-    plain = lambda: np.array([np.bincount(cells, steps * y, BINS) for y in labels])  # noqa: E731
-    return Both(_filled(sums, _loops.cell_steps, labels, cells, steps, sums), plain, labels.size)
+    return Both(_filled(sums, _loops.cell_sums, table, cells, labels, sums), plain, labels.size)
 
 
 def _count_shifted(m: int, n: int) -> Both:
@@ -212,30 +200,23 @@ def _largest_shifted(m: int, n: int) -> Both:
     return Both(_filled(found, _loops.largest_shifted, *given), plain, count)
 
 
-def _extremes(m: int, n: int) -> Both:
+def _extremes(m: int, n: int, steps: Array | None = None) -> Both:
     labels, scores = _labels(n, m), _probs(n, m)[:, 1]
     order, ends = np.argsort(scores), np.arange(n)
-    expected, found = np.cumsum(scores[order]), np.empty((2, DRAWS))
+    own = np.ones(n) if steps is None else steps
+    expected, found = np.cumsum(own * scores[order]), np.empty((2, DRAWS))
 
     def plain() -> Array:
-        paths = np.cumsum(labels[:, order], axis=1) - expected
+        events = labels[:, order] if steps is None else steps * labels[:, order]
+        paths = np.cumsum(events, axis=1) - expected
         return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
 
-    loop = _filled(found, _loops.extremes, labels, order, ends, expected, *found)
+    loop = _filled(found, _loops.extremes, labels, order, ends, steps, expected, *found)
     return Both(loop, plain, labels.size)
 
 
-def _extremes_of_steps(m: int, n: int) -> Both:
-    labels, scores, steps = _labels(n, m), _probs(n, m)[:, 1], _steps(n)
-    order, ends = np.argsort(scores), np.arange(n)
-    expected, found = np.cumsum(steps * scores[order]), np.empty((2, DRAWS))
-
-    def plain() -> Array:
-        paths = np.cumsum(steps * labels[:, order], axis=1) - expected
-        return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
-
-    loop = _filled(found, _loops.extremes_of_steps, labels, order, ends, steps, expected, *found)
-    return Both(loop, plain, labels.size)
+def _extremes_of_weights(m: int, n: int) -> Both:
+    return _extremes(m, n, _steps(n))
 
 
 def _clustered(n: int) -> tuple[Array, Array, Array]:
@@ -442,15 +423,13 @@ LOOPS: dict[str, Loop] = {
     "take_rows": Loop("label taken", "indices", (10,), _take_rows),
     "table_sums": Loop("label looked up and added", "indices, sum", ALL, _table_sums),
     "bin_counts": Loop("label counted", "bincount a draw", (2, 10), _bin_counts),
-    "piece_sums": Loop("label added", "reduceat", (2,), _piece_sums),
-    "cell_sums": Loop("label added", "bincount a draw", (2,), _cell_sums),
-    "bin_steps": Loop("label counted", "bincount a draw", (2, 10), _bin_steps),
-    "piece_steps": Loop("label added", "reduceat", (2,), _piece_steps),
-    "cell_steps": Loop("label added", "bincount a draw", (2,), _cell_steps),
+    "bin_counts, weights": Loop("label counted", "bincount a draw", (2, 10), _bin_counts_of_weights),
+    "cell_sums": Loop("label looked up and added", "bincount a draw", (2,), _cell_sums),
+    "cell_sums, in order": Loop("label looked up and added", "reduceat", (2,), _cell_sums_in_order),
     "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
     "largest_shifted": Loop("interval and tolerance", "cumsum, max", (2,), _largest_shifted),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
-    "extremes_of_steps": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_steps),
+    "extremes, weights": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_weights),
     "extremes_of_signs": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_signs),
     "rows_by_class": Loop("label sorted", "argsort a draw", (10, 100, 1000), _rows_by_class),
     "sums_of_events": Loop("event added", "where, sum", (10, 100), _sums_of_events),

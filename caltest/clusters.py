@@ -1,0 +1,121 @@
+"""Clusters: which rows belong together, and what they add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from caltest._memory import check_fits
+from caltest._tiles import WIDE_TILE, Array, Tile, blocks
+
+_HELD = 2**22  # numbers of predictions that are held at a time: 32 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Which rows belong together."""
+
+    codes: NDArray[np.intp]  #: The cluster of every row, (n,), 0..G−1.
+    count: int  #: Number of clusters G.
+    weights: Array = None  # type: ignore[assignment]  #: What rows count, (n,); ones by default.
+
+    def __post_init__(self) -> None:
+        if self.weights is None:
+            object.__setattr__(self, "weights", np.ones(len(self.codes)))
+
+    @classmethod
+    def of(cls, codes: NDArray[np.intp], weights: Array) -> Clusters:
+        """Return the clusters of some rows, numbered anew."""
+        here, own = np.unique(codes, return_inverse=True)
+        return cls(own, len(here), weights)
+
+    @cached_property
+    def _members(self) -> Any:
+        return _membership(self.codes, self.count)
+
+    @cached_property
+    def share_between(self) -> float:
+        """How many pairs of different rows there are for each of different clusters, as rows count."""
+        sums, total = np.bincount(self.codes, self.weights), float(self.weights.sum())
+        between = total**2 - float(sums @ sums)
+        own = float(self.weights @ self.weights)
+        return (total**2 - own) / between if between > 0.0 else 0.0
+
+    def of_equal_size(self, width: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield clusters of one size k, (c,), and their rows, (c, k); few at a time if k is large."""
+        order, sizes = np.argsort(self.codes, kind="stable"), np.bincount(self.codes)
+        starts = np.cumsum(sizes) - sizes
+        for size in np.unique(sizes):
+            own = np.flatnonzero(sizes == size)
+            for part in blocks(len(own), max(1, _HELD // (int(size) * max(int(size), width)))):
+                yield own[part], order[starts[own[part], None] + np.arange(size)]
+
+    def sums(self, values: Array) -> Array:
+        """Add up the (n,) or (n, K) values of the rows of every cluster: (G,) or (G, K)."""
+        return np.asarray(self._members @ values)
+
+    def sums_at(self, places: NDArray[np.intp], values: Array, size: int) -> Any:
+        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size m)."""
+        width = 1 if values.ndim == 1 else values.shape[1]
+        rows, columns = np.repeat(self.codes, width), np.repeat(places * width, width)
+        columns += np.tile(np.arange(width), len(places))
+        entries = (values.ravel(), (rows, columns))
+        return sparse.csr_array(entries, shape=(self.count, size * width))
+
+    def pairs(self, tile: Tile) -> Array:
+        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
+        check_fits(
+            16.0 * self.count**2,
+            f"a number for every pair of {self.count} clusters",
+            "take a kernel of low rank (approximation='nystrom')",
+        )
+        found = np.zeros((self.count, self.count))
+        cut = blocks(len(self.codes), WIDE_TILE)
+        if (np.diff(self.codes) >= 0).all():
+            self._add_in_order(tile, cut, found)
+            return found
+        known = []
+        for rows in cut:
+            clusters, codes = np.unique(self.codes[rows], return_inverse=True)
+            known.append((clusters, _membership(codes, len(clusters))))
+        for first, rows in enumerate(cut):
+            g, of_g = known[first]
+            for columns, (h, of_h) in zip(cut[first:], known[first:], strict=True):
+                sums = of_h @ (of_g @ tile(rows, columns)).T
+                found[np.ix_(h, g)] += sums
+                if columns != rows:
+                    found[np.ix_(g, h)] += sums.T
+        return found
+
+    def _add_in_order(self, tile: Tile, cut: list[slice], found: Array) -> None:
+        """Do so where the rows of a cluster follow each other, the clusters in order."""
+        known = []
+        for rows in cut:
+            starts = np.flatnonzero(np.diff(self.codes[rows], prepend=-1))
+            clusters = slice(int(self.codes[rows.start]), int(self.codes[rows.stop - 1]) + 1)
+            known.append((clusters, None if len(starts) == rows.stop - rows.start else starts))
+        for first, rows in enumerate(cut):
+            g, of_g = known[first]
+            for columns, (h, of_h) in zip(cut[first:], known[first:], strict=True):
+                sums = tile(rows, columns)
+                sums = sums if of_g is None else np.add.reduceat(sums, of_g, axis=0)
+                sums = sums if of_h is None else np.add.reduceat(sums, of_h, axis=1)
+                found[g, h] += sums
+                if columns != rows and h.start == g.stop - 1:  # a cluster in both
+                    found[h.start, h.start] += sums[-1, 0]
+        for part in blocks(len(found), WIDE_TILE):  # what is above the diagonal is complete
+            own = np.triu(found[part, part])
+            found[part, part] = own + np.triu(own, 1).T
+            found[part.stop :, part] = found[part, part.stop :].T
+
+
+def _membership(codes: NDArray[np.intp], count: int) -> Any:
+    """Say which rows are in which cluster, (G, rows) of 0 and 1."""
+    n = len(codes)
+    return sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(count, n))

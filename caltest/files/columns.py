@@ -1,0 +1,347 @@
+"""Columns by name: which hold labels, probabilities, weights, clusters and groups, and what was read.
+
+A user says which is which, or names do; arrays of an archive are found as columns of a table are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from numbers import Number
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from caltest._arguments import closest
+from caltest._memory import check_fits
+from caltest._visible import quoted
+from caltest.data import Rows, Sample, predictions, sample
+from caltest.data.clusters import Clustering
+from caltest.data.containers import Table, is_number, listed
+from caltest.data.weights import checked_weights, in_means
+from caltest.exceptions import InputError, Phrase
+
+_LABELS = ("label", "labels", "y", "y_true", "target", "class")
+_PROBS = ("probs", "probabilities", "p", "y_prob")
+_INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
+
+#: How columns of probabilities are named; a command may know another way.
+NAME_COLUMNS = "with --columns (columns=… in Python)"
+COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns are what, as the user says: None where they are to be found."""
+
+    label: str | None
+    columns: tuple[str, ...] | None
+    groups: tuple[str, ...]
+    needs_labels: bool = True
+    weights: str | None = None
+    clusters: str | None = None  # among the groups too, as which they are read
+
+    @classmethod
+    def of(
+        cls,
+        label: str | int | None,
+        columns: Sequence[str] | None,
+        groups: Sequence[str] = (),
+        needs_labels: bool = True,
+        weights: str | None = None,
+        clusters: str | None = None,
+    ) -> Roles:
+        """Take names as users give them; one name is one."""
+        probs, read = (
+            (each,) if isinstance(each, str) else tuple(map(str, each))
+            for each in (columns or (), groups)
+        )
+        truth, own, together = (
+            None if each is None else str(each) for each in (label, weights, clusters)
+        )
+        if together is not None and together not in read:
+            read = (*read, together)
+        return cls(truth, None if columns is None else probs, read, needs_labels, own, together)
+
+    @property
+    def may_lack_labels(self) -> bool:
+        """Whether predictions alone are enough, as no labels are named."""
+        return not self.needs_labels and self.label is None
+
+    def found(self, names: Sequence[str], find: Callable[[Sequence[str]], str]) -> str:
+        """Return the name that ``find`` finds, among those that are no groups if it is there."""
+        try:
+            return find([name for name in names if name not in (*self.groups, self.weights)])
+        except InputError:
+            return find(names)
+
+    def found_label(self, names: Sequence[str], kind: str, among: Sequence[str]) -> str | None:
+        """Return the name of the labels; None if there may be none, and there are none.
+
+        Raises
+        ------
+        InputError
+            If it is not to be found, or a group, or weights, are no column (array) of their own.
+        """
+        label = None
+        if not self.may_lack_labels or any(name.lower() in _LABELS for name in names):
+            label = self.found(names, lambda some: _chosen_label(some, self.label, kind))
+        for name in self.groups:
+            together = name == self.clusters
+            check_there(name, among, kind, " of clusters" if together else " to group by")
+            if name == label:
+                what, do = (
+                    ("cannot say what belongs together", "give a column such as patient")
+                    if together
+                    else ("cannot be a group", "group by what was known before")
+                )
+                raise InputError(
+                    f"the {kind} {quoted(name)} holds the labels, so it {what}; {do}, or say what "
+                    "holds the labels, with --label (label=… in Python)."
+                )
+            if name in (self.columns or ()):
+                _refuse_two(kind, name, "a probability", "clusters" if together else "a group")
+            if self.groups.count(name) > 1:
+                raise InputError(f"the group {quoted(name)} is given twice; give it once.")
+        if self.weights is not None:
+            check_there(self.weights, among, kind, " of weights")
+            taken: dict[str | None, str] = dict.fromkeys(self.columns or (), "a probability")
+            taken |= dict.fromkeys(self.groups, "a group")
+            taken |= {self.clusters: "clusters", label: "the labels"}
+            if self.weights in taken:
+                _refuse_two(kind, self.weights, "weights", taken[self.weights])
+        return label
+
+
+def check_there(name: str, names: Collection[str], kind: str, of: str, found: str = "") -> None:
+    """Raise if a column, or an array, that a user names is none of these."""
+    if name not in names:
+        close = closest(name, names)
+        meant = f" (is {quoted(close)} meant?)" if close else ""
+        found = found or f"the {kind}s are"
+        raise InputError(f"there is no {kind} {quoted(name)}{of}{meant}; {found} {listed(names)}.")
+
+
+def _refuse_two(kind: str, name: str, one: str, other: str) -> None:
+    raise InputError(f"the {kind} {quoted(name)} is given as {one} and as {other}; give it as one.")
+
+
+def _chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
+    """Return the name of the labels: the one given, or the one name that says so."""
+    if label is not None:
+        check_there(label, names, kind, "")
+        return label
+    likely = [name for name in names if name.lower() in _LABELS]
+    if len(likely) > 1:
+        raise InputError(
+            f"the {kind}s {listed(likely)} could all be the labels; say which is, with --label "
+            "(label=… in Python)."
+        )
+    if not likely:
+        raise InputError(
+            f"no {kind} is called {', '.join(_LABELS[:-1])} or {_LABELS[-1]}; say which holds the "
+            f"labels, with --label (label=… in Python): the {kind}s are {listed(names)}."
+        )
+    return likely[0]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what."""
+
+    roles: Roles
+    label: str | None
+    probs: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, roles: Roles, names: Sequence[str]) -> Columns:
+        """Find them among the names of a table."""
+        truth = roles.found_label(names, "column", names)
+        apart = (truth, roles.weights, *roles.groups)
+        others = dict.fromkeys(name for name in names if name not in apart)
+        chosen = others if roles.columns is None else dict.fromkeys(roles.columns)
+        if roles.columns is not None:
+            check_unique(roles.columns)
+            for name in chosen:
+                check_there(name, others, "column", " of probabilities", "besides the labels there are")
+            if not chosen:
+                raise InputError("columns is empty; name the columns of probabilities.")
+        notes = unread_note("columns", [name for name in others if name not in chosen])
+        return cls(roles, truth, tuple(chosen), notes)
+
+    @property
+    def read(self) -> list[str]:
+        """Names of all columns that are read."""
+        single = [name for name in (self.label, self.roles.weights) if name is not None]
+        return [*self.probs, *single, *self.roles.groups]
+
+    def check_kinds(self, schema: Any, load: Callable[[str], Any]) -> None:
+        """Raise if a column of Arrow's schema can be no class's probability; ``load`` loads it."""
+        frame: Any = nw.from_native(schema.empty_table(), eager_only=True)
+        _check_columns(frame.select(self.probs).schema, load, given=self.roles.columns is not None)
+
+    def content(self, table: Any) -> Content:
+        """Return what is in a table of Arrow, or in a part of its rows."""
+        frame: Any = nw.from_native(table, eager_only=True)
+        roles, where = self.roles, listed(self.probs)
+        groups = {name: frame.get_column(name).to_list() for name in roles.groups}
+        origin, labels = f"probs were read from {where}", None
+        if self.label is not None:
+            origin = f"labels were read from column {quoted(self.label)}, probs from {where}"
+            labels = frame.get_column(self.label)
+        weights = None if roles.weights is None else frame.get_column(roles.weights)
+        clusters = None if roles.clusters is None else groups[roles.clusters]
+        probs = self._floats(table) or frame.select(self.probs)
+        return Content(probs, labels, groups, self.notes, origin, weights, clusters)
+
+    def _floats(self, table: Any) -> Table | None:
+        """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
+        columns = [table.column(name) for name in self.probs]
+        if any(str(each.type) not in ("float", "double") or each.null_count for each in columns):
+            return None
+        values = np.column_stack([each.to_numpy() for each in columns])
+        return Table(values, self.probs, any(str(each.type) == "float" for each in columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What was read from a file, before it is checked: labels are None if it has none."""
+
+    probs: Any
+    labels: Any
+    groups: dict[str, list[Any]]
+    notes: tuple[str, ...] = ()
+    origin: str | None = None  # from where in the file, as a clause; None if there are no names
+    weights: Any = None
+    clusters: list[Any] | None = None
+
+    def checked(self, *, rounding: float | None = None) -> Sample:
+        """Check predictions, labels, weights and clusters."""
+        with self._told():
+            found = sample(self.probs, self.labels, rounding=rounding, weights=self.weights)
+        if self.clusters is not None:
+            found = sample(found.rows, found.labels, clusters=self.clusters)
+        return Sample(self._noting(found.rows), found.labels)
+
+    def checked_part(self, mean: float | None = None, clustering: Clustering | None = None) -> Sample:
+        """Check those of some of the rows, whose weights are all divided by a mean."""
+        with self._told():
+            found = sample(self.probs, self.labels, part=True)
+            weights = clusters = None
+            if mean is not None:
+                weights = in_means(checked_weights(self.weights, len(found.labels)), mean)
+            if clustering is not None and self.clusters is not None:
+                clusters = clustering.codes(self.clusters)
+        own: dict[str, Any] = {"weights": weights, "clusters": clusters}
+        return Sample(replace(self._noting(found.rows), **own), found.labels)
+
+    def checked_predictions(self) -> Rows:
+        """Check predictions and weights alone."""
+        with self._told():
+            return self._noting(predictions(self.probs, self.weights))
+
+    def _noting(self, found: Rows) -> Rows:
+        return replace(found, notes=(*found.notes, *self.notes))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except InputError as error:
+            if self.origin is None:
+                raise
+            raise error.explained(self.origin) from error
+
+
+def unread_note(kind: str, unread: Sequence[str]) -> tuple[str, ...]:
+    """Note what else is in the file."""
+    return (f"{kind.capitalize()} not read: {listed(unread)}.",) if unread else ()
+
+
+def check_held(rows: int, width: int) -> None:
+    """Raise if so many rows of so many numbers, read and checked, do not fit into memory."""
+    check_fits(
+        COPIES * 8.0 * rows * width,
+        f"a table of {rows} rows and {width} columns",
+        "take fewer rows or, for a test, a statistic that reads the rows of a file in one pass, such "
+        "as 'omnibus', 'ecd' or 'brier' (caltest.files.scan in Python)",
+    )
+
+
+def _check_columns(
+    schema: Mapping[str, nw.dtypes.DType], load: Callable[[str], Sequence[object]], *, given: bool
+) -> None:
+    """Raise if a column, ``given`` by name or found, can be no class's probability.
+
+    ``load`` returns the cells of a column, to say what is wrong with it.
+    """
+    advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
+    if not schema:
+        raise InputError("there is no column besides the labels; add the probabilities.")
+    for name, dtype in schema.items():
+        if not (dtype.is_float() or dtype.is_integer()):
+            do = Phrase("leave the column out") if given else advice
+            raise _not_numbers(name, load(name), dtype, do)
+        if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
+            text = "column {column} looks like a row index, not a probability; {do}."
+            raise InputError(text, column=quoted(name), do=advice)
+
+
+def chosen_probs(names: Sequence[str]) -> str:
+    """Return the name of the one array of an archive that holds the probabilities."""
+    likely = [name for name in names if name.lower() in _PROBS]
+    if len(likely) == 1:
+        return likely[0]
+    if likely:
+        raise InputError(
+            f"the arrays {listed(likely)} could all be the probabilities; leave one in the file."
+        )
+    found = (
+        f"no array is called {', '.join(_PROBS[:-1])} or {_PROBS[-1]}; the arrays are {listed(names)}"
+    )
+    do = "save the probabilities as 'probs'"
+    logits = next((name for name in names if "logit" in name.lower()), None)
+    if logits is not None:
+        found = f"the array {quoted(logits)} holds logits; apply softmax first"
+        do = "and save the result as 'probs'"
+    raise InputError(f"{found}{':' if logits is None else ','} {do}.")
+
+
+def check_unique(names: Sequence[str], kind: str = "columns") -> None:
+    """Raise if two columns, or what else has names, have one name."""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise InputError(f"two {kind} have one name ({listed(twice)}); rename one of them.")
+
+
+def _not_numbers(
+    name: str, cells: Sequence[object], dtype: nw.dtypes.DType, advice: Phrase
+) -> InputError:
+    """Say what keeps a column from being numbers, and what to do about it."""
+    culprits = [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]
+    if not culprits:
+        return InputError(f"column {quoted(name)} is of type {dtype}; save it as float64.")
+    row, cell = culprits[0]
+    text = cell if isinstance(cell, str) else ""
+    others, do = " (nor are the other rows)", advice
+    if "," in text and is_number(text.replace(",", ".")):
+        others, do = "", Phrase("write decimals with a point")
+    elif text.strip().endswith("%") and is_number(text.strip().removesuffix("%")):
+        others, do = "", Phrase("write probabilities as fractions of 1, without a percent sign")
+    elif len(culprits) < len(cells):
+        others = f", in {len(culprits)} of {len(cells)} rows"
+        do = Phrase("leave these rows out, or {advice}", {"advice": advice})
+    what = "column {column} holds {found} at {row}, which is not a number{others}; {do}."
+    return InputError(what, column=quoted(name), found=quoted(cell), row=row, others=others, do=do)
+
+
+def _reads_as_number(cell: object) -> bool:
+    """Say whether a reader takes a cell for a number, or for none; "nan" is text, not a missing one."""
+    if isinstance(cell, str):
+        return is_number(cell)
+    return cell is None or (isinstance(cell, Number) and not isinstance(cell, bool))

@@ -1,0 +1,239 @@
+"""Files written whole or not at all: reports, data and pictures alike.
+
+What is written goes to a file beside its place that no one else may read, and takes its place when all
+of it is on disk. An error, a full disk, Ctrl-C or a signal that ends the program leave what was there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from uuid import uuid4
+
+from caltest._visible import quoted, shown
+from caltest.exceptions import InputError
+
+_CHUNK = 1 << 20  # bytes, between which signals are heeded
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_PRIVATE, _USUAL = 0o600, 0o666
+_ENDS = ("SIGTERM", "SIGHUP", "SIGINT")
+
+
+def resolved(path: Path) -> Path:
+    """Return where a path leads; an OSError if it is a link to itself, or no path at all."""
+    try:
+        found = path.resolve()
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error)) from error
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
+    if found.is_symlink():  # newer versions of Python let a loop pass
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by links of either kind."""
+    first, second = resolved(one), resolved(other)
+    return first == second or (first.exists() and second.exists() and first.samefile(second))
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path leads to what is there and no plain file, as /dev/null: nothing may replace it."""
+    return path.exists() and not path.is_file()
+
+
+def check_file(path: Path) -> None:
+    """Raise an OSError with the reason if nothing could be written there; change nothing."""
+    target = resolved(path)
+    if is_special(path):
+        if stat.S_ISFIFO(_mode_of_special(path)):
+            _open_special(path)  # and never close: whoever reads would take that for the end
+        return
+    if target.exists():
+        target.open("ab").close()
+    with _signals_held():
+        part = _part_of(target)
+        os.close(os.open(part, _NEW, _PRIVATE))
+        part.unlink()
+
+
+def check_epoch() -> None:
+    """Raise if the variable by which Matplotlib dates pictures, and which NumPy reads, is no time."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not re.fullmatch("[0-9]{0,11}", given):
+        raise InputError(
+            f"the environment variable SOURCE_DATE_EPOCH is {quoted(given)}; set it to whole seconds "
+            "since 1970, or unset it."
+        )
+
+
+def write_whole(contents: Mapping[Path, str | bytes]) -> None:
+    """Write files, all of them whole, or none; text as UTF-8.
+
+    While they are written they lie beside their places, readable by their owner alone; a new file then
+    has the permissions that the folder and the user give to any, and one that replaces another has
+    those of that one. What is not a regular file, a pipe or a device, is written to when all others are
+    on disk, and nothing takes its place. A link stays a link. The InputError of a file that cannot be
+    written names those that were changed by then.
+    """
+    parts: dict[Path, tuple[Path, Path]] = {}
+    done: list[str] = []
+    with _signals_held() as held:
+        try:
+            devices = []
+            for path, content in contents.items():
+                with _named(path, done):
+                    target = resolved(path)
+                    if is_special(path):
+                        devices.append(path)
+                        continue
+                    part = _part_of(target)
+                    with _opened(os.open(part, _NEW, _PRIVATE)) as file:
+                        parts[path] = target, part  # it is ours, to be taken away
+                        _write(file, content, held)
+                        if os.name != "nt":
+                            mode = _mode_for(target)
+                            with suppress(PermissionError):  # some shared folders have no permissions
+                                os.fchmod(file, mode)
+            for path in devices:
+                held.waiting = True  # a signal may end what would last for ever
+                with _named(path, done):
+                    held.heed()
+                    with _opened(_open_special(path)) as device:
+                        _write(device, contents[path], held)
+                done.append(shown(str(path)))
+            held.waiting = False
+            for path, (target, part) in parts.items():
+                with _named(path, done):
+                    part.replace(target)
+                done.append(shown(str(path)))
+        except _Ended:
+            pass  # the signal is sent again when all is tidy
+        finally:
+            held.waiting = False
+            for _, part in parts.values():
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+
+
+def _mode_for(target: Path) -> int:
+    """Return the permissions of the file that is replaced, or those of any new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode) & 0o777
+    probe = _part_of(target)  # as the user's mask and the folder's defaults make it
+    with _opened(os.open(probe, _NEW, _USUAL)) as empty:
+        mode = stat.S_IMODE(os.fstat(empty).st_mode)
+    probe.unlink()
+    return mode
+
+
+@contextmanager
+def _opened(file: int) -> Iterator[int]:
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _mode_of_special(path: Path) -> int:
+    """Return what is there, if it is a pipe, or a device as terminals are: nothing is lost then."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
+        what = "a socket" if stat.S_ISSOCK(mode) else "a disk" if stat.S_ISBLK(mode) else "no file"
+        raise OSError(errno.EINVAL, f"it is {what}")
+    return mode
+
+
+def _open_special(path: Path) -> int:
+    """Open a pipe or a device for writing; a pipe that nobody reads is not waited for."""
+    is_pipe = stat.S_ISFIFO(_mode_of_special(path))
+    try:
+        file = os.open(path, os.O_WRONLY | (getattr(os, "O_NONBLOCK", 0) if is_pipe else 0))
+    except OSError as error:
+        if is_pipe and error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "it is a pipe from which nobody reads") from None
+        raise
+    if is_pipe:
+        os.set_blocking(file, True)
+    return file
+
+
+def _write(file: int, content: str | bytes, held: _Held) -> None:
+    whole = memoryview(content.encode() if isinstance(content, str) else content)
+    while whole:
+        held.heed()
+        whole = whole[os.write(file, whole[:_CHUNK]) :]
+    held.heed()
+
+
+@contextmanager
+def _named(path: Path, done: list[str]) -> Iterator[None]:
+    """Name the file that cannot be written, and those that are written by then."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = (error.strerror or error) if isinstance(error, OSError) else error
+        also = f", but {', '.join(done)} had been written by then" if done else ""
+        raise InputError(
+            f"{path} cannot be written: {reason}{also}; give a file in a folder that exists and may be "
+            "written to."
+        ) from error
+
+
+def _part_of(target: Path) -> Path:
+    return target.with_name(f".caltest-{uuid4().hex}.part")
+
+
+class _Ended(BaseException):
+    """A signal came that ends the program."""
+
+
+class _Held:
+    """Signals that came while files were written."""
+
+    def __init__(self) -> None:
+        self.came: list[int] = []
+        self.waiting = False  # for what may never come, such as the reader of a pipe
+
+    def note(self, number: int, _: FrameType | None) -> None:
+        """Keep a signal for later, unless something is waited for."""
+        self.came.append(number)
+        if self.waiting:
+            raise _Ended
+
+    def heed(self) -> None:
+        """Stop if a signal came: between two steps, so that it is known what there is to tidy up."""
+        if self.came:
+            raise _Ended
+
+
+@contextmanager
+def _signals_held() -> Iterator[_Held]:
+    """Keep the signals that end a program until all is tidy, and send them again then.
+
+    Python handles signals in its main thread only; in another one nothing is changed.
+    """
+    held = _Held()
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (getattr(signal, name) for name in _ENDS if hasattr(signal, name)):
+            handler = signal.getsignal(number)
+            if handler in (signal.SIG_DFL, signal.default_int_handler):  # others tidy up themselves
+                before[number] = handler
+                signal.signal(number, held.note)
+    try:
+        yield held
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in held.came[:1]:
+            signal.raise_signal(number)

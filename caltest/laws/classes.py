@@ -1,0 +1,199 @@
+"""Classes: a probability for each of m classes, and labels drawn from these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import real_array
+from caltest._tiles import blocks
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.laws.base import Array, Law, read_only
+from caltest.sampling import DRAWS, ROWS, generator
+
+Labels = NDArray[np.unsignedinteger]
+
+_COUNT_UP_TO = 24  # cumulative sums; above, a guide table is faster than a comparison a class
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(Law):
+    """The law of a label: one of m classes.
+
+    Only the shape is checked here; :func:`caltest.data.sample` checks the rest.
+
+    Attributes
+    ----------
+    probs
+        Probabilities, float64 of shape (n, m), C-contiguous and read-only; rows sum to 1.
+    names
+        The m class names, in column order, if known. Default None.
+
+    Examples
+    --------
+    >>> law = Classes([[0.25, 0.75], [0.5, 0.5]], names=("cat", "dog"))
+    >>> law.n_samples, law.n_classes, law.top.tolist()
+    (2, 2, [1, 0])
+    """
+
+    probs: Array = field(repr=False)
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        probs = self.probs
+        if type(probs) is not np.ndarray or probs.dtype != np.float64:
+            probs = real_array("probs", probs, "give probabilities of shape (n, m)")
+        if probs.ndim != 2:
+            raise InputError(f"probs is {quoted(self.probs)}; give probabilities of shape (n, m).")
+        object.__setattr__(self, "probs", read_only(probs, np.float64))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By way of the constructor: an unpickled array is writable until made read-only again.
+        return type(self), (self.probs, self.names)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows, n."""
+        return int(self.probs.shape[0])
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """Number of classes, m."""
+        return int(self.probs.shape[1])
+
+    @cached_property
+    def top(self) -> NDArray[np.intp]:
+        """The most probable class of every row, (n,); of tied classes the first."""
+        return np.asarray(self.probs.argmax(axis=1))
+
+    def take(self, rows: Any) -> Classes:
+        """Return the law of some rows."""
+        return Classes(self.probs[rows], self.names)
+
+    def sampler(self, seed: int, first: int = 0) -> LabelSampler:
+        """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
+        return LabelSampler.of(self.probs, seed, first)
+
+    def observed(self, outcomes: NDArray[Any]) -> NDArray[np.intp]:
+        """Return labels as whole numbers, read-only."""
+        return read_only(outcomes, np.intp)
+
+    def of_labels(self, labels: NDArray[np.intp], rows: slice = slice(None)) -> Array:
+        """Return the probability of every label, of all rows or of some."""
+        probs = self.probs[rows]
+        return probs.take(labels + np.arange(0, probs.size, probs.shape[1]))
+
+    def impossible(self, outcomes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Say which labels have probability 0."""
+        return np.asarray(self.of_labels(outcomes) == 0.0)
+
+    def chance(self, outcomes: NDArray[Any]) -> float:
+        """Return the probability of all the labels."""
+        chance = 1.0
+        for rows in blocks(len(outcomes), ROWS):
+            chance *= float(self.of_labels(outcomes[rows], rows).prod())
+            if chance == 0.0:  # below all numbers, as of most samples after some hundreds of rows
+                break
+        return chance
+
+    def surprises(self, clip: float | None = None) -> Array:
+        """Return −log g_ik − H(g_i), (n, m): the entropic calibration difference of any label.
+
+        Probabilities below ``clip`` count as that, inside the logarithms.
+        """
+        floored = self.probs if clip is None else np.maximum(self.probs, clip)
+        with np.errstate(divide="ignore"):
+            logs = np.log(floored)
+        expected = np.einsum("ik,ik->i", self.probs, np.where(self.probs > 0, logs, 0.0))
+        return np.asarray(np.subtract(expected[:, None], logs, out=logs))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSampler:
+    """Draws label vectors row by row from the predictions, which are held fixed.
+
+    Attributes
+    ----------
+    cumulative
+        (n, m − 1) sums p_0, p_0 + p_1, …; 1 from the last possible class on, so that a class of
+        probability 0 is never drawn.
+    seed
+        The seed of the grid.
+    first
+        The block of ROWS that the rows start with, where they are not the first. Default 0.
+    """
+
+    cumulative: NDArray[np.float64]
+    seed: int
+    first: int = 0
+
+    block: ClassVar[int] = DRAWS
+
+    @classmethod
+    def of(cls, probs: NDArray[np.float64], seed: int, first: int = 0) -> LabelSampler:
+        """Prepare to draw from ``probs`` (n, m)."""
+        m = probs.shape[1]
+        sums = np.cumsum(probs, axis=1)
+        cumulative = sums[:, :-1] / sums[:, -1:]  # what is missing from 1 is no one class's
+        last_possible = m - 1 - np.argmax(probs[:, ::-1] > 0, axis=1)
+        cumulative[np.arange(m - 1) >= last_possible[:, None]] = 1.0
+        return cls(cumulative, seed, first)
+
+    @property
+    def dtype(self) -> type[np.unsignedinteger]:
+        """The smallest integer type that holds every label."""
+        m = self.cumulative.shape[1] + 1
+        return np.uint8 if m <= 2**8 else np.uint16 if m <= 2**16 else np.uint32
+
+    def draw(self, start: int, stop: int) -> NDArray[np.unsignedinteger]:
+        """Return draws ``start`` (a multiple of DRAWS) to ``stop`` as (stop − start, n) labels."""
+        labels = np.empty((stop - start, len(self.cumulative)), dtype=self.dtype)
+        for number, rows in enumerate(blocks(len(self.cumulative), ROWS)):
+            self._fill(number, start, labels[:, rows])
+        return labels
+
+    def draw_rows(self, number: int, start: int, stop: int) -> NDArray[np.unsignedinteger]:
+        """Return the same draws of the rows of one block of ROWS, counted from 0."""
+        rows = min(ROWS, len(self.cumulative) - number * ROWS)
+        labels = np.empty((stop - start, rows), dtype=self.dtype)
+        self._fill(number, start, labels)
+        return labels
+
+    def _fill(self, number: int, start: int, labels: NDArray[np.unsignedinteger]) -> None:
+        rows = slice(number * ROWS, (number + 1) * ROWS)
+        for draws in blocks(len(labels), DRAWS):
+            stream = generator(self.seed, self.first + number, (start + draws.start) // DRAWS)
+            uniforms = stream.random((draws.stop - draws.start, labels.shape[1]))
+            self._look_up(rows, uniforms, labels[draws])
+
+    def at(self, quantiles: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
+        """Return the labels of all rows at quantiles (B, n)."""
+        labels = np.empty(quantiles.shape, dtype=self.dtype)
+        self._look_up(slice(None), quantiles, labels)
+        return labels
+
+    def _look_up(
+        self, rows: slice, quantiles: NDArray[np.float64], labels: NDArray[np.unsignedinteger]
+    ) -> None:
+        from caltest.loops import rows as _loops
+
+        cumulative = self.cumulative[rows]
+        if cumulative.shape[1] <= _COUNT_UP_TO:
+            _loops.count_below(cumulative, quantiles, labels)
+        else:
+            _loops.look_up(cumulative, self._guide[rows], quantiles, labels)
+
+    @cached_property
+    def _guide(self) -> NDArray[np.unsignedinteger]:
+        """Where to look for a number, (n, m to 2m): half of the memory of the sums, or less."""
+        from caltest.loops import rows as _loops
+
+        steps = 2 ** (self.cumulative.shape[1] + 1).bit_length()
+        guide = np.empty((len(self.cumulative), steps), dtype=self.dtype)
+        _loops.guide(self.cumulative, guide)
+        return guide

@@ -1,0 +1,51 @@
+"""The compiled innermost loops: those that pass over the rows, and those of kernels.
+
+Imported only when a loop runs: the first time on a machine they are compiled, which takes seconds, and
+are kept on disk. Loops release the interpreter's lock, so that workers are threads. Each adds up in one
+fixed order for every label vector, and never across rows in another: equal label vectors have equal
+bits, and neither blocks nor workers change one. None calls one of another module: what is kept on disk
+is compiled again where its own module has changed, and only there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import event
+
+Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+
+class _Announced(event.Listener):
+    """Says once, on a terminal, what takes seconds.
+
+    It hears of all that the process compiles, and whatever that is, nothing is raised here. It stays
+    registered: Numba would pass over the next listener while one leaves.
+    """
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        with suppress(Exception):
+            module = event.data["dispatcher"].py_func.__module__
+            if not self.said and module.startswith("caltest.") and sys.stderr.isatty():
+                sys.stderr.write("caltest compiles its loops for this machine, once; a few seconds.\n")
+                self.said = True
+
+    def on_end(self, event: Any) -> None:
+        """Say nothing."""
+
+
+event.register("numba:compile", _Announced())  # type: ignore[no-untyped-call]
+
+
+def loop(function: Loop) -> Loop:
+    """Compile when it is first called; kept on disk, if there is a place that can be written to."""
+    try:
+        return cast("Loop", numba.njit(nogil=True, error_model="numpy", cache=True)(function))
+    except RuntimeError:  # a package that is read-only, and no folder of the user's
+        return cast("Loop", numba.njit(nogil=True, error_model="numpy")(function))

@@ -1,0 +1,308 @@
+"""The loops of kernels: sums over pairs of rows or of their features, and distances."""
+
+# What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
+# mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from caltest.loops import loop
+
+# ------------------------------------------------------------------ rows by class
+#
+# Δ_i = e_{y_i}, or e_{y_i} − e_{r_i} where a usual class r_i is known, which is 0 for most rows of a
+# confident model. An entry is a row with a class and a sign; its key is twice the class, and one more
+# for the minus sign. Sorted by key, what a class adds lies together.
+
+
+@loop
+def sort_by_class(
+    labels: Any, usual: Any, m: int, size: int, rows: Any, keys: Any, counts: Any
+) -> None:
+    """Sort the entries of every tile of ``size`` rows by their keys.
+
+    Labels (B, n), usual classes (n,) or −1; ``rows`` in the tile and ``keys`` (B, 2n), those of a tile
+    from twice its first row on; their ``counts`` (B, tiles).
+    """
+    draws, n = labels.shape
+    ends = np.empty(2 * m + 1, np.int64)
+    for b in range(draws):
+        for tile in range(counts.shape[1]):
+            first, last = tile * size, min(n, (tile + 1) * size)
+            ends[:] = 0
+            for i in range(first, last):
+                y, r = np.int64(labels[b, i]), np.int64(usual[i])
+                if y != r:
+                    for key in (2 * y, 2 * r + 1):
+                        if key >= 0:
+                            ends[key + 1] += 1
+            for k in range(2 * m):
+                ends[k + 1] += ends[k]
+            counts[b, tile] = ends[2 * m]
+            for i in range(first, last):
+                y, r = np.int64(labels[b, i]), np.int64(usual[i])
+                if y != r:
+                    for key in (2 * y, 2 * r + 1):
+                        if key >= 0:
+                            place = 2 * first + ends[key]
+                            rows[b, place], keys[b, place] = i - first, key
+                            ends[key] += 1
+
+
+@loop
+def _end_of(keys: Any, key: int, start: int, count: int) -> int:
+    """Return where the entries of a key end."""
+    while start < count and keys[start] == key:
+        start += 1
+    return start
+
+
+@loop
+def _block(w: Any, left: Any, a: int, a_end: int, right: Any, b: int, b_end: int) -> float:
+    """Sum W over some of the rows and columns of a tile."""
+    total = 0.0
+    while a + 4 <= a_end:
+        first, second = w[left[a]], w[left[a + 1]]
+        third, fourth = w[left[a + 2]], w[left[a + 3]]
+        t0 = t1 = t2 = t3 = 0.0
+        for e in range(b, b_end):
+            j = right[e]
+            t0 += first[j]
+            t1 += second[j]
+            t2 += third[j]
+            t3 += fourth[j]
+        total += (t0 + t1) + (t2 + t3)
+        a += 4
+    while a < a_end:
+        one, t0 = w[left[a]], 0.0
+        for e in range(b, b_end):
+            t0 += one[right[e]]
+        total += t0
+        a += 1
+    return total
+
+
+@loop
+def _signed_block(
+    w: Any, left: Any, a: int, a_minus: int, a_end: int, right: Any, b: int, b_minus: int, b_end: int
+) -> float:
+    """Sum W over the pairs of a run of rows and a run of columns, with their signs."""
+    total = _block(w, left, a, a_minus, right, b, b_minus)
+    if a_minus < a_end or b_minus < b_end:
+        total += _block(w, left, a_minus, a_end, right, b_minus, b_end)
+        total -= _block(w, left, a, a_minus, right, b_minus, b_end)
+        total -= _block(w, left, a_minus, a_end, right, b, b_minus)
+    return total
+
+
+@loop
+def matrix_pair_sums(
+    w: Any,
+    left: Any,
+    left_keys: Any,
+    lefts: Any,
+    right: Any,
+    right_keys: Any,
+    rights: Any,
+    matrix: Any,
+    sums: Any,
+) -> None:
+    """Write Σ_ij W_ij Δ_iᵀ A Δ_j of a tile for all draws; an empty A is the identity."""
+    plain = matrix.size == 0
+    for d in range(len(sums)):
+        rows, k, count = left[d], left_keys[d], lefts[d]
+        columns, l, others = right[d], right_keys[d], rights[d]  # noqa: E741
+        total, a, start = 0.0, 0, 0
+        while a < count:
+            own = np.int64(k[a]) >> 1
+            a_minus = _end_of(k, 2 * own, a, count)
+            a_end, b = _end_of(k, 2 * own + 1, a_minus, count), start
+            while b < others:
+                other = np.int64(l[b]) >> 1
+                if plain and other > own:
+                    break
+                b_minus = _end_of(l, 2 * other, b, others)
+                b_end = _end_of(l, 2 * other + 1, b_minus, others)
+                entry = np.float64(own == other) if plain else matrix[own, other]
+                if entry != 0.0:
+                    total += entry * _signed_block(
+                        w, rows, a, a_minus, a_end, columns, b, b_minus, b_end
+                    )
+                b = b_end
+                if plain:  # no later class meets the same one
+                    start = b
+            a = a_end
+        sums[d] = total
+
+
+@loop
+def pair_sums(
+    w: Any, left: Any, left_keys: Any, lefts: Any, right: Any, right_keys: Any, rights: Any, sums: Any
+) -> None:
+    """Write Σ_ij W_ij ⟨Δ_i, Δ_j⟩ of a tile for all draws: only pairs of one class are visited."""
+    identity = np.empty((0, 0))
+    matrix_pair_sums(w, left, left_keys, lefts, right, right_keys, rights, identity, sums)
+
+
+_EXACT_ROWS = 1024  # rows whose rounded features single precision adds up without rounding
+
+
+@loop
+def _add_rows(
+    features: Any, rows: Any, start: int, end: int, some: Any, sign: float, total: Any
+) -> None:
+    """Add the features of the rows of entries to ``total`` (F,), through sums of some of them."""
+    for first in range(start, end, _EXACT_ROWS):
+        last = min(end, first + _EXACT_ROWS)
+        some[:] = 0
+        e = first
+        while e + 4 <= last:
+            one, two = features[rows[e]], features[rows[e + 1]]
+            three, four = features[rows[e + 2]], features[rows[e + 3]]
+            for f in range(len(some)):
+                some[f] = (((some[f] + one[f]) + two[f]) + three[f]) + four[f]
+            e += 4
+        while e < last:
+            one = features[rows[e]]
+            for f in range(len(some)):
+                some[f] += one[f]
+            e += 1
+        for f in range(len(some)):
+            total[f] += sign * some[f]
+
+
+@loop
+def sums_by_class(features: Any, rows: Any, keys: Any, counts: Any, size: int, sums: Any) -> None:
+    """Add Σ_i Δ_i ⊗ ψ_i of features (n, F) to ``sums`` (B, m, F), from sorted entries."""
+    some, total = np.empty_like(features[0]), np.empty(features.shape[1])
+    for tile in range(counts.shape[1]):
+        here = features[tile * size : (tile + 1) * size]
+        for b in range(len(sums)):
+            of_draw, k = rows[b, 2 * tile * size :], keys[b, 2 * tile * size :]
+            e = 0
+            while e < counts[b, tile]:
+                key = np.int64(k[e])
+                end = _end_of(k, key, e, counts[b, tile])
+                total[:] = 0.0
+                _add_rows(here, of_draw, e, end, some, 1.0 - 2.0 * (key & 1), total)
+                sums[b, key >> 1] += total
+                e = end
+
+
+WIDTH = 16  # features in a piece of those of all rows: in single precision a line of the cache
+
+
+@intrinsic
+def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums: Any) -> Any:
+    """Write the sums of WIDTH features (n, WIDTH) over ``rows[start:end]``, one row after another.
+
+    In machine words: the sums stay in vector registers, which Numba's own loops over few columns do
+    not reach, as they cannot know that what is read is never what is written.
+    """
+
+    def generate(target: Any, build: Any, signature: Any, values: Any) -> Any:
+        kinds = signature.args
+        arrays = [
+            target.make_array(kinds[place])(target, build, values[place]).data for place in (0, 1, 4)
+        ]
+        item, whole = target.get_value_type(kinds[0].dtype), ir.IntType(64)
+        vector = ir.VectorType(item, WIDTH)
+        before = build.block
+        ask, add, done = (build.append_basic_block(name) for name in ("ask", "add", "done"))
+        build.branch(ask)
+        build.position_at_end(ask)
+        place, total = build.phi(whole), build.phi(vector)
+        build.cbranch(build.icmp_signed("<", place, values[3]), add, done)
+        build.position_at_end(add)
+        row = build.zext(build.load(build.gep(arrays[1], [place])), whole)
+        here = build.gep(arrays[0], [build.mul(row, ir.Constant(whole, WIDTH))])
+        found = build.load(build.bitcast(here, vector.as_pointer()), align=kinds[0].dtype.bitwidth // 8)
+        place.add_incoming(values[2], before)
+        place.add_incoming(build.add(place, ir.Constant(whole, 1)), add)
+        total.add_incoming(ir.Constant(vector, [0.0] * WIDTH), before)
+        total.add_incoming(build.fadd(total, found), add)
+        build.branch(ask)
+        build.position_at_end(done)
+        out = build.bitcast(arrays[2], vector.as_pointer())
+        build.store(total, out, align=kinds[0].dtype.bitwidth // 8)
+        return target.get_dummy_value()
+
+    return types.void(features, rows, types.int64, types.int64, sums), generate
+
+
+@loop
+def squares_by_class(
+    features: Any, rows: Any, keys: Any, counts: Any, expected: Any, squares: Any
+) -> None:
+    """Add |Σ_i Δ_i ⊗ ψ_i − E|² to ``squares`` (B,), some features of all rows at a time.
+
+    Features (C, n, WIDTH) and E (C, m, WIDTH) in pieces, so that those of all rows stay in the cache;
+    no draw's sums of many classes are ever held.
+    """
+    m = expected.shape[1]
+    some, total = np.empty(WIDTH, features.dtype), np.empty(WIDTH)
+    ends = np.zeros((len(squares), 2 * m + 1), np.int32)
+    for b in range(len(squares)):
+        for key in range(2 * m):
+            ends[b, key + 1] = _end_of(keys[b], key, ends[b, key], counts[b, 0])
+    for c in range(len(features)):
+        for b in range(len(squares)):
+            square = 0.0
+            for label in range(m):
+                for f in range(WIDTH):
+                    total[f] = -expected[c, label, f]
+                for sign in range(2):
+                    start, end = ends[b, 2 * label + sign], ends[b, 2 * label + sign + 1]
+                    for first in range(start, end, _EXACT_ROWS):
+                        _sum_rows(features[c], rows[b], first, min(end, first + _EXACT_ROWS), some)
+                        for f in range(WIDTH):
+                            total[f] += (1.0 - 2.0 * sign) * some[f]
+                for f in range(WIDTH):
+                    square += total[f] * total[f]
+            squares[b] += square
+
+
+# ------------------------------------------------------------------ distances
+
+
+_COLUMNS, _COORDINATES = 128, 64  # of a piece that stays in the first-level cache
+
+
+@loop
+def cityblock(x: Any, y: Any, within: bool, distances: Any) -> None:
+    """Write Σ_k |x_ik − y_kj| for points (a, m) and others (m, b), transposed; in the order of k.
+
+    ``within``: the others are the points, and half of the distances are copies.
+    """
+    m, b = y.shape
+    distances[:] = 0.0
+    for first in range(0, b, _COLUMNS):
+        last = min(b, first + _COLUMNS)
+        for start in range(0, m, _COORDINATES):
+            stop = min(m, start + _COORDINATES)
+            for i in range(min(len(x), last) if within else len(x)):
+                row, k = distances[i, first:last], start
+                while k + 4 <= stop:
+                    p, q, r, s = x[i, k], x[i, k + 1], x[i, k + 2], x[i, k + 3]
+                    one, two = y[k, first:last], y[k + 1, first:last]
+                    three, four = y[k + 2, first:last], y[k + 3, first:last]
+                    for j in range(len(row)):
+                        row[j] = (
+                            ((row[j] + abs(p - one[j])) + abs(q - two[j])) + abs(r - three[j])
+                        ) + abs(s - four[j])
+                    k += 4
+                while k < stop:
+                    p, one = x[i, k], y[k, first:last]
+                    for j in range(len(row)):
+                        row[j] += abs(p - one[j])
+                    k += 1
+    if within:
+        for i in range(b):
+            for j in range(i):
+                distances[i, j] = distances[j, i]

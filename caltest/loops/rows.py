@@ -1,0 +1,399 @@
+"""The loops that pass over the rows: draws of labels, and sums over them."""
+
+# What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
+# mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from caltest.loops import loop
+
+# ------------------------------------------------------------------ drawing labels
+
+
+_SIDE = 64  # rows brought into the order of rows together: draws of 4 096 rows share a way of the cache
+_COMPARED = 128  # rows compared together
+
+
+@loop
+def count_below(sums: Any, uniforms: Any, labels: Any) -> None:
+    """Write how many of a row's cumulative sums (n, m − 1) are at or below each of (B, n) numbers.
+
+    A comparison a class: for few classes.
+    """
+    n, bounds = sums.shape
+    here, found = np.empty((bounds, _COMPARED)), np.empty(_COMPARED, np.int64)
+    for start in range(0, n, _COMPARED):
+        side = min(_COMPARED, n - start)
+        for r in range(side):
+            for k in range(bounds):
+                here[k, r] = sums[start + r, k]
+        for b in range(len(uniforms)):
+            drawn = uniforms[b, start : start + side]
+            found[:] = 0
+            for k in range(bounds):
+                for r in range(side):
+                    found[r] += here[k, r] <= drawn[r]
+            for r in range(side):
+                labels[b, start + r] = found[r]
+
+
+@loop
+def guide(sums: Any, table: Any) -> None:
+    """Write how many of a row's sums are at or below 0, 1/G, 2/G, … into a table (n, G).
+
+    G is a power of two, so that none of these numbers, nor which of them comes before another number,
+    is ever rounded.
+    """
+    for i in range(len(sums)):
+        k = 0
+        for g in range(table.shape[1]):
+            while k < sums.shape[1] and sums[i, k] <= g / table.shape[1]:
+                k += 1
+            table[i, g] = k
+
+
+@loop
+def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
+    """Do as `count_below` does, from where a guide table says: a step or two, however many classes."""
+    draws, n = uniforms.shape
+    last, steps = sums.shape[1], table.shape[1]
+    here, found = np.empty((_SIDE, draws)), np.empty((draws, _SIDE), labels.dtype)
+    for start in range(0, n, _SIDE):
+        side = min(_SIDE, n - start)
+        for b in range(draws):
+            for r in range(side):
+                here[r, b] = uniforms[b, start + r]
+        for r in range(side):
+            i = start + r
+            for b in range(draws):
+                k = np.int64(table[i, int(here[r, b] * steps)])
+                while k < last and sums[i, k] <= here[r, b]:
+                    k += 1
+                found[b, r] = k
+        for b in range(draws):
+            for r in range(side):
+                labels[b, start + r] = found[b, r]
+
+
+@loop
+def take_rows(labels: Any, rows: Any, taken: Any) -> None:
+    """Write the labels (B, n) of some rows."""
+    for b in range(len(labels)):
+        for i in range(len(rows)):
+            taken[b, i] = labels[b, rows[i]]
+
+
+# ------------------------------------------------------------------ sums along rows
+
+
+_FEW = 512  # numbers added up by themselves, so that rounding stays small
+_AT_A_TIME = 16  # draws of signs at a time, so that none waits for itself
+
+
+@loop
+def table_sums(table: Any, labels: Any, sums: Any) -> None:
+    """Add Σ_i A[i, y_i] of a table (n, m) for labels (B, n) to ``sums`` (B,)."""
+    n, m = table.shape
+    size = max(16, min(_FEW, 2**14 // m))  # rows of the table that stay in the cache
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        for b in range(len(labels)):
+            total = 0.0
+            for i in range(start, stop):
+                total += table[i, labels[b, i]]
+            sums[b] += total
+
+
+@loop
+def cell_sums(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
+    """Add up what labels 1 add to the cells that rows lie in, (n,): to ``sums`` (B, K).
+
+    A label 1 adds what ``steps`` (n,) says, or 1 if that is None.
+    """
+    for b in range(len(labels)):
+        for i in range(len(cells)):
+            sums[b, cells[i]] += labels[b, i] if steps is None else steps[i] * labels[b, i]
+
+
+@loop
+def bin_counts(labels: Any, cells: Any, steps: Any, counts: Any) -> None:
+    """Add up how often each label comes in each bin: (B, K, m) for labels (B, n), bins (n,).
+
+    A row counts as ``steps`` (n,) says, or 1 if that is None.
+    """
+    for b in range(len(labels)):
+        for i in range(len(cells)):
+            counts[b, cells[i], labels[b, i]] += 1.0 if steps is None else steps[i]
+
+
+@loop
+def count_shifted(
+    uniforms: Any, chances: Any, unit: float, pieces: Any, cell_of: Any, counts: Any
+) -> None:
+    """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells)."""
+    for b in range(len(uniforms)):
+        for i in range(len(chances)):
+            place = int((uniforms[b, i] + chances[i]) * unit)
+            counts[b, pieces[i], cell_of[place]] += 1
+
+
+@loop
+def largest_shifted(
+    cells: Any,
+    above: bool,
+    begins: Any,
+    ends: Any,
+    expected: Any,
+    weight: Any,
+    maxima: Any,
+    first: Any,
+) -> None:
+    """Write the largest standardised error of any interval, for every tolerance: (B, G).
+
+    From counts (B, K, 2G) of `count_shifted`: events above each tolerance, or below minus it; E and the
+    weights (L, G) of intervals from piece ``begins`` to ``ends``. ``first`` (B, L): all of tolerance 0.
+    """
+    draws, pieces, width = cells.shape
+    count = width // 2
+    running = np.zeros((pieces + 1, count))
+    for b in range(draws):
+        for k in range(pieces):
+            total = 0
+            for c in range(count):
+                place = count - 1 - c
+                total += np.int64(cells[b, k, width - 1 - c if above else c])
+                running[k + 1, place] = running[k, place] + total
+        maxima[b] = -np.inf
+        for i in range(len(begins)):
+            low, high = running[begins[i]], running[ends[i]]
+            for c in range(count):
+                error = (expected[i, c] - (high[c] - low[c])) * weight[i, c]
+                maxima[b, c] = max(maxima[b, c], error)
+            first[b, i] = (expected[i, 0] - (high[0] - low[0])) * weight[i, 0]
+
+
+@loop
+def extremes(
+    labels: Any, order: Any, ends: Any, steps: Any, expected: Any, lowest: Any, highest: Any
+) -> None:
+    """Write the least and the largest of events less expected events along an order, 0 included.
+
+    Events are added up to the places ``ends`` in the order; labels (B, n) of two classes. A label 1
+    adds what ``steps`` (n,) says, in order, or 1 if that is None.
+    """
+    alone = len(ends) == len(order)
+    for b in range(len(labels)):
+        low = high = 0.0
+        count, total, place = 0, 0.0, 0
+        for e in range(len(ends)):
+            if steps is None:
+                if alone:
+                    count += np.int64(labels[b, order[e]])
+                else:
+                    while place <= ends[e]:
+                        count += np.int64(labels[b, order[place]])
+                        place += 1
+                here = count - expected[e]
+            else:
+                while place <= ends[e]:
+                    total += steps[place] * labels[b, order[place]]
+                    place += 1
+                here = total - expected[e]
+            low, high = min(low, here), max(high, here)
+        lowest[b], highest[b] = low, high
+
+
+@loop
+def _turn(signs: Any, of_draws: Any) -> None:
+    """Write signs (b, G) cluster by cluster, (G, b)."""
+    for b in range(len(signs)):
+        for g in range(signs.shape[1]):
+            of_draws[g, b] = signs[b, g]
+
+
+@loop
+def extremes_of_signs(
+    signs: Any, clusters: Any, steps: Any, ends: Any, lowest: Any, highest: Any
+) -> None:
+    """Write the least and the largest of Σ ε_g(i) r_i along an order, 0 included.
+
+    ``signs`` (B, G), bytes; the rows' ``clusters`` and ``steps`` r in that order, looked at after the
+    places ``ends``.
+    """
+    total, low, high = np.empty(_AT_A_TIME), np.empty(_AT_A_TIME), np.empty(_AT_A_TIME)
+    of_draws = np.zeros((signs.shape[1], _AT_A_TIME), np.int8)
+    for first in range(0, len(signs), _AT_A_TIME):
+        together = min(_AT_A_TIME, len(signs) - first)
+        _turn(signs[first : first + together], of_draws)
+        total[:], low[:], high[:] = 0.0, 0.0, 0.0
+        place = 0
+        for e in range(len(ends)):
+            while place <= ends[e]:
+                cluster, step = clusters[place], steps[place]
+                for b in range(_AT_A_TIME):
+                    total[b] += step * of_draws[cluster, b]
+                place += 1
+            for b in range(_AT_A_TIME):
+                low[b], high[b] = min(low[b], total[b]), max(high[b], total[b])
+        for b in range(together):
+            lowest[first + b], highest[first + b] = low[b], high[b]
+
+
+@loop
+def rows_by_class(labels: Any, rows: Any, ends: Any) -> None:
+    """Sort rows by their labels (B, n), those of each class in order, further classes left out.
+
+    Class k of a draw b is ``rows[b, ends[b, k] : ends[b, k + 1]]``.
+    """
+    classes = ends.shape[1] - 1
+    for b in range(len(labels)):
+        start = ends[b]
+        start[:] = 0
+        for label in labels[b]:
+            if label < classes:
+                start[label + 1] += 1
+        for k in range(classes):
+            start[k + 1] += start[k]
+        for i in range(labels.shape[1]):
+            label = labels[b, i]
+            if label < classes:
+                rows[b, start[label]] = i
+                start[label] += 1
+        for k in range(classes, 0, -1):
+            start[k] = start[k - 1]
+        start[0] = 0
+
+
+@loop
+def sums_of_events(rows: Any, ends: Any, column: int, added: Any, sums: Any) -> None:
+    """Add what each event of a class adds to ``sums`` (B,)."""
+    for b in range(len(sums)):
+        for first in range(ends[b, column], ends[b, column + 1], _FEW):
+            total = 0.0
+            for e in range(first, min(first + _FEW, ends[b, column + 1])):
+                total += added[rows[b, e]]
+            sums[b] += total
+
+
+_SPARSE = 64  # rows an event from which on events are sorted by their scores, not counted at them
+
+
+@loop
+def extremes_of_events(
+    rows: Any, ends: Any, column: int, place_of: Any, expected: Any, lowest: Any, highest: Any
+) -> None:
+    """Write what `extremes` does for the events of a class, from the rows that have it alone."""
+    events = np.zeros(len(expected) - 1, np.int32)
+    for b in range(len(rows)):
+        first, last = ends[b, column], ends[b, column + 1]
+        low, high, count = min(0.0, last - first - expected[-1]), 0.0, 0
+        if (last - first) * _SPARSE < len(events):
+            for place in np.sort(place_of[rows[b, first:last]]):
+                low = min(low, count - expected[place])
+                count += 1
+                high = max(high, count - expected[place + 1])
+        else:
+            events[:] = 0
+            for e in range(first, last):
+                events[place_of[rows[b, e]]] += 1
+            for place in range(len(events)):
+                if events[place] > 0:
+                    low = min(low, count - expected[place])
+                    count += events[place]
+                    high = max(high, count - expected[place + 1])
+        lowest[b], highest[b] = low, high
+
+
+# ------------------------------------------------------------------ chains
+#
+# Where W_ij = exp(−|x_i − x_j|) of numbers x, a sum over all pairs is one pass along their order: what
+# all earlier rows add to a row shrinks by one factor from row to row.
+
+
+_LINE = 8  # rows whose labels are fetched together
+_TOGETHER = 16  # draws at a time, so that none waits for itself
+
+
+@loop
+def chain_sums(labels: Any, order: Any, steps: Any, expected: Any, decay: Any, sums: Any) -> None:
+    """Write Σ_{i<j} W_ij d_i d_j, d = s y − e, for labels (B, n) of two classes.
+
+    In order, (n,): ``steps`` s, ``expected`` e, and ``decay``, W of a row and the one before it.
+    """
+    draws, n = labels.shape
+    drawn = np.empty((_LINE, _TOGETHER))
+    before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
+    for first in range(0, draws, _TOGETHER):
+        together = min(_TOGETHER, draws - first)
+        drawn[:], before[:], total[:] = 0.0, 0.0, 0.0
+        for start in range(0, n, _LINE):
+            side = min(_LINE, n - start)
+            for b in range(together):
+                for r in range(side):
+                    drawn[r, b] = steps[start + r] * labels[first + b, order[start + r]]
+            for r in range(side):
+                factor, score = decay[start + r], expected[start + r]
+                for b in range(_TOGETHER):
+                    own = drawn[r, b] - score
+                    shrunk = before[b] * factor
+                    total[b] += shrunk * own
+                    before[b] = shrunk + own
+        for b in range(together):
+            sums[first + b] = total[b]
+
+
+@loop
+def chain_sums_of_signs(signs: Any, clusters: Any, residuals: Any, decay: Any, sums: Any) -> None:
+    """Write Σ_{i<j} W_ij ε_g(i) d_i ε_g(j) d_j for ``signs`` (B, G); the others (n,) in order."""
+    before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
+    of_draws = np.zeros((signs.shape[1], _TOGETHER), np.int8)
+    for first in range(0, len(signs), _TOGETHER):
+        together = min(_TOGETHER, len(signs) - first)
+        _turn(signs[first : first + together], of_draws)
+        before[:], total[:] = 0.0, 0.0
+        for i in range(len(residuals)):
+            factor, residual, cluster = decay[i], residuals[i], clusters[i]
+            for b in range(_TOGETHER):
+                own = residual * of_draws[cluster, b]
+                shrunk = before[b] * factor
+                total[b] += shrunk * own
+                before[b] = shrunk + own
+        for b in range(together):
+            sums[first + b] = total[b]
+
+
+@loop
+def chain_terms(decay: Any, values: Any, terms: Any) -> None:
+    """Write Σ_{j<i} W_ij v_i v_j for every i, of numbers in order."""
+    before = 0.0
+    for i in range(len(values)):
+        before *= decay[i]
+        terms[i] = before * values[i]
+        before += values[i]
+
+
+@loop
+def chain_pairs(decay: Any, u: Any, v: Any) -> float:
+    """Return Σ_{i≠j} W_ij u_i v_j of numbers in order."""
+    of_u = of_v = total = 0.0
+    for i in range(len(u)):
+        of_u, of_v = of_u * decay[i], of_v * decay[i]
+        total += of_u * v[i] + of_v * u[i]
+        of_u, of_v = of_u + u[i], of_v + v[i]
+    return total
+
+
+@loop
+def chain_triples(decay: Any, v: Any) -> float:
+    """Return Σ W_ij v_i v_j v_k over three different rows i, j, k, i and j the outer ones."""
+    ones = twos = total = 0.0
+    for i in range(len(v)):
+        ones, twos = ones * decay[i], twos * decay[i]
+        total += twos * v[i]
+        twos += ones * v[i]
+        ones += v[i]
+    return 6.0 * total

@@ -1,0 +1,513 @@
+"""The nulls of rows in clusters, inside which rows may depend on each other in any way.
+
+*Signs of clusters*, the default. Under H0 the centred scores of a row are 0 on average, and so is
+their sum S_g over a cluster, whatever the dependence inside it. T is ranked among its values with S_g
+replaced by ε_g S_g, ε_g = ±1 with equal chances, the labels held fixed: the same mean and covariance,
+cluster by cluster, so that p-values are right as the number of clusters grows, none of them a large
+part of the whole. They are exact where the S_g are symmetric.
+
+*Comonotone labels*: all rows of a cluster are surprised together, see :mod:`caltest.forms.comonotone`.
+Where few clusters count, by the predictions, a p-value is the larger of that by signs and that of
+comonotone labels. That is no theorem: of all dependence inside clusters, comonotone labels have the
+largest variance and the largest mean excesses, not every tail. What holds for any dependence is the
+superquantile of a sum, :meth:`caltest.forms.Atoms.superquantile`.
+
+*One row a cluster*, chosen by chance, and the exact null: valid in every sample, but weak. Rows of
+different clusters are independent, so that one row of each, chosen without a look at the labels, makes
+an exact test. Its p-values p_r for several choices depend on each other in an unknown way; twice their
+mean is a p-value all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import arguments, positive_integer
+from caltest._parallel import Workers
+from caltest._tiles import blocks
+from caltest.clusters import Clusters
+from caltest.data import Rows
+from caltest.data.containers import listed
+from caltest.exceptions import InputError
+from caltest.forms import Combined, Form, HasSigns, LinearSum
+from caltest.forms.comonotone import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
+from caltest.lenses import ALL
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, ranked
+from caltest.nulls.monte_carlo import MonteCarlo, of_parts
+from caltest.pvalues import (
+    Alternative,
+    combine_sides,
+    evidence_of_draws,
+    interval_of_adjusted,
+    step_down,
+)
+from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
+from caltest.sampling import DRAWS, SignSampler, child_seed, generator
+
+_MANY = 80.0  # effective clusters from where on the farthest tails of signs are right, too
+_FAR = 0.01  # a smaller p-value by signs of fewer clusters is confirmed
+_TIED = 1e-9  # evidence of one value, computed twice
+_CHOICE, _DRAWS, _LABELS = 0, 1, 3  # keys of seeds
+
+
+class _OfSums(Null):
+    """A null of statistics that know what each cluster adds."""
+
+    requires = (
+        "sums, paths or pairs of residuals (every statistic but 'cox', 'mcb_brier', 'mcb_log' and "
+        "functions of your own)"
+    )
+    of_clusters = True
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit forms that know their values for signs."""
+        parts = [part.form for part in form.components] if isinstance(form, Combined) else [form]
+        return all(isinstance(part, HasSigns) for part in parts)
+
+
+# ------------------------------------------------------------------ signs
+
+
+@arguments()
+@dataclass(frozen=True)
+class ClusterSigns(_OfSums):
+    """p-value for rows in clusters: give the errors of each whole cluster a random sign.
+
+    Rows of one cluster may depend on each other in any way; clusters must be independent of each
+    other. With few clusters all signs are enumerated: 2^G for G clusters, or half of that if
+    flipping all signs changes nothing. Means over pairs of rows are taken over pairs from
+    different clusters. :class:`MonteCarlo`, which draws labels row by row, would treat rows that
+    repeat each other as new evidence.
+
+    How many clusters count in effect is judged for each statistic from predictions, weights and
+    clusters alone: (Σ E|S|²)² / Σ E|S|⁴, S what a cluster adds if all its rows are surprised
+    together. Where fewer than 20 count (rare events in large clusters, for example), the p-value is
+    the larger of that by signs and that of :class:`ComonotoneLabels`; from 20 to 80 only p-values
+    below 0.01 are confirmed in this way, and never raised above 0.01. Parts of "omnibus" that few
+    clusters carry share the level with the others in proportion to their number.
+
+    References
+    ----------
+    Canay, Romano, Shaikh, "Randomization tests under an approximate symmetry assumption",
+    Econometrica 85 (2017); Cameron, Gelbach, Miller, "Bootstrap-based improvements for inference with
+    clustered errors", Review of Economics and Statistics 90 (2008).
+
+    Examples
+    --------
+    Four doctors looked at each of 50 scans, and agreed:
+
+    >>> import numpy as np
+    >>> import caltest
+    >>> scans = caltest.simulation.tempered(50, (1, 1), temperature=1.0, rng=0)
+    >>> probs, labels = np.repeat(scans.probs, 4, axis=0), np.repeat(scans.labels, 4)
+    >>> which = np.repeat(np.arange(50), 4)
+    >>> caltest.test(probs, labels, "ecd", rng=0).pvalue
+    0.004
+    >>> caltest.test(probs, labels, "ecd", clusters=which, rng=0).pvalue
+    0.114
+    """
+
+    name = "cluster_signs"
+    guarantee = "asymptotic"
+    assumption = "clusters are independent of each other, and many"
+
+    def answer(self, question: Question) -> Answer:
+        """Return the p-value."""
+        codes = question.clusters  # numbered anew, if some rows count nothing
+        trial, columns = Trial.of(question), columns_of(question.form)
+        signed = signed_columns(columns, question.labels, codes, trial.rows.weights)
+        confirm = partial(Confirmation.of, trial, *names_and_sides(question), columns)
+        return answer_of_signs(question, signed, int(codes.max()) + 1, confirm)
+
+
+def answer_of_signs(
+    question: Question,
+    columns: Sequence[Column],
+    n_clusters: int,
+    confirm: Callable[[Array], Confirmation],
+    rounding: Array | None = None,
+) -> Answer:
+    """Rank a statistic, of which these are the columns of signs of so many clusters.
+
+    ``confirm`` takes the values of its columns, those of the observed labels first, and says how many
+    clusters count; ``rounding``, how far two evaluations of a column's value may differ (default: as
+    forms say).
+    """
+    draws = sign_draws(columns, n_clusters, question.n_resamples, question.seed)
+    values = table(columns, draws, question.workers)
+    resolutions = [column.form.resolution for column in columns] if rounding is None else rounding
+    confirmed = confirm(values)
+    found, notes = rank(question, values, list(resolutions), confirmed), []
+    if cast("SignSampler", draws.sampler).every is not None:
+        sides_counted = 2 if question.alternative == "two-sided" else 1
+        least = min(sides_counted / (1 + draws.count), 1.0)
+        notes.append(
+            f"All {1 + draws.count} ways to flip the signs of {n_clusters} clusters were enumerated: "
+            f"no p-value can be below {least:.3g}."
+        )
+        found = replace(found, n_resamples=draws.count, pvalue_interval=(found.pvalue, found.pvalue))
+    if confirmed.few.any():
+        names, _ = names_and_sides(question)
+        few = listed(name for name, weak in zip(names, confirmed.few, strict=True) if weak)
+        notes.append(
+            f"Few clusters carry {few}: about {confirmed.effective.min():.0f} of {n_clusters:,} in "
+            f"effect, judged by the predictions. With fewer than {FEWEST_CLUSTERS} random signs may "
+            "reject too often, so the p-value is the larger of two: by signs, and by labels for which "
+            "all rows of a cluster are surprised together. It is approximate; null='one_per_cluster' "
+            "is exact."
+        )
+        found = replace(found, guarantee="approximate")
+    return replace(found, notes=tuple(notes))
+
+
+# ------------------------------------------------------------------ draws of comonotone labels
+
+
+class Trial(NamedTuple):
+    """Rows with their observed labels, and how labels are drawn in place of these."""
+
+    rows: Rows
+    labels: NDArray[np.intp]
+    n_resamples: int
+    seed: int
+    workers: Workers
+
+    @classmethod
+    def of(cls, question: Question) -> Trial:
+        """Take a test as it is asked."""
+        rows = replace(question.rows, clusters=question.clusters)
+        return cls(rows, question.labels, question.n_resamples, question.seed, question.workers)
+
+
+class _Carried(NamedTuple):
+    """A column, and the clusters of its rows."""
+
+    form: HasSigns
+    places: NDArray[np.intp]  # of its clusters among all
+    clusters: Clusters
+    observed: NDArray[np.intp]  # its labels, (1, n)
+
+
+def _carried(columns: Sequence[Column], trial: Trial) -> list[_Carried]:
+    codes, weights = cast("NDArray[np.intp]", trial.rows.clusters), trial.rows.weights
+    found = []
+    for column in columns:
+        rows = ALL if column.view is None or column.view.places is None else column.view.places
+        clusters, own = Clusters.of(codes[rows], weights[rows]), np.unique(codes[rows])
+        observed = column.outcomes(trial.labels[None])
+        found.append(_Carried(cast("HasSigns", column.form), own, clusters, observed))
+    return found
+
+
+def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
+    """Return (1 + B, H) values, of the observed labels and of comonotone ones; draws are shared.
+
+    All forms are `HasSigns`.
+    """
+    carried = _carried(columns, trial)
+    first = np.column_stack([each.form.apart(each.observed, each.clusters) for each in carried])
+    drawn = [Comonotone.of(each.form) for each in carried]
+    draw = partial(_drawn, carried, drawn, child_seed(trial.seed, _LABELS))
+    tasks = [(part.start, part.stop) for part in blocks(trial.n_resamples, DRAWS)]
+    return np.concatenate([first, *trial.workers.map(draw, tasks, "comonotone labels")])
+
+
+def _drawn(
+    columns: Sequence[_Carried], drawn: Sequence[Comonotone], seed: int, start: int, stop: int
+) -> Array:
+    count = 1 + max(int(each.places[-1]) for each in columns)
+    stream = generator(seed, start // DRAWS)
+    numbers, found = stream.random((count, DRAWS)).T[: stop - start], []
+    for (form, places, clusters, _), labels in zip(columns, drawn, strict=True):
+        quantiles = numbers[:, places[clusters.codes]]
+        found.append(form.apart(labels.labels(quantiles), clusters))
+    return np.column_stack(found)
+
+
+# ------------------------------------------------------------------ what confirms signs
+
+
+class Confirmation(NamedTuple):
+    """How many clusters count in H columns of signs, and comonotone draws of those where few do."""
+
+    effective: Array  #: Effective clusters, (H,).
+    places: NDArray[np.intp]  #: The columns with draws, (A,).
+    values: Array  #: (1 + B, A), those of the observed labels first.
+    resolutions: Array  #: How far two evaluations of a value may differ, (A,).
+
+    @classmethod
+    def of(
+        cls,
+        trial: Trial,
+        names: Sequence[str],
+        sides: Sequence[Alternative],
+        columns: Sequence[Column],
+        by_signs: Array,
+    ) -> Confirmation:
+        """Draw for columns of which few clusters count, or not many if signs reject clearly.
+
+        ``by_signs`` are values (1 + B, H) of the columns, the observed ones first.
+        """
+        carried = _carried(columns, trial)
+        pairs = zip(names, carried, strict=True)
+        effective = np.array(
+            [effective_clusters(name, c.form, c.clusters, c.observed[0]) for name, c in pairs]
+        )
+        resolutions = np.array([each.form.resolution for each in carried], dtype=np.float64)
+        by_column = zip(by_signs.T, sides, resolutions, strict=True)
+        clear = [ranked(x[1:], float(x[0]), *each).pvalue < _FAR for x, *each in by_column]
+        places = np.flatnonzero(
+            (effective < FEWEST_CLUSTERS) | ((effective < _MANY) & np.array(clear, bool))
+        )
+        if not len(places):
+            return cls(effective, places, np.empty((1, 0)), np.empty(0))
+        values = table_of_labels([columns[h] for h in places.tolist()], trial)
+        return cls(effective, places, values, resolutions[places])
+
+    def beside(self, other: Confirmation) -> Confirmation:
+        """Return that of more columns, drawn with the same numbers."""
+        tables = [each.values for each in (self, other) if len(each.places)]
+        return Confirmation(
+            np.concatenate([self.effective, other.effective]),
+            np.concatenate([self.places, other.places + len(self.effective)]),
+            np.hstack(tables) if tables else self.values,
+            np.concatenate([self.resolutions, other.resolutions]),
+        )
+
+    @property
+    def few(self) -> NDArray[np.bool_]:
+        """Where few clusters count, (H,)."""
+        return self.effective < FEWEST_CLUSTERS
+
+    def larger(self, by_signs: Iterable[Answer], sides: Sequence[Alternative]) -> list[Answer]:
+        """Return the answers of columns, each alone: those with the larger p-value of the two."""
+        found = list(by_signs)
+        for h, values, resolution in zip(self.places, self.values.T, self.resolutions, strict=True):
+            other = ranked(values[1:], float(values[0]), sides[h], float(resolution))
+            if not self.few[h] and other.pvalue > _FAR:
+                other = replace(other, pvalue=_FAR, pvalue_interval=(_FAR, _FAR))
+            found[h] = max(found[h], other, key=lambda each: each.pvalue)
+        return found
+
+    def together(self, evidence: Array, sides: Sequence[Alternative], tied: float = 0.0) -> Array:
+        """Return adjusted p-values, (H,), by step-down maxima of the evidence by signs, (1 + B, H).
+
+        Columns of few clusters are a family of their own; the level is shared in proportion to the
+        number of columns. Where columns were drawn anew, the larger adjusted p-value counts.
+        """
+        found = np.ones(len(sides))
+        for family in (~self.few, self.few):
+            if not family.any():
+                continue
+            found[family] = step_down(evidence[0, family] - tied, evidence[1:, family])
+            again = family[self.places]
+            if again.any():
+                places = self.places[again]
+                those = [sides[h] for h in places.tolist()]
+                other = evidence_of_draws(self.values[:, again], those, self.resolutions[again])
+                other[np.isnan(other)] = 0.0
+                found[places] = np.maximum(found[places], step_down(other[0] - tied, other[1:]))
+            found[family] = np.minimum(found[family] * (len(sides) / family.sum()), 1.0)
+        return found
+
+
+def rank(
+    question: Question,
+    values: Array,
+    resolutions: Sequence[float],
+    confirmed: Confirmation | None = None,
+) -> Answer:
+    """Rank a statistic by the values (1 + B, H) of its columns, the observed ones first."""
+    form, sides = question.form, names_and_sides(question)[1]
+    if not isinstance(form, Combined):
+        found = ranked(values[1:, 0], float(values[0, 0]), sides[0], resolutions[0])
+        return found if confirmed is None else confirmed.larger([found], sides)[0]
+    evidence = evidence_of_draws(values, sides, resolutions)
+    found = of_parts(form, values[0], evidence, _TIED)
+    if confirmed is None or not len(confirmed.places):
+        return found
+    parts = found.parts
+    alone = [each.pvalue for each in confirmed.larger([Answer(part.pvalue) for part in parts], sides)]
+    together = np.maximum(confirmed.together(evidence, sides, _TIED), alone)
+    both = zip(parts, alone, together.tolist(), strict=True)
+    parts = tuple(replace(part, pvalue=own, adjusted=joint) for part, own, joint in both)
+    p, best = float(together.min()), int(together.argmin())
+    share = len(sides) / int((confirmed.few == confirmed.few[best]).sum())  # of the level
+    ends = interval_of_adjusted(p, len(values) - 1, share)
+    return replace(found, parts=parts, pvalue=p, pvalue_interval=ends)
+
+
+def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alternative]]:
+    """Return the names of a statistic's columns, and which of their values count."""
+    form = question.form
+    if isinstance(form, Combined):
+        return form.names, [part.alternative for part in form.components]
+    return (question.statistic.name,), [question.alternative]
+
+
+# ------------------------------------------------------------------ comonotone labels
+
+
+@arguments()
+@dataclass(frozen=True)
+class ComonotoneLabels(_OfSums):
+    """p-value for few clusters: labels for which all rows of a cluster are surprised together.
+
+    One uniform number is drawn a cluster, and every row takes the label at that quantile of its own
+    prediction, in the order of the statistic's scores. It is the strongest dependence that the
+    predictions allow, so that the null is cautious where rows depend less on each other: if they are
+    independent, little is found. :class:`ClusterSigns` looks at it by itself where few clusters count.
+
+    Parameters
+    ----------
+    guaranteed
+        Compute a p-value that is valid for every number of clusters and any dependence inside
+        them, from the exact law of the comonotone sum: for statistics that are sums over rows,
+        such as "citl", "brier" or "ecd". It is larger. Default False: ranks among draws, without a
+        guarantee.
+
+    References
+    ----------
+    Rockafellar and Uryasev, "Conditional value-at-risk for general loss distributions", Journal of
+    Banking & Finance 26 (2002); Denuit, Dhaene, Goovaerts, Kaas, Vyncke, "The concept of comonotonicity
+    in actuarial science and finance: theory", Insurance: Mathematics and Economics 31 (2002).
+
+    Examples
+    --------
+    Three wards, and one of them had an outbreak:
+
+    >>> import numpy as np
+    >>> import caltest
+    >>> ward = np.repeat([0, 1, 2], 100)
+    >>> risk, ill = np.full(300, 0.01), (ward == 1).astype(int)
+    >>> null = caltest.nulls.ComonotoneLabels(guaranteed=True)
+    >>> found = caltest.test(risk, ill, "citl", null=null, clusters=ward)
+    >>> round(found.pvalue, 3), found.guarantee
+    (0.06, 'bound')
+    """
+
+    guaranteed: bool = False
+
+    name = "comonotone"
+    guarantee = "approximate"
+    assumption = "clusters are independent of each other"
+
+    def guarantee_for(self, form: Form) -> Guarantee:
+        """Say "bound" where it is guaranteed."""
+        return "bound" if self.guaranteed else self.guarantee
+
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return the number of draws."""
+        return 1 if self.guaranteed else n_resamples
+
+    def answer(self, question: Question) -> Answer:
+        """Return the p-value."""
+        if self.guaranteed:
+            return self._guaranteed(question)
+        columns = columns_of(question.form)
+        values = table_of_labels(columns, Trial.of(question))
+        return rank(question, values, [column.form.resolution for column in columns])
+
+    def _guaranteed(self, question: Question) -> Answer:
+        form, codes = question.form, question.clusters
+        if not isinstance(form, LinearSum):
+            raise InputError(
+                f"guaranteed=True is for sums over rows, and {question.statistic.name!r} is none; "
+                "leave it out, or take 'citl', 'brier' or 'ecd'."
+            )
+        scores = form.row_scores
+        atoms = Atoms.of(scores, form.probs, codes, int(codes.max()) + 1)
+        entries = scores[np.arange(len(scores)), question.labels]
+        excess = float((entries - np.einsum("ik,ik->i", form.probs, scores)).sum())
+        greater, less = (atoms.superquantile(excess, sign) for sign in (1.0, -1.0))
+        return Answer(pvalue=min(combine_sides(greater, less, question.alternative), 1.0))
+
+
+# ------------------------------------------------------------------ one row a cluster
+
+
+@arguments(choices=positive_integer)
+@dataclass(frozen=True)
+class OnePerCluster(Null):
+    """Exact p-value for rows in clusters: test one row per cluster, and repeat with other choices.
+
+    p = min(1, 2 · mean p_r) over the choices r (Rüschendorf 1982). It is valid for every number of
+    rows and any dependence inside clusters, and works with every statistic. But each test uses
+    only as many rows as there are clusters, and the factor of two costs power. The value of the
+    statistic is its mean over the choices.
+
+    Parameters
+    ----------
+    choices
+        How often rows are chosen. Default 20: more depend less on chance, and take longer.
+
+    References
+    ----------
+    Rüschendorf, "Random variables with maximum sums", Advances in Applied Probability 14 (1982).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import caltest
+    >>> data = caltest.simulation.tempered(n_samples=400, temperature=0.3, rng=0)
+    >>> which = np.arange(400) // 4
+    >>> found = caltest.test(
+    ...     data.probs, data.labels, "ecd", null="one_per_cluster", clusters=which, rng=0
+    ... )
+    >>> round(found.pvalue, 4), found.guarantee
+    (0.004, 'exact')
+    """
+
+    choices: int = 20
+
+    name = "one_per_cluster"
+    guarantee = "exact"
+    assumption = "none: clusters are independent of each other, that is all"
+    requires = "any statistic"
+    of_clusters = True
+
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return the number of draws."""
+        return self.choices * n_resamples
+
+    def answer(self, question: Question) -> Answer:
+        """Return twice the mean of the choices' exact p-values."""
+        rows, codes = question.rows, question.clusters
+        order = np.argsort(codes, kind="stable")
+        sizes = np.bincount(codes)
+        starts = np.cumsum(sizes) - sizes
+        found = []
+        for choice in range(self.choices):
+            uniforms = generator(child_seed(question.seed, _CHOICE, choice)).random(len(sizes))
+            chosen = np.sort(order[starts + (uniforms * sizes).astype(np.intp)])
+            some = replace(rows.take(chosen), clusters=None)
+            # To these rows alone: their labels may depend on the predictions of other rows.
+            fitted = (question.asked or question.statistic).fitted(some)
+            form = fitted.given(some)
+            asked = replace(
+                question,
+                statistic=fitted,
+                form=form,
+                rows=some,
+                labels=question.labels[chosen],
+                seed=child_seed(question.seed, _DRAWS, choice),
+            )
+            answer = MonteCarlo().answer(asked)
+            value = asked.observed if answer.statistic is None else answer.statistic
+            found.append((answer.pvalue, value))
+        mean, statistic = np.mean(found, axis=0).tolist()
+        return Answer(
+            pvalue=min(1.0, 2.0 * mean),
+            statistic=statistic,
+            notes=(
+                f"One row of each of {len(sizes)} clusters was looked at, {self.choices} times, and "
+                "the p-value is twice the mean of as many exact ones.",
+            ),
+        )

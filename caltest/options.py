@@ -1,0 +1,262 @@
+"""Options of the command line, each told once: here.
+
+A command's options are a text that reads like its help. An entry is ``name TAKES  help``; a line of
+names alone stands for entries that several commands share. Between the name and the help may stand
+
+``name/argument``
+    what the option is called in Python, where that is not its name,
+``TAKES…``
+    that it is given once for each value; ``-`` takes none, and a name in capitals is given by place,
+``=value``
+    what a command takes where it is not given; in other cases the help says what holds then,
+``>=value``, ``>value``
+    the least number, which the help says too, or a number below the least,
+``typed``
+    that no configuration file may give it,
+``harmless``
+    that it cannot change the exit status of an audit, wherever it is given.
+
+What an option may be is what the argument of that name may be, `caltest._arguments.KINDS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from caltest._arguments import KINDS
+
+_SHARED = """
+FILE Any typed  CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tables, or a pattern such as
+    'part-*.parquet'; also s3://, gs://, abfs:// and other URLs. One column of probabilities per class,
+    and one of labels.
+label COL  The column of labels. [default: label, y, y_true, target or class]
+columns COLS  The columns of probabilities, separated by commas.
+    [default: all but the label and the groups]
+group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
+weights COL  The column of weights. [default: all rows have equal weight]
+clusters COL  The column of clusters, such as patient: rows with the same entry may depend on each
+    other. [default: rows are independent]
+sampling-rate/sampling_rates CLASS=RATE…  The share of the rows of a class that were kept, 0=0.01 for
+    one in a hundred; once for each class. [default: rows were not sampled by their label]
+lens NAME  A view of the predictions; see below.
+seed/rng INT >=0  Seed that makes the result reproducible. [default: random]
+scheduler URL typed  A Dask cluster whose workers do the work, such as tcp://host:8786; they read a file
+    themselves. [default: this machine]
+json -  Print JSON instead of text.
+plot FILE  Also draw the result: .png, .pdf or .svg.
+jobs/n_jobs INT =-1  Cores to use; -1 is all of them.
+example NAME typed  Bundled predictions instead of FILE, for instance digits:naive_bayes.
+"""
+
+_TEXTS = {
+    "audit": """
+FILE label columns
+group COL…  A column whose values group the rows; give it once for each column.
+weights clusters sampling-rate
+intersections INT >0  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
+event TEXT harmless  What class 1 of two classes is called. [default: the name of its column]
+materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: no limit]
+materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for rare events.
+lens/lenses NAME…  A view of the predictions, see below; once for each.
+    [default: canonical, top_label and classwise; of two classes canonical]
+statistic/statistics NAME…  What is computed in every view, see below; once for each.
+    [default: skce_uq, ecd, ks and citl, where they fit; with a tolerance, scan]
+alpha FLOAT  Level of the whole: of all findings together. [default: 0.05]
+tolerance FLOAT  An error that is allowed anywhere, 0.02 for 2 points. [default: none is]
+rounding FLOAT  The step of stated probabilities, 0.05 for 0%, 5%, …. [default: none]
+correction NAME  For the number of checks: westfall_young, holm, fdr_bh, ….
+    [default: westfall_young; with a tolerance, holm]
+min-rows INT >0  Groups with fewer rows are named, not looked at. [default: 50]
+resamples/n_resamples INT >0  Draws of labels. [default: 999]
+seed
+report FILE harmless  Write the report: one .html file, or - for standard output.
+markdown FILE harmless  Write a short report: .md, or -.
+json FILE harmless  Write all numbers: .json, or -.
+junit FILE harmless  Write every check as a test case for CI: .xml, or -.
+title TEXT harmless  What the report is about. [default: the name of the file]
+date TEXT harmless  The date in the report. [default: today]
+fail-on NAME  When the exit status is 1: material, found (any error) or never.
+    [default: material if there is a limit, else found]
+config FILE typed  Options from this file. [default: pyproject.toml, if it has [tool.caltest]]
+scheduler
+jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
+example
+""",
+    "test": """
+FILE label columns group weights clusters sampling-rate
+statistic NAME  What is computed; see below.
+    [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
+null NAME  Where the p-value comes from; see below. [default: monte_carlo; with clusters, cluster_signs]
+lens
+approximation NAME  Take the kernel of skce_uq, skce_b or jkce of low rank: nystrom, fourier, or auto
+    for many rows only; exact too, and its cost grows as the rows. [default: none]
+rank INT  Columns of the approximation. [default: 256]
+alternative NAME  greater, less or two-sided; with a tolerance over, under or two-sided.
+    [default: the statistic's own]
+tolerance FLOAT  Test whether the model is anywhere wrong by more than this, 0.02 for 2 points.
+    [default: by anything]
+rounding FLOAT  The step to which probabilities were rounded, 0.05 for 0%, 5%, … 100%; more than two
+    classes need a lens of one probability. [default: not rounded]
+alpha FLOAT =0.05  Significance level: the highest p-value that counts as a finding.
+resamples/n_resamples INT >=1 =999  Simulated label sets, where the null needs them.
+seed scheduler json jobs example
+""",
+    "estimate": """
+FILE label columns group weights clusters sampling-rate
+statistic NAME =skce_uq  What is computed; see below.
+lens json jobs example
+""",
+    "estimate-error": """
+FILE label columns group lens
+functions NAMES =all  The estimators to compare, separated by commas, see below; all: those that suit
+    the data.
+pvalue NAME =held_out  held_out: from the test rows; pipeline: from all rows, everything repeated for
+    every simulated label set (slow); none.
+resamples/n_resamples INT >=1  Draws of labels. [default: 999, of the pipeline 99]
+test-size FLOAT =0.2  Share of the rows held out for the estimate.
+folds/n_folds INT =5  Folds of the other rows, to fit and tune.
+regularization-scaling NAME =usual  Of the kernel ridge regressions: usual or published.
+seed json plot jobs example
+""",
+    "compare": """
+FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
+    P(class 1) for each model (--columns before,after).
+label columns group weights clusters sampling-rate
+statistic NAME =ckce  What is computed; see below.
+lens
+resampling NAME =subsampling  How rows are drawn: subsampling or bootstrap.
+resamples/n_resamples INT >=2 =500  Number of subsamples or bootstrap samples.
+size INT  Rows of a subsample, or clusters.
+    [default: 500 rows, or about as many in clusters; half of all if less]
+correction NAME =holm  Correction for the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none.
+seed json jobs
+example NAME  Bundled predictions instead of files: digits, by all models.
+""",
+    "bounds": """
+FILE label columns group lens
+confidence FLOAT =0.95  Confidence for all statements of one kind at once.
+resamples/n_resamples INT >=1  Simulated label sets. [default: 499, more if there are many bounds]
+certificate NAME =bins  What bounds the errors from above: bins (on average over each of ten), isotonic
+    (at every score, if the truth never falls as the score rises) or none.
+wanted FLOAT  Report how many rows would certify this distance, 0.02 for 2 points.
+seed json plot jobs example
+""",
+    "power": """
+FILE label columns group weights
+n INT…  Rows of a data set; give it once for each size.
+sample-size -  Find how many rows one test needs to find the assumed error with the wanted power. (How
+    many rows show that errors are within a limit is another question, of audit.)
+temperature FLOAT  Assume logits divided by this: overconfident below 1, underconfident above.
+bias FLOAT  Assume that the log-odds of --target are this much too high.
+target CLASS  The class of --bias. [default: class 1 of two]
+overconfidence FLOAT  Assume that the confidence in the top class is this much too high, 0.05 for 5
+    points.
+recalibration NAME  Assume the pilot's own error, as estimated by temperature, logistic or isotonic.
+    [default, if nothing else is assumed: logistic of two classes, temperature of more]
+careful -  Of a fit, assume the end of its 95% interval that is nearest to calibrated.
+simulate NAME  A model instead of FILE: m2, m3, tempered (with --temperature), classwise (with --bias).
+classes INT  Classes of a model of --simulate. [default: 10]
+statistic NAME  What is computed; see below. [default: that of caltest test]
+null NAME  Where the p-value comes from; see below. [default: monte_carlo]
+lens
+alternative NAME  As of caltest test. [default: the statistic's own]
+tolerance FLOAT  Test whether the model is wrong by more than this. [default: by anything]
+alpha FLOAT =0.05  Level of the test.
+power FLOAT  Power wanted, with --sample-size. [default: 0.8]
+min-n INT  Fewest rows, with --sample-size. [default: 50]
+max-n INT  Most rows, with --sample-size. [default: 20000]
+under-null -  Count rejections of calibrated models of that size too.
+datasets/n_datasets INT =400  Simulated data sets per size; with --sample-size, near the answer.
+resamples/n_resamples INT  Draws of the null in each test. [default: 199 for one side at level 0.05]
+seed json plot jobs example
+""",
+}
+
+_TYPES = {"Any": Any, "-": bool, "INT": int, "FLOAT": float, "FILE": Path}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command.
+
+    Attributes
+    ----------
+    name
+        As it is typed, without dashes; in capitals if it is given by place.
+    argument
+        What it is called in Python.
+    takes
+        What its help says that it takes: "INT", "COL", …
+    several
+        Whether it is given once for each value.
+    least, bound
+        The least number, if there is one, and the one that the parser knows, and the help says.
+    default
+        What a command takes where it is not given; None: what the help says.
+    help
+        What it is, and what holds where it is not given.
+    typed, harmless
+        Whether no configuration may give it, and whether it cannot change the exit status of an audit.
+    """
+
+    name: str
+    argument: str
+    takes: str
+    several: bool
+    least: int | None
+    bound: int | None
+    default: Any
+    help: str
+    typed: bool
+    harmless: bool
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is a file that is read, or its URL."""
+        return self.typed and self.takes in ("Any", "FILE")
+
+    @property
+    def type(self) -> Any:
+        """The type of one value."""
+        return _TYPES.get(self.takes, str)
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return a value that the argument may have, or raise."""
+        kind = KINDS.get(self.argument)
+        return kind(name, value) if kind is not None else value
+
+
+def _parsed(text: str, shared: Mapping[str, Option]) -> Iterator[Option]:
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        head, _, words = re.sub(r"\n +", " ", entry).partition("  ")
+        if not words:
+            yield from (shared[name] for name in head.split())
+            continue
+        name, takes, *more = head.split()
+        flag, _, argument = name.partition("/")
+        of = _TYPES.get(takes, str)
+        value = dict(re.findall(r"(>=|>|=)(\S+)", " ".join(more)))
+        bound = int(value[">="]) if ">=" in value else None
+        yield Option(
+            name=flag,
+            argument=argument or flag.lower().replace("-", "_"),
+            takes=takes.removesuffix("…"),
+            several=takes.endswith("…"),
+            least=int(value[">"]) + 1 if ">" in value else bound,
+            bound=bound,
+            default=of(value["="]) if "=" in value else False if takes == "-" else None,
+            help=words.replace(" [default", "  [default"),
+            typed="typed" in more,
+            harmless="harmless" in more,
+        )
+
+
+_BY_NAME = {each.name: each for each in _parsed(_SHARED, {})}
+#: The options of every command, by name, in the order of its help.
+COMMANDS: Mapping[str, Mapping[str, Option]] = {
+    command: {each.name: each for each in _parsed(text, _BY_NAME)} for command, text in _TEXTS.items()
+}

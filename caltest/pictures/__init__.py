@@ -1,0 +1,1 @@
+"""What pictures show, whoever draws them: marks, and axes on which they lie."""

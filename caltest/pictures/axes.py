@@ -1,0 +1,213 @@
+"""Axes of pictures: where a value is, which values are labelled, and how far an axis reaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from caltest.text.numbers import probabilities as as_probabilities
+from caltest.text.numbers import probability_axis
+
+Array: TypeAlias = NDArray[np.float64]
+Limits: TypeAlias = tuple[float, float]
+
+_RARE = 0.1  # predictions are logarithmic if all are below this, or above 1 less this, …
+_DECADE = 10.0  # … and differ by more than this factor
+_NEARLY_ONE = 0.9999  # a mark beyond it has too many nines
+_LEAST = 1e-16  # a probability below it has no place of its own
+_MARGIN, _LEAST_SPAN = 0.04, 1e-6  # of the span; in the units of the axis
+_SHOWN_ANYWAY = 1.5  # times the span that is needed
+_LEAST_SHARE = 1 / 3  # of an axis that both directions share
+
+_STEPS = tuple(round(lead * 10.0**power, 9) for power in range(-6, 3) for lead in (1.0, 2.0, 5.0))
+_STRETCHED = (
+    0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999,
+)  # fmt: skip
+_RATIOS = (
+    0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0,
+    10.0, 20.0, 50.0, 100.0,
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------ scales
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How an axis runs; ``forward`` gives places along it."""
+
+    words: str  #: What a label says of it.
+    forward: Callable[[Any], Any]
+    inverse: Callable[[Any], Any]
+
+    def limits(self, values: Array) -> Limits:
+        """Return the ends of an axis with room around values, of which those without place are none."""
+        places = self.forward(values)
+        inside = values[np.abs(places) < -np.log10(_LEAST)]
+        low, high = (float(end(self.forward(inside))) for end in (np.min, np.max))
+        room = _MARGIN * (high - low) if high - low > _LEAST_SPAN else 0.05
+        return float(self.inverse(low - room)), float(self.inverse(high + room))
+
+    def span(self, ends: Limits) -> float:
+        """Return how long a range of the axis is."""
+        return float(self.forward(ends[1]) - self.forward(ends[0]))
+
+    def marks(self, ends: Limits, most: int) -> dict[float, str]:
+        """Return the marks between the ends of an axis, ``most`` spaces between them or so, as text."""
+        if self is LINEAR:
+            marks = probability_axis(max(ends[0], 0.0), min(ends[1], 1.0), most)
+        else:
+            most -= self is NEAR_ONE  # whose marks are longer
+            for leading in ((1, 2, 5), (1, 3), (1,)):
+                small = sorted(k * 10.0**power for power in range(-16, 0) for k in leading)
+                marks = small if self is NEAR_ZERO else [1.0 - each for each in reversed(small)]
+                marks = [each for each in marks if ends[0] <= each <= ends[1]]
+                if len(marks) <= most + 1:
+                    break
+            marks = marks[:: -(-len(marks) // (most + 1))]
+        return {
+            each: as_probabilities([each])[0]
+            if each > _NEARLY_ONE
+            else f"{each:.12g}".replace("e-0", "e−")
+            for each in marks
+            if ends[0] - 1e-12 <= each <= ends[1] + 1e-12
+        }
+
+    def bars(self, ends: Limits, count: int) -> Array:
+        """Return the ends of so many bars that look equally wide, (count + 1,)."""
+        low, high = max(ends[0], 0.0), min(ends[1], 1.0)
+        edges = self.inverse(np.linspace(self.forward(low), self.forward(high), count + 1))
+        edges[[0, -1]] = low, high
+        return np.asarray(edges)
+
+
+def _log(values: Any) -> Any:
+    return np.log10(np.maximum(values, _LEAST))
+
+
+LINEAR = Scale("", lambda values: np.asarray(values) + 0.0, lambda places: np.asarray(places) + 0.0)
+NEAR_ZERO = Scale("log scale", _log, lambda places: np.power(10.0, places))
+NEAR_ONE = Scale(
+    "log scale of the distance to 1",
+    lambda values: -_log(1.0 - np.asarray(values)),
+    lambda places: 1.0 - np.power(10.0, -np.asarray(places)),
+)
+STRETCHED = Scale("stretched towards the ends", logit, expit)
+
+
+def scale_of(predicted: Array) -> Scale:
+    """Return the scale for predictions: logarithmic if they are near 0, or 1, by different orders.
+
+    That is: all below 0.1, or below 0.5 and half of them below a tenth of the largest.
+    """
+    middle = float(np.median(predicted))
+    for scale, low, half, high in (
+        (NEAR_ZERO, float(predicted.min()), middle, float(predicted.max())),
+        (NEAR_ONE, 1.0 - float(predicted.max()), 1.0 - middle, 1.0 - float(predicted.min())),
+    ):
+        near = high < _RARE or (high < 0.5 and half < _RARE * high)
+        if near and high > _DECADE * low > 0.0:
+            return scale
+    return LINEAR
+
+
+def zoomed(scale: Scale, points: Array, rest: Array, heights: Array) -> tuple[Limits, Limits]:
+    """Return the ends of both axes: of points, of the rest if it is not far, and of all heights.
+
+    Both directions have the same ends, unless the points would be a heap.
+    """
+    across, whole = scale.limits(points), scale.limits(np.concatenate([points, rest]))
+    if scale.span(whole) <= _SHOWN_ANYWAY * scale.span(across):
+        across = whole
+    upwards = scale.limits(heights)
+    both = min(across[0], upwards[0]), max(across[1], upwards[1])
+    if scale.span(across) >= _LEAST_SHARE * scale.span(both):
+        return both, both
+    return across, upwards
+
+
+# ------------------------------------------------------------------ axes with ends on a mark
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From one value to another, on a scale; marks with labels in between."""
+
+    low: float
+    high: float
+    marks: tuple[tuple[float, str], ...]
+    scale: Scale = LINEAR
+
+    def at(self, value: float) -> float:
+        """Return the place of a value, from 0 to 1; what lies beyond is at the end."""
+        inside = min(max(value, self.low), self.high)
+        return self.scale.span((self.low, inside)) / self.scale.span((self.low, self.high))
+
+    def thinned(self, most: int) -> Axis:
+        """Return the axis with no more labels than there is room for; the grid stays."""
+        step = math.ceil(len(self.marks) / most)
+        start = next((k % step for k, (value, _) in enumerate(self.marks) if value == 0.0), 0)
+        kept = tuple(
+            (value, label if k % step == start else "") for k, (value, label) in enumerate(self.marks)
+        )
+        return Axis(self.low, self.high, kept, self.scale)
+
+
+def probabilities(values: Sequence[float]) -> Axis:
+    """Return an axis of probabilities in percent, no longer than what is shown on it needs."""
+    marks = probability_axis(min(values), max(values), most=6)
+    digits = max(0, -math.floor(math.log10(marks[1] - marks[0]) + 1e-6) - 2)
+    labels = tuple((mark, f"{100.0 * mark:.{digits}f}%") for mark in marks)
+    return Axis(marks[0], marks[-1], labels)
+
+
+def _between(values: Sequence[float], choice: Sequence[float], text: Any, scale: Scale) -> Axis:
+    """Return an axis between the marks, of a choice, that lie around values."""
+    low = max((mark for mark in choice if mark <= min(values)), default=choice[0])
+    high = min((mark for mark in choice if mark >= max(values)), default=choice[-1])
+    marks = tuple((mark, text(mark)) for mark in choice if low <= mark <= high)
+    return Axis(low, high, marks, scale)
+
+
+def per_thousand(values: Sequence[float]) -> Axis:
+    """Return a logarithmic axis of small probabilities, as events per 1,000 rows."""
+    positive, choice = [value for value in values if value > 0.0], [s for s in _STEPS if s <= 1.0]
+    return _between(positive, choice, lambda mark: f"{1000.0 * mark:,.6g}", NEAR_ZERO)
+
+
+def stretched(values: Sequence[float]) -> Axis:
+    """Return an axis that is stretched towards 0% and 100%."""
+    return _between(values, _STRETCHED, lambda mark: f"{100.0 * mark:.6g}%", STRETCHED)
+
+
+def points(low: float, high: float, most: int = 7) -> Axis:
+    """Return an axis of errors in percentage points, with 0 on it."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    span = max(high - low, 1e-6)
+    step = next((each for each in _STEPS if each >= 1e-4 and span * 100.0 / each <= most), _STEPS[-1])
+    first, last = math.ceil(100.0 * low / step - 1e-9), math.floor(100.0 * high / step + 1e-9)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    marks = tuple(
+        (k * step / 100.0, f"{k * step:+.{digits}f}".replace("-", "−") if k else "0")
+        for k in range(first, last + 1)
+    )
+    room = 0.035 * span
+    return Axis(low - room, high + room, marks)
+
+
+def ratios(low: float, high: float, most: int = 6) -> Axis:
+    """Return a logarithmic axis of ratios, with 1 on it."""
+    low, high = max(min(low, 0.95), 0.01) / 1.06, min(max(high, 1.05), 150.0) * 1.06
+    inside = [mark for mark in _RATIOS if low <= mark <= high]
+    room = math.log(high / low) / (most + 1)
+    kept = [1.0]
+    for mark in sorted(inside, key=lambda each: abs(math.log(each))):
+        if all(abs(math.log(mark / other)) >= room for other in kept):
+            kept.append(mark)
+    return Axis(low, high, tuple((mark, f"{mark:g}×") for mark in sorted(kept)), NEAR_ZERO)

@@ -1,0 +1,78 @@
+"""Marks: what a picture shows, in a few columns. Displays draw them with matplotlib, reports as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from caltest.pictures.axes import Array
+
+#: line: through points; points; intervals: upright, from y to end; bars: lying, from x to end;
+#: area: between y and end; band: of points, from y to end; rows: how many there are between edges x;
+#: text: at x and y, shares of the plot, shifted by end, pixels; grid: that of the axes.
+Kind: TypeAlias = Literal["line", "points", "intervals", "bars", "area", "band", "rows", "text", "grid"]
+
+
+class Mark(NamedTuple):
+    """Marks of one kind and class of style, in values of the axes; ``end`` is where each ends."""
+
+    kind: Kind
+    style: str = ""
+    x: Any = ()
+    y: Any = ()
+    end: Any = ()
+    label: str = ""
+
+
+Marks: TypeAlias = list[Mark]
+
+GRID = Mark("grid", "grid")
+DIAGONAL = Mark("line", "diag", (0.0, 1.0), (0.0, 1.0))
+OK, BAD = "ok", "bad"  # a hollow circle; a filled diamond: shown to be wrong
+
+
+def told_apart(x: Any, y: Any, bad: Any, kind: Kind = "points", end: Any = None) -> Marks:
+    """Return marks in two classes, of what is shown to be wrong and of the rest; none without marks."""
+    x, y, bad = np.asarray(x), np.asarray(y), np.asarray(bad, bool)
+    ends = y if end is None else np.asarray(end)
+    return [
+        Mark(kind, style, x[chosen], y[chosen], ends[chosen])
+        for style, chosen in ((OK, ~bad), (BAD, bad))
+        if chosen.any()
+    ]
+
+
+def reliability(predicted: Any, observed: Any, band: Sequence[Any], bad: Any) -> Marks:
+    """Return a reliability diagram of bins: their band, the diagonal, and points."""
+    return [
+        Mark("band", "band", predicted, *band),
+        GRID,
+        DIAGONAL,
+        *told_apart(predicted, observed, bad),
+    ]
+
+
+def cumulative(shares: Any, differences: Any, band: float, *labels: str) -> Marks:
+    """Return a cumulative difference: its path, from 0, and the band that chance alone stays in."""
+    of_band, of_path = labels or ("", "")
+    return [
+        Mark("area", "band", (0.0, 1.0), (-band, -band), (band, band), of_band),
+        GRID,
+        Mark("line", "zero", (0.0, 1.0), (0.0, 0.0)),
+        Mark("line", "line", shares, differences, label=of_path),
+    ]
+
+
+def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:
+    """Return the path of cumulative differences: without its start, a place a distinct score.
+
+    These are the scores (K,), in increasing order, the share of the rows up to each, as rows count, and
+    the sum of predicted less observed of these rows, divided by that of all weights.
+    """
+    order = np.argsort(scores, kind="stable")
+    ordered, counted = scores[order], weights[order]
+    ends = np.append(np.flatnonzero(np.diff(ordered)), len(scores) - 1)
+    sums = np.stack([counted, counted * (ordered - labels[order])]).cumsum(axis=1)[:, ends]
+    return ordered[ends], *(sums / weights.sum())

@@ -1,0 +1,340 @@
+"""Scores: K numbers a row, weights inside, 0 on average under the law of the row.
+
+They are the only code that knows what an outcome is: a label read in a table, the residuals of all
+classes, features times residuals, or any function. What a form makes of them are sums: over all rows,
+of drawn labels; over clusters, whose signs are drawn; over blocks of rows, which merge by addition.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._tiles import Array
+from caltest.clusters import Clusters
+from caltest.laws import Outcomes
+from caltest.sampling import ROWS
+
+Cells: TypeAlias = NDArray[np.intp]
+ALL = slice(None)
+
+
+def steps_of(weights: Array) -> Array | None:
+    """Return weights as compiled loops take them: None if every row counts 1."""
+    return None if (weights == 1.0).all() else weights
+
+
+class Scores(ABC):
+    """Scores s_i(y_i) of n rows: K numbers a row, most of which may be 0."""
+
+    #: What the sums are on average under the law, (K,) or one number.
+    offset: Any = 0.0
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """Number of rows n."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Numbers K that are added up."""
+
+    @abstractmethod
+    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
+        """Return Σ_i s_i(y_i) over some rows, (B, K), for their outcomes (B, …)."""
+
+    @abstractmethod
+    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
+        """Return the same by cluster, less their averages, (G, K), for the observed outcomes (n, …)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Scores):
+    """s_i(y) = A[i, y] for a table A: one number a row."""
+
+    entries: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
+    probs: Array  #: The predictions, (n, m).
+
+    size = 1
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.entries)
+
+    @cached_property
+    def finite(self) -> Array:
+        """A, and 0 where a label cannot be."""
+        if self.probs.min() > 0.0 and np.isfinite(self.entries).all():
+            return self.entries
+        return np.where((self.probs > 0) & np.isfinite(self.entries), self.entries, 0.0)
+
+    @cached_property
+    def means(self) -> Array:
+        """Mean entry of every row, (n,)."""
+        return np.asarray(np.einsum("ik,ik->i", self.probs, self.finite))
+
+    @property
+    def offset(self) -> Any:
+        """The mean of the sum."""
+        return float(self.means.sum())
+
+    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
+        """Add up the entries of the labels."""
+        entries = self.entries[rows]
+        if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
+            n, m = entries.shape
+            return np.reshape(entries.take(outcomes[0] + np.arange(0, n * m, m)).sum(), (1, 1))
+        from caltest.loops import rows as _loops
+
+        found = np.zeros((len(outcomes), 1))
+        _loops.table_sums(entries, outcomes, found[:, 0])
+        return found
+
+    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
+        """Add up by cluster."""
+        own = self.finite[np.arange(len(outcomes)), outcomes] - self.means
+        return clusters.sums(own)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Scores):
+    """s_i(y) = a_i + b_i y of an event y = 0 or 1, in the cell that the row lies in."""
+
+    base: Array  #: a, (n,).
+    steps: Array  #: b, (n,).
+    cells: Cells  #: The cell of every row, (n,).
+    count: int  #: Number of cells K.
+
+    @classmethod
+    def of_event(cls, chances: Array, weights: Array, cells: Cells, size: int) -> Steps:
+        """Return the residuals w (y − p) of an event, in cells."""
+        return cls(-weights * chances, weights, cells, size)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.base)
+
+    @property
+    def size(self) -> int:
+        """A number for every cell."""
+        return self.count
+
+    @cached_property
+    def _without(self) -> Array:
+        return np.bincount(self.cells, self.base, self.count).astype(float)
+
+    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
+        """Add up the steps of events, and what the rows have without."""
+        base, steps, cells = self.base[rows], self.steps[rows], self.cells[rows]
+        if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
+            found = np.bincount(cells, steps * outcomes[0], self.count)[None].astype(float)
+        else:
+            from caltest.loops import rows as _loops
+
+            found = np.zeros((len(outcomes), self.count))
+            _loops.cell_sums(outcomes, cells, steps_of(steps), found)
+        without = self._without if rows == ALL else np.bincount(cells, base, self.count)
+        return np.asarray(found + without)
+
+    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
+        """Add up by cluster and cell."""
+        return clusters.sums_at(self.cells, self.base + self.steps * outcomes, self.count)
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals(Scores):
+    """s_i(y) = w_i (e_y − g_i) in the cell that the row lies in: a number for every cell and class."""
+
+    probs: Array  #: The predictions g, (n, m).
+    weights: Array  #: w, (n,).
+    cells: Cells  #: The cell of every row, (n,).
+    count: int  #: Number of cells.
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.probs)
+
+    @property
+    def size(self) -> int:
+        """A number for every cell and class."""
+        return self.count * int(self.probs.shape[1])
+
+    @cached_property
+    def expected(self) -> Array:
+        """What is predicted, added up over every cell, (cells, m)."""
+        return self._expected(ALL)
+
+    def _expected(self, rows: slice) -> Array:
+        cells, weights = self.cells[rows], self.weights[rows]
+        found = [np.bincount(cells, weights * p, self.count) for p in self.probs[rows].T]
+        return np.stack(found, axis=1)
+
+    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
+        """Count the labels of every cell, less what is predicted."""
+        cells, weights, m = self.cells[rows], self.weights[rows], self.probs.shape[1]
+        expected = self.expected if rows == ALL else self._expected(rows)
+        if len(outcomes) == 1:  # sooner counted than a loop is compiled
+            counts = np.bincount(cells * m + outcomes[0], weights, self.size)[None].astype(float)
+        else:
+            from caltest.loops import rows as _loops
+
+            counts = np.zeros((len(outcomes), self.count, m))
+            _loops.bin_counts(outcomes, cells, steps_of(weights), counts)
+        return np.asarray(counts.reshape(len(outcomes), -1) - expected.ravel())
+
+    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
+        """Add up by cluster, cell and class."""
+        own = residuals_of(self.probs, outcomes) * self.weights[:, None]
+        return clusters.sums_at(self.cells, own, self.count)
+
+
+def residuals_of(probs: Array, labels: Outcomes) -> Array:
+    """Return D = e_y − g, (n, m)."""
+    found = -probs
+    found[np.arange(len(found)), labels] += 1.0
+    return found
+
+
+# ------------------------------------------------------------------ features times residuals
+#
+# With fixed D⁰ and Δ_i = D_i − D⁰_i of one entry or two, Σ_i ψ_i ⊗ D_i is what is fixed and a sum over
+# the entries of the Δ_i. D⁰_i is −g_i, so that Δ_i = e_{y_i}; or, where the model is sure enough,
+# e_{r_i} − g_i for the most likely class r_i, so that Δ_i = e_{y_i} − e_{r_i} is 0 for most rows.
+
+
+def usual_classes(probs: Array) -> NDArray[np.int32]:
+    """Return the most likely class of every row, (n,); −1 for all where most labels are others."""
+    largest = probs.max(axis=1)
+    if float(np.mean(1.0 - largest)) < 0.5:
+        return np.asarray(probs.argmax(axis=1), dtype=np.int32)
+    return np.full(len(probs), -1, dtype=np.int32)
+
+
+def fixed_residuals(probs: Array, usual: NDArray[np.int32]) -> Array:
+    """Return D⁰, (n, m)."""
+    fixed = -probs
+    if usual[0] >= 0:
+        fixed[np.arange(len(fixed)), usual] += 1.0
+    return fixed
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The classes in which the Δ_i of B label vectors are not 0, sorted by class in tiles of rows."""
+
+    rows: NDArray[np.unsignedinteger]  #: In the tile, (B, 2n): those of a tile from twice its start.
+    keys: NDArray[np.unsignedinteger]  #: Twice the class, and 1 where the entry is −1; (B, 2n).
+    counts: NDArray[np.int64]  #: Entries of every tile, (B, tiles).
+    size: int  #: Rows of a tile.
+
+    @classmethod
+    def of(cls, labels: Outcomes, usual: NDArray[np.int32], m: int, size: int) -> Entries:
+        """Sort labels (B, n) of m classes."""
+        from caltest.loops import kernels as _kernel_loops
+
+        draws, n = labels.shape
+        rows = np.empty((draws, 2 * n), dtype=np.uint8 if size <= 2**8 else np.uint16)
+        keys = np.empty((draws, 2 * n), dtype=np.uint16 if 2 * m <= 2**16 else np.uint32)
+        counts = np.empty((draws, -(-n // size)), dtype=np.int64)
+        _kernel_loops.sort_by_class(labels, usual, m, size, rows, keys, counts)
+        return cls(rows, keys, counts, size)
+
+    def of_tile(self, rows: slice) -> tuple[Any, Any, Any]:
+        """Return rows, keys and their counts of one tile."""
+        here = slice(2 * rows.start, 2 * rows.stop)
+        return self.rows[:, here], self.keys[:, here], self.counts[:, rows.start // self.size]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureResiduals(Scores):
+    """s_i(y) = ψ_i ⊗ (e_y − g_i), and a row more that begins with a number of its own."""
+
+    probs: Array  #: The predictions g, (n, m).
+    features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
+    own: (
+        Callable[[slice, Array], Table] | None
+    )  #: Takes rows and their features; None: that number is 0.
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.probs)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m + 1, F)."""
+        return int(self.probs.shape[1]) + 1, int(self.features.shape[1])
+
+    @property
+    def size(self) -> int:
+        """(m + 1) F."""
+        return self.shape[0] * self.shape[1]
+
+    @cached_property
+    def usual(self) -> NDArray[np.int32]:
+        """The most likely classes."""
+        return usual_classes(self.probs)
+
+    @cached_property
+    def expected(self) -> Array:
+        """What is fixed of all rows, (m, F)."""
+        return np.asarray(fixed_residuals(self.probs, self.usual).T @ self.features[:])
+
+    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
+        """Sum the features of the rows by label, less what is expected."""
+        from caltest.loops import kernels as _kernel_loops
+
+        (m, f), features, usual = self.shape, self.features[rows], self.usual[rows]
+        sums = np.zeros((len(outcomes), m, f))
+        whole = rows == ALL
+        sums[:, :-1] = self.expected if whole else fixed_residuals(self.probs[rows], usual).T @ features
+        entries = Entries.of(outcomes, usual, m - 1, int(np.clip(32 * (m - 1), 512, ROWS)))
+        _kernel_loops.sums_by_class(
+            features, entries.rows, entries.keys, entries.counts, entries.size, sums
+        )
+        if self.own is not None:
+            sums[:, -1, 0] = self.own(rows, features).sums(outcomes)[:, 0]
+        return sums.reshape(len(outcomes), -1)
+
+    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
+        """Add up features times residuals by cluster; wide ones are added up by `SignedFeatures`."""
+        residuals = residuals_of(self.probs, outcomes)[:, :, None]
+        joint = residuals * np.asarray(self.features[:], dtype=np.float64)[:, None, :]
+        return clusters.sums(joint.reshape(self.n_samples, -1))
+
+
+# ------------------------------------------------------------------ any function
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Scores):
+    """Any function of outcomes that is 0 on average under the law."""
+
+    function: Callable[[Outcomes], Array]  #: Takes outcomes (B, n, …), returns (B, n, K).
+    weights: Array  #: w, (n,).
+    size: int = 1  #: K.
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.weights)
+
+    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
+        """Add up the function's values: of all rows, which it knows."""
+        if rows != ALL:
+            raise TypeError("a function looks at all rows")
+        return np.asarray(np.einsum("i,bik->bk", self.weights, self.function(outcomes)))
+
+    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
+        """Add up by cluster."""
+        return clusters.sums(self.weights[:, None] * self.function(outcomes[None])[0])

@@ -1,0 +1,96 @@
+"""An option is told once: signatures of Python, and what commands take, are held to one table."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import caltest
+from caltest import planning
+from caltest._arguments import KINDS
+from caltest.exceptions import InputError
+from caltest.options import COMMANDS
+
+#: What the commands call.
+CALLS = {
+    "audit": [caltest.audit],
+    "test": [caltest.test],
+    "estimate": [caltest.estimate],
+    "estimate-error": [caltest.estimate_squared_error],
+    "compare": [caltest.compare],
+    "bounds": [caltest.miscalibration_bounds, caltest.certificate],
+    "power": [planning.power, planning.sample_size, planning.pilot],
+}
+#: Arguments that a command gives itself, or finds in its file.
+OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups", "careful"}
+#: Options that a command has besides the arguments.
+BESIDES = {
+    "FILE", "FILES", "label", "columns", "group", "weights", "clusters", "example", "json", "plot",
+    "report", "markdown", "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
+    "approximation", "rank", "sample-size", "simulate", "classes", "careful",
+}  # fmt: skip
+#: Arguments that only Python has; options that only a command has.
+ALONE = {
+    "test": ["--alpha"],
+    "estimate-error": ["order"],
+    "compare": ["confidence"],
+    "bounds": ["cells", "method", "binning", "n_bins", "--certificate"],
+    "power": ["truth"],
+}
+
+
+def parameters(command):
+    return {
+        name: parameter
+        for call in reversed(CALLS[command])
+        for name, parameter in inspect.signature(call).parameters.items()
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_argument_is_an_option_and_every_option_an_argument(command):
+    known = parameters(command)
+    options = COMMANDS[command]
+    arguments = {option.argument for option in options.values()}
+    strange = {name for name, option in options.items() if option.argument not in known} - BESIDES
+    alone = (set(known) - OWN - arguments) | {f"--{name}" for name in strange}
+    assert alone == set(ALONE.get(command, []))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_defaults_are_those_of_the_signatures(command):
+    known, compared = parameters(command), 0
+    for name, option in COMMANDS[command].items():
+        said = re.search(r"\[default: (-?[\d.]+)\]$", option.help)
+        default = option.type(said[1]) if said else option.default
+        if default is None or option.argument not in known or name == "jobs":
+            continue
+        found = known[option.argument].default
+        if found is not None:  # else the function decides, and the help says how
+            assert default == found, name
+            compared += 1
+    assert compared or command == "power"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_text_of_the_table_is_read_as_it_is_meant(command):
+    for name, option in COMMANDS[command].items():
+        assert option.name == name
+        assert option.help[-1] in ".])", name
+        assert option.takes in {
+            "Any", "-", "INT", "FLOAT", "FILE", "COL", "COLS", "NAME", "NAMES", "TEXT", "URL", "CLASS",
+            "CLASS=RATE",
+        }  # fmt: skip
+        if option.default is not None:
+            assert option.check(f"--{name}", option.default) == option.default
+
+
+def test_an_option_is_checked_as_the_argument():
+    for options in COMMANDS.values():
+        for name, option in options.items():
+            if option.argument in KINDS and option.takes in ("INT", "FLOAT"):
+                with pytest.raises(InputError, match=f"^--{name} is -2000; give "):
+                    option.check(f"--{name}", -2000)
+    assert {"alpha", "jobs", "resamples"} <= set(COMMANDS["audit"])
