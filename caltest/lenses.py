@@ -87,7 +87,7 @@ def taken(outcomes: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
     return found
 
 
-def _equal(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+def is_column(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
     """Return 1 where a label is the column of its row, else 0."""
     return np.asarray(labels == columns[rows]).view(np.uint8)
 
@@ -118,24 +118,12 @@ class Lens(ABC):
         """The name by which the lens is asked for, options included."""
 
     @abstractmethod
-    def reduce(self, predictions: Rows) -> Rows:
-        """Return the reduced predictions."""
-
-    @abstractmethod
-    def reducer(self, predictions: Rows) -> Reducer:
-        """Do the work that depends on the predictions only; return a function of the labels.
-
-        It takes one label vector (r,) or a block of them (B, r), of whole numbers of any type, and
-        which rows they are of, by default all.
-        """
-
-    def reduce_labels(self, predictions: Rows, labels: NDArray[Any]) -> Labels:
-        """Return the labels, (n,) or (B, n), in the reduced classes."""
-        return self.reducer(predictions)(labels).astype(np.intp)
-
     def show(self, predictions: Rows) -> View:
-        """Return the rows as the lens shows them."""
-        return View(self.reduce(predictions), self.reducer(predictions), self.label)
+        """Return the rows as the lens shows them.
+
+        All work on the predictions is done here. What the view does to labels takes one label vector
+        (r,) or a block of them (B, r), of whole numbers of any type, and which rows they are of.
+        """
 
     def view(self, sample: Sample) -> Sample:
         """Return the sample as the lens shows it."""
@@ -149,23 +137,20 @@ class _Event(Lens):
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
         """Return the columns, (n, k), and the names of both classes."""
 
-    def reduce(self, predictions: Rows) -> Rows:
+    def show(self, predictions: Rows) -> View:
         """Return (P(not), P(among them)): both sums, not one minus the other, so that 1e-20 stays."""
         columns, names = self._columns(predictions)
         inside = np.take_along_axis(predictions.probs, columns, axis=1).sum(axis=1)
         others = predictions.probs.copy()
         np.put_along_axis(others, columns, 0.0, axis=1)
         pair = np.minimum(np.column_stack([others.sum(axis=1), inside]), 1.0)
-        return predictions.shown_as(pair, names)
-
-    def reducer(self, predictions: Rows) -> Reducer:
-        """Return 1 where the label is among them, else 0."""
-        columns, _ = self._columns(predictions)
         if columns.shape[1] == 1:
-            return partial(_equal, columns[:, 0])
-        inside = np.zeros(predictions.probs.shape, dtype=np.uint8)
-        np.put_along_axis(inside, columns, 1, axis=1)
-        return partial(_looked_up, inside)
+            see = partial(is_column, columns[:, 0])
+        else:
+            member = np.zeros(predictions.probs.shape, dtype=np.uint8)
+            np.put_along_axis(member, columns, 1, axis=1)
+            see = partial(_looked_up, member)
+        return View(predictions.shown_as(pair, names), see, self.label)
 
 
 @arguments()
@@ -345,17 +330,13 @@ class ClassSets(Lens):
             )
         return member
 
-    def reduce(self, predictions: Rows) -> Rows:
-        """Return the sums over every set."""
+    def show(self, predictions: Rows) -> View:
+        """Return the sums over every set, and of every label its set."""
         member = self._membership(predictions)
         indicator = np.eye(member.max() + 1)[member]
         sums = np.minimum(predictions.probs @ indicator, 1.0)
-        return predictions.shown_as(sums)
-
-    def reducer(self, predictions: Rows) -> Reducer:
-        """Return the set of every label."""
-        member = self._membership(predictions)
-        return partial(_of_columns, member.astype(np.min_scalar_type(int(member.max()))))
+        see = partial(_of_columns, member.astype(np.min_scalar_type(int(member.max()))))
+        return View(predictions.shown_as(sums), see, self.label)
 
 
 @arguments()
@@ -376,18 +357,15 @@ class Sorted(Lens):
     claim: ClassVar[str] = "the first, second, … choice occurs as often as predicted"
     label: ClassVar[str] = "sorted"
 
-    def reduce(self, predictions: Rows) -> Rows:
-        """Return the rows in decreasing order."""
-        return predictions.shown_as(-np.sort(-predictions.probs, axis=1))
-
-    def reducer(self, predictions: Rows) -> Reducer:
-        """Return the rank of the observed class, from 0."""
+    def show(self, predictions: Rows) -> View:
+        """Return the rows in decreasing order, and the rank of the observed class, from 0."""
         n, m = predictions.probs.shape
         order = np.argsort(-predictions.probs, axis=1, kind="stable")
         places = np.arange(m).astype(np.min_scalar_type(m))
         ranks = np.empty((n, m), dtype=places.dtype)
         np.put_along_axis(ranks, order, np.broadcast_to(places, (n, m)), axis=1)
-        return partial(_looked_up, ranks)
+        falling = -np.sort(-predictions.probs, axis=1)
+        return View(predictions.shown_as(falling), partial(_looked_up, ranks), self.label)
 
 
 #: Lenses by name; a name that ends in a colon takes what follows it.

@@ -33,8 +33,7 @@ from caltest._tiles import blocks
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, merged_notes, subsample
 from caltest.forms import ClusterSums, Combined, Form, LabelFunction, Signed, Sums
-from caltest.forms.events import Classes, OfEvents, classes, of_events
-from caltest.laws import Classes as Labels
+from caltest.forms.events import EventColumns, OfEvents, classes, of_events
 from caltest.laws.base import Outcomes, Sampler
 from caltest.laws.classes import LabelSampler
 from caltest.lenses import ALL, View, taken
@@ -317,7 +316,7 @@ class _Block:
 
     columns: tuple[Column, ...]
     places: tuple[int, ...]
-    by_class: tuple[Classes, ...]
+    by_class: tuple[EventColumns, ...]
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> _Block:
@@ -642,15 +641,14 @@ def subsample_of(rows: StoredRows, workers: Workers) -> Rows:
     places = subsample(each[:, None] for each in numbers).probs[:, 0].astype(np.intp)
     order = np.argsort(places)
     tasks = runs(rows.n_samples, rows.grain, workers)
-    found = np.concatenate(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
-    found = found[np.argsort(order)]
-    return Rows(Labels(found[:, :-1]), weights=found[:, -1])
+    found = Rows.joined(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
+    return replace(found.take(np.argsort(order)), places=None)
 
 
-def _rows_at(rows: StoredRows, places: Places, first: int, last: int) -> Array:
+def _rows_at(rows: StoredRows, places: Places, first: int, last: int) -> Rows:
     found = []
     for number, sample in enumerate(rows.samples(first, last), start=first):
         start, stop = np.searchsorted(places, [number * ROWS, (number + 1) * ROWS])
         own = places[start:stop] - number * ROWS
-        found.append(np.column_stack([sample.rows.probs[own], sample.rows.weights[own]]))
-    return np.concatenate(found)
+        found.append(sample.rows.take(own))
+    return Rows.joined(found)

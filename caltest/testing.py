@@ -29,7 +29,7 @@ from caltest.data.copies import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
-from caltest.laws import Classes, Predictive, recognised
+from caltest.laws import Classes, Law, recognised
 from caltest.lenses import Lens, event, find_lens, seen
 from caltest.nulls import (
     Answer,
@@ -480,9 +480,11 @@ def _given(
 
     What was rounded has no default.
     """
-    numbers = isinstance(probs, np.ndarray) and probs.dtype != object
-    law = None if numbers else recognised(probs)
-    if law is None:
+    law = probs.law if isinstance(probs, Rows) else probs
+    if not isinstance(law, Law):
+        numbers = isinstance(probs, np.ndarray) and probs.dtype != object
+        law = None if numbers else recognised(probs)
+    if law is None or isinstance(law, Classes):
         asked = find_lens(lens)  # a wrong name is found before the data are read
         whole = sample(probs, labels, rounding=rounding, **counting)
         kept, rounded = without_zeros(whole), None
@@ -519,19 +521,10 @@ def _check_law(measure: Statistic, rows: Rows) -> None:
     law = rows.law
     if isinstance(law, measure.laws):
         return
-    if isinstance(law, Classes):
-        raise InputError(
-            f"{measure.name!r} is for Gaussian predictions of numbers; give a "
-            "caltest.predictive.GaussianPredictions, or use 'ecd' for probabilities of classes."
-        )
-    if any(issubclass(each, Predictive) for each in measure.laws):
-        raise InputError(
-            f"{measure.name!r} is for Gaussian predictions, and these are {type(law).__name__}; "
-            "use 'ecd', which looks at any."
-        )
+    wanted = " or ".join(each.about for each in measure.laws)
     raise InputError(
-        f"{measure.name!r} is for probabilities of classes, and the predictions are distributions "
-        "of numbers; use 'ecd', 'nees' (Gaussian ones), or a function of your own."
+        f"{measure.name!r} is for {wanted}, and these are {law.about}; use 'ecd', or a function of "
+        "your own."
     )
 
 
@@ -677,12 +670,7 @@ def _of_stored(
 def _confirmed(stored: _SeenRows, question: Question, by_signs: Array) -> Confirmation:
     """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
     parts = list(stored.samples(0, -(-stored.n_samples // ROWS)))
-    probs, weights, clusters = (
-        np.concatenate([getattr(each.rows, name) for each in parts])
-        for name in ("probs", "weights", "clusters")
-    )
-    first = parts[0].rows
-    rows = Rows(Classes(probs, first.classes), first.notes, None, weights, clusters)
+    rows = Rows.joined([each.rows for each in parts])
     labels = np.concatenate([each.labels for each in parts])
     asked = replace(question, rows=rows, labels=labels)
     columns = columns_of(question.statistic.given(rows))

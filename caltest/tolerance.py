@@ -89,8 +89,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
         )
     inside: Any = np.ones(1, dtype=np.intp)  # classes of which the event is one, in every row
     if lens is not None:
-        reduced = lens.reducer(stated)
-        inside = sum(reduced(np.full(n, k)) == 1 for k in range(m))
+        view = lens.show(stated)
+        inside = sum(view.seen(np.full(n, k)) == 1 for k in range(m))
     of_event, of_others = int(inside.max()), int(m - inside.min())
     column, n_summed = (1, of_event) if of_event <= of_others else (0, of_others)
     tolerance = 0.5 * rounding * n_summed

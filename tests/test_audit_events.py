@@ -13,7 +13,7 @@ from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Options, make_plan
 from caltest.data import Rows
 from caltest.forms import events
-from caltest.forms.events import Classes, of_events
+from caltest.forms.events import EventColumns, of_events
 from caltest.nulls.clusters import Trial
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
@@ -38,7 +38,7 @@ def test_the_same_number(probs, statistic):
     form = statistic.given(pair(probs, 3))
     fast = of_events(form, 0.1)
     labels = (rng.random((20, N)) < np.linspace(0.0, 1.0, 20)[:, None]).astype(np.uint8)
-    found = Classes(None, (1,), (fast,), (0,)).of_labels(labels)[:, 0]
+    found = EventColumns(None, (1,), (fast,), (0,)).of_labels(labels)[:, 0]
     if statistic.name in ("ks", "kuiper"):
         assert found.tolist() == form.of_labels(labels).tolist()
     else:

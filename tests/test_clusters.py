@@ -263,7 +263,7 @@ def test_columns_of_several_views_share_the_signs():
     whole = sample(PROBS, LABELS, weights=WEIGHTS)
     lens = find_lens("top_label")
     rows = np.flatnonzero((CODES % 3 == 0) & (PROBS[:, 0] > 0.2))
-    part, top = whole.rows.take(rows), lens.reduce(whole.rows)
+    part, top = whole.rows.take(rows), lens.show(whole.rows).rows
     of_top = top.take(rows)
 
     ecd, esce = STATISTICS["ecd"](), STATISTICS["esce"]()
@@ -282,7 +282,7 @@ def test_columns_of_several_views_share_the_signs():
     assert values[0, 1] == pytest.approx(expected, rel=1e-9)
     assert values[0, 2] == pytest.approx(caltest.estimate(*some, "esce", **options), rel=1e-9)
     signs = SignSampler(30, 3).draw(0, 70)
-    error = (WEIGHTS * (lens.reducer(whole.rows)(LABELS) - top.probs[:, 1]))[rows]
+    error = (WEIGHTS * (lens.show(whole.rows).seen(LABELS) - top.probs[:, 1]))[rows]
     turned = signs[:, CODES[rows]] @ error / WEIGHTS[rows].sum()
     assert values[1:, 2] == pytest.approx(turned, rel=1e-9)
 
@@ -534,7 +534,7 @@ def test_a_guaranteed_p_value_of_a_comonotone_sum():
 def test_clusters_stay_with_their_rows():
     rows = sample(PROBS, LABELS, clusters=CODES).rows
     assert rows.take(np.array([8, 1, 119])).clusters.tolist() == [2, 0, 29]
-    assert find_lens("top_label").reduce(rows).clusters is not None
+    assert find_lens("top_label").show(rows).rows.clusters is not None
     assert caltest.test(rows, LABELS, "ecd", n_resamples=49, rng=0).null == "cluster_signs"
 
 

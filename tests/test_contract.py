@@ -31,7 +31,7 @@ def form_of(statistic):
     """The statistic on the small data, seen through its default lens."""
     lens = find_lens(STATISTICS[statistic].default_lens)
     predictions = Rows(SMALL)
-    return STATISTICS[statistic]().given(lens.reduce(predictions) if lens else predictions)
+    return STATISTICS[statistic]().given(lens.show(predictions).rows if lens else predictions)
 
 
 FORMS = {statistic: form_of(statistic) for statistic in STATISTICS}

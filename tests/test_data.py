@@ -499,13 +499,13 @@ def test_what_rounding_does_not_explain_is_refused(probs):
 class Weighed(Rows):
     """Rows with one thing more, as an example."""
 
-    weights: np.ndarray | None = field(default=None, metadata={"by_row": True})
+    weights: np.ndarray | None = field(default=None, metadata={"by_row": np.float64})
 
 
 @pytest.mark.parametrize("name", [None, "top_label", "class:1", "sorted", "top:2"])
 def test_what_belongs_to_rows_is_never_lost(name):
     rows = Weighed(np.full((4, 3), 1 / 3), weights=np.arange(4.0))
-    found = rows if name is None else find_lens(name).reduce(rows)
+    found = rows if name is None else find_lens(name).show(rows).rows
     checked = sample(found, [0, 1, 0, 1])
     for each in (found, checked.rows, pickle.loads(pickle.dumps(found)), copy.deepcopy(checked).rows):
         assert each.weights.tolist() == [0.0, 1.0, 2.0, 3.0]

@@ -71,13 +71,13 @@ def test_views_are_predictions(lens, seed, alpha):
     """Rows stay on the simplex, and a class of the view gets the mass of what it stands for."""
     probs = dirichlet(4, 5, seed, alpha)
     predictions = Rows(probs)
-    reduced = lens.reduce(predictions).probs
+    reduced = lens.show(predictions).rows.probs
     assert reduced.min() >= 0.0
     assert reduced.max() <= 1.0
     assert reduced.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-12)
     mass = np.zeros_like(reduced)
     for k in range(5):
-        seen = lens.reduce_labels(predictions, np.full(4, k))
+        seen = lens.show(predictions).seen(np.full(4, k))
         mass[np.arange(4), seen] += probs[:, k]
     assert reduced == pytest.approx(mass, abs=1e-12)
 
@@ -87,12 +87,10 @@ def test_views_are_predictions(lens, seed, alpha):
 def test_blocks_of_labels_are_reduced_row_by_row(lens, dtype):
     predictions = Rows(np.vstack([dirichlet(5, 5, 3), tied(6, 5, 4)]))
     block = np.random.default_rng(0).integers(0, 5, (7, 11)).astype(dtype)
-    reduced = lens.reduce_labels(predictions, block)
-    assert reduced.dtype == np.intp
+    reduced = lens.show(predictions).seen(block)
     assert reduced.shape == (7, 11)
     for row, labels in zip(reduced, block, strict=True):
-        assert row.tolist() == lens.reduce_labels(predictions, labels.astype(np.intp)).tolist()
-    assert lens.reducer(predictions)(block).tolist() == reduced.tolist()
+        assert row.tolist() == lens.show(predictions).seen(labels.astype(np.intp)).tolist()
 
 
 @pytest.mark.parametrize("m", [2, 256, 257, 300])
@@ -101,9 +99,9 @@ def test_ranks_of_many_classes(m):
     predictions = Rows(dirichlet(3, m, 1))
     labels = np.array([0, m // 2, m - 1])
     above = (predictions.probs > predictions.probs[np.arange(3), labels][:, None]).sum(axis=1)
-    assert Sorted().reduce_labels(predictions, labels).tolist() == above.tolist()
+    assert Sorted().show(predictions).seen(labels).tolist() == above.tolist()
     if m > 2:
-        inside = TopK(m - 1).reduce_labels(predictions, labels)
+        inside = TopK(m - 1).show(predictions).seen(labels)
         assert inside.tolist() == (above < m - 1).astype(int).tolist()
 
 
@@ -137,7 +135,7 @@ def test_no_lens():
 def test_notes_pass_through():
     noted = Rows(PROBS, ("a note",))
     for lens in (TopLabel(), ClassWise(0), TopK(2), ClassSets([[0], [1]]), Sorted()):
-        assert lens.reduce(noted).notes == ("a note",)
+        assert lens.show(noted).rows.notes == ("a note",)
 
 
 ERRORS = [

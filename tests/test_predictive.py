@@ -255,7 +255,7 @@ WRONG = {
     "nees of classes": (lambda: caltest.test([0.5, 0.5], [0, 1], "nees"), "'nees' is for Gaussian"),
     "nees of others": (
         lambda: caltest.test(MODELS["poisson"], np.ones(N), "nees"),
-        "these are FromScipy",
+        "is for Gaussian predictions of numbers, and these are SciPy's distributions",
     ),
     "clip": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, caltest.statistics.ECD(clip=0.1)),

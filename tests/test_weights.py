@@ -220,7 +220,7 @@ def test_moments_are_those_of_all_labels(statistic):
     w = np.array([0.2, 1.5, 0.7, 1.1, 2.0, 0.5])
     lens = find_lens(STATISTICS[statistic].default_lens)
     rows = Rows(SMALL, weights=w)
-    rows = lens.reduce(rows) if lens else rows
+    rows = lens.show(rows).rows if lens else rows
     form = STATISTICS[statistic]().fitted(rows).given(rows)
     if not isinstance(form, HasMoments):
         return
@@ -244,7 +244,7 @@ def test_values_of_blocks_are_those_of_one_vector(statistic):
 
     lens = find_lens(STATISTICS[statistic].default_lens)
     rows = Rows(PROBS, weights=WEIGHTS)
-    rows = lens.reduce(rows) if lens else rows
+    rows = lens.show(rows).rows if lens else rows
     form = STATISTICS[statistic]().fitted(rows).given(rows)
     labels = np.random.default_rng(0).integers(0, rows.n_classes, (40, 60)).astype(np.uint8)
     single = [form.value(each.astype(np.intp)) for each in labels]
@@ -259,7 +259,7 @@ def test_every_null_answers_or_says_what_does(statistic, null):
         options["clusters"] = np.arange(60) // 2
     lens = find_lens(STATISTICS[statistic].default_lens)
     rows = Rows(PROBS, weights=WEIGHTS)
-    rows = lens.reduce(rows) if lens else rows
+    rows = lens.show(rows).rows if lens else rows
     if not NULLS[null].fits(STATISTICS[statistic]().given(rows)):
         first = "one_per_cluster" if NULLS[null].of_clusters else "monte_carlo"
         refused = f"of rows with weights is not; possible here: {first}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,7 +25,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pair_mean import sums_of_others
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Lens, Reducer, View, event, find_lens
+from caltest.lenses import ClassWise, Lens, Reducer, View, event, find_lens, is_column
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import Alternative, adjusted, check_correction
 from caltest.sampling import Rng, seed_of
@@ -219,18 +219,20 @@ class Scope:
     others: NDArray[np.float64] | None = None
 
     @cached_property
-    def _reduced(self) -> Rows:
-        return self.whole if self.lens is None else self.lens.reduce(self.whole)
+    def _shown(self) -> View:
+        return View(self.whole) if self.lens is None else self.lens.show(self.whole)
 
     @cached_property
     def see(self) -> Reducer | None:
         """What takes full labels to those of the lens; None where they stay."""
-        return None if self.lens is None else self.lens.reducer(self.whole)
+        if self.column is None or self.others is None:
+            return self._shown.see
+        return partial(is_column, np.broadcast_to(self.column, self.whole.n_samples))
 
     def rows(self, places: Places | None) -> Rows:
         """Return the predictions of some rows; None for all."""
         if self.column is None or self.others is None:
-            return self._reduced if places is None else self._reduced.take(places)
+            return self._shown.rows if places is None else self._shown.rows.take(places)
         own, classes = slice(None) if places is None else places, self.whole.classes
         name = classes[self.column] if classes else f"class {self.column}"
         pair = np.column_stack([self.others[own, self.column], self.whole.probs[own, self.column]])
@@ -246,13 +248,17 @@ class Scope:
     @property
     def n_classes(self) -> int:
         """How many classes the lens leaves."""
-        return 2 if self.column is not None else self._reduced.n_classes
+        return 2 if self.column is not None else self._shown.rows.n_classes
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group."""
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
         if self.event:
-            p = self._reduced.probs[:, 1] if self.column is None else self.whole.probs[:, self.column]
+            p = (
+                self._shown.rows.probs[:, 1]
+                if self.column is None
+                else self.whole.probs[:, self.column]
+            )
             total = (p if places is None else p[places]).sum()
             few = float(min(total, n - total))
         return Look(self, group, places, n, few)

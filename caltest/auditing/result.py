@@ -254,7 +254,7 @@ class Audit(Result):
             ``statistic``, ``value``, ``expected_low`` and ``expected_high`` (where 95% of the draws
             lie), ``pvalue``, ``pvalue_low`` and ``pvalue_high``, ``adjusted``, ``found``,
             ``predicted``, ``observed``, ``error``, ``low``, ``high``, ``direction``, ``shape``,
-            ``at_least_over`` and ``at_least_under``, as in :class:`Check` and :class:`View`.
+            ``at_least_over`` and ``at_least_under``, as in :class:`Check` and ``View``.
 
         Notes
         -----

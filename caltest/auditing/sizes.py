@@ -344,7 +344,7 @@ def views_of(
         told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
         facts: dict[str, Any] = sizes.of_look(look, seen) if look.event else {}
         if _ECD in told:
-            facts["shape"] = _shape(seen, design.at(look.places), level / signed)
+            facts["shape"] = shape_of(seen, design.at(look.places), level / signed)
         if look in bounded:
             lowest = bounded[look] if look in wrong else (0.0, 0.0)
             facts["at_least_over"], facts["at_least_under"] = lowest
@@ -373,7 +373,7 @@ def _registered(statistic: Statistic) -> str:
     return statistic.name if STATISTICS.get(statistic.name) is type(statistic) else ""
 
 
-def _shape(seen: Sample, design: Design, level: float) -> Side | None:
+def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
     """Return the sign of the mean surprise, where its t interval excludes 0."""
     law: Any = seen.rows.law
     each = law.surprises()[np.arange(len(seen.labels)), seen.labels]

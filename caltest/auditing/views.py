@@ -256,7 +256,7 @@ class Rest:
     group, parent
         The group, and the group with one condition less; None for all rows.
     rows, predicted, observed, low, high
-        As in :class:`View`.
+        As in ``View``.
     adjusted_pvalue
         Of its mean error ("citl"), adjusted with all checks of the audit.
     found

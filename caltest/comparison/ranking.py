@@ -388,7 +388,7 @@ def _measured(
                 effective = effective_clusters(measure.name, form, clusters, view.labels)
             value, signed = valued(form, view.labels, view.rows, workers)
             checked_value(fitted, value)
-            seen = lens.reducer(whole.rows)(labels_drawn) if lens else labels_drawn
+            seen = lens.show(whole.rows).seen(labels_drawn) if lens else labels_drawn
             drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
             gram, own = form.gram(view.labels) if form.is_u_statistic else None, drawn[number]
             if gram is not None:  # U-statistics have no bias

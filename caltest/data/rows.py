@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
@@ -75,9 +75,9 @@ class Rows:
 
     law: Law = field(repr=False)
     notes: tuple[str, ...] = ()
-    stated: Array | None = field(default=None, repr=False, metadata={"by_row": True})
-    weights: Array = field(default=None, repr=False, metadata={"by_row": True})  # type: ignore[arg-type]
-    clusters: NDArray[np.intp] | None = field(default=None, repr=False, metadata={"by_row": True})
+    stated: Array | None = field(default=None, repr=False, metadata={"by_row": np.float64})
+    weights: Array = field(default=None, repr=False, metadata={"by_row": np.float64})  # type: ignore[arg-type]
+    clusters: NDArray[np.intp] | None = field(default=None, repr=False, metadata={"by_row": np.intp})
     places: NDArray[np.intp] | None = field(default=None, repr=False)
     part_of: Extent | None = field(default=None, repr=False)
 
@@ -86,13 +86,19 @@ class Rows:
             object.__setattr__(self, "law", Classes(self.law))
         if self.weights is None:
             object.__setattr__(self, "weights", np.ones(self.n_samples))
-        for name, dtype in (("stated", np.float64), ("weights", np.float64), ("clusters", np.intp)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, read_only(getattr(self, name), dtype))
+        for name, values in self._by_row.items():
+            dtype = type(self).__dataclass_fields__[name].metadata["by_row"]
+            object.__setattr__(self, name, read_only(values, dtype))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
         return type(self), tuple(getattr(self, each.name) for each in fields(self))
+
+    @property
+    def _by_row(self) -> dict[str, np.ndarray]:
+        """What has an entry for every row, by name."""
+        found = {each.name: getattr(self, each.name) for each in fields(self) if each.metadata}
+        return {name: values for name, values in found.items() if values is not None}
 
     @property
     def n_samples(self) -> int:
@@ -151,17 +157,23 @@ class Rows:
     def take(self, rows: Any, law: Law | None = None) -> Rows:
         """Return some rows, with all that belongs to them; notes are of the whole input.
 
-        Their law is another one if it is given. Fields with ``metadata={"by_row": True}`` have an entry
-        for every row, and are taken along.
+        Their law is another one if it is given. Fields with ``metadata={"by_row": …}``, a type, have an
+        entry for every row, and are taken along.
         """
-        own = {
-            each.name: getattr(self, each.name)[rows]
-            for each in fields(self)
-            if each.metadata.get("by_row") and getattr(self, each.name) is not None
-        }
+        own = {name: values[rows] for name, values in self._by_row.items()}
         places = np.arange(self.n_samples)[rows] if self.places is None else self.places[rows]
         law = self.law.take(rows) if law is None else law
         return replace(self, law=law, notes=(), places=places, part_of=None, **own)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Return the rows of all parts, one part after the other, with all that belongs to them."""
+        first, names = parts[0], parts[0]._by_row
+        own: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+        }
+        law = Classes(np.concatenate([part.probs for part in parts]), first.classes)
+        return replace(first, law=law, places=None, part_of=None, **own)
 
     def shown_as(self, law: Law | Array, names: tuple[str, ...] | None = None) -> Rows:
         """Return the same rows with another law, as a lens shows them."""

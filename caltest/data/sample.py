@@ -20,7 +20,7 @@ from caltest.data.rates import kept_at
 from caltest.data.rows import Event, Rows, Sample
 from caltest.data.weights import row_weights
 from caltest.exceptions import Argument, InputError
-from caltest.laws import Classes
+from caltest.laws import Classes, Law
 from caltest.text.numbers import counted
 
 _WRONG = {
@@ -226,7 +226,13 @@ def _sample(
 ) -> Sample:
     """Read and check predictions and labels alone."""
     given_names = None if class_names is None else _class_names(class_names)
+    if isinstance(probs, Law):
+        probs = Rows(probs)
     if isinstance(probs, Rows):
+        if not isinstance(probs.law, Classes):
+            raise InputError(
+                f"probs is read as probabilities of classes, and these are {probs.law.about}."
+            )
         if given_names is not None:
             _check_width(given_names, probs.n_classes)
             probs = probs.shown_as(probs.probs, given_names)

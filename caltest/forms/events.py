@@ -97,7 +97,7 @@ def of_events(form: Form, share: float) -> OfEvents | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class EventColumns:
     """Statistics of single classes on the same rows."""
 
     rows: Places | None  # None for all
@@ -124,12 +124,12 @@ class Classes:
         return found
 
 
-def classes(found: list[tuple[Places | None, int, OfEvents, int]]) -> tuple[Classes, ...]:
+def classes(found: list[tuple[Places | None, int, OfEvents, int]]) -> tuple[EventColumns, ...]:
     """Put statistics of the same rows together: each with rows, class and place."""
     parts: dict[int, list[tuple[Places | None, int, OfEvents, int]]] = {}
     for each in found:
         parts.setdefault(id(each[0]), []).append(each)
     return tuple(
-        Classes(part[0][0], *(tuple(column) for column in list(zip(*part, strict=True))[1:]))
+        EventColumns(part[0][0], *(tuple(column) for column in list(zip(*part, strict=True))[1:]))
         for part in parts.values()
     )

@@ -39,6 +39,8 @@ class Law(ABC):
     statistic can be.
     """
 
+    #: What the predictions are, as messages say it.
+    about: str = "distributions of numbers"
     #: What was done to the input and is worth telling.
     notes: tuple[str, ...] = ()
     #: Number of classes m; None if outcomes are no classes.
@@ -66,6 +68,10 @@ class Law(ABC):
     @abstractmethod
     def chance(self, outcomes: Outcomes) -> float:
         """Return the probability of all the outcomes, or what it is at least."""
+
+    def outcomes(self, values: Any) -> Outcomes:
+        """Check what was observed, as a user gives it."""
+        return np.asarray(values)
 
     @abstractmethod
     def observed(self, outcomes: Outcomes) -> Outcomes:

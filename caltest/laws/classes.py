@@ -41,6 +41,8 @@ class Classes(Law):
     (2, 2, [1, 0])
     """
 
+    about = "probabilities of classes"
+
     probs: Array = field(repr=False)
     names: tuple[str, ...] | None = None
 

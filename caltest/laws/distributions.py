@@ -190,6 +190,8 @@ class GaussianPredictions(_Shaped):
     (2.38, 'exact', True)
     """
 
+    about = "Gaussian predictions of numbers"
+
     def __init__(self, mean: object, covariance: object) -> None:
         location = _numbers("the mean", mean)
         if location.ndim not in (1, 2) or location.size == 0:
@@ -310,6 +312,8 @@ class Ensemble(_Shaped):
     'ecd'
     """
 
+    about = "ensembles of numbers"
+
     def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
         array = _numbers("the members", members)
         if array.ndim not in (2, 3) or array.shape[1] < 2 or array.size == 0:
@@ -418,6 +422,8 @@ class FromScipy(_Shaped):
     >>> caltest.test(predicted, rng.poisson(rate), "ecd", rng=0).rejects(0.05)
     False
     """
+
+    about = "SciPy's distributions of numbers"
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)

@@ -234,7 +234,7 @@ class Omnibus(Statistic):
             return tuple(parts)
         found = []
         for part in parts:
-            view = rows if part.lens is None else part.lens.reduce(rows)
+            view = rows if part.lens is None else part.lens.show(rows).rows
             statistic = part.statistic.fitted(view)
             known = _as_of_all(statistic.given(view), rows.part_of.rows)
             found.append(replace(part, statistic=statistic, known=known))

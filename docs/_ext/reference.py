@@ -1,7 +1,8 @@
 """Pages of the API, written from the public names: one page a name, one a module, and an index.
 
 Public are the names in ``caltest.__all__``, and those of its modules: what ``__all__`` lists, or else
-what the module itself defines without an underscore. Each is described once, where it is found first.
+what the module, or package, itself defines without an underscore. Each is described once, where it is
+found first.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _EXAMPLES = [path.read_text(encoding="utf-8") for path in sorted((DOCS / "exampl
 
 #: Modules that those need who add a statistic, a null or a lens; `caltest` itself does not name them.
 FOR_ADDING = (
+    "laws",
     "forms",
     "forms.base",
     "resampling",
@@ -61,8 +63,13 @@ def public(module: ModuleType) -> list[str]:
     """Return the public names of a module."""
     if hasattr(module, "__all__"):
         return [name for name in module.__all__ if not name.startswith("_")]
-    return [name for name, value in vars(module).items() if not name.startswith("_")
-            and getattr(value, "__module__", None) == module.__name__]  # fmt: skip
+    inside = module.__name__ + ("." if hasattr(module, "__path__") else "")
+    own = {name: getattr(value, "__module__", None) or "" for name, value in vars(module).items()}
+    return [
+        name
+        for name, home in own.items()
+        if not name.startswith("_") and (home == module.__name__ or home.startswith(inside))
+    ]
 
 
 def groups() -> dict[str, list[str]]:

@@ -1,0 +1,63 @@
+"""How large the house may be: lines of code, modules and layers, as `pyproject.toml` allows."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+ALLOWED = TOOLS["house"]
+SLACK = 40  #: Lines that a room may have been lowered by before its number must follow.
+
+
+def lines_of_code(source):
+    """Lines that are neither blank, nor a comment, nor part of a docstring."""
+    kept = {
+        number
+        for number, line in enumerate(source.splitlines(), 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    }
+    for node in ast.walk(ast.parse(source)):
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            kept -= set(range(first.lineno, first.end_lineno + 1))
+    return len(kept)
+
+
+def rooms():
+    """Lines of code of every folder of the package, and of every file at its top."""
+    found, package = Counter(), ROOT / "caltest"
+    for path in sorted(package.rglob("*.py")):
+        found[path.relative_to(package).parts[0].removesuffix(".py")] += lines_of_code(path.read_text())
+    return found
+
+
+def test_lines_of_code_are_counted_without_what_explains_them():
+    said = '"""Title.\n\nMore.\n"""\n\n# why\n'
+    assert lines_of_code(said) == 0
+    assert lines_of_code(said + "x = 1  # it counts\n\ndef f():\n    return (\n        x\n    )\n") == 5
+
+
+@pytest.mark.parametrize("room", sorted(rooms()))
+def test_a_room_has_the_lines_that_it_may_have(room):
+    """Whoever raises a number in `pyproject.toml` says in the commit what the lines are for."""
+    assert room in ALLOWED["lines"], f"{room} is new: give it a number of lines in [tool.house.lines]"
+    lines, most = rooms()[room], ALLOWED["lines"][room]
+    assert lines <= most, f"{room} has {lines} lines of code and may have {most}"
+    assert lines >= most - SLACK, f"{room} has only {lines} lines of code now; lower its {most}"
+
+
+def test_no_room_is_listed_that_is_gone():
+    assert set(ALLOWED["lines"]) == set(rooms())
+
+
+def test_modules_and_layers():
+    modules = len(list((ROOT / "caltest").rglob("*.py")))
+    layers, *_ = (each["layers"] for each in TOOLS["importlinter"]["contracts"] if "layers" in each)
+    assert (modules, len(layers)) == (ALLOWED["modules"], ALLOWED["layers"])
