@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def lines_of_code(source):
     return len(kept)
 
 
+@cache
 def rooms():
     """Lines of code of every folder of the package, and of every file at its top."""
     found, package = Counter(), ROOT / "caltest"
