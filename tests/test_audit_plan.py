@@ -21,6 +21,7 @@ from caltest.auditing.plan import (
     make_plan,
 )
 from caltest.data import Rows
+from caltest.laws import Classes
 
 LENSES = ("canonical", "top_label", "classwise")
 
@@ -294,7 +295,7 @@ def test_with_a_tolerance_one_probability_at_a_time():
 
 def test_class_names_are_no_columns():
     """Names that look like other columns' numbers are still names."""
-    rows = Rows(dirichlet(100, 3, 0), ("2", "0", "1"))
+    rows = Rows(Classes(dirichlet(100, 3, 0), ("2", "0", "1")))
     plan = make_plan(rows, (), Options.of(lenses="classwise", statistics="ks"))
     for column, look in enumerate(plan.looks):
         sample = look.sample(np.arange(100) % 3)

@@ -34,7 +34,7 @@ def test_the_output_is_the_summary():
     result = run("--example", "digits:naive_bayes", "--seed", 3)
     assert (result.exit_code, result.stderr) == (0, "")
     digits = caltest.datasets.load_digits_predictions("naive_bayes")
-    predictions = caltest.data.Rows(digits.probs, digits.classes)
+    predictions = caltest.data.Rows(caltest.laws.Classes(digits.probs, digits.classes))
     expected = caltest.miscalibration_bounds(predictions, digits.labels, rng=3)
     upper = caltest.certificate(predictions, digits.labels)
     assert result.stdout == f"{expected.summary()}\n\n{upper.summary()}\n"

@@ -399,7 +399,7 @@ def test_nothing_can_be_changed() -> None:
 
 
 def test_predictions_keep_names_and_notes_when_pickled() -> None:
-    predictions = Rows(Classes(PROBS, tuple(CLASSES)), ("a note",))
+    predictions = Rows(Classes(PROBS, tuple(CLASSES)), notes=("a note",))
     again = pickle.loads(pickle.dumps(predictions))
     assert (again.classes, again.notes) == (predictions.classes, predictions.notes)
     assert again.classes == tuple(CLASSES)

@@ -30,6 +30,7 @@ from caltest._visible import (
 )
 from caltest.data import Rows
 from caltest.exceptions import InputError
+from caltest.laws import Classes
 from caltest.simulation import tempered
 
 EVERY = {**NAMES, **HALF}
@@ -38,7 +39,7 @@ EVERY = {**NAMES, **HALF}
 def data(name: str, rows: int = 120) -> tuple[Rows, np.ndarray]:
     """Overconfident predictions of two classes; the second has the name."""
     sure = tempered(rows, np.ones(2), temperature=0.3, rng=1)
-    return Rows(sure.probs, (f"not {name}", name)), sure.labels
+    return Rows(Classes(sure.probs, (f"not {name}", name))), sure.labels
 
 
 def statistic_called(name: str):

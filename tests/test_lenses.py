@@ -133,7 +133,7 @@ def test_no_lens():
 
 
 def test_notes_pass_through():
-    noted = Rows(PROBS, ("a note",))
+    noted = Rows(PROBS, notes=("a note",))
     for lens in (TopLabel(), ClassWise(0), TopK(2), ClassSets([[0], [1]]), Sorted()):
         assert lens.show(noted).rows.notes == ("a note",)
 

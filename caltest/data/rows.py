@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -74,6 +74,7 @@ class Rows:
     """
 
     law: Law = field(repr=False)
+    _: KW_ONLY
     notes: tuple[str, ...] = ()
     stated: Array | None = field(default=None, repr=False, metadata={"by_row": np.float64})
     weights: Array = field(default=None, repr=False, metadata={"by_row": np.float64})  # type: ignore[arg-type]
@@ -92,7 +93,7 @@ class Rows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))
+        return partial(type(self), **{each.name: getattr(self, each.name) for each in fields(self)}), ()
 
     @property
     def _by_row(self) -> dict[str, np.ndarray]:

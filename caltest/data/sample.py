@@ -383,7 +383,7 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
         rows[:, 0] = 1 - rows[:, 1]
         pair = table.names if table.names is not None and len(table.names) == 2 else None
         notes.append("One column, read as P(class 1).")
-        return Rows(Classes(rows, pair), tuple(notes), None if stated is None else rows)
+        return Rows(Classes(rows, pair), notes=tuple(notes), stated=None if stated is None else rows)
     sums = over_columns(np.add, values.astype(np.float64, copy=False))
     off = np.abs(sums - 1)
     most = float(off.max())
@@ -397,4 +397,4 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     rows = values.astype(np.float64)
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
-    return Rows(Classes(rows, table.names), tuple(notes), stated)
+    return Rows(Classes(rows, table.names), notes=tuple(notes), stated=stated)

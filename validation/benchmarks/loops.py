@@ -146,24 +146,24 @@ def _bin_counts_of_weights(m: int, n: int) -> Both:
 
 
 def _cell_sums(m: int, n: int) -> Both:
-    table, labels, cells = _probs(n, m), _labels(n, m), _cells(n)
+    labels, cells, steps = _labels(n, m), _cells(n), _steps(n)
     sums = np.empty((DRAWS, BINS))
-    plain = lambda: np.array([np.bincount(cells, table[np.arange(n), y], BINS) for y in labels])  # noqa: E731
-    return Both(_filled(sums, _loops.cell_sums, table, cells, labels, sums), plain, labels.size)
+    plain = lambda: np.array([np.bincount(cells, steps * y, BINS) for y in labels])  # noqa: E731
+    return Both(_filled(sums, _loops.cell_sums, labels, cells, steps, sums), plain, labels.size)
 
 
 def _cell_sums_in_order(m: int, n: int) -> Both:
     """Cells that follow each other along an order."""
-    table, labels, order = _probs(n, m), _labels(n, m), np.argsort(_probs(n, m)[:, 1])
+    labels, steps, order = _labels(n, m), _steps(n), np.argsort(_probs(n, m)[:, 1])
     edges = np.linspace(0, n, BINS + 1).astype(np.intp)
     cells, sums = np.empty(n, np.intp), np.empty((DRAWS, BINS))
     cells[order] = np.repeat(np.arange(BINS), np.diff(edges))
 
     def plain() -> Array:
-        found = table[np.arange(n), labels][:, order]
+        found = (steps * labels)[:, order]
         return np.asarray(np.add.reduceat(found, edges[:-1], axis=1))
 
-    return Both(_filled(sums, _loops.cell_sums, table, cells, labels, sums), plain, labels.size)
+    return Both(_filled(sums, _loops.cell_sums, labels, cells, steps, sums), plain, labels.size)
 
 
 def _count_shifted(m: int, n: int) -> Both:
@@ -424,8 +424,8 @@ LOOPS: dict[str, Loop] = {
     "table_sums": Loop("label looked up and added", "indices, sum", ALL, _table_sums),
     "bin_counts": Loop("label counted", "bincount a draw", (2, 10), _bin_counts),
     "bin_counts, weights": Loop("label counted", "bincount a draw", (2, 10), _bin_counts_of_weights),
-    "cell_sums": Loop("label looked up and added", "bincount a draw", (2,), _cell_sums),
-    "cell_sums, in order": Loop("label looked up and added", "reduceat", (2,), _cell_sums_in_order),
+    "cell_sums": Loop("event added", "bincount a draw", (2,), _cell_sums),
+    "cell_sums, in order": Loop("event added", "reduceat", (2,), _cell_sums_in_order),
     "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
     "largest_shifted": Loop("interval and tolerance", "cumsum, max", (2,), _largest_shifted),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
