@@ -49,9 +49,11 @@ def count(
     >>> count(np.array([1.0, 2.0, 3.0]), 0.0, "two-sided")
     0
     """
-    signs = {"greater": (1.0,), "less": (-1.0,), "two-sided": (1.0, -1.0)}[alternative]
-    each = (exceeds(sign * draws, sign * observed, resolution) for sign in signs)
-    return min(int(np.count_nonzero(exceeding)) for exceeding in each)
+    if alternative == "two-sided":
+        return min(count(draws, observed, side, resolution) for side in ("greater", "less"))
+    if alternative == "less":
+        draws, observed = -draws, -observed
+    return int(np.count_nonzero(exceeds(draws, observed, resolution)))
 
 
 def pvalue(exceedances: int, resamples: int, alternative: Alternative) -> float:

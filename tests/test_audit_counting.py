@@ -294,7 +294,8 @@ def test_what_has_no_form_for_clusters_is_refused():
         caltest.audit(p, y, clusters=cluster, tolerance=0.1, **SMALL)
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.level)])
+@pytest.mark.level
+@pytest.mark.parametrize("count", [40, 400])
 def test_dependent_rows_are_rejected_no_more_often_than_alpha(count):
     rejected = held = as_independent = 0
     for seed in range(count):

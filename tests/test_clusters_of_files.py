@@ -123,7 +123,17 @@ def test_sums_of_parts_are_those_of_the_whole(lens, weights):
 
 
 @pytest.mark.parametrize(
-    "statistic", ["ks", "kuiper", "ace", "t_cal", "ucme", "omnibus", "skce_uq", "jkce"]
+    "statistic",
+    [
+        "ks",
+        "kuiper",
+        "ace",
+        "t_cal",
+        "ucme",
+        pytest.param("omnibus", marks=pytest.mark.slow),
+        "skce_uq",
+        "jkce",
+    ],
 )
 def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
     options = {"n_resamples": 199, "rng": 5}
@@ -147,7 +157,7 @@ def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
     assert found.pvalue == pytest.approx(whole.pvalue, abs=0.25)
 
 
-@pytest.mark.parametrize("statistic", ["ecd", "ks", "omnibus"])
+@pytest.mark.parametrize("statistic", ["ecd", "ks", pytest.param("omnibus", marks=pytest.mark.slow)])
 def test_neither_workers_nor_the_order_of_files_matter(statistic, tmp_path, in_blocks):
     path = written(tmp_path)
     options = {"statistic": statistic, "n_resamples": 39, "rng": 1}

@@ -539,6 +539,7 @@ def test_the_first_part_does_not_round_the_others(tmp_path: Path, first: Any) ->
     assert groups["group"].tolist()[2:] == [0.3, 2049.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_very_many_columns(tmp_path: Path, kind: str) -> None:
     """Within seconds; where all names are looked at for each of them, it takes minutes."""
