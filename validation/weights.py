@@ -163,7 +163,7 @@ def measured(draw: Callable[[np.random.Generator], Known], seed: np.random.SeedS
     share = np.asarray(options.get("weights", share))
     error = float(share @ (stated - true) / share.sum())
     whole = caltest.data.sample(stated, labels, **options)
-    scores, design = whole.rows.probs[:, 1], Design.of(whole, options.get("sampling_rates"))  # type: ignore[arg-type]
+    scores, design = whole.rows.probs[:, 1], Design.of(whole.rows, options.get("sampling_rates"))  # type: ignore[arg-type]
     found: list[float] = []
     for level in LIMITS:
         for by_t in (False, True):
