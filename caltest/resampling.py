@@ -371,8 +371,8 @@ class Block(NamedTuple):
     known: Rows | None  # where rows are read
 
 
-class Blocks(Protocol):
-    """Rows that are taken a block at a time: this goes to all workers."""
+class Parts(Protocol):
+    """Rows that stand in parts of a file, or in one."""
 
     @property
     def n_samples(self) -> int:
@@ -383,6 +383,10 @@ class Blocks(Protocol):
     def grain(self) -> int:
         """Rows of the largest part: to read rows, what precedes them in their part is read too."""
         ...
+
+
+class Blocks(Parts, Protocol):
+    """Rows that are taken a block at a time: this goes to all workers."""
 
     def blocks(self, first: int, last: int) -> Iterator[Block]:
         """Return blocks ``first`` to ``last`` of ROWS rows."""
@@ -412,18 +416,8 @@ class Held:
             yield Block(self.columns, rows, self.draws.observed[rows], draw, number == 0, None)
 
 
-class StoredRows(Protocol):
+class StoredRows(Parts, Protocol):
     """Predictions and labels that are read where they are wanted."""
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        ...
-
-    @property
-    def grain(self) -> int:
-        """Rows of the largest part."""
-        ...
 
     def samples(self, first: int, last: int) -> Iterator[Sample]:
         """Read and check blocks ``first`` to ``last`` of ROWS rows, as a lens shows them."""

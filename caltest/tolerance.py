@@ -25,7 +25,7 @@ once there is no such test: no one distribution is the hardest of those that rou
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample, impossible_labels
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, LargestError, Side
-from caltest.lenses import Lens
+from caltest.lenses import Lens, show
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
 from caltest.pvalues import Alternative
 from caltest.statistics import STATISTICS, Statistic
@@ -79,7 +79,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
     assert whole.rows.stated is not None  # they were read with it
     stated = replace(whole.rows.shown_as(whole.rows.stated, whole.rows.classes), stated=None)
     n, m = stated.probs.shape
-    seen = Sample(stated, whole.labels) if lens is None else lens.view(Sample(stated, whole.labels))
+    view = show(stated, lens)
+    seen = view.sample(whole.labels)
     if seen.rows.n_classes != 2:
         raise InputError(
             "rounding needs a single probability, and {n_classes} are tested; give {lens}, 'class:0' "
@@ -87,10 +88,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
             n_classes=seen.rows.n_classes,
             lens=Argument("lens", "top_label"),
         )
-    inside: Any = np.ones(1, dtype=np.intp)  # classes of which the event is one, in every row
-    if lens is not None:
-        view = lens.show(stated)
-        inside = sum(view.seen(np.full(n, k)) == 1 for k in range(m))
+    # Of how many classes the event is one, in every row.
+    inside = np.sum([view.seen(np.full(n, k)) == 1 for k in range(m)], axis=0)
     of_event, of_others = int(inside.max()), int(m - inside.min())
     column, n_summed = (1, of_event) if of_event <= of_others else (0, of_others)
     tolerance = 0.5 * rounding * n_summed

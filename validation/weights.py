@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import joblib
 import numpy as np
@@ -163,7 +163,8 @@ def measured(draw: Callable[[np.random.Generator], Known], seed: np.random.SeedS
     share = np.asarray(options.get("weights", share))
     error = float(share @ (stated - true) / share.sum())
     whole = caltest.data.sample(stated, labels, **options)
-    scores, design = whole.rows.probs[:, 1], Design.of(whole.rows, options.get("sampling_rates"))  # type: ignore[arg-type]
+    rates: Any = options.get("sampling_rates")
+    scores, design = whole.rows.probs[:, 1], Design.of(whole.rows, rates)
     found: list[float] = []
     for level in LIMITS:
         for by_t in (False, True):

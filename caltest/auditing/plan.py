@@ -25,7 +25,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pair_mean import sums_of_others
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Lens, Reducer, View, event, find_lens, is_column
+from caltest.lenses import ClassWise, Lens, Reducer, View, event, find_lens, is_column, show
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import Alternative, adjusted, check_correction
 from caltest.sampling import Rng, seed_of
@@ -220,7 +220,7 @@ class Scope:
 
     @cached_property
     def _shown(self) -> View:
-        return View(self.whole) if self.lens is None else self.lens.show(self.whole)
+        return show(self.whole, self.lens)
 
     @cached_property
     def see(self) -> Reducer | None:

@@ -40,7 +40,7 @@ from caltest.data.weights import effective_number
 from caltest.exceptions import InputError, Row
 from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
 from caltest.laws import recognised
-from caltest.lenses import Labels, Lens, find_lens, lens_of
+from caltest.lenses import Labels, Lens, find_lens, lens_of, show
 from caltest.pvalues import adjusted, check_correction
 from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
@@ -369,7 +369,8 @@ def _measured(
     found = []
     for number, (name, whole) in enumerate(wholes.items()):
         with about_model(name):
-            view = lens.view(whole) if lens else whole
+            shown = show(whole.rows, lens)
+            view = shown.sample(whole.labels)
             if isinstance(measure, CKCE) and measure.groups is not None:
                 raise InputError(
                     "groups belong to fixed rows, which a comparison draws anew; leave them out."
@@ -388,8 +389,7 @@ def _measured(
                 effective = effective_clusters(measure.name, form, clusters, view.labels)
             value, signed = valued(form, view.labels, view.rows, workers)
             checked_value(fitted, value)
-            seen = lens.show(whole.rows).seen(labels_drawn) if lens else labels_drawn
-            drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
+            drawn = form.of_labels(shown.seen(labels_drawn), workers).reshape(-1, LABEL_DRAWS)
             gram, own = form.gram(view.labels) if form.is_u_statistic else None, drawn[number]
             if gram is not None:  # U-statistics have no bias
                 gram = gram if clusters is None else gram_of_clusters(gram, clusters, value)

@@ -87,9 +87,9 @@ class Rows:
             object.__setattr__(self, "law", Classes(self.law))
         if self.weights is None:
             object.__setattr__(self, "weights", np.ones(self.n_samples))
-        for name, values in self._by_row.items():
-            dtype = type(self).__dataclass_fields__[name].metadata["by_row"]
-            object.__setattr__(self, name, read_only(values, dtype))
+        for each in fields(self):
+            if each.metadata and (values := getattr(self, each.name)) is not None:
+                object.__setattr__(self, each.name, read_only(values, each.metadata["by_row"]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.

@@ -20,7 +20,7 @@ from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
-from caltest.lenses import Lens, TopLabel
+from caltest.lenses import Lens, TopLabel, show
 from caltest.pvalues import Alternative
 from caltest.sampling import generator
 from caltest.statistics.base import Statistic
@@ -234,7 +234,7 @@ class Omnibus(Statistic):
             return tuple(parts)
         found = []
         for part in parts:
-            view = rows if part.lens is None else part.lens.show(rows).rows
+            view = show(rows, part.lens).rows
             statistic = part.statistic.fitted(view)
             known = _as_of_all(statistic.given(view), rows.part_of.rows)
             found.append(replace(part, statistic=statistic, known=known))
