@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,13 +14,11 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._visible import quoted
-from caltest._work import Work, announce, together
 from caltest.data import (
     Rows,
     Sample,
     check_index,
     impossible_labels,
-    impossible_rows,
     sample,
     without_zeros,
 )
@@ -38,28 +35,18 @@ from caltest.nulls import (
     MonteCarlo,
     Null,
     Question,
-    answer_of,
     check_alternative,
     find_null,
     observed_value,
     possible_nulls,
 )
-from caltest.nulls.clusters import Confirmation, Trial, answer_of_signs, names_and_sides
+from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
-from caltest.resampling import (
-    Read,
-    adds_up,
-    columns_of,
-    signed_columns,
-    signed_columns_of_blocks,
-    subsample_of,
-    table_of_blocks,
-)
+from caltest.resampling import columns_of, signed_columns
 from caltest.results import CalibrationResult
-from caltest.sampling import ROWS, Rng, seed_of
+from caltest.sampling import Rng, seed_of
 from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
 from caltest.statistics.skce import HELD_UP_TO
-from caltest.text.numbers import counted
 from caltest.tolerance import (
     RoundedView,
     ToleranceAlternative,
@@ -287,7 +274,7 @@ def test(
         form = fitted.given(rows)
         _check_fit(fitted, chosen, form, rows)
         work = form.work(chosen.label_vectors(draws))
-        _announce(fitted, work, rows.n_samples, workers, chosen)
+        fitted.announce(work, rows.n_samples, workers, chosen.name)
         side = check_alternative(fitted, chosen, alternative)
         question = Question(fitted, form, rows, observed, side, draws, seed, workers, asked=measure)
         answer = chosen.answer(question)
@@ -379,7 +366,7 @@ def estimate(
                 ((_, signed),) = signed_columns(columns, observed, rows.clusters, rows.weights)
                 return signed.observed  # type: ignore[attr-defined, no-any-return]
         workers = Workers(n_jobs)
-        _announce(fitted, form.work(1), rows.n_samples, workers)
+        fitted.announce(form.work(1), rows.n_samples, workers)
         return observed_value(fitted, form, observed, workers)
 
 
@@ -577,33 +564,6 @@ def _tolerated(
     )
 
 
-# ------------------------------------------------------------------ rows that are not held
-
-
-@dataclass(frozen=True, eq=False)
-class _SeenRows:
-    """Stored rows as a lens shows them."""
-
-    stored: Stored
-    lens: str | Lens | None
-    default: str | None
-
-    @property
-    def n_samples(self) -> int:
-        return self.stored.n_samples
-
-    @property
-    def grain(self) -> int:
-        return self.stored.grain
-
-    def samples(self, first: int, last: int) -> Iterator[Sample]:
-        """Read blocks of rows, parts of the whole, and show them through the lens."""
-        whole = self.stored.extent
-        for each in self.stored.samples(first, last):
-            part = Sample(replace(each.rows, part_of=whole), each.labels)
-            yield seen(part, self.lens, self.default)[0]
-
-
 def _of_stored(
     measure: Statistic,
     null: Null,
@@ -614,75 +574,22 @@ def _of_stored(
     seed: int,
     workers: Workers,
 ) -> CalibrationResult:
-    """Test rows that are read in one pass.
-
-    Raises
-    ------
-    AllRowsNeededError
-        If the statistic cannot.
-    """
+    """Test rows that are read in one pass; raise AllRowsNeededError if the statistic cannot."""
     find_lens(lens)
     side = check_alternative(measure, null, alternative)
-    rows = _SeenRows(stored, lens, measure.default_lens)
-    first, lens_label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
     with single_threaded_blas():
-        head = replace(first.rows, part_of=stored.extent)
-        if not measure.of_parts or type(measure).fitted is Statistic.fitted:  # nothing is fitted
-            fitted = measure.fitted(head)
-        else:
-            fitted = measure.fitted(replace(subsample_of(rows, workers), part_of=stored.extent))
-        form = fitted.given(head)
-        if not adds_up(columns_of(form)):
-            raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
-        work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
-        _announce(fitted, work, stored.n_samples, workers, null)
-        read, count = Read(fitted.given, rows, seed), stored.clusters
-        if count is not None:
-            columns, found = signed_columns_of_blocks(read, count, stored.share_between, workers)
-            rest = (first.rows, first.labels, side, n_resamples, seed, workers)
-            question = Question(fitted, form, *rest)
-            confirm = partial(_confirmed, rows, question)
-            answer = answer_of_signs(question, columns, count, confirm, found.rounding)
-        else:
-            values, found = table_of_blocks(read, n_resamples, workers)
-            if isinstance(form, Combined):
-                form = form.with_rounding(found.rounding).standardised(workers)
-            answer = answer_of(form, values, side, workers, float(found.rounding[0]))
-    parameters = dict(fitted.parameters)
-    if not stored.extent.are_alike:
-        parameters["effective_n"] = stored.extent.effective
-    if count is not None:
-        parameters["clusters"] = count
-    broken = impossible_rows(found.impossible, stored.n_samples)
+        found = in_one_pass(measure, stored, lens, side, n_resamples, seed, workers, null.name)
     return _result(
-        fitted,
+        found.statistic,
         null,
-        answer,
-        _Given(first, lens_label, stored.n_samples, {}),
+        found.answer,
+        _Given(found.view, found.lens, stored.n_samples, {}),
         null.guarantee,
         side,
         seed,
-        warnings=(*found.notes, *broken, *fitted.notes),
-        parameters=parameters,
+        warnings=found.notes,
+        parameters=found.parameters,
     )
-
-
-def _confirmed(stored: _SeenRows, question: Question, by_signs: Array) -> Confirmation:
-    """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
-    parts = list(stored.samples(0, -(-stored.n_samples // ROWS)))
-    rows = Rows.joined([each.rows for each in parts])
-    labels = np.concatenate([each.labels for each in parts])
-    asked = replace(question, rows=rows, labels=labels)
-    columns = columns_of(question.statistic.given(rows))
-    return Confirmation.of(Trial.of(asked), *names_and_sides(asked), columns, by_signs)
-
-
-def _announce(
-    measure: Statistic, work: Work, n_samples: int, workers: Workers, null: Null | None = None
-) -> None:
-    """Say so, before it starts, where a statistic will take long."""
-    by = "" if null is None else f", by the null {null.name!r},"
-    announce(f"{measure.name!r} of {counted(n_samples, 'row')}{by}", work, workers, measure.faster)
 
 
 # ------------------------------------------------------------------ what is asked

@@ -12,7 +12,7 @@ from support import dirichlet, labels_from
 from typer.testing import CliRunner
 
 import caltest
-from caltest import InputError, resampling, testing
+from caltest import InputError, blocks, testing
 from caltest.auditing.groups import read_groups
 from caltest.cli import app
 from caltest.clusters import Clusters
@@ -52,7 +52,7 @@ def in_blocks(monkeypatch):
     """4000 rows are taken for very many."""
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
     monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(resampling, "_MANY_ROWS", 4000)
+    monkeypatch.setattr(blocks, "_MANY_ROWS", 4000)
 
 
 def loads(monkeypatch):
@@ -203,7 +203,7 @@ def test_sums_that_do_not_fit(tmp_path, monkeypatch, in_blocks):
         raise InputError(f"{what} take {size:.0f} bytes; {do}.")
 
     stored = scan(written(tmp_path), columns=NAMES, clusters="patient")
-    monkeypatch.setattr(resampling, "check_fits", refuse)
+    monkeypatch.setattr(blocks, "check_fits", refuse)
     with pytest.raises(InputError, match=r"1 sums of each of 60 clusters take .*larger clusters"):
         caltest.test(stored, None, "ecd", rng=0)
 

@@ -13,7 +13,7 @@ import pytest
 from support import binomial_limits, dirichlet, labels_from, tied
 
 import caltest
-from caltest import InputError, resampling, testing
+from caltest import InputError, blocks, testing
 from caltest._parallel import Workers
 from caltest.data import Rows, sample
 from caltest.files import scan
@@ -218,7 +218,7 @@ def test_a_file_gives_the_numbers_of_its_rows(statistic, tmp_path, monkeypatch):
     options = {"statistic": statistic, "n_resamples": 19, "rng": 5}
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
     monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(resampling, "_MANY_ROWS", 4000)
+    monkeypatch.setattr(blocks, "_MANY_ROWS", 4000)
     held = caltest.test(probs, labels, **options)
     read = caltest.test(scan(tmp_path / "rows.npy", label=-1), **options)
     assert read.statistic == pytest.approx(held.statistic, rel=1e-9, abs=1e-15)

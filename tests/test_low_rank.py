@@ -6,7 +6,7 @@ from ridge import some_labels
 from support import binomial_limits, central_moments, dirichlet, every_outcome
 
 import caltest
-from caltest import InputError, estimate, resampling
+from caltest import InputError, blocks, estimate
 from caltest.data import Rows
 from caltest.forms.weights import ComputedFeatures
 from caltest.kernels import (
@@ -240,7 +240,7 @@ def test_rows_one_after_the_other_give_the_numbers_of_draws_one_after_the_other(
     probs = dirichlet(9000, 4, 3)
     labels = some_labels(probs)
     by_draws = caltest.test(probs, labels, statistic, lens=lens, n_resamples=130, rng=5)
-    monkeypatch.setattr(resampling, "_MANY_ROWS", 1000)
+    monkeypatch.setattr(blocks, "_MANY_ROWS", 1000)
     for jobs in (1, 2):
         by_rows = caltest.test(probs, labels, statistic, lens=lens, n_resamples=130, rng=5, n_jobs=jobs)
         largest = np.abs(by_draws.null_distribution).max()
@@ -252,7 +252,7 @@ def test_rows_one_after_the_other_give_the_numbers_of_draws_one_after_the_other(
 
 def test_equal_labels_give_equal_numbers_whichever_way_rows_are_taken(monkeypatch):
     """Nearly certain labels: all draws are the observed ones, and must tie."""
-    monkeypatch.setattr(resampling, "_MANY_ROWS", 100)
+    monkeypatch.setattr(blocks, "_MANY_ROWS", 100)
     probs = np.tile([1 - 1e-14, 5e-15, 5e-15], (300, 1))
     for statistic in ("ecd", UnbiasedSKCE(approximation="nystrom", rank=3)):
         assert caltest.test(probs, np.zeros(300, int), statistic, n_resamples=99, rng=0).pvalue == 1.0

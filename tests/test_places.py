@@ -14,7 +14,7 @@ from support import dirichlet, labels_from
 from typer.testing import CliRunner
 
 import caltest
-from caltest import InputError, resampling
+from caltest import InputError, blocks
 from caltest.cli import app
 from caltest.files import can_scan, places, read, scan
 from caltest.files.places import located, opened, size_of
@@ -87,7 +87,7 @@ def test_the_same_rows_from_everywhere(folder, name, label):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_test_reads_them_where_they_are(folder, monkeypatch, jobs):
     monkeypatch.setattr("caltest.testing.HELD_UP_TO", 5000)
-    monkeypatch.setattr(resampling, "_MANY_ROWS", 5000)
+    monkeypatch.setattr(blocks, "_MANY_ROWS", 5000)
     options = {"statistic": "ecd", "n_resamples": 39, "rng": 0}
     expected = caltest.test(PROBS, LABELS, **options)
     found = caltest.test(scan(f"{folder}/parts/*/*.parquet"), **options, n_jobs=jobs)

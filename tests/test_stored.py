@@ -11,7 +11,7 @@ from support import binomial_limits, dirichlet, labels_from
 from typer.testing import CliRunner
 
 import caltest
-from caltest import InputError, _memory, binning, resampling, testing
+from caltest import InputError, _memory, binning, blocks, testing
 from caltest._parallel import Workers, added
 from caltest.cli import app
 from caltest.data import subsample
@@ -43,7 +43,7 @@ def _few_are_many(monkeypatch):
     monkeypatch.setattr(skce, "HELD_UP_TO", 9000)
     monkeypatch.setattr(testing, "HELD_UP_TO", 9000)
     monkeypatch.setattr("caltest.statistics.omnibus.HELD_UP_TO", 9000)
-    monkeypatch.setattr(resampling, "_MANY_ROWS", 9000)
+    monkeypatch.setattr(blocks, "_MANY_ROWS", 9000)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_what_is_looked_at_on_a_grid_comes_close(rows, stored, statistic):
 def test_several_passes_give_the_numbers_of_one(rows, stored, monkeypatch):
     options = {"statistic": UnbiasedSKCE(approximation="nystrom", rank=9), "n_resamples": 200, "rng": 5}
     one = [caltest.test(*data, **options) for data in (rows, (scan(stored / "parts"),))]
-    monkeypatch.setattr(resampling, "_MOST_SUMS", 64 * (9 * M + 1))
+    monkeypatch.setattr(blocks, "_MOST_SUMS", 64 * (9 * M + 1))
     several = [caltest.test(*data, **options) for data in (rows, (scan(stored / "parts"),))]
     for result in (*one, *several):
         assert np.array_equal(result.null_distribution, one[0].null_distribution)
@@ -279,15 +279,15 @@ def test_sums_are_added_in_one_order(count):
 @pytest.mark.parametrize("jobs", [1, 2, 5, 32])
 def test_runs_of_all_sizes_give_the_same_bits(stored, monkeypatch, jobs, grain):
     """With rows so few a block that there are runs of 1, 8 and 64 blocks."""
-    monkeypatch.setattr(resampling, "_LARGE_PART", grain - 1)
-    sizes = {stop - start for start, stop in resampling.runs(4096 * 600, grain, Workers(jobs))}
+    monkeypatch.setattr(blocks, "_LARGE_PART", grain - 1)
+    sizes = {stop - start for start, stop in blocks.runs(4096 * 600, grain, Workers(jobs))}
     assert max(sizes) in (1, 8, 64)
     terms = [(np.float64(k) ** 0.3,) for k in range(600)]
 
     def run(first, last):
         return added([term for (term,) in terms[first:last]], np.add)
 
-    tasks = resampling.runs(4096 * 600, grain, Workers(jobs))
+    tasks = blocks.runs(4096 * 600, grain, Workers(jobs))
     assert Workers(jobs).merged(run, tasks, np.add) == added([term for (term,) in terms], np.add)
 
 

@@ -11,7 +11,7 @@ from support import dirichlet, labels_from
 from typer.testing import CliRunner
 
 import caltest
-from caltest import InputError, resampling, testing
+from caltest import InputError, blocks, testing
 from caltest.cli import app
 from caltest.files import read, read_with_groups, scan
 from caltest.statistics import STATISTICS, skce
@@ -96,7 +96,7 @@ def test_a_block_at_a_time(statistic, tmp_path, monkeypatch):
         options["n_resamples"] = 2
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
     monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(resampling, "_MANY_ROWS", 4000)
+    monkeypatch.setattr(blocks, "_MANY_ROWS", 4000)
     held = caltest.test(PROBS[:rows], LABELS[:rows], weights=WEIGHTS[:rows], **options)
     read = caltest.test(scan(path, weights="survey"), **options)
     assert read.statistic == pytest.approx(held.statistic, rel=1e-9, abs=1e-15)

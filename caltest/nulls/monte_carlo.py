@@ -16,20 +16,12 @@ import numpy as np
 from caltest import pvalues
 from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
+from caltest.blocks import Held, goes_by_rows, table_of_blocks
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, LabelFunction
 from caltest.nulls.base import Answer, Array, Null, Part, Question, check_number, ranked
 from caltest.pvalues import Alternative
-from caltest.resampling import (
-    Column,
-    Draws,
-    Held,
-    batches,
-    columns_of,
-    goes_by_rows,
-    table,
-    table_of_blocks,
-)
+from caltest.resampling import Column, Draws, batches, columns_of, table
 from caltest.sampling import DRAWS
 
 

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, check_takes, takes
+from caltest._parallel import Workers
 from caltest._visible import quoted
+from caltest._work import Work, announce
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import Form, LabelFunction
 from caltest.laws import Classes, Law
 from caltest.pvalues import Alternative
+from caltest.text.numbers import counted
 
 #: Alternatives of a statistic with a sign: both sides count unless one is asked for.
 SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")
@@ -118,6 +121,11 @@ class Statistic(ABC):
         """What to do where it takes long, as a clause."""
         facts = {"draws": Argument("n_resamples"), "moments": Argument("null", "moments")}
         return Phrase("fewer draws ({draws}) take less, and {moments} needs none where it fits", facts)
+
+    def announce(self, work: Work, n_samples: int, workers: Workers, null: str | None = None) -> None:
+        """Say so, before it starts, where it will take long."""
+        by = "" if null is None else f", by the null {null!r},"
+        announce(f"{self.name!r} of {counted(n_samples, 'row')}{by}", work, workers, self.faster)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,0 +1,328 @@
+"""The engine for very many rows: they are taken a block at a time, each with all draws of its labels.
+
+All columns are sums then, of rows in memory (`Held`) or read where they are stored (`Read`). Blocks are
+those of the grid of seeds, a task is a run of them, which a worker reads for itself, and sums of blocks
+are added in the order of `added`: neither workers nor chunks change a number. Of rows in clusters the
+same blocks add up every cluster, and signs no longer need the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from caltest._memory import check_fits
+from caltest._parallel import BRANCHES, Workers, added
+from caltest._tiles import blocks
+from caltest.clusters import Clusters
+from caltest.data import Rows, Sample, merged_notes, subsample
+from caltest.forms import ClusterSums, Form, Sums
+from caltest.laws.base import Outcomes
+from caltest.laws.classes import LabelSampler
+from caltest.lenses import ALL
+from caltest.resampling import Column, Draws, columns_of
+from caltest.sampling import DRAWS, ROWS
+
+Array: TypeAlias = NDArray[np.float64]
+Places: TypeAlias = NDArray[np.intp]
+
+_MANY_ROWS = 2**16  # from here on rows are taken one after the other, not draws
+_MOST_SUMS = 2**24  # numbers held of the draws of one pass, 128 MiB; every worker holds as many
+_LARGE_PART = 2**17  # rows of a part from where on it is read by few runs
+_COPIES = 3.0  # of the sums, at least: all, those of a worker, and those on the way
+_COPIES_OF_CLUSTERS = 4.0
+_DENSE = 0.25  # of the sums of clusters, from where on all of them are held
+
+
+class Block(NamedTuple):
+    """Some rows: their columns, which all are `Sums`, and how their outcomes are drawn."""
+
+    columns: Sequence[Column]
+    rows: slice  # of what the columns hold
+    observed: Outcomes
+    draw: Callable[[int, int], Outcomes]  # draws from a first to a last one
+    first: bool  # what the predictions alone add up is added once where the columns hold all rows
+    known: Rows | None  # where rows are read
+
+
+class Parts(Protocol):
+    """Rows that stand in parts of a file, or in one."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        ...
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
+        ...
+
+
+class Blocks(Parts, Protocol):
+    """Rows that are taken a block at a time: this goes to all workers."""
+
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
+        """Return blocks ``first`` to ``last`` of ROWS rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows in memory."""
+
+    columns: Sequence[Column]
+    draws: Draws
+
+    grain = 1
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.draws.observed)
+
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
+        """Cut them into blocks."""
+        sampler = cast("LabelSampler", self.draws.sampler)
+        for number in range(first, last):
+            rows = slice(number * ROWS, (number + 1) * ROWS)
+            draw = partial(sampler.draw_rows, number)
+            yield Block(self.columns, rows, self.draws.observed[rows], draw, number == 0, None)
+
+
+class StoredRows(Parts, Protocol):
+    """Predictions and labels that are read where they are wanted."""
+
+    def samples(self, first: int, last: int) -> Iterator[Sample]:
+        """Read and check blocks ``first`` to ``last`` of ROWS rows, as a lens shows them."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Rows that are read a run of blocks at a time, by whoever takes the run."""
+
+    given: Callable[[Rows], Form]  #: Takes some rows, returns their form, in units of all.
+    stored: StoredRows
+    seed: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return self.stored.n_samples
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part."""
+        return self.stored.grain
+
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
+        """Read them."""
+        for number, sample in enumerate(self.stored.samples(first, last), start=first):
+            draw = partial(sample.rows.sampler(self.seed, number).draw_rows, 0)
+            columns = columns_of(self.given(sample.rows))
+            yield Block(columns, ALL, sample.labels, draw, True, sample.rows)
+
+
+class Total(NamedTuple):
+    """What rows add up.
+
+    Attributes
+    ----------
+    sums
+        Of every column: of draws of labels (1 + b, K), the observed ones first; or of clusters.
+    fixed
+        Of every column: what the predictions alone add up.
+    rounding
+        How far two evaluations of a column's value may differ, (H,).
+    impossible
+        Rows whose label had probability 0.
+    notes
+        What was done to the rows.
+    """
+
+    sums: tuple[Any, ...]
+    fixed: tuple[Array, ...]
+    rounding: Array
+    impossible: Places
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, block: Block, number: int, sums: tuple[Any, ...]) -> Total:
+        """Return that of one block."""
+        forms = [cast("Sums", column.form) for column in block.columns]
+        fixed = tuple(form.fixed if block.first else np.zeros_like(form.fixed) for form in forms)
+        if block.known is None:
+            rounding = np.array([form.resolution if block.first else 0.0 for form in forms])
+            return cls(sums, fixed, rounding, np.empty(0, np.intp), ())
+        rounding = np.array([form.resolution for form in forms])
+        broken = block.known.impossible(block.observed) + number * ROWS
+        return cls(sums, fixed, rounding, broken, block.known.notes)
+
+    def plus(self, more: Total) -> Total:
+        """Add those of other rows; these may be changed."""
+        return Total(
+            tuple(_added(a, b) for a, b in zip(self.sums, more.sums, strict=True)),
+            tuple(a + b for a, b in zip(self.fixed, more.fixed, strict=True)),
+            self.rounding + more.rounding,
+            np.concatenate([self.impossible, more.impossible]),
+            merged_notes((*self.notes, *more.notes)) if more.notes else self.notes,
+        )
+
+
+def _added(one: Any, other: Any) -> Any:
+    if isinstance(one, ClusterSums):
+        return ClusterSums(*(a + b for a, b in zip(one, other, strict=True)))
+    one += other
+    return one
+
+
+def adds_up(columns: Sequence[Column]) -> bool:
+    """Say whether the columns are of all rows, and have sums over rows that merge by addition."""
+    return all(
+        isinstance(form, Sums) and form.by_blocks and (view is None or view.places is None)
+        for view, form in columns
+    )
+
+
+def goes_by_rows(columns: Sequence[Column], draws: Draws) -> bool:
+    """Say whether rows in memory are to be taken one after the other, with all draws of a label."""
+    if len(draws.observed) < _MANY_ROWS or not isinstance(draws.sampler, LabelSampler):
+        return False
+    return adds_up(columns) and _sums_of(columns) * DRAWS <= _MOST_SUMS
+
+
+def _sums_of(columns: Sequence[Column]) -> int:
+    return sum(cast("Sums", form).scores.size for _, form in columns)
+
+
+def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[Array, Total]:
+    """Return the table of rows that are taken a block at a time, (1 + B, H), and what else they add up.
+
+    In one pass, where the sums of all draws fit. If they do not (a thousand classes times hundreds of
+    features), a pass takes as many draws as fit.
+    """
+    columns, values = next(rows.blocks(0, 1)).columns, list[Array]()
+    each = _sums_of(columns)
+    check_fits(
+        _COPIES * 8.0 * each * min(n_resamples, DRAWS),
+        f"{each} sums of {DRAWS} draws",
+        "take fewer features (rank=64), or look through a lens",
+    )
+    for part in blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS):
+        found = _total(rows, partial(_of_draws, part), workers, "label draws")
+        finished = [
+            cast("Sums", column.form).reduce(sums, fixed)
+            for column, sums, fixed in zip(columns, found.sums, found.fixed, strict=True)
+        ]
+        values.append(np.column_stack(finished)[min(1, len(values)) :])
+    return np.concatenate(values), found
+
+
+def signed_columns_of_blocks(
+    rows: Blocks, count: int, share_between: float, workers: Workers
+) -> tuple[tuple[Column, ...], Total]:
+    """Return columns of signs of ``count`` clusters, which may be anywhere among the rows.
+
+    A block adds up what its rows have of every cluster, sparsely. In the end one sum of every cluster
+    and kind is held: G × K numbers, however many rows there are.
+
+    Raises
+    ------
+    InputError
+        If the sums of all clusters do not fit into memory.
+    """
+    first = next(rows.blocks(0, 1))
+    width = sum(int(each.turned.shape[1]) for each in _of_clusters(count, first))
+    check_fits(
+        _COPIES_OF_CLUSTERS * 8.0 * width * count,
+        f"{width} sums of each of {count} clusters",
+        "take a statistic with fewer sums ('ecd', 'brier'), a smaller rank=, or larger clusters",
+    )
+    found = _total(rows, partial(_of_clusters, count), workers, "clusters")
+    signed = []
+    for (_, form), sums in zip(first.columns, found.sums, strict=True):
+        turned = sums.turned
+        if turned.nnz >= _DENSE * turned.shape[0] * turned.shape[1]:
+            sums = sums._replace(turned=turned.toarray())
+        signed.append(Column(None, cast("Sums", form).of_cluster_sums(sums, share_between)))
+    return tuple(signed), found
+
+
+def _total(
+    rows: Blocks, of_block: Callable[[Block], tuple[Any, ...]], workers: Workers, what: str
+) -> Total:
+    """Add up what blocks have, a run of them a task."""
+    tasks = runs(rows.n_samples, rows.grain, workers)
+    return workers.merged(partial(_of_run, rows, of_block), tasks, Total.plus, what)
+
+
+def _of_run(rows: Blocks, of_block: Callable[[Block], tuple[Any, ...]], first: int, last: int) -> Total:
+    numbered = enumerate(rows.blocks(first, last), start=first)
+    return added((Total.of(block, number, of_block(block)) for number, block in numbered), Total.plus)
+
+
+def _of_draws(part: slice, block: Block) -> tuple[Any, ...]:
+    """Return the sums of a block of rows, for the observed labels and, below them, some draws."""
+    drawn = block.draw(part.start, part.stop)
+    labels = np.concatenate([block.observed[None].astype(drawn.dtype), drawn])
+    return tuple(
+        cast("Sums", column.form).scores.sums(column.outcomes(labels, block.rows), block.rows)
+        for column in block.columns
+    )
+
+
+def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:
+    """Return the sums of every cluster, of which a block has few."""
+    rows = cast("Rows", block.known)
+    here = np.unique(cast("Places", rows.clusters))
+    clusters, found = Clusters.of(cast("Places", rows.clusters), rows.weights), []
+    for column in block.columns:
+        labels = column.outcomes(block.observed[None])[0]
+        sums = cast("Sums", column.form).cluster_sums(labels, clusters)
+        own = sparse.coo_array(sums.turned)
+        entries = (own.data, (here[own.row], own.col))
+        turned = sparse.csr_array(entries, shape=(count, sums.turned.shape[1]))
+        found.append(sums._replace(turned=turned))
+    return tuple(found)
+
+
+def runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
+    """Cut rows into tasks, the first block of each and the one after its last.
+
+    A run is all that is below a node of the tree of `added`, so that whichever runs are taken the sum
+    is the same: large where rows are stored in large parts, of which a run has to read what
+    precedes it, and small enough for every worker to have two.
+    """
+    count, size = -(-n_rows // ROWS), BRANCHES if grain <= _LARGE_PART else BRANCHES**2
+    while size > 1 and count < 2 * size * workers.hands:
+        size //= BRANCHES
+    return [(run.start, run.stop) for run in blocks(count, size)]
+
+
+# ------------------------------------------------------------------ a sample of stored rows
+
+
+def subsample_of(rows: StoredRows, workers: Workers) -> Rows:
+    """Read all rows once, and return those that `subsample` takes of them."""
+    numbers = (np.arange(b.start, b.stop, dtype=np.float64) for b in blocks(rows.n_samples, 2**20))
+    places = subsample(each[:, None] for each in numbers).probs[:, 0].astype(np.intp)
+    order = np.argsort(places)
+    tasks = runs(rows.n_samples, rows.grain, workers)
+    found = Rows.joined(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
+    return replace(found.take(np.argsort(order)), places=None)
+
+
+def _rows_at(rows: StoredRows, places: Places, first: int, last: int) -> Rows:
+    found = []
+    for number, sample in enumerate(rows.samples(first, last), start=first):
+        start, stop = np.searchsorted(places, [number * ROWS, (number + 1) * ROWS])
+        own = places[start:stop] - number * ROWS
+        found.append(sample.rows.take(own))
+    return Rows.joined(found)

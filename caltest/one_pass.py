@@ -1,0 +1,140 @@
+"""A test of rows that are not held: they are read once, where they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._parallel import Workers
+from caltest._work import together
+from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
+from caltest.data import Rows, Sample, impossible_rows
+from caltest.files import Stored
+from caltest.forms import Combined
+from caltest.lenses import Lens, seen
+from caltest.nulls import Answer, Question, answer_of
+from caltest.nulls.clusters import Confirmation, Trial, answer_of_signs, names_and_sides
+from caltest.pvalues import Alternative
+from caltest.resampling import columns_of
+from caltest.sampling import ROWS
+from caltest.statistics import AllRowsNeededError, Statistic
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SeenRows:
+    """Stored rows as a lens shows them."""
+
+    stored: Stored
+    lens: str | Lens | None
+    default: str | None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return self.stored.n_samples
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part."""
+        return self.stored.grain
+
+    def samples(self, first: int, last: int) -> Iterator[Sample]:
+        """Read blocks of rows, parts of the whole, and show them through the lens."""
+        whole = self.stored.extent
+        for each in self.stored.samples(first, last):
+            part = Sample(replace(each.rows, part_of=whole), each.labels)
+            yield seen(part, self.lens, self.default)[0]
+
+
+class Passed(NamedTuple):
+    """What one pass over stored rows found.
+
+    Attributes
+    ----------
+    statistic
+        The statistic, with the rules that were fitted.
+    answer
+        What the null said.
+    view
+        The first rows, as the lens shows them.
+    lens
+        Label of the lens.
+    notes
+        What was done to the rows, and what is to be known of them.
+    parameters
+        Of the statistic, and how many rows and clusters there are in effect.
+    """
+
+    statistic: Statistic
+    answer: Answer
+    view: Sample
+    lens: str | None
+    notes: tuple[str, ...]
+    parameters: dict[str, Any]
+
+
+def in_one_pass(
+    measure: Statistic,
+    stored: Stored,
+    lens: str | Lens | None,
+    side: Alternative,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+    by: str,
+) -> Passed:
+    """Test rows that are read in one pass, by draws of labels or of signs of clusters.
+
+    Raises
+    ------
+    AllRowsNeededError
+        If the statistic cannot.
+    """
+    rows = SeenRows(stored, lens, measure.default_lens)
+    first, label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
+    head = replace(first.rows, part_of=stored.extent)
+    if not measure.of_parts or type(measure).fitted is Statistic.fitted:  # nothing is fitted
+        fitted = measure.fitted(head)
+    else:
+        fitted = measure.fitted(replace(subsample_of(rows, workers), part_of=stored.extent))
+    form = fitted.given(head)
+    if not adds_up(columns_of(form)):
+        raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
+    work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
+    fitted.announce(work, stored.n_samples, workers, by)
+    read, count = Read(fitted.given, rows, seed), stored.clusters
+    parameters = dict(fitted.parameters)
+    if not stored.extent.are_alike:
+        parameters["effective_n"] = stored.extent.effective
+    if count is not None:
+        parameters["clusters"] = count
+        columns, found = signed_columns_of_blocks(read, count, stored.share_between, workers)
+        rest = (first.rows, first.labels, side, n_resamples, seed, workers)
+        question = Question(fitted, form, *rest)
+        confirm = partial(_confirmed, rows, question)
+        answer = answer_of_signs(question, columns, count, confirm, found.rounding)
+    else:
+        values, found = table_of_blocks(read, n_resamples, workers)
+        if isinstance(form, Combined):
+            form = form.with_rounding(found.rounding).standardised(workers)
+        answer = answer_of(form, values, side, workers, float(found.rounding[0]))
+    broken = impossible_rows(found.impossible, stored.n_samples)
+    notes = (*found.notes, *broken, *fitted.notes)
+    return Passed(fitted, answer, first, label, notes, parameters)
+
+
+def _confirmed(stored: SeenRows, question: Question, by_signs: Array) -> Confirmation:
+    """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
+    parts = list(stored.samples(0, -(-stored.n_samples // ROWS)))
+    rows = Rows.joined([each.rows for each in parts])
+    labels = np.concatenate([each.labels for each in parts])
+    asked = replace(question, rows=rows, labels=labels)
+    columns = columns_of(question.statistic.given(rows))
+    return Confirmation.of(Trial.of(asked), *names_and_sides(asked), columns, by_signs)
