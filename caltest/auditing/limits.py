@@ -1,0 +1,140 @@
+"""A limit of mean errors: what lies beyond it, what is shown to be inside, and the rows that takes.
+
+An error that matters is one beyond the limit: in points of probability, as a ratio of predicted to true
+rate, or both, of which the wider counts. An interval of the simultaneous family that lies beyond proves
+that an error matters. That *no* error of V views matters takes no correction: each view is shown to lie
+inside by its own two one-sided tests at level α. The claim is an intersection, its opposite a union:
+whichever view is beyond in truth, the claim has to pass the test of that view, with probability α at
+most (Berger 1982; two one-sided tests: Schuirmann 1987).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+
+Array: TypeAlias = NDArray[np.float64]
+Place: TypeAlias = Literal["beyond", "inside", "across"]
+
+_MOST_ROWS = 2.0**40  # that are looked for
+_POWER = 0.8
+_CLOSE = 1e-4  # of a number of rows
+
+
+class Limit(NamedTuple):
+    """The mean error that matters: in points, as a ratio, or the wider of both."""
+
+    points: float | None
+    ratio: float | None
+
+    def __bool__(self) -> bool:
+        return self.points is not None or self.ratio is not None
+
+    def allowed(self, predicted: float) -> tuple[float, float]:
+        """Return between which true rates a predicted mean has no error that matters."""
+        by, times = self.points or 0.0, self.ratio or 1.0
+        return min(predicted - by, predicted / times), max(predicted + by, predicted * times)
+
+    def place(self, predicted: float, low: float, high: float) -> Place:
+        """Say where the interval of an error lies, predicted less true rate."""
+        least, most = self.allowed(predicted)
+        if predicted - low < least or predicted - high > most:
+            return "beyond"
+        return "inside" if least <= predicted - high and predicted - low <= most else "across"
+
+
+class Wanted(NamedTuple):
+    """A view whose mean is to be shown inside a limit.
+
+    Attributes
+    ----------
+    predicted
+        Its predicted mean.
+    share
+        Rows in effect, of one row.
+    by_bound
+        Whether its interval is Chernoff's, which is wider, instead of Clopper and Pearson's.
+    """
+
+    predicted: float
+    share: float
+    by_bound: bool
+
+
+def rows_needed(wanted: Sequence[Wanted], limit: Limit, level: float) -> list[int | None]:
+    """Return how many rows would show each of some views to be inside a limit, if it is calibrated.
+
+    All of them together are inside with a probability of 80%: each with .8 to the power of 1 / their
+    number. None where no number of rows would do.
+    """
+    if not wanted:
+        return []
+    target = _POWER ** (1.0 / len(wanted))
+    predicted = np.array([each.predicted for each in wanted])
+    least, most = np.array([limit.allowed(each.predicted) for each in wanted]).T
+    by_bound = np.array([each.by_bound for each in wanted])
+
+    def enough(n: Array) -> NDArray[np.bool_]:
+        return np.asarray(_settled(n, predicted, least, most, level, by_bound) >= target)
+
+    low, high = np.zeros(len(wanted)), np.full(len(wanted), 1.0)
+    while len(short := np.flatnonzero(~enough(high) & (high < _MOST_ROWS))):
+        low[short], high[short] = high[short], 4.0 * high[short]
+    never = high >= _MOST_ROWS
+    while (high - low > np.maximum(1.0, _CLOSE * high)).any():
+        middle = np.floor((low + high) / 2.0)
+        narrow, done = middle <= low, enough(np.maximum(middle, 1.0))
+        low = np.where(done | narrow, low, middle)
+        high = np.where(done & ~narrow, middle, high)
+    found = [math.ceil(n / each.share) for n, each in zip(high.tolist(), wanted, strict=True)]
+    return [None if out else n for out, n in zip(never.tolist(), found, strict=True)]
+
+
+def _settled(
+    n: Array, predicted: Array, least: Array, most: Array, level: float, by_bound: NDArray[np.bool_]
+) -> Array:
+    """Return the chance that the limits of n rows lie inside, if the predicted mean is right."""
+    first = _fewest(n, least, level, by_bound)  # events from which on the lower limit is inside
+    last = n - _fewest(n, 1.0 - most, level, by_bound)
+    return np.where(
+        last >= first, _at_most(last, n, predicted) - _at_most(first - 1.0, n, predicted), 0.0
+    )
+
+
+def _at_most(events: Array, n: Array, rate: Array) -> Array:
+    """Return the chance of so many events or fewer."""
+    found = betainc(np.maximum(n - events, 1e-300), np.maximum(events, 0.0) + 1.0, 1.0 - rate)
+    return np.where(events < 0.0, 0.0, np.where(events >= n, 1.0, found))
+
+
+def _fewest(n: Array, rate: Array, level: float, by_bound: NDArray[np.bool_]) -> Array:
+    """Return the fewest events of n rows whose lower limit is at least a rate; n + 1 if none is."""
+    rate = np.clip(rate, 0.0, 1.0)
+    low, high = np.floor(n * rate) - 1.0, n + 1.0
+    far = np.ceil(n * rate + 10.0 * np.sqrt(n * rate * (1.0 - rate)) + 100.0)
+    high = np.where(by_bound, high, np.minimum(high, far))
+    low = np.where(rate > 0.0, low, -1.0)
+    high = np.where(rate > 0.0, high, 0.0)
+    while (high - low > 1.0).any():
+        middle = np.floor((low + high) / 2.0)
+        k, open_ = np.maximum(middle, 0.0), high - low > 1.0
+        tail = betainc(np.maximum(k, 1.0), np.maximum(n - k, 0.0) + 1.0, rate)  # of k events or more
+        inside = np.where(k > 1.0, tail <= level, (k == 1.0) & (level >= n * rate))
+        inside = np.where(by_bound, _refuted(n, k, rate, level), inside)
+        low = np.where(open_ & ~inside, middle, low)
+        high = np.where(open_ & inside, middle, high)
+    return high
+
+
+def _refuted(n: Array, events: Array, rate: Array, level: float) -> NDArray[np.bool_]:
+    """Say whether Chernoff's bound refutes that a rate is below ``rate``."""
+    seen, rate = events / n, np.clip(rate, 1e-300, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hits = np.where(seen > 0.0, seen * np.log(seen / rate), 0.0)
+        misses = np.where(seen < 1.0, (1.0 - seen) * (np.log1p(-seen) - np.log1p(-rate)), 0.0)
+    return np.asarray((seen > rate) & (n * (hits + misses) >= -math.log(level)))

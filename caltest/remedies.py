@@ -1,0 +1,261 @@
+"""Remedies: what the usual recalibrations would gain, tried by cross-fitting inside the rows at hand.
+
+Each remedy is fitted to four fifths of the rows and applied to the last fifth, five times, so that
+every row has a recalibrated prediction that its own label had no part in. Gains are estimates: they say
+which remedy to try, and are not a test of what it leaves.
+
+Of the logarithms of the predictions, log p_k, a remedy is the softmax of slope · log p_k + shift_k,
+with a slope ("temperature"), shifts ("shift"), or both; or isotonic regression class by class. Maximum
+likelihood, each parameter held by one more row that says "no change", so that a class without an event
+has a finite shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression, minimize
+from scipy.special import logsumexp
+
+from caltest.data import Rows, Sample
+from caltest.lenses import Lens, TopLabel, seen
+from caltest.sampling import generator
+
+Array: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.intp]
+Kind: TypeAlias = Literal["shift", "temperature", "temperature and shift", "isotonic"]
+
+#: From the simplest on: a later one has to gain clearly more to be chosen.
+KINDS: tuple[Kind, ...] = ("temperature", "shift", "temperature and shift", "isotonic")
+_FOLDS = 5
+_FEWEST = 100  # rows, below which nothing is tried
+_MOST = 5e5  # predicted numbers of the rows that are tried
+_MOST_ISOTONIC = 100  # classes
+_CLEAR = 2.0  # standard errors
+_LEAST = 1e-12  # of a probability, for its logarithm
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One recalibration, as cross-fitting estimates what it brings.
+
+    Attributes
+    ----------
+    name
+        "shift", "temperature", "temperature and shift", or "isotonic".
+    in_group
+        Whether it was fitted to the named group and changes that group only.
+    gain, gain_se
+        By how much it lowers the mean log loss of all rows tried, in nats, and its standard error.
+    before, after
+        Mean error of the view that the advice is about, predicted less observed, of these rows.
+    after_se
+        Standard error of ``after``.
+    off_before, off_after
+        The mean absolute error over tenths of that view's predictions.
+    slope
+        The fitted slope of the logarithms of probabilities; None of remedies without one.
+    chosen
+        Whether it is the simplest remedy that none gains clearly more than.
+    rows
+        How many rows were tried.
+    """
+
+    name: Kind
+    in_group: bool
+    gain: float
+    gain_se: float
+    before: float
+    after: float
+    after_se: float
+    off_before: float
+    off_after: float
+    slope: float | None
+    rows: int
+    chosen: bool = False
+
+    @property
+    def clear(self) -> bool:
+        """Whether the gain is beyond what chance explains, or about."""
+        return self.gain > _CLEAR * self.gain_se
+
+
+def remedies(
+    whole: Sample, lens: Lens | None, group: NDArray[np.intp] | None, seed: int
+) -> tuple[Remedy, ...]:
+    """Try remedies on all rows, and on a group alone.
+
+    Parameters
+    ----------
+    whole
+        Predictions and labels of all rows.
+    lens
+        Of the view that the advice is about; None for class 1 of two classes, or the top class.
+    group
+        The places of its rows; None for all.
+    seed
+        Of the folds.
+    """
+    possible = whole.rows.probs[np.arange(len(whole.labels)), whole.labels] > 0.0
+    stream = generator(seed)
+    places = stream.permutation(np.flatnonzero(possible))[: int(_MOST / whole.rows.n_classes)]
+    if len(places) < _FEWEST:
+        return ()
+    rows, labels = whole.rows.take(np.sort(places)), whole.labels[np.sort(places)]
+    member = np.ones(len(labels), bool) if group is None else np.isin(np.sort(places), group)
+    units = np.arange(len(labels)) if rows.clusters is None else rows.clusters
+    numbers = np.unique(units, return_inverse=True)[1]
+    fold = (stream.permutation(numbers.max() + 1) % _FOLDS)[numbers]
+    looked = lens if lens is not None or rows.n_classes == 2 else TopLabel()
+    tried = _Trial(rows, labels, fold, numbers, member, looked)
+    found, losses = [], []
+    for in_group in (False, True) if group is not None else (False,):
+        if in_group and member.sum() < _FEWEST:
+            continue
+        for kind in KINDS:
+            if kind == "isotonic" and rows.n_classes > _MOST_ISOTONIC:
+                continue
+            remedy, loss = tried.remedy(kind, in_group)
+            found.append(remedy)
+            losses.append(loss)
+    return _with_choice(found, losses, tried)
+
+
+def _with_choice(found: list[Remedy], losses: list[Array], tried: _Trial) -> tuple[Remedy, ...]:
+    """Mark the simplest remedy that no other one gains clearly more than."""
+    best: int | None = None
+    for k, remedy in enumerate(found):
+        if not remedy.clear:
+            continue
+        if best is not None:
+            more, error = tried.mean(losses[best] - losses[k])
+            if more <= _CLEAR * error:
+                continue
+        best = k
+    marked = [Remedy(**{**vars(each), "chosen": k == best}) for k, each in enumerate(found)]
+    return tuple(marked)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Rows that are cut into folds: ``unit`` are clusters, or rows."""
+
+    rows: Rows
+    labels: Labels
+    fold: Labels
+    unit: Labels
+    member: NDArray[np.bool_]
+    lens: Lens | None
+
+    def mean(self, values: Array) -> tuple[float, float]:
+        """Return the weighted mean and its standard error, over clusters."""
+        w = self.rows.weights
+        found = float(w @ values) / float(w.sum())
+        sums = np.bincount(self.unit, w * (values - found))
+        return found, float(np.sqrt(sums @ sums)) / float(w.sum())
+
+    def remedy(self, kind: Kind, in_group: bool) -> tuple[Remedy, Array]:
+        """Cross-fit a remedy; return it with the log loss of every row."""
+        probs, changed = self.rows.probs, self.rows.probs.copy()
+        inside = self.member if in_group else np.ones(len(self.labels), bool)
+        slopes = []
+        for k in range(_FOLDS):
+            train, apply = inside & (self.fold != k), inside & (self.fold == k)
+            if not apply.any() or not train.any():
+                continue
+            fit = _isotonic if kind == "isotonic" else _softmax(kind)
+            mend, slope = fit(probs[train], self.labels[train], self.rows.weights[train])
+            changed[apply] = mend(probs[apply])
+            slopes.append(slope)
+        loss = -np.log(np.maximum(_of_labels(changed, self.labels), _LEAST))
+        gain, gain_se = self.mean(-np.log(np.maximum(_of_labels(probs, self.labels), _LEAST)) - loss)
+        (before, _, off_before), (after, after_se, off_after) = (
+            self._errors(probs),
+            self._errors(changed),
+        )
+        mean = float(np.mean(slopes)) if "temperature" in kind else None
+        found = (gain, gain_se, before, after, after_se, off_before, off_after, mean)
+        return Remedy(kind, in_group, *found, len(self.labels)), loss
+
+    def _errors(self, probs: Array) -> tuple[float, float, float]:
+        """Return the mean error of the view, its standard error, and that of its tenths."""
+        view, _ = seen(Sample(self.rows.shown_as(probs), self.labels), self.lens)
+        scores, w = view.rows.probs[:, 1], np.where(self.member, self.rows.weights, 0.0)
+        errors, total = scores - view.labels, float(w.sum())
+        mean = float(w @ errors) / total
+        sums = np.bincount(self.unit, w * (errors - mean))
+        order = np.argsort(scores, kind="stable")
+        tenth = np.minimum((np.cumsum(w[order]) / total * 10.0).astype(np.intp), 9)
+        off = float(np.abs(np.bincount(tenth, (w * errors)[order])).sum()) / total
+        return mean, float(np.sqrt(sums @ sums)) / total, off
+
+
+def _of_labels(probs: Array, labels: Labels) -> Array:
+    return np.asarray(probs[np.arange(len(labels)), labels])
+
+
+Mend: TypeAlias = Callable[[Array], Array]
+
+
+def _softmax(kind: Kind) -> Callable[[Array, Labels, Array], tuple[Mend, float]]:
+    """Return the fit of a slope, shifts, or both, to probabilities, labels and weights."""
+    with_slope, with_shift = "temperature" in kind, "shift" in kind
+
+    def fit(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
+        logs, m = np.log(np.maximum(probs, _LEAST)), probs.shape[1]
+        w, right = weights / weights.sum(), np.zeros_like(probs)
+        right[np.arange(len(labels)), labels] = 1.0
+        held = 1.0 / len(labels)
+
+        def split(flat: Array) -> tuple[float, Array]:
+            slope = float(flat[0]) if with_slope else 1.0
+            shift: Array = flat[with_slope:] if with_shift else np.zeros(m)
+            return slope, shift
+
+        def loss(flat: Array) -> tuple[float, Array]:
+            slope, shift = split(flat)
+            scores = slope * logs + shift
+            normed = scores - logsumexp(scores, axis=1, keepdims=True)
+            value = -float(w @ normed[right == 1.0]) + held * ((slope - 1.0) ** 2 + shift @ shift) / 2
+            gap = w[:, None] * (np.exp(normed) - right)
+            of_slope = [float((gap * logs).sum()) + held * (slope - 1.0)] if with_slope else []
+            return value, np.append(of_slope, gap.sum(axis=0) + held * shift if with_shift else [])
+
+        start = np.append([1.0] if with_slope else [], np.zeros(m) if with_shift else [])
+        best: Array = minimize(loss, start, jac=True, method="L-BFGS-B").x
+        slope, shift = split(best)
+
+        def mend(more: Array) -> Array:
+            scores = slope * np.log(np.maximum(more, _LEAST)) + shift
+            return np.asarray(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)))
+
+        return mend, slope
+
+    return fit
+
+
+def _isotonic(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
+    """Fit isotonic regression of every class; no probability is 0 or 1."""
+    least = 1.0 / (len(labels) + 2.0)
+    columns = range(1, 2) if probs.shape[1] == 2 else range(probs.shape[1])
+    steps = []
+    for column in columns:
+        order = np.argsort(probs[:, column], kind="stable")
+        scores, first = np.unique(probs[order, column], return_index=True)
+        w = np.add.reduceat(weights[order], first)
+        events = np.add.reduceat((weights * (labels == column))[order], first)
+        fitted = isotonic_regression(events / np.maximum(w, 1e-300), weights=np.maximum(w, 1e-300)).x
+        steps.append((scores, np.clip(fitted, least, 1.0 - least)))
+
+    def mend(more: Array) -> Array:
+        pairs = zip(columns, steps, strict=True)
+        found = np.column_stack([np.interp(more[:, k], *step) for k, step in pairs])
+        if probs.shape[1] == 2:
+            return np.column_stack([1.0 - found[:, 0], found[:, 0]])
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    return mend, 1.0

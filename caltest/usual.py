@@ -1,0 +1,124 @@
+"""The usual numbers of a model's probabilities: they describe, and prove nothing.
+
+Of two classes the probability of class 1, of more the confidence in the top class, but for the log
+loss, which is of the full vector. None of them is in an audit's family of checks or intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from caltest.cox import recalibration_of
+from caltest.data import Sample
+from caltest.lenses import seen
+from caltest.statistics import ECE
+
+_MOST_SMOOTHED = 20_000  # rows of the smooth curve
+_SPAN, _STEP = 0.75, 0.01  # of the curve: share of the rows near a point, and how far points are apart
+_LEAST = 1e-15  # of a probability, for its logarithm; as scikit-learn has it
+
+
+@dataclass(frozen=True)
+class UsualNumbers:
+    """Numbers that are usually printed of a model; NaN where the rows do not determine one.
+
+    Attributes
+    ----------
+    lens
+        Which probability they are of; None for that of class 1 of two classes.
+    ece
+        Expected calibration error, 15 bins of equal width (Guo et al. 2017).
+    brier, miscalibration, discrimination, uncertainty
+        Brier score of that probability, miscalibration − discrimination + uncertainty, by isotonic
+        regression (Dimitriadis, Gneiting, Jordan 2021).
+    log_loss
+        Mean log loss of the full prediction, in nats, probabilities held at 1e-15 or more.
+    auc, accuracy
+        Area under the ROC curve of two classes; accuracy of the top class of more. Else None.
+    slope, intercept
+        Of the recalibration line; ``intercept`` is that with slope 1 (calibration in the large).
+    ici, e50, e90
+        Mean, median and 90th percentile of the distance of the predictions from a loess curve of what
+        was observed (Austin and Steyerberg 2019); None where rows have weights.
+    observed_to_expected
+        Events observed over events expected, O/E.
+    """
+
+    lens: str | None
+    ece: float
+    brier: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+    log_loss: float
+    auc: float | None
+    accuracy: float | None
+    slope: float
+    intercept: float
+    ici: float | None
+    e50: float | None
+    e90: float | None
+    observed_to_expected: float
+
+
+def usual_numbers(whole: Sample) -> UsualNumbers:
+    """Return the usual numbers of predictions and labels already checked."""
+    view, lens = seen(whole, None, "top_label")
+    p, y = view.rows.probs[:, 1], view.labels.astype(np.float64)
+    w = view.rows.weights / view.rows.weights.sum()
+    order = np.argsort(p, kind="stable")
+    scores, first = np.unique(p[order], return_index=True)
+    of_scores = np.add.reduceat(w[order], first)
+    rates = np.add.reduceat((w * y)[order], first) / of_scores
+    fitted = isotonic_regression(rates, weights=of_scores).x
+    event_rate, brier = float(w @ y), float(w @ (p - y) ** 2)
+    calibrated = brier - float(of_scores @ ((scores - rates) ** 2 - (fitted - rates) ** 2))
+    uncertainty = event_rate * (1.0 - event_rate)
+    of_label = whole.rows.probs[np.arange(len(whole.labels)), whole.labels]
+    line, statistic = recalibration_of(view), ECE().fitted(view.rows)
+    two = whole.rows.n_classes == 2
+    smooth = _distances(p, y) if view.rows.are_alike else None
+    ici, e50, e90 = (None,) * 3 if smooth is None else (smooth.mean(), *np.quantile(smooth, (0.5, 0.9)))
+    return UsualNumbers(
+        lens=lens,
+        ece=statistic.given(view.rows).value(view.labels),
+        brier=brier,
+        miscalibration=max(brier - calibrated, 0.0),
+        discrimination=max(uncertainty - calibrated, 0.0),
+        uncertainty=uncertainty,
+        log_loss=float(-w @ np.log(np.maximum(of_label, _LEAST))),
+        auc=_auc(p, y, w) if two else None,
+        accuracy=None if two else event_rate,
+        slope=line.slope,
+        intercept=line.in_the_large,
+        ici=None if ici is None else float(ici),
+        e50=None if e50 is None else float(e50),
+        e90=None if e90 is None else float(e90),
+        observed_to_expected=event_rate / float(w @ p) if p.any() else float("nan"),
+    )
+
+
+def _auc(p: NDArray[np.float64], y: NDArray[np.float64], w: NDArray[np.float64]) -> float:
+    """Return the weighted share of pairs in which the event has the higher prediction; ties half."""
+    _, place = np.unique(p, return_inverse=True)
+    events, others = np.bincount(place, w * y), np.bincount(place, w * (1.0 - y))
+    pairs = float(events.sum() * others.sum())
+    return float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs else float("nan")
+
+
+def _distances(p: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return how far predictions are from a loess curve, of all rows or of every k-th by prediction."""
+    from statsmodels.nonparametric.smoothers_lowess import lowess
+
+    step = max(1, -(-len(p) // _MOST_SMOOTHED))
+    order = np.argsort(p, kind="stable")[step // 2 :: step]
+    if p[order[0]] == p[order[-1]]:
+        return np.full(1, abs(float(p[0]) - float(y.mean())))
+    delta = _STEP * float(p[order[-1]] - p[order[0]])
+    curve = lowess(y[order], p[order], frac=_SPAN, it=0, delta=delta, return_sorted=False)
+    found = np.abs(np.clip(curve, 0.0, 1.0) - p[order])
+    return found if np.isfinite(found).all() else None

@@ -1,0 +1,73 @@
+"""Limits of mean errors, and the rows that show a view to be inside one."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from caltest.auditing.limits import Limit, Wanted, rows_needed
+from caltest.bounds.clopper_pearson import mean_bounds
+from caltest.bounds.weighted import error_bounds
+
+POINTS, RATIO = Limit(0.02, None), Limit(None, 1.25)
+
+
+@pytest.mark.parametrize(
+    ("limit", "predicted", "ends", "place"),
+    [
+        (POINTS, 0.1, (-0.01, 0.019), "inside"),
+        (POINTS, 0.1, (-0.01, 0.021), "across"),
+        (POINTS, 0.1, (0.021, 0.03), "beyond"),
+        (POINTS, 0.1, (-0.03, -0.021), "beyond"),
+        (RATIO, 0.1, (-0.02, 0.015), "inside"),
+        (RATIO, 0.1, (-0.05, -0.03), "beyond"),
+        (RATIO, 0.1, (0.021, 0.05), "beyond"),
+        (Limit(0.02, 1.25), 0.01, (-0.015, 0.01), "inside"),  # points are wider where events are rare
+        (Limit(0.02, 1.25), 0.5, (-0.1, 0.05), "inside"),  # the ratio where they are not
+        (Limit(0.02, 1.25), 0.5, (0.11, 0.2), "beyond"),
+    ],
+)
+def test_an_interval_is_inside_across_or_beyond(limit, predicted, ends, place):
+    assert limit.place(predicted, *ends) == place
+
+
+def test_no_limit_is_false():
+    assert POINTS
+    assert not Limit(None, None)
+
+
+def chance(n, predicted, limit, level):
+    """Return how often both limits of a calibrated view lie inside, by enumeration."""
+    events = np.arange(n + 1)
+    low, high = mean_bounds(np.full(n + 1, float(n)), events.astype(float), level)
+    least, most = limit.allowed(predicted)
+    return binom.pmf(events, n, predicted)[(low >= least) & (high <= most)].sum()
+
+
+@pytest.mark.parametrize("predicted", [0.001, 0.02, 0.1, 0.5, 0.97, 0.0, 1.0])
+@pytest.mark.parametrize("limit", [POINTS, RATIO, Limit(0.05, 1.1)])
+def test_so_many_rows_are_needed(predicted, limit):
+    (needed,) = rows_needed([Wanted(predicted, 1.0, False)], limit, 0.05)
+    if predicted == 0.0 and limit.points is None:
+        assert needed is None  # no rate but 0 is inside, and none proves it
+        return
+    assert chance(needed, predicted, limit, 0.05) >= 0.8
+    assert chance(int(0.97 * needed) - 2, predicted, limit, 0.05) < 0.83
+
+
+def test_many_views_need_more_and_shares_count():
+    one = rows_needed([Wanted(0.1, 1.0, False)], POINTS, 0.05)[0]
+    many = rows_needed([Wanted(0.1, 1.0, False)] * 20 + [Wanted(0.1, 0.5, False)], POINTS, 0.05)
+    assert 1.5 * one < many[0] < 2.5 * one
+    assert many[-1] == pytest.approx(2 * many[0], rel=1e-3)
+    assert rows_needed([], POINTS, 0.05) == []
+
+
+def test_rows_by_the_bound_are_those_that_the_bound_takes():
+    (needed,) = rows_needed([Wanted(0.1, 1.0, True)], POINTS, 0.05)
+    labels = np.arange(needed) < round(0.1 * needed)
+    weights = np.where(np.arange(needed) % 2, 1.0, 1.0 + 1e-9)  # not alike, but nearly
+    low, high = error_bounds(np.full(needed, 0.1), labels, 0.05, weights)
+    assert POINTS.place(0.1, low, high) == "inside"
+    few = needed // 3
+    low, high = error_bounds(np.full(few, 0.1), np.arange(few) < round(0.1 * few), 0.05, weights[:few])
+    assert POINTS.place(0.1, low, high) == "across"

@@ -1,0 +1,93 @@
+"""Remedies, tried by cross-fitting, on models whose error is known."""
+
+import numpy as np
+import pytest
+
+import caltest
+from caltest.data import sample
+from caltest.lenses import TopLabel
+from caltest.remedies import remedies
+
+RNG = np.random.default_rng(7)
+P = 1.0 / (1.0 + np.exp(-RNG.normal(-1.0, 1.0, 8000)))
+GROUP = RNG.random(len(P)) < 0.15
+LOGIT = np.log(P / (1.0 - P))
+U = RNG.random(len(P))
+
+
+def of_logit(logit):
+    return (U * (1.0 + np.exp(-logit)) < 1.0).astype(int)
+
+
+def chosen(found):
+    return next((each for each in found if each.chosen), None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "name"),
+    [
+        (of_logit(LOGIT + 0.6), "shift"),
+        (of_logit(1.6 * LOGIT), "temperature"),
+        (of_logit(1.6 * LOGIT + 1.5), "temperature and shift"),
+        ((np.clip(P + 0.15 * np.sin(12.0 * P), 0.01, 0.99) > U).astype(int), "isotonic"),
+        (of_logit(LOGIT), None),
+    ],
+)
+def test_the_remedy_that_was_planted_is_chosen(labels, name):
+    best = chosen(remedies(sample(P, labels), None, None, 0))
+    assert (best and best.name) == name
+    if best is not None:
+        assert abs(best.after) < 3.0 * best.after_se + 1e-3
+        assert best.off_after < best.off_before
+
+
+def test_an_error_of_one_group_is_mended_there():
+    labels = of_logit(LOGIT + 1.0 * GROUP)
+    best = chosen(remedies(sample(P, labels), None, np.flatnonzero(GROUP), 0))
+    assert (best.name, best.in_group) == ("shift", True)
+    assert best.before < -0.15
+    assert abs(best.after) < 0.03
+
+
+def test_temperature_mends_the_top_class_of_many():
+    sure = caltest.simulation.tempered(3000, temperature=0.5, rng=1)
+    best = chosen(remedies(sample(sure.probs, sure.labels), TopLabel(), None, 0))
+    assert best.name == "temperature"
+    assert best.slope == pytest.approx(0.5, abs=0.05)
+    assert best.before > 0.1
+    assert abs(best.after) < 0.03
+
+
+def test_promised_gains_are_those_on_fresh_rows():
+    """Cross-fitting promises what fresh rows give, within its standard error."""
+    promised, errors = [], []
+    for seed in range(20):
+        fresh = caltest.simulation.tempered(1500, temperature=0.6, rng=seed)
+        found = remedies(sample(fresh.probs, fresh.labels), TopLabel(), None, seed)[0]
+        more = caltest.simulation.tempered(20_000, temperature=0.6, rng=100 + seed)
+        mended = more.probs**found.slope
+        mended /= mended.sum(axis=1, keepdims=True)
+        rows = np.arange(len(more.labels))
+        gain = np.log(mended[rows, more.labels] / more.probs[rows, more.labels]).mean()
+        promised.append((found.gain - gain) / found.gain_se)
+        errors.append(abs(found.gain - gain))
+    assert abs(np.mean(promised)) < 1.0
+    assert np.std(promised) < 1.6
+
+
+def test_rows_of_a_cluster_stay_in_one_fold():
+    """A patient's rows that repeat each other must not teach the fold that they are applied to."""
+    doctors = np.repeat(np.arange(200), 10)
+    probs = np.repeat(RNG.uniform(0.2, 0.8, 200), 10)
+    labels = np.repeat((RNG.random(200) < 0.5).astype(int), 10)
+    apart = remedies(sample(probs, labels, clusters=doctors), None, None, 0)
+    mixed = remedies(sample(probs, labels), None, None, 0)
+    isotonic = [next(each for each in found if each.name == "isotonic") for found in (apart, mixed)]
+    assert isotonic[0].gain < isotonic[1].gain
+
+
+def test_few_rows_and_impossible_labels():
+    assert remedies(sample(P[:50], of_logit(LOGIT)[:50]), None, None, 0) == ()
+    sure, labels = P.copy(), of_logit(LOGIT + 0.6)
+    sure[:5], labels[:5] = 0.0, 1
+    assert np.isfinite(chosen(remedies(sample(sure, labels), None, None, 0)).gain)
