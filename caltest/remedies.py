@@ -220,10 +220,12 @@ def _softmax(kind: Kind) -> Callable[[Array, Labels, Array], tuple[Mend, float]]
             slope, shift = split(flat)
             scores = slope * logs + shift
             normed = scores - logsumexp(scores, axis=1, keepdims=True)
-            value = -float(w @ normed[right == 1.0]) + held * ((slope - 1.0) ** 2 + shift @ shift) / 2
+            held_back = held * ((slope - 1.0) ** 2 + float(shift @ shift)) / 2
             gap = w[:, None] * (np.exp(normed) - right)
             of_slope = [float((gap * logs).sum()) + held * (slope - 1.0)] if with_slope else []
-            return value, np.append(of_slope, gap.sum(axis=0) + held * shift if with_shift else [])
+            return held_back - float(w @ normed[right == 1.0]), np.append(
+                of_slope, gap.sum(axis=0) + held * shift if with_shift else []
+            )
 
         start = np.append([1.0] if with_slope else [], np.zeros(m) if with_shift else [])
         best: Array = minimize(loss, start, jac=True, method="L-BFGS-B").x
