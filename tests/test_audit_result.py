@@ -19,7 +19,7 @@ from caltest.bounds.lower import draws_needed
 from caltest.data import sample
 from caltest.simulation import tempered
 from caltest.text import audit as words
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 from caltest.text.vocabulary import view_name
 
 # ------------------------------------------------------------------ views

@@ -19,7 +19,7 @@ from caltest.auditing.diagrams import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
 from caltest.text import sizes as told_sizes
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 from caltest.text.vocabulary import group_name, narrow_name, view_name
 
 

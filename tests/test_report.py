@@ -20,7 +20,7 @@ from caltest.report.first import first_screen
 from caltest.report.summary import summarise
 from caltest.text import audit as words
 from caltest.text import report as captions
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 
 FORMATS = {
     ".html": report.to_html,

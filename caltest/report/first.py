@@ -13,7 +13,7 @@ from caltest.pictures import axes
 from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import report as captions
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 from caltest.text.numbers import counted, leading
 from caltest.text.sizes import rates, size
 from caltest.text.vocabulary import capital, event_name, group_name, lens_name, view_name

@@ -12,15 +12,15 @@ from importlib import import_module
 #: By the name of a result's class: the module here, and the function in it, that sums it up.
 SUMMARIES = {
     "Audit": "audit.summary",
-    "CalibrationResult": "calibration.summary",
-    "ChiSquareTest": "calibration.chi_square",
-    "Certificate": "bounds.certificate",
-    "Comparison": "comparison.summary",
-    "MiscalibrationBounds": "bounds.summary",
-    "Recalibration": "calibration.recalibration",
-    "Simulation": "planning.summary",
-    "SquaredErrorEstimate": "estimation.summary",
-    "Witness": "localisation.summary",
+    "CalibrationResult": "summaries.calibration",
+    "ChiSquareTest": "summaries.chi_square",
+    "Certificate": "summaries.certificate",
+    "Comparison": "summaries.comparison",
+    "MiscalibrationBounds": "summaries.bounds",
+    "Recalibration": "summaries.recalibration",
+    "Simulation": "summaries.planning",
+    "SquaredErrorEstimate": "summaries.estimation",
+    "Witness": "summaries.witness",
 }
 
 
