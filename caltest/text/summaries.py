@@ -25,7 +25,7 @@ from caltest.text.pages import written
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
     from caltest.bounds.certificates import Certificate
     from caltest.bounds.result import MiscalibrationBounds, SideBound
-    from caltest.comparison.result import Comparison
+    from caltest.comparison import Comparison
     from caltest.cox import ChiSquareTest, Recalibration
     from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
     from caltest.localisation.search import Witness
