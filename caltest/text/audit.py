@@ -33,6 +33,7 @@ from caltest.text.sizes import (
     impossible_rows,
     interval,
     left_by,
+    means,
     rates,
     size,
     too,
@@ -384,8 +385,7 @@ def finding(check: Check, audit: Audit) -> str:
     """Return what one check found, as a sentence."""
     view, parts = check.view, []
     if view.error is not None:
-        predicted, observed = percents(*rates(view), 1)
-        parts.append(f"predicted {predicted}, observed {observed}, {interval(view, audit.confidence)}")
+        parts.append(f"{means(view)}, {interval(view, audit.confidence)}")
     elif view.shape:
         parts.append(TENDS[view.shape])
     else:
