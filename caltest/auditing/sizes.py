@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
-from caltest.auditing.draws import Answers
-from caltest.auditing.plan import MEAN, Hypothesis, Look, Plan
+from caltest.auditing.draws import Answers, Subtraction
+from caltest.auditing.plan import MEAN, Look, Plan
 from caltest.auditing.views import (
     Cumulative,
     Histogram,
@@ -38,7 +38,6 @@ from caltest.data import Rows, Sample
 from caltest.data.rates import rates_by_class
 from caltest.data.weights import effective_number
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
-from caltest.forms.base import CERTAIN
 from caltest.laws import Classes
 from caltest.pictures.marks import path_of
 from caltest.pvalues import reaching
@@ -262,12 +261,10 @@ def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
     finest = [part for part in parts if part.of == max(each.of for each in parts)]
     if not finest:
         return None
-    rows = np.array([part.rows for part in finest]) / sum(part.rows for part in finest)
-    lows, highs = (np.array([getattr(part, end) for part in finest]) for end in ("low", "high"))
-    least = np.maximum(np.maximum(lows, -highs), 0.0)
-    most = np.maximum(np.abs(lows), np.abs(highs))
-    errors = np.abs([part.error for part in finest])
-    return float(rows @ least), float(rows @ errors), float(rows @ most)
+    rows = np.array([part.rows for part in finest])
+    each = np.array([(part.proved, abs(part.error), part.most) for part in finest])
+    least, error, most = (rows / rows.sum() @ each).tolist()
+    return least, error, most
 
 
 # ------------------------------------------------------------------ views
@@ -397,92 +394,40 @@ def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
     return "under" if mean + _UNSEEN * float(possible) / len(each) < 0.0 else None
 
 
-# ------------------------------------------------------------------ what groups leave
+# ------------------------------------------------------------------ rests, and what was not found
 
-_LEAST_LEFT = 1e-6  # of a parent's variance, for a difference to be more than rounding
 _POWER = 0.8
 _MOST_LAW = 20_000  # predictions by which the power of a mean is computed
 _HALVINGS = 40
 
 
-class Subtraction(NamedTuple):
-    """A group, the group with one condition less, their mean checks, and what is left of both."""
+def rest_of(
+    left: Subtraction,
+    views: Mapping[Look, View],
+    labels: NDArray[np.intp],
+    sizes: Sizes,
+    adjusted: float,
+) -> Rest:
+    """Describe the rows that a group leaves of a larger one, of this adjusted p-value."""
+    part, whole = views[left.look], views[left.parent]
 
-    look: Look
-    parent: Look
-    own: int  # the places of the hypotheses
-    of_parent: int
-    variance: float  # of the sum of the group's labels
-    left: float  # that of the rest
-    rows: int  # of the rest
+    def mean(of_whole: float | None, of_part: float | None) -> float:
+        found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / left.rows
+        return min(max(found, 0.0), 1.0)
 
-    @property
-    def remaining(self) -> Look:
-        """The rows of the parent that are not in the group, which are found anew and not held."""
-        of_whole = np.arange(self.parent.n_rows) if self.parent.places is None else self.parent.places
-        assert self.look.places is not None
-        places = np.setdiff1d(of_whole, self.look.places, assume_unique=True)
-        return replace(self.parent, places=places, n_rows=self.rows)
-
-    def rest(
-        self,
-        views: Mapping[Look, View],
-        labels: NDArray[np.intp],
-        sizes: Sizes,
-        adjusted: float,
-    ) -> Rest:
-        """Describe the rest, of this adjusted p-value."""
-        part, whole = views[self.look], views[self.parent]
-
-        def left(of_whole: float | None, of_part: float | None) -> float:
-            found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / self.rows
-            return min(max(found, 0.0), 1.0)
-
-        assert part.group is not None
-        if sizes.design.plain:
-            predicted = left(whole.predicted, part.predicted)
-            observed = left(whole.observed, part.observed)
-            low, high = sizes.family.interval(predicted, self.rows, round(observed * self.rows))
-        else:
-            look = self.remaining
-            seen = look.sample(labels)
-            predicted, observed, low, high = sizes.design.of_look(look).interval(
-                seen.rows.probs[:, 1], seen.labels, sizes.family.of_view
-            )
-        sized = (self.rows, predicted, observed, low, high)
-        return Rest(part.lens, part.group, whole.group, *sized, adjusted, adjusted <= sizes.level)
-
-
-def subtractions(hypotheses: Sequence[Hypothesis]) -> list[Subtraction]:
-    """List what every group leaves of the groups with a condition less, where means are checked."""
-    places = {look: h for h, (look, statistic) in enumerate(hypotheses) if statistic == MEAN}
-    by_key = {(look.scope.label, look.group): look for look in places}
-    variances = {}
-    for look in places:
-        seen = look.scope.rows(look.places)
-        variances[look] = float(seen.weights**2 @ (seen.probs[:, 0] * seen.probs[:, 1]))
-    found = []
-    for look, own in places.items():
-        for parent in () if look.group is None else look.group.parents():
-            whole = by_key.get((look.scope.label, parent))
-            if whole is None or whole.n_rows <= look.n_rows:
-                continue
-            left = variances[whole] - variances[look]
-            if left > _LEAST_LEFT * variances[whole] and variances[look] > CERTAIN:
-                rows = whole.n_rows - look.n_rows
-                found.append(Subtraction(look, whole, own, places[whole], variances[look], left, rows))
-    return found
-
-
-def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) -> tuple[Array, Array]:
-    """Add the mean checks of what groups leave: a sum over a parent less that over the group."""
-    more = np.empty((len(values), len(rests)))
-    rounding = np.empty(len(rests))
-    for k, each in enumerate(rests):
-        part, whole = (each.variance / each.left) ** 0.5, (each.variance / each.left + 1.0) ** 0.5
-        more[:, k] = values[:, each.of_parent] * whole - values[:, each.own] * part
-        rounding[k] = resolutions[each.of_parent] * whole + resolutions[each.own] * part
-    return np.hstack([values, more]), np.concatenate([resolutions, rounding])
+    assert part.group is not None
+    if sizes.design.plain:
+        predicted = mean(whole.predicted, part.predicted)
+        observed = mean(whole.observed, part.observed)
+        low, high = sizes.family.interval(predicted, left.rows, round(observed * left.rows))
+    else:
+        look = left.remaining
+        seen = look.sample(labels)
+        predicted, observed, low, high = sizes.design.of_look(look).interval(
+            seen.rows.probs[:, 1], seen.labels, sizes.family.of_view
+        )
+    sized = (left.rows, predicted, observed, low, high)
+    return Rest(part.lens, part.group, whole.group, *sized, adjusted, adjusted <= sizes.level)
 
 
 def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:

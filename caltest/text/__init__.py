@@ -1,8 +1,9 @@
 """All sentences that users read of results, and only here.
 
 A result does not import its words. When it is printed it asks :func:`written`, which finds them by the
-name of its class: a new result has its function here, and its line in the table. The function gathers
-facts; a page of sentences is a template in ``templates/``, which :mod:`caltest.text.pages` fills.
+name of its class: a new result has its function in :mod:`caltest.text.summaries`, and its line in the
+table. The function gathers facts; a page of sentences is a template in ``templates/``, which
+:mod:`caltest.text.pages` fills.
 """
 
 from __future__ import annotations
