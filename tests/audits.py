@@ -8,9 +8,8 @@ import numpy as np
 from scipy.special import ndtr
 
 import caltest
-from caltest.auditing.diagrams import histogram
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Design, Family, binned_error, cut
+from caltest.auditing.sizes import Design, Family, binned_error, cut, histogram
 from caltest.auditing.views import (
     Check,
     Condition,

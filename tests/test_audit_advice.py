@@ -13,7 +13,7 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest.auditing import Group, View
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 
 MAINTAINER = "For whoever maintains the model: "
 RECALIBRATE = f"{MAINTAINER}recalibrate it on held-out rows"

@@ -13,13 +13,13 @@ from support import binomial_limits, labels_from
 
 import caltest
 from caltest.auditing import Check, Condition, Group, Rest, View
-from caltest.auditing.diagrams import bins_of, reliability
+from caltest.auditing.sizes import bins_of, reliability
 from caltest.binning import joint_bands
 from caltest.bounds.lower import draws_needed
 from caltest.data import sample
 from caltest.simulation import tempered
 from caltest.text import audit as words
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 from caltest.text.vocabulary import view_name
 
 # ------------------------------------------------------------------ views

@@ -14,10 +14,10 @@ import caltest
 from caltest import InputError
 from caltest._parallel import ALONE
 from caltest.auditing import Group
-from caltest.auditing.draws import draw_all
+from caltest.auditing.draws import draw_all, subtractions, with_rests
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Options, make_plan
-from caltest.auditing.sizes import Family, binned_error, cut, subtractions, with_rests
+from caltest.auditing.sizes import Family, binned_error, cut
 from caltest.data import Rows, sample
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import evidence_of_draws, reaching

@@ -14,12 +14,12 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.auditing import Condition, Group, View, diagrams, engine, sizes
-from caltest.auditing.diagrams import bins_of
+from caltest.auditing import Condition, Group, View, engine, sizes
+from caltest.auditing.sizes import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
 from caltest.text import sizes as told_sizes
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 from caltest.text.vocabulary import group_name, narrow_name, view_name
 
 
@@ -90,9 +90,9 @@ def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
 @pytest.mark.parametrize("most", [10**9, 0])
 def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
     """What all bands leave out, drawn or not, adds up to alpha at most."""
-    monkeypatch.setattr(diagrams, "_MOST_IN_BANDS", most)
+    monkeypatch.setattr(sizes, "_MOST_IN_BANDS", most)
     monkeypatch.setattr(sizes, "_MOST_PICTURED", 0)
-    seen, make = [], diagrams.bands
+    seen, make = [], sizes.bands_of
 
     def heard(looks, always, chosen, level):
         assert len(always) == 8
@@ -100,7 +100,7 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
         seen.extend((look.scope.rows(look.places).probs, band) for look, band in bands.items())
         return make(looks, always, chosen, level)
 
-    monkeypatch.setattr(diagrams, "bands", heard)
+    monkeypatch.setattr(sizes, "bands_of", heard)
     probs, labels, group = one_bad_group(600, 3, 3)
     caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     assert len(seen) == 4 * 5

@@ -27,8 +27,8 @@ from caltest.cli._audit import OPTIONS, _configured
 from caltest.cli._config import Config
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
-from caltest.report.first import sentence
 from caltest.report.formats import SUFFIXES, is_report, markdown
+from caltest.report.summary import sentence
 
 CALTEST = [sys.executable, "-m", "caltest"]
 OUTPUTS = {"--report": ".html", "--markdown": ".md", "--json": ".json", "--junit": ".xml"}

@@ -16,11 +16,10 @@ import caltest
 from caltest import report
 from caltest.auditing.result import shows
 from caltest.auditing.views import Check, Part, Skipped, View
-from caltest.report.first import first_screen
-from caltest.report.summary import summarise
+from caltest.report.summary import first_screen, summarise
 from caltest.text import audit as words
 from caltest.text import report as captions
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 
 FORMATS = {
     ".html": report.to_html,

@@ -12,7 +12,7 @@ import pytest
 from caltest.auditing.views import Reliability
 from caltest.pictures import axes
 from caltest.report import charts
-from caltest.report.first import first_screen
+from caltest.report.summary import first_screen
 from caltest.text.numbers import probability_axis
 
 

@@ -16,7 +16,7 @@ from caltest.files.writing import write_whole
 from caltest.report import formats
 from caltest.report.formats import SUFFIXES, markdown
 from caltest.text import audit as words
-from caltest.text.advice import advice
+from caltest.text.audit import advice
 from caltest.text.sizes import finding_of_rest
 
 FORMATS = {

@@ -203,7 +203,7 @@ def test_results_import_no_words():
         "def loaded(): return {name for name in sys.modules if name.startswith('caltest.text.')}\n"
         "assert loaded() <= {'caltest.text.numbers', 'caltest.text.audit_notes'}, loaded()\n"
         "found.summary()\n"
-        "assert 'caltest.text.calibration' in loaded()\n"
+        "assert 'caltest.text.summaries' in loaded()\n"
         "assert 'caltest.text.audit' not in loaded()\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -14,8 +14,6 @@ from pages import page as docs_page
 from caltest.auditing import Group, View
 from caltest.auditing.views import Condition
 from caltest.report import to_html
-from caltest.text.bounds import at_least, at_most, scores_between
-from caltest.text.localisation import extent
 from caltest.text.numbers import (
     about_points,
     confidence_text,
@@ -32,6 +30,7 @@ from caltest.text.numbers import (
     signed_points,
 )
 from caltest.text.sizes import interval, times, too
+from caltest.text.summaries import at_least, at_most, extent, scores_between
 from caltest.text.vocabulary import (
     group_name,
     lens_name,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 
 from caltest._memory import check_fits
 from caltest._work import announce, together
-from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Options, form_of
+from caltest.auditing.plan import MEAN, WESTFALL_YOUNG, Hypothesis, Look, Options, form_of
 from caltest.data import Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
+from caltest.forms.base import CERTAIN
 from caltest.lenses import View
 from caltest.nulls import MonteCarlo
 from caltest.nulls.base import ranked
@@ -69,12 +71,12 @@ def key_of(*names: str) -> list[int]:
 
 
 def draw_all(
-    hypotheses: Sequence[Hypothesis], trial: Trial
+    hypotheses: Sequence[Hypothesis], trial: Trial, rests: Sequence[Subtraction] = ()
 ) -> tuple[Array, Array, Confirmation | None]:
     """Evaluate all statistics on the observed labels and on the same draws, those of `caltest.test`.
 
-    Return (1 + B, H) values, how far two evaluations of one may differ by rounding, (H,), and with
-    clusters what confirms the hypotheses that few of them carry.
+    Return (1 + B, H) values, those of the rows that groups leave last; how far two evaluations of one
+    may differ by rounding, (H,); and with clusters what confirms hypotheses that few of them carry.
     """
     whole, labels, n_resamples, seed, workers = trial
     check_fits(
@@ -130,6 +132,12 @@ def draw_all(
             if isinstance(column.form, LabelFunction):
                 observed = column.outcomes(labels[None])[0]
                 column.form.check_unmoved(observed, float(values[0, h]))
+    values, resolutions = with_rests(values, resolutions, rests)
+    if confirmed is not None and rests:
+        columns = columns_of_looks([(each.remaining, MEAN) for each in rests], seed)
+        names, sides = [MEAN.name] * len(rests), [MEAN.alternatives[0]] * len(rests)
+        found = Confirmation.of(trial, names, sides, columns, values[:, len(hypotheses) :])
+        confirmed = confirmed.beside(found)
     return values, resolutions, confirmed
 
 
@@ -141,6 +149,66 @@ def columns_of_looks(hypotheses: Sequence[Hypothesis], seed: int) -> list[Column
         view = views.get(look) or views.setdefault(look, look.view())
         columns.append(Column(view, form_of(look, statistic.shuffled(seed), view.rows)))
     return columns
+
+
+# ------------------------------------------------------------------ what groups leave
+
+_LEAST_LEFT = 1e-6  # of a parent's variance, for a difference to be more than rounding
+
+
+class Subtraction(NamedTuple):
+    """A group, the group with one condition less, their mean checks, and what is left of both."""
+
+    look: Look
+    parent: Look
+    own: int  # the places of the hypotheses
+    of_parent: int
+    variance: float  # of the sum of the group's labels
+    left: float  # that of the rest
+    rows: int  # of the rest
+
+    @property
+    def remaining(self) -> Look:
+        """The rows of the parent that are not in the group, which are found anew and not held."""
+        of_whole = np.arange(self.parent.n_rows) if self.parent.places is None else self.parent.places
+        assert self.look.places is not None
+        places = np.setdiff1d(of_whole, self.look.places, assume_unique=True)
+        return replace(self.parent, places=places, n_rows=self.rows)
+
+
+def subtractions(hypotheses: Sequence[Hypothesis]) -> list[Subtraction]:
+    """List what every group leaves of the groups with a condition less, where means are checked."""
+    places = {look: h for h, (look, statistic) in enumerate(hypotheses) if statistic == MEAN}
+    by_key = {(look.scope.label, look.group): look for look in places}
+    variances = {}
+    for look in places:
+        seen = look.scope.rows(look.places)
+        variances[look] = float(seen.weights**2 @ (seen.probs[:, 0] * seen.probs[:, 1]))
+    found = []
+    for look, own in places.items():
+        for parent in () if look.group is None else look.group.parents():
+            whole = by_key.get((look.scope.label, parent))
+            if whole is None or whole.n_rows <= look.n_rows:
+                continue
+            left = variances[whole] - variances[look]
+            if left > _LEAST_LEFT * variances[whole] and variances[look] > CERTAIN:
+                rows = whole.n_rows - look.n_rows
+                found.append(Subtraction(look, whole, own, places[whole], variances[look], left, rows))
+    return found
+
+
+def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) -> tuple[Array, Array]:
+    """Add the mean checks of what groups leave: a sum over a parent less that over the group."""
+    more = np.empty((len(values), len(rests)))
+    rounding = np.empty(len(rests))
+    for k, each in enumerate(rests):
+        part, whole = (each.variance / each.left) ** 0.5, (each.variance / each.left + 1.0) ** 0.5
+        more[:, k] = values[:, each.of_parent] * whole - values[:, each.own] * part
+        rounding[k] = resolutions[each.of_parent] * whole + resolutions[each.own] * part
+    return np.hstack([values, more]), np.concatenate([resolutions, rounding])
+
+
+# ------------------------------------------------------------------ p-values
 
 
 def answers(

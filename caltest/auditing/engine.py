@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caltest._arguments import Number, Whole, arguments, level_of_confidence
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
-from caltest.auditing.draws import answers, columns_of_looks, draw_all, key_of, tolerated
+from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import notes_on, read_groups
 from caltest.auditing.plan import (
     ALPHA,
@@ -30,7 +30,7 @@ from caltest.auditing.plan import (
     make_plan,
 )
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Design, Sizes, sensitivity, subtractions, views_of, with_rests
+from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
@@ -39,7 +39,7 @@ from caltest.data.copies import copied_rows
 from caltest.data.zeros import why_zero
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import event as event_of
-from caltest.nulls.clusters import Confirmation, Trial
+from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
@@ -295,19 +295,11 @@ def audit(
         sides = ["two-sided"] * len(sides)
     all_signs = n_clusters if draws < options.n_resamples else None
     check_resolution(sides, options.correction, level, draws, all_signs)
-    values: Array | None = None
-    confirmed: Confirmation | None = None
+    values, confirmed = None, None
     with single_threaded_blas():
         if error is None:
             trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
-            values, resolutions, confirmed = draw_all(plan.hypotheses, trial)
-            values, resolutions = with_rests(values, resolutions, rests)
-            if confirmed is not None:
-                count = len(rests)
-                columns = columns_of_looks([(each.remaining, MEAN) for each in rests], options.seed)
-                named = [MEAN.name] * count, sides[len(sides) - count :]
-                beside = values[:, len(sides) - count :]
-                confirmed = confirmed.beside(Confirmation.of(trial, *named, columns, beside))
+            values, resolutions, confirmed = draw_all(plan.hypotheses, trial, rests)
             found = answers(values, resolutions, sides, options.correction, level, confirmed)
         else:
             found = tolerated(plan.hypotheses, whole.labels, options, error)
@@ -317,7 +309,7 @@ def audit(
         sizes = Sizes.of(design, plan.looks, len(rests), level)
         views = views_of(plan, whole.labels, found, values, bounded, sizes)
         left = tuple(
-            each.rest(views, whole.labels, sizes, float(found.adjusted[h]))
+            rest_of(each, views, whole.labels, sizes, float(found.adjusted[h]))
             for h, each in enumerate(rests, start=len(plan.hypotheses))
         )
     checks = tuple(

@@ -317,9 +317,7 @@ def crossed(
                 skipped.append(Skipped(f"groups by {name}", None, reason))
                 continue
             shape = tuple(len(grouping.values) for grouping in each)
-            member = np.zeros(len(each[0].member), dtype=np.intp)
-            for grouping, size in zip(each, shape, strict=True):
-                member = member * size + grouping.member
+            member = np.ravel_multi_index([grouping.member for grouping in each], shape)
             codes, member, rows_of = np.unique(member, return_inverse=True, return_counts=True)
             parts = _parts(member.reshape(-1), len(codes))
             for code, rows, size in zip(codes.tolist(), parts, rows_of.tolist(), strict=True):
@@ -327,13 +325,10 @@ def crossed(
                 cell = frozenset(zip(numbers, values, strict=True))
                 sizes[cell] = size
                 if size >= fewest and all(sizes[cell - {one}] > size for one in cell):
-                    conditions = [
-                        Condition(grouping.column, grouping.values[value])
-                        for grouping, value in zip(each, values, strict=True)
-                    ]
-                    kept.append((Group(tuple(conditions)), rows))
-            if small := int((rows_of < fewest).sum()):
-                what = f"{small:,} of {len(codes):,} groups by {name}"
-                total = int(rows_of[rows_of < fewest].sum())
-                skipped.append(Skipped(what, total, f"fewer than {fewest} rows each"))
+                    named = [(g.column, g.values[value]) for g, value in zip(each, values, strict=True)]
+                    kept.append((Group(tuple(Condition(*one) for one in named)), rows))
+            small = rows_of[rows_of < fewest]
+            if len(small):
+                what = f"{len(small):,} of {len(codes):,} groups by {name}"
+                skipped.append(Skipped(what, int(small.sum()), f"fewer than {fewest} rows each"))
     return kept, skipped

@@ -66,9 +66,6 @@ MEAN = CalibrationInTheLarge()
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
 
 
-_WHOLE = ("min_rows", "intersections", "n_resamples")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What an audit was asked for, read as far as can be without data.
@@ -120,26 +117,22 @@ class Options:
         if None not in (others.get("materiality"), others.get("materiality_ratio")):
             raise InputError("materiality and materiality_ratio are both given; give one of them.")
         found = _lenses(lenses)
-        if isinstance(statistics, Mapping):
-            for name in statistics:
-                choose("lens among those asked for", name, found)
-            by_lens = {name: _statistics(statistics.get(name)) for name in found}
-        else:
-            by_lens = dict.fromkeys(found, _statistics(statistics))
+        given = statistics if isinstance(statistics, Mapping) else dict.fromkeys(found, statistics)
+        for name in given:
+            choose("lens among those asked for", name, found)
+        by_lens = {name: _statistics(given.get(name)) for name in found}
         if tolerance is not None:
             for each in [one for those in by_lens.values() for one in those or ()]:
                 check_possible(each, MonteCarlo(), None)
-        others |= {"tolerance": tolerance, "rounding": rounding}
-        plain: dict[str, Any] = {
-            name: x if x is None or name in _WHOLE else float(x) for name, x in others.items()
-        }
         return cls(
             lenses=found,
             statistics=by_lens,
             correction=correction,
+            tolerance=tolerance,
+            rounding=rounding,
             seed=seed_of(rng),
             workers=Workers(n_jobs, progress),
-            **plain,
+            **others,
         )
 
     def of_scope(self, scope: Scope) -> tuple[Statistic, ...]:
@@ -161,11 +154,10 @@ class Options:
             of_vector = self.statistics[CANONICAL]
             if of_vector is None or ECD() in of_vector:
                 found.remove(ECD())
-        if (
-            scope.whole.clusters is not None
-        ):  # a few surprises make its sums skewed, tails of signs light
-            found = [each for each in found if each != ECD()]
-        return tuple(found)
+        if scope.whole.clusters is None:
+            return tuple(found)
+        # A few surprises make its sums skewed, and tails of signs light.
+        return tuple(each for each in found if each != ECD())
 
 
 def _lenses(given: Lenses) -> dict[str, Lens | None]:
@@ -207,8 +199,7 @@ def _statistics(given: Any) -> tuple[Statistic, ...] | None:
 class Scope:
     """All rows through a lens, none for the full probability vector; a class-wise one has a column.
 
-    What a lens makes of the rows is kept, but for columns: of these only ``others``, shared by them,
-    what every row says of all classes but one, (n, m), without a subtraction.
+    What a lens makes of the rows is kept, but for columns: a thousand classes share one table.
     """
 
     whole: Rows
@@ -216,27 +207,33 @@ class Scope:
     label: str  # "canonical" without a lens
     lens: Lens | None
     column: int | None = None
-    others: NDArray[np.float64] | None = None
+    others: NDArray[np.float64] | None = None  # what rows say of all classes but one, (n, m)
+
+    @cached_property
+    def see(self) -> Reducer | None:
+        """What takes full labels to those of the lens; None where they stay."""
+        if self.column is None:
+            return self._shown.see
+        return partial(is_column, np.broadcast_to(self.column, self.whole.n_samples))
 
     @cached_property
     def _shown(self) -> View:
         return show(self.whole, self.lens)
 
-    @cached_property
-    def see(self) -> Reducer | None:
-        """What takes full labels to those of the lens; None where they stay."""
-        if self.column is None or self.others is None:
-            return self._shown.see
-        return partial(is_column, np.broadcast_to(self.column, self.whole.n_samples))
-
     def rows(self, places: Places | None) -> Rows:
         """Return the predictions of some rows; None for all."""
-        if self.column is None or self.others is None:
+        column = self.column
+        if column is None or self.others is None:
             return self._shown.rows if places is None else self._shown.rows.take(places)
         own, classes = slice(None) if places is None else places, self.whole.classes
-        name = classes[self.column] if classes else f"class {self.column}"
-        pair = np.column_stack([self.others[own, self.column], self.whole.probs[own, self.column]])
+        name = classes[column] if classes else f"class {column}"
+        pair = np.column_stack([self.others[own, column], self.whole.probs[own, column]])
         return self.whole.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
+
+    @cached_property
+    def n_classes(self) -> int:
+        """How many classes the lens leaves."""
+        return 2 if self.others is not None else self._shown.rows.n_classes
 
     @cached_property
     def event(self) -> str | None:
@@ -245,20 +242,12 @@ class Scope:
             return None
         return event(None if self.lens is None else self.label, self.rows(np.arange(1)))
 
-    @property
-    def n_classes(self) -> int:
-        """How many classes the lens leaves."""
-        return 2 if self.column is not None else self._shown.rows.n_classes
-
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group."""
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
         if self.event:
-            p = (
-                self._shown.rows.probs[:, 1]
-                if self.column is None
-                else self.whole.probs[:, self.column]
-            )
+            full = self.column is not None
+            p = self.whole.probs[:, self.column] if full else self._shown.rows.probs[:, 1]
             total = (p if places is None else p[places]).sum()
             few = float(min(total, n - total))
         return Look(self, group, places, n, few)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, flag
 from caltest._version import __version__
 from caltest._visible import visible
-from caltest.auditing.views import Check, Group, Part, Rest, Sensitivity, Skipped, View
+from caltest.auditing.views import Check, Group, Part, Rest, Sensitivity, Sized, Skipped, View
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.results import Result, plain
@@ -201,8 +201,7 @@ class Audit(Result):
     @property
     def at_most(self) -> float | None:
         """How large the mean error of any view or part is at most; None without an event."""
-        every = [part or whole for whole, part in intervals(self)]
-        return max((max(-(of.low or 0.0), of.high or 0.0) for of in every), default=None)
+        return max(((part or whole).most for whole, part in intervals(self)), default=None)
 
     @cached_property
     def worst(self) -> View | Any:  # so that what is known to be there need not be checked for types
@@ -282,8 +281,9 @@ class Audit(Result):
                 "pvalue": check.pvalue,
                 "pvalue_low": check.pvalue_interval[0],
                 "pvalue_high": check.pvalue_interval[1],
+                "adjusted": check.adjusted,
+                "found": check.found,
             }
-            cells |= {"adjusted": check.adjusted, "found": check.found}
             rows.append(cells | {name: getattr(view, name) for name in _OF_VIEWS})
         return pd.DataFrame(rows)
 
@@ -310,40 +310,40 @@ class Audit(Result):
         if draws:
             data["null_distribution"] = self.null_distribution
         place = {view.key: number for number, view in enumerate(self.views)}
-        checks = []
         for check in self.checks:
-            view = check.view
-            if view.key not in place:
-                where = f" in {view.group.label!r}" if view.group else ""
+            if check.view.key not in place:
+                where = f" in {check.view.group.label!r}" if check.view.group else ""
                 raise InputError(
-                    f"a check by {check.statistic!r} looks at {view.lens!r}{where}, which is not among "
-                    "the audit's views; put its view there too."
+                    f"a check by {check.statistic!r} looks at {check.view.lens!r}{where}, which is not "
+                    "among the audit's views; put its view there too."
                 )
-            others = {each.name: getattr(check, each.name) for each in fields(check)}
-            checks.append(others | {"view": place[view.key]})
 
-        def sized(of: View | Part | Rest) -> dict[str, Any]:
+        def sized(of: Sized) -> dict[str, Any]:
             return {**plain(of), "error": of.error}
 
-        views = [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views]
-        worst = None if self.worst is None else place[self.worst.key]
         data |= {
-            "worst": worst,
-            "views": views,
-            "checks": checks,
+            "worst": None if self.worst is None else place[self.worst.key],
+            "views": [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views],
+            "checks": [vars(check) | {"view": place[check.view.key]} for check in self.checks],
             "rests": list(map(sized, self.rests)),
+            "skipped": self.skipped,
+            "sensitivity": self.sensitivity,
         }
-        data |= {"skipped": self.skipped, "sensitivity": self.sensitivity}
         found: dict[str, Any] = plain(data)
         return found
 
 
+# ------------------------------------------------------------------ where intervals lie
+#
+# Whatever an audit says of sizes is decided here, interval by interval: on which side of 0 it lies
+# (`Sized.side`), whether a check has shown that (`shows`), and where it lies against the limit
+# (`against_limit`). `Audit.verdict` is the sum of these.
+
+
 def intervals(audit: Audit) -> list[tuple[View | Rest, Part | None]]:
     """List all that has an interval: views, their parts, and what groups leave."""
-    found: list[tuple[View | Rest, Part | None]] = []
-    for view in audit.views:
-        if view.low is not None:
-            found += [(view, None), *((view, part) for part in view.parts)]
+    views = [view for view in audit.views if view.low is not None]
+    found = [(view, part) for view in views for part in (None, *view.parts)]
     return [*found, *((rest, None) for rest in audit.rests)]
 
 
@@ -353,20 +353,17 @@ def shows(audit: Audit, of: View | Part | Rest) -> Side | None:
     A part has no check of its own: there it is the audit that has to find an error.
     """
     pvalue = audit.pvalue if isinstance(of, Part) else max(audit.pvalue, of.adjusted_pvalue)
-    if pvalue > audit.alpha or of.low is None or of.high is None or of.low <= 0.0 <= of.high:
-        return None
-    return "over" if of.low > 0.0 else "under"
+    return of.side if pvalue <= audit.alpha else None
 
 
-def against_limit(audit: Audit, of: View | Part | Rest) -> str:
+def against_limit(audit: Audit, of: Sized) -> Literal["beyond", "inside", "across"]:
     """Say where an error's interval lies: "beyond" the limit, "inside" it, or "across"."""
     if of.predicted is None or of.low is None or of.high is None:
         return "across"
-    predicted, low, high = of.predicted, of.low, of.high
     if (limit := audit.materiality) is not None:
-        beyond, inside = low > limit or high < -limit, -limit <= low and high <= limit
+        beyond, inside = of.low > limit or of.high < -limit, -limit <= of.low and of.high <= limit
     elif (ratio := audit.materiality_ratio) is not None:
-        least, most = predicted - high, predicted - low  # of true rates
+        predicted, (least, most) = of.predicted, of.true_rates
         beyond = predicted > ratio * most or least > ratio * predicted
         inside = most <= ratio * predicted and predicted <= ratio * least
     else:

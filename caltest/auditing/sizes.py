@@ -11,7 +11,7 @@ clusters carry has an interval of t, where its level is not small: shorter, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -20,17 +20,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
-from caltest.auditing import diagrams
-from caltest.auditing.draws import Answers
-from caltest.auditing.plan import MEAN, Hypothesis, Look, Plan
-from caltest.auditing.views import Part, Rest, Sensitivity, View
+from caltest.auditing.draws import Answers, Subtraction
+from caltest.auditing.plan import MEAN, Look, Plan
+from caltest.auditing.views import (
+    Cumulative,
+    Histogram,
+    Part,
+    Reliability,
+    Rest,
+    Sensitivity,
+    View,
+)
+from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.bounds.weighted import error_bounds
 from caltest.data import Rows, Sample
 from caltest.data.rates import rates_by_class
 from caltest.data.weights import effective_number
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
-from caltest.forms.base import CERTAIN
+from caltest.laws import Classes
+from caltest.pictures.marks import path_of
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text import audit_notes
@@ -252,12 +261,10 @@ def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
     finest = [part for part in parts if part.of == max(each.of for each in parts)]
     if not finest:
         return None
-    rows = np.array([part.rows for part in finest]) / sum(part.rows for part in finest)
-    lows, highs = (np.array([getattr(part, end) for part in finest]) for end in ("low", "high"))
-    least = np.maximum(np.maximum(lows, -highs), 0.0)
-    most = np.maximum(np.abs(lows), np.abs(highs))
-    errors = np.abs([part.error for part in finest])
-    return float(rows @ least), float(rows @ errors), float(rows @ most)
+    rows = np.array([part.rows for part in finest])
+    each = np.array([(part.proved, abs(part.error), part.most) for part in finest])
+    least, error, most = (rows / rows.sum() @ each).tolist()
+    return least, error, most
 
 
 # ------------------------------------------------------------------ views
@@ -308,7 +315,6 @@ class Sizes:
             "low": low,
             "high": high,
             "exact": not by_t,
-            "direction": "over" if low > 0.0 else "under" if high < 0.0 else None,
             "class_index": 1 if look.scope.lens is None else look.scope.column,
             "parts": parts,
             "binned_error": binned_error(parts),
@@ -335,36 +341,33 @@ def views_of(
     order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
     wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
     chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
-    bands = diagrams.bands(plan.looks, bounded, chosen, level) if design.plain else {}
+    bands = bands_of(plan.looks, bounded, chosen, level) if design.plain else {}
     signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
     views = {}
     for look in plan.looks:
         seen = look.sample(labels)
         by_name = {_registered(plan.hypotheses[h][1]): h for h in own[look]}
         told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
-        facts: dict[str, Any] = sizes.of_look(look, seen) if look.event else {}
+        facts = sizes.of_look(look, seen) if look.event else {}
         if _ECD in told:
             facts["shape"] = shape_of(seen, design.at(look.places), level / signed)
         if look in bounded:
             lowest = bounded[look] if look in wrong else (0.0, 0.0)
             facts["at_least_over"], facts["at_least_under"] = lowest
         if look in bands:
-            facts["reliability"] = diagrams.reliability(seen, bands[look])
+            facts["reliability"] = reliability(seen, bands[look])
         if look in bands and _KS in told and values is not None and found.threshold is not None:
             _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
             if np.isfinite(band):
-                facts["cumulative"] = diagrams.cumulative(seen, band)
+                facts["cumulative"] = cumulative(seen, band)
         if look in bands or (look in chosen and not design.plain and look.event):
             stated = design.of_look(look).scores
-            facts["histogram"] = diagrams.histogram(seen.rows.probs[:, 1] if stated is None else stated)
-        views[look] = View(
-            lens=look.scope.label,
-            event=look.event,
-            group=look.group,
-            rows=look.n_rows,
-            adjusted_pvalue=min(float(found.adjusted[h]) for h in own[look]),
-            **facts,
+            facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
+        pvalue = min(float(found.adjusted[h]) for h in own[look])
+        view = View(
+            look.scope.label, look.event, look.group, look.n_rows, adjusted_pvalue=pvalue, **facts
         )
+        views[look] = replace(view, direction=view.side)
     return views
 
 
@@ -391,92 +394,40 @@ def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
     return "under" if mean + _UNSEEN * float(possible) / len(each) < 0.0 else None
 
 
-# ------------------------------------------------------------------ what groups leave
+# ------------------------------------------------------------------ rests, and what was not found
 
-_LEAST_LEFT = 1e-6  # of a parent's variance, for a difference to be more than rounding
 _POWER = 0.8
 _MOST_LAW = 20_000  # predictions by which the power of a mean is computed
 _HALVINGS = 40
 
 
-class Subtraction(NamedTuple):
-    """A group, the group with one condition less, their mean checks, and what is left of both."""
+def rest_of(
+    left: Subtraction,
+    views: Mapping[Look, View],
+    labels: NDArray[np.intp],
+    sizes: Sizes,
+    adjusted: float,
+) -> Rest:
+    """Describe the rows that a group leaves of a larger one, of this adjusted p-value."""
+    part, whole = views[left.look], views[left.parent]
 
-    look: Look
-    parent: Look
-    own: int  # the places of the hypotheses
-    of_parent: int
-    variance: float  # of the sum of the group's labels
-    left: float  # that of the rest
-    rows: int  # of the rest
+    def mean(of_whole: float | None, of_part: float | None) -> float:
+        found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / left.rows
+        return min(max(found, 0.0), 1.0)
 
-    @property
-    def remaining(self) -> Look:
-        """The rows of the parent that are not in the group, which are found anew and not held."""
-        of_whole = np.arange(self.parent.n_rows) if self.parent.places is None else self.parent.places
-        assert self.look.places is not None
-        places = np.setdiff1d(of_whole, self.look.places, assume_unique=True)
-        return replace(self.parent, places=places, n_rows=self.rows)
-
-    def rest(
-        self,
-        views: Mapping[Look, View],
-        labels: NDArray[np.intp],
-        sizes: Sizes,
-        adjusted: float,
-    ) -> Rest:
-        """Describe the rest, of this adjusted p-value."""
-        part, whole = views[self.look], views[self.parent]
-
-        def left(of_whole: float | None, of_part: float | None) -> float:
-            found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / self.rows
-            return min(max(found, 0.0), 1.0)
-
-        assert part.group is not None
-        if sizes.design.plain:
-            predicted = left(whole.predicted, part.predicted)
-            observed = left(whole.observed, part.observed)
-            low, high = sizes.family.interval(predicted, self.rows, round(observed * self.rows))
-        else:
-            look = self.remaining
-            seen = look.sample(labels)
-            predicted, observed, low, high = sizes.design.of_look(look).interval(
-                seen.rows.probs[:, 1], seen.labels, sizes.family.of_view
-            )
-        sized = (self.rows, predicted, observed, low, high)
-        return Rest(part.lens, part.group, whole.group, *sized, adjusted, adjusted <= sizes.level)
-
-
-def subtractions(hypotheses: Sequence[Hypothesis]) -> list[Subtraction]:
-    """List what every group leaves of the groups with a condition less, where means are checked."""
-    places = {look: h for h, (look, statistic) in enumerate(hypotheses) if statistic == MEAN}
-    by_key = {(look.scope.label, look.group): look for look in places}
-    variances = {}
-    for look in places:
-        seen = look.scope.rows(look.places)
-        variances[look] = float(seen.weights**2 @ (seen.probs[:, 0] * seen.probs[:, 1]))
-    found = []
-    for look, own in places.items():
-        for parent in () if look.group is None else look.group.parents():
-            whole = by_key.get((look.scope.label, parent))
-            if whole is None or whole.n_rows <= look.n_rows:
-                continue
-            left = variances[whole] - variances[look]
-            if left > _LEAST_LEFT * variances[whole] and variances[look] > CERTAIN:
-                rows = whole.n_rows - look.n_rows
-                found.append(Subtraction(look, whole, own, places[whole], variances[look], left, rows))
-    return found
-
-
-def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) -> tuple[Array, Array]:
-    """Add the mean checks of what groups leave: a sum over a parent less that over the group."""
-    more = np.empty((len(values), len(rests)))
-    rounding = np.empty(len(rests))
-    for k, each in enumerate(rests):
-        part, whole = (each.variance / each.left) ** 0.5, (each.variance / each.left + 1.0) ** 0.5
-        more[:, k] = values[:, each.of_parent] * whole - values[:, each.own] * part
-        rounding[k] = resolutions[each.of_parent] * whole + resolutions[each.own] * part
-    return np.hstack([values, more]), np.concatenate([resolutions, rounding])
+    assert part.group is not None
+    if sizes.design.plain:
+        predicted = mean(whole.predicted, part.predicted)
+        observed = mean(whole.observed, part.observed)
+        low, high = sizes.family.interval(predicted, left.rows, round(observed * left.rows))
+    else:
+        look = left.remaining
+        seen = look.sample(labels)
+        predicted, observed, low, high = sizes.design.of_look(look).interval(
+            seen.rows.probs[:, 1], seen.labels, sizes.family.of_view
+        )
+    sized = (left.rows, predicted, observed, low, high)
+    return Rest(part.lens, part.group, whole.group, *sized, adjusted, adjusted <= sizes.level)
 
 
 def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:
@@ -520,3 +471,86 @@ def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) 
             least, most = (least, middle) if shifted(sign * middle)[1] >= _POWER else (middle, most)
         errors.append(shifted(sign * most)[0])
     return Sensitivity(plan.looks.index(look), max(errors), _POWER)
+
+
+# ------------------------------------------------------------------ pictures as numbers
+
+_MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
+_OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
+_MOST_BINS = 15
+_ROWS_OF_A_BIN = 20
+_PLACES = 200  # of a cumulative difference
+_BARS = 40
+
+
+def bands_of(
+    looks: Sequence[Look],
+    always: Collection[Look],
+    chosen: Collection[Look],
+    level: float,
+) -> dict[Look, ConsistencyBand]:
+    """Return the bands of the reliability diagrams of the chosen looks.
+
+    Looks that are drawn always, which the predictions alone determine, have most of the level; which
+    others are drawn depends on labels, so that all of them share what is left. Of very many rows, each
+    look has an equal part of the level; else what counts leave is shared.
+    """
+    single = [look for look in looks if look.event is not None]
+    first = [look for look in single if look in always]
+    rest = [look for look in single if look not in always]
+    share = _OF_ALWAYS if first and rest else float(bool(first))
+    joint: dict[Look, ConsistencyBand] = {}
+    for part, alpha in ((first, share * level), (rest, (1.0 - share) * level)):
+        drawn = [look for look in part if look in chosen]
+        if not drawn:
+            continue
+        together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
+        wanted = part if together else drawn
+        probs = [look.scope.rows(look.places).probs for look in wanted]
+        views = [(pair[:, 1], bins_of(pair)) for pair in probs]
+        if together:
+            found = joint_bands(views, alpha)
+        else:
+            own = alpha / len(part)
+            found = [share_bands(scores, cells, own, own)[1] for scores, cells in views]
+        joint |= {look: band for look, band in zip(wanted, found, strict=True) if look in chosen}
+    return joint
+
+
+def _binning(n_rows: int) -> EqualMass:
+    """Return the bins of a diagram: up to 15, of at least 20 rows or so."""
+    return EqualMass(int(np.clip(n_rows // _ROWS_OF_A_BIN, 1, _MOST_BINS)))
+
+
+def bins_of(probs: Array) -> NDArray[np.intp]:
+    """Return the bin of every row of two classes, from left to right, as in the diagram."""
+    return _binning(len(probs)).cells(Rows(Classes(probs)))
+
+
+def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
+    """Return the reliability diagram of one probability, with a band of its bins."""
+    curve = reliability_curve(
+        Rows(Classes(sample.rows.probs)), sample.labels, _binning(len(sample.labels))
+    )
+    parts = (curve.predicted, curve.observed, curve.counts, band.low, band.high)
+    return Reliability(*(tuple(part.tolist()) for part in parts))
+
+
+def cumulative(sample: Sample, band: float) -> Cumulative:
+    """Return the cumulative difference at up to so many places, the largest distance among them."""
+    scores, share, path = path_of(sample.rows.probs[:, 1], sample.labels, np.ones(len(sample.labels)))
+    kept = np.unique(np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp))
+    kept = np.union1d(kept, [np.abs(path).argmax()])
+    shares, predictions, differences = (
+        tuple(each[kept].tolist()) for each in (share, scores, path + 0.0)
+    )
+    return Cumulative(shares, predictions, differences, float(band))
+
+
+def histogram(scores: Array) -> Histogram:
+    """Count the rows in bins of equal width from the smallest to the largest prediction."""
+    low, high = float(scores.min()), float(scores.max())
+    if high - low < 1e-9:
+        low, high = max(0.0, low - 0.005), min(1.0, high + 0.005)
+    counts, edges = np.histogram(scores, bins=_BARS, range=(low, high))
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))

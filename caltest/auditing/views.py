@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from caltest.forms import Side
 
@@ -92,8 +93,50 @@ class Reliability:
     high: tuple[float, ...]
 
 
+class Sized:
+    """What has a mean error with an interval: a view, a part of one, or what a group leaves of another.
+
+    Whether an error is found is for checks to say (:func:`caltest.auditing.result.shows`), and whether
+    it matters for the limit (:func:`caltest.auditing.result.against_limit`).
+    """
+
+    predicted: float | None
+    observed: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def error(self) -> float | Any:  # None is only where there is no event
+        """Predicted less observed; None without an event."""
+        if self.predicted is None or self.observed is None:
+            return None
+        return self.predicted - self.observed
+
+    @property
+    def side(self) -> Side | None:
+        """The side of 0 on which the interval lies: "over" or "under"; None where 0 is in it."""
+        low, high = self.low or 0.0, self.high or 0.0
+        return "over" if low > 0.0 else "under" if high < 0.0 else None
+
+    @property
+    def true_rates(self) -> tuple[float, float]:
+        """The interval of the true rate: what is predicted less the interval of the error."""
+        predicted = self.predicted or 0.0
+        return predicted - (self.high or 0.0), predicted - (self.low or 0.0)
+
+    @property
+    def proved(self) -> float:
+        """How large the mean error is at least: the distance of its interval from 0."""
+        return max(self.low or 0.0, -(self.high or 0.0), 0.0)
+
+    @property
+    def most(self) -> float:
+        """How large the mean error is at most."""
+        return max(-(self.low or 0.0), self.high or 0.0)
+
+
 @dataclass(frozen=True)
-class Part:
+class Part(Sized):
     """A tenth, fifth or half of a view's rows, in the order of the predictions; ties stay together.
 
     Attributes
@@ -118,11 +161,6 @@ class Part:
     high: float
     start: float
     end: float
-
-    @property
-    def error(self) -> float:
-        """Predicted less observed."""
-        return self.predicted - self.observed
 
 
 @dataclass(frozen=True)
@@ -160,7 +198,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class View:
+class View(Sized):
     """What one check looks at: a lens, on all rows or on one group.
 
     Attributes
@@ -230,23 +268,9 @@ class View:
         """Lens and group: what tells it from all other views of an audit."""
         return self.lens, self.group
 
-    @property
-    def error(self) -> float | None:
-        """Predicted less observed; None without an event."""
-        if self.predicted is None or self.observed is None:
-            return None
-        return self.predicted - self.observed
-
-    @property
-    def proved(self) -> float:
-        """How large the mean error is at least: the distance of its interval from 0."""
-        if self.low is None or self.high is None:
-            return 0.0
-        return max(self.low, -self.high, 0.0)
-
 
 @dataclass(frozen=True)
-class Rest:
+class Rest(Sized):
     """The rows of a larger group outside a smaller one: is the error confined to the smaller one?
 
     Attributes
@@ -273,11 +297,6 @@ class Rest:
     high: float
     adjusted_pvalue: float
     found: bool
-
-    @property
-    def error(self) -> float:
-        """Predicted less observed."""
-        return self.predicted - self.observed
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Compare models: which is best calibrated, and how certain is that?"""
 
-from caltest.comparison.ranking import compare
-from caltest.comparison.result import Comparison
+from caltest.comparison.ranking import Comparison, compare
 
 __all__ = ["Comparison", "compare"]

@@ -156,7 +156,8 @@ class Resampling:
         """Estimate standard errors on n rows, or clusters, from values in resamples, (B, K).
 
         The variance of a mean of b rows drawn without replacement from n is (1 − b/n) σ²/b, and σ²/n
-        is wanted. A statistic that grows as n to the power a is (n/b)ᵃ larger on all rows.
+        is wanted. A statistic that grows as n to the power a is (n/b)ᵃ larger on all rows. Where a
+        value is not finite, its errors are infinite.
         """
         share = self.size / n
         factor = 1.0 if self.kind == "bootstrap" else share ** (0.5 - growth) / np.sqrt(1.0 - share)
@@ -341,7 +342,6 @@ LABEL_DRAWS = 200
 
 def equality(
     candidates: Sequence[ModelStatistic],
-    biases: Array,
     errors: StandardErrors,
     degrees: float,
     signed: bool,
@@ -363,6 +363,7 @@ def equality(
         differences = np.where(tied, 0.0, keys[:, None] - keys)
         apart = np.maximum(errors.differences, _if_calibrated(drawn, -1.0))
         if not signed:
+            biases = np.array([each.bias for each in candidates])
             known = np.isfinite(biases)
             reach = np.where(known, biases, 0.0)
             beyond = differences - np.clip(differences, -reach, reach[:, None])

@@ -1,12 +1,13 @@
-"""`compare`: models checked alike, measured, and ranked."""
+"""`compare`: models checked alike, measured, and ranked; and the result, frozen, inert."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -14,7 +15,7 @@ from scipy.special import stdtrit
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._tiles import Array
-from caltest._visible import as_text, quoted
+from caltest._visible import as_text, quoted, visible
 from caltest.comparison.equality import (
     FEWEST_ROWS,
     LABEL_DRAWS,
@@ -22,7 +23,6 @@ from caltest.comparison.equality import (
     Kind,
     ModelStatistic,
     Resampling,
-    StandardErrors,
     about_model,
     checked_value,
     clusters_of,
@@ -32,7 +32,6 @@ from caltest.comparison.equality import (
     standard_errors,
     valued,
 )
-from caltest.comparison.result import Comparison
 from caltest.data import Sample, check_index, sample, without_zeros
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
@@ -42,8 +41,12 @@ from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_cluster
 from caltest.laws import recognised
 from caltest.lenses import Labels, Lens, find_lens, lens_of, show
 from caltest.pvalues import adjusted, check_correction
+from caltest.results import Result
 from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # ------------------------------------------------------------------ inputs
 
@@ -128,6 +131,178 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
     order = [others.index(each) for each in names]
     ordered = own.shown_as(own.probs[:, order], known.classes)
     return Sample(ordered, np.argsort(order)[other.labels])
+
+
+# ------------------------------------------------------------------ result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
+    """Models ranked by calibration error, with intervals, p-values, and how stable the ranking is.
+
+    Arrays are read-only, in the order of ``names``.
+
+    Attributes
+    ----------
+    names
+        The K models, as given.
+    ranking
+        The names, smallest error first; equal ones as given.
+    values
+        The statistic on all rows, (K,).
+    if_calibrated
+        What ``values`` (their size, if signed) would be on average if each model were calibrated, (K,):
+        the bias. 0 for "skce_uq" and "jkce", else from 200 draws of labels or, of rows in clusters, of
+        signs of these.
+    standard_errors
+        Of the values, (K,); infinite where unknown.
+    intervals
+        values ± t · standard_errors, (K, 2): for each model alone, t with n − 1 degrees of freedom (of
+        rows, or effective clusters), fewer where standard errors come from few resamples.
+    first_proportions, first_intervals
+        Share of resamples in which the model's error is the smallest, ties shared, (K,), and its
+        Wilson interval, (K, 2).
+    pair_proportions, pair_intervals
+        [i, j]: share of resamples in which model i has a smaller error than model j, ties counted
+        half, (K, K), and its Wilson interval, (K, K, 2).
+    order_proportion, order_interval
+        Share of resamples that rank all models exactly as ``ranking`` does (ties allowed), and its
+        Wilson interval.
+    differences
+        [i, j]: error of model i less that of model j, on all rows, (K, K).
+    difference_errors
+        Their standard errors, (K, K), at least what they would be if one of the models were calibrated.
+        Of values with different signs it is that of their sum.
+    pvalues, adjusted_pvalues
+        Two-sided p-values, (K, K), of the hypothesis that both errors are equal in size; for a
+        statistic without a sign, equal up to the bias ``if_calibrated``. ``adjusted_pvalues`` are
+        adjusted for the K(K − 1)/2 pairs. Never 0.
+    statistic
+        Registered name of the statistic, or the name of the function.
+    measures
+        What the statistic measures, in words.
+    signed
+        Whether errors have a sign; the size is what is ranked and compared then.
+    errors_from
+        Where standard errors come from: "u_statistic" or the resampling.
+    confidence
+        Of all intervals.
+    correction
+        Of the p-values; None where they are not adjusted.
+    parameters
+        Options in force for every model, by its name: a fitted bandwidth for instance.
+    resampling, size
+        How rows were drawn, or clusters, and how many at a time.
+    n_samples, n_classes, lens, n_resamples, seed, warnings
+        As in :class:`caltest.CalibrationResult`.
+    n_clusters
+        Number of clusters, if whole clusters are drawn; None where rows are independent.
+    sampling_rates
+        By class, the share of its rows that was kept, if rows were sampled by their label; errors
+        are then those among the rows kept. Else None.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> models = {"sure": sure.probs, "true": sure.truth}
+    >>> found = caltest.compare(models, sure.labels, "skce_uq", n_resamples=50, rng=0)
+    >>> found.ranking, found.first_proportions.tolist()
+    (('true', 'sure'), [0.0, 1.0])
+    >>> float(found.adjusted_pvalues[0, 1]) < 0.05
+    True
+    """
+
+    names: tuple[str, ...]
+    ranking: tuple[str, ...]
+    values: Array
+    if_calibrated: Array
+    standard_errors: Array
+    intervals: Array
+    first_proportions: Array
+    first_intervals: Array
+    pair_proportions: Array
+    pair_intervals: Array
+    order_proportion: float
+    order_interval: tuple[float, float]
+    differences: Array
+    difference_errors: Array
+    pvalues: Array
+    adjusted_pvalues: Array
+    statistic: str
+    measures: str
+    signed: bool
+    errors_from: str
+    confidence: float
+    correction: str | None
+    n_samples: int
+    n_classes: int
+    lens: str | None
+    parameters: dict[str, dict[str, Any]]
+    resampling: Kind
+    n_resamples: int
+    size: int
+    seed: int
+    warnings: tuple[str, ...] = ()
+    n_clusters: int | None = None
+    sampling_rates: dict[Any, float] | None = None
+
+    @property
+    def order(self) -> list[int]:
+        """Where in ``names`` each model of ``ranking`` stands."""
+        return [self.names.index(name) for name in self.ranking]
+
+    @arguments()
+    def table(self) -> pd.DataFrame:
+        """Return a row for each model, in the order of the ranking.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index ``model``; columns ``value``, ``if_calibrated``, ``standard_error``, ``low``, ``high``
+            (the interval), ``first`` (share of resamples in which it has the smallest error).
+        """
+        import pandas as pd
+
+        found = {
+            "value": self.values,
+            "if_calibrated": self.if_calibrated,
+            "standard_error": self.standard_errors,
+            "low": self.intervals[:, 0],
+            "high": self.intervals[:, 1],
+            "first": self.first_proportions,
+        }
+        index = pd.Index([visible(name) for name in self.names], name="model")
+        return pd.DataFrame(found, index=index).iloc[self.order]
+
+    @arguments()
+    def pairs(self) -> pd.DataFrame:
+        """Return a row for each pair of models, in the order of the ranking.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``better`` and ``worse`` (by all rows); ``difference`` of their errors, worse less
+            better, with ``standard_error``, ``pvalue`` and ``adjusted`` p-value; ``proportion`` of
+            resamples in which better is better, with its interval ``low``, ``high``.
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "better": visible(self.names[i]),
+                "worse": visible(self.names[j]),
+                "difference": self.differences[j, i],
+                "standard_error": self.difference_errors[j, i],
+                "pvalue": self.pvalues[i, j],
+                "adjusted": self.adjusted_pvalues[i, j],
+                "proportion": self.pair_proportions[i, j],
+                "low": self.pair_intervals[i, j, 0],
+                "high": self.pair_intervals[i, j, 1],
+            }
+            for i, j in combinations(self.order, 2)
+        ]
+        return pd.DataFrame(rows)
 
 
 # ------------------------------------------------------------------ ranking
@@ -276,45 +451,31 @@ def compare(
     workers = Workers(n_jobs, progress)
     with single_threaded_blas():
         label_seed = child_seed(plan.seed, 0, 0)  # apart from those of the resamples
-        labels_drawn = np.concatenate(
-            [each.rows.sampler(label_seed).draw(0, LABEL_DRAWS) for each in wholes.values()]
-        )
+        samplers = [each.rows.sampler(label_seed) for each in wholes.values()]
         measured = partial(_measured, wholes, measure, found_lens, label_seed, workers)
-        candidates = measured(labels_drawn)
+        candidates = measured(np.concatenate([each.draw(0, LABEL_DRAWS) for each in samplers]))
         carrying = min(each.clusters for each in candidates)
         if together is not None and carrying < FEWEST_CLUSTERS:
             # Standard errors are at least those of labels for which the rows of a cluster agree.
             quantiles = generator(label_seed).random((LABEL_DRAWS, units))[:, together.codes]
-            labels_drawn = np.concatenate(
-                [each.rows.sampler(label_seed).at(quantiles) for each in wholes.values()]
-            )
-            candidates = measured(labels_drawn)
+            candidates = measured(np.concatenate([each.at(quantiles) for each in samplers]))
             effective = min(effective, carrying)
         drawn = plan.values(candidates, workers)
+        values = np.array([each.value for each in candidates])
         tiles = [each.gram for each in candidates if each.gram is not None]
         if tiles:
             errors = standard_errors(tiles, units, workers)
         else:
-            errors = plan.standard_errors(drawn, units, measure.growth)
-            finite = np.isfinite([each.value for each in candidates])
-            both = finite[:, None] & finite
-            errors = StandardErrors(
-                np.where(finite, errors.values, np.inf),
-                np.where(both, errors.differences, np.inf),
-                np.where(both, errors.sums, np.inf),
-            )
+            usable = np.where(np.isfinite(values), drawn, np.inf)
+            errors = plan.standard_errors(usable, units, measure.growth)
     signed = _has_sign(measure)
-    values = np.array([each.value for each in candidates])
     keys = np.abs(values) if signed else values
     resolution = max(each.resolution for each in candidates)
     order = [int(i) for i in np.argsort(keys, kind="stable")]
     # Degrees of freedom of the errors: the variance of a variance is 2/(n − 1) times its square if what
     # varies is normal; that of the resamples adds to it.
     degrees = 1.0 / (1.0 / max(effective - 1.0, 1.0) + (0.0 if tiles else 1.0 / (plan.n_resamples - 1)))
-    biases = np.array([each.bias for each in candidates])
-    differences, difference_errors, pvalues = equality(
-        candidates, biases, errors, degrees, signed, resolution
-    )
+    differences, difference_errors, pvalues = equality(candidates, errors, degrees, signed, resolution)
     upper, adjusted_pvalues = np.triu_indices(len(pvalues), 1), np.ones_like(pvalues)
     adjusted_pvalues[upper] = adjusted_pvalues.T[upper] = adjusted(pvalues[upper], correction)
     known = np.isfinite(errors.values)  # an interval is all numbers where the error is unknown
@@ -325,7 +486,7 @@ def compare(
         names=names,
         ranking=tuple(names[i] for i in order),
         values=values,
-        if_calibrated=biases,
+        if_calibrated=np.array([each.bias for each in candidates]),
         standard_errors=errors.values,
         intervals=np.column_stack([centre - reach, centre + reach]),
         **orders(np.abs(drawn) if signed else drawn, order, resolution, confidence),

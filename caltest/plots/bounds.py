@@ -15,8 +15,8 @@ from caltest.pictures.axes import LINEAR, Array
 from caltest.pictures.marks import BAD, GRID, Mark, told_apart
 from caltest.plots import canvas
 from caltest.plots.display import ResultDisplay
-from caltest.text.bounds import at_most
 from caltest.text.numbers import confidence_text, points
+from caltest.text.summaries import at_most
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from caltest._arguments import OneOf, arguments, level_of_confidence
 from caltest.pictures.marks import Mark
 from caltest.plots import canvas
 from caltest.plots.display import ResultDisplay
-from caltest.text.comparison import drawn, resamples_of, shown_names
 from caltest.text.numbers import confidence_text
+from caltest.text.summaries import drawn, resamples_of, shown_names
 
 if TYPE_CHECKING:
     from caltest.comparison import Comparison

@@ -18,8 +18,8 @@ from caltest.plots.display import PredictionsDisplay, ResultDisplay
 from caltest.pvalues import TIE_TOLERANCE, count
 from caltest.statistics import StatisticLike
 from caltest.testing import test
-from caltest.text.calibration import statistic
 from caltest.text.numbers import number
+from caltest.text.summaries import statistic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

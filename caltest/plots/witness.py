@@ -10,8 +10,8 @@ import numpy as np
 from caltest._arguments import OneOf, arguments
 from caltest.plots import canvas
 from caltest.plots.display import ResultDisplay
-from caltest.text.localisation import centre_text, extent, row_text
 from caltest.text.numbers import percents
+from caltest.text.summaries import centre_text, extent, row_text
 
 if TYPE_CHECKING:
     from caltest.localisation import Witness

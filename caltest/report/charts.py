@@ -149,11 +149,9 @@ def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     parts = tuple(part for part in view.parts if part.of == finest)
     halves = tuple(part for part in view.parts if part.of == 2)
     if not parts and view.predicted is not None and view.observed is not None:
-        assert view.low is not None
-        assert view.high is not None
-        h = view.histogram
+        h, interval = view.histogram, (view.low or 0.0, view.high or 0.0)
         ends = (h.edges[0], h.edges[-1]) if h else (view.predicted, view.predicted)
-        only = Part(1, 0, view.rows, view.predicted, view.observed, view.low, view.high, *ends)
+        only = Part(1, 0, view.rows, view.predicted, view.observed, *interval, *ends)
         return (only,), ()
     return parts, () if finest == 2 or len(halves) != 2 else halves
 
@@ -199,7 +197,7 @@ def curve(view: View, label: str, shown: Shown, sizes: Sequence[Size] = FIRST) -
     """Draw observed against predicted, a dot a part; ``shown``: of which an error is."""
     parts, _ = parts_of(view)
     x, y = [part.predicted for part in parts], [part.observed for part in parts]
-    ends = [(part.predicted - part.high, part.predicted - part.low) for part in parts]
+    ends = [part.true_rates for part in parts]
     lows, highs = [max(low, 0.0) for low, _ in ends], [min(high, 1.0) for _, high in ends]
     of_x, of_y = "predicted probability", "observed rate"
     if is_rare(parts, view):
@@ -294,7 +292,7 @@ def small(parts: Sequence[Part]) -> bool:
     if len(parts) < 3:
         return False
     wide = max(part.predicted for part in parts) - min(part.predicted for part in parts)
-    return max(max(-part.low, part.high) for part in parts) <= _SMALL_ERROR * wide
+    return max(part.most for part in parts) <= _SMALL_ERROR * wide
 
 
 # ------------------------------------------------------------------ bars of the table of slices

@@ -24,8 +24,7 @@ from caltest.auditing.result import Audit
 from caltest.auditing.views import Check
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
-from caltest.report.first import first_screen, name, sentence
-from caltest.report.summary import summarise
+from caltest.report.summary import first_screen, name, sentence, summarise
 from caltest.text import audit as words
 from caltest.text.numbers import confidence_text, counted, points
 from caltest.text.report import chance_note
@@ -198,7 +197,31 @@ def to_junit(audit: Audit) -> str:
     >>> caltest.report.to_junit(audit).count("<testcase") == len(audit.checks)
     True
     """
-    return _junit(audit)
+    cases: list[SimpleNamespace] = []
+    times: Counter[tuple[str, str]] = Counter()
+
+    def case(of: str, name: str, failure: str | None = None, **more: object) -> None:
+        """Add a case; one whose name has been given is numbered."""
+        of, name = visible(f"caltest.{of}"), visible(name)
+        times[of, name] += 1
+        number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
+        cases.append(SimpleNamespace(of=of, name=f"{name}{number}", failure=failure, **more))
+
+    if audit.impossible:  # without it, a rejection by such labels alone would pass
+        rows = counted(audit.impossible, "row")
+        why = f"{rows}: the observed label has predicted probability 0"
+        case("labels", "no label has probability 0", why)
+    for check in audit.checks:
+        failure = words.finding(check, audit) if check.found else None
+        case(check.view.lens, _case_name(check), failure, check=check)
+    for rest in audit.rests:
+        parent = rest.parent.label if rest.parent else "all rows"
+        failure = finding_of_rest(rest, audit) if rest.found else None
+        case(rest.lens, f"{parent} without {rest.group.label}: mean", failure)
+    for each in audit.skipped:
+        rows = "" if each.rows is None else f" ({each.rows:,} rows)"
+        case("skipped", f"{each.what}{rows}", skipped=each.reason)
+    return _environment().get_template("junit.xml.j2").render(audit=audit, cases=cases)
 
 
 @arguments()
@@ -360,38 +383,6 @@ def _fenced(text: str, language: str) -> str:
 
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
-
-
-# ------------------------------------------------------------------ JUnit
-
-
-def _junit(audit: Audit) -> str:
-    """Return one test suite, with a test case for each hypothesis and for what was skipped."""
-    cases: list[SimpleNamespace] = []
-    times: Counter[tuple[str, str]] = Counter()
-
-    def case(of: str, name: str, failure: str | None = None, **more: object) -> None:
-        """Add a case; one whose name has been given is numbered."""
-        of, name = visible(f"caltest.{of}"), visible(name)
-        times[of, name] += 1
-        number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
-        cases.append(SimpleNamespace(of=of, name=f"{name}{number}", failure=failure, **more))
-
-    if audit.impossible:  # without it, a rejection by such labels alone would pass
-        rows = counted(audit.impossible, "row")
-        why = f"{rows}: the observed label has predicted probability 0"
-        case("labels", "no label has probability 0", why)
-    for check in audit.checks:
-        failure = words.finding(check, audit) if check.found else None
-        case(check.view.lens, _case_name(check), failure, check=check)
-    for rest in audit.rests:
-        parent = rest.parent.label if rest.parent else "all rows"
-        failure = finding_of_rest(rest, audit) if rest.found else None
-        case(rest.lens, f"{parent} without {rest.group.label}: mean", failure)
-    for each in audit.skipped:
-        rows = "" if each.rows is None else f" ({each.rows:,} rows)"
-        case("skipped", f"{each.what}{rows}", skipped=each.reason)
-    return _environment().get_template("junit.xml.j2").render(audit=audit, cases=cases)
 
 
 def _case_name(check: Check) -> str:

@@ -1,8 +1,9 @@
 """All sentences that users read of results, and only here.
 
 A result does not import its words. When it is printed it asks :func:`written`, which finds them by the
-name of its class: a new result has its function here, and its line in the table. The function gathers
-facts; a page of sentences is a template in ``templates/``, which :mod:`caltest.text.pages` fills.
+name of its class: a new result has its function in :mod:`caltest.text.summaries`, and its line in the
+table. The function gathers facts; a page of sentences is a template in ``templates/``, which
+:mod:`caltest.text.pages` fills.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from importlib import import_module
 #: By the name of a result's class: the module here, and the function in it, that sums it up.
 SUMMARIES = {
     "Audit": "audit.summary",
-    "CalibrationResult": "calibration.summary",
-    "ChiSquareTest": "calibration.chi_square",
-    "Certificate": "bounds.certificate",
-    "Comparison": "comparison.summary",
-    "MiscalibrationBounds": "bounds.summary",
-    "Recalibration": "calibration.recalibration",
-    "Simulation": "planning.summary",
-    "SquaredErrorEstimate": "estimation.summary",
-    "Witness": "localisation.summary",
+    "CalibrationResult": "summaries.calibration",
+    "ChiSquareTest": "summaries.chi_square",
+    "Certificate": "summaries.certificate",
+    "Comparison": "summaries.comparison",
+    "MiscalibrationBounds": "summaries.bounds",
+    "Recalibration": "summaries.recalibration",
+    "Simulation": "summaries.planning",
+    "SquaredErrorEstimate": "summaries.estimation",
+    "Witness": "summaries.witness",
 }
 
 

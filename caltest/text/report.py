@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Cumulative, Part, View
 from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
-from caltest.text.sizes import MOST_TIMES, RARE
+from caltest.text.sizes import MOST_TIMES, RARE, distances
 from caltest.text.vocabulary import WRONG, capital, group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -33,12 +33,8 @@ def side(audit: Audit, of: View | Part) -> str | None:
 
 def ratio_ends(of: View | Part) -> tuple[float, float]:
     """Return the interval of predicted to true rate; infinite where the true rate may be 0."""
-    assert of.predicted is not None
-    assert of.low is not None
-    assert of.high is not None
-    least, most = max(of.predicted - of.high, 0.0), of.predicted - of.low
-    far = float("inf")
-    return (of.predicted / most if most else far), (of.predicted / least if least else far)
+    predicted, (least, most) = of.predicted or 0.0, of.true_rates
+    return predicted / most if most else math.inf, predicted / least if least > 0.0 else math.inf
 
 
 def shaded(audit: Audit) -> str | None:
@@ -66,16 +62,12 @@ def per_thousand(rate: float) -> str:
 
 def error_words(of: View | Part) -> str:
     """Return an error and its interval in words: "7.8 points too low (interval 5.9 to 9.8)"."""
-    assert of.error is not None
-    assert of.low is not None
-    assert of.high is not None
     size = signed_points(of.error).lstrip("+−")
     way = "too high" if of.error > 0.0 else "too low"
-    if of.low <= 0.0 <= of.high:
-        low, high = outward_points(of.low, of.high)
+    ends = " to ".join(distances(of))
+    if of.side is None:
+        low, high = outward_points(of.low or 0.0, of.high or 0.0)
         ends = f"{low.lstrip('−')} points too low to {high} too high"
-    else:
-        ends = " to ".join(outward_points(*sorted((abs(of.low), abs(of.high)))))
     return f"{size} points {way} (interval {ends})"
 
 
@@ -155,7 +147,7 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
         elif audit.rejected:
             way = side(audit, view)
             text = f"{f'{way} overall; ' if way else ''}each {one} alone has too few rows to tell."
-        elif any(part.low > 0.0 or part.high < 0.0 for part in parts):
+        elif any(part.side for part in parts):
             text = f"no error was found, though some intervals of {several} exclude zero."
         else:
             text = f"no {one} of the predictions is shown to be wrong."
@@ -226,7 +218,7 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     told = [(view, side(audit, view)) for view in views]
     wrong = [(view, way) for view, way in told if way]
     plural = {"class": "classes"}.get(noun, f"{noun}s")
-    excluded = any((view.low or 0.0) > 0.0 or (view.high or 0.0) < 0.0 for view in views)
+    excluded = any(view.side for view in views)
     if not wrong and not audit.rejected and excluded:
         return "No error was found, though some intervals exclude zero."
     if not wrong:
@@ -263,7 +255,7 @@ def rows_title(audit: Audit, view: View) -> str:
         return "The check of the mean finds an error; its simultaneous interval just contains zero."
     if audit.rejected:
         return "Not shown to be wrong on average; wrong for some predictions."
-    if (view.low or 0.0) > 0.0 or (view.high or 0.0) < 0.0:
+    if view.side:
         return "No error was found, though the interval of the mean excludes zero."
     return "The mean of all rows is not shown to be wrong."
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from caltest._visible import shown_column, shown_value
 from caltest.auditing.result import Audit, against_limit, intervals, shows
-from caltest.auditing.views import Part, Rest, View
+from caltest.auditing.views import Part, Rest, Sized, View
 from caltest.text.numbers import (
     about_points,
     confidence_text,
@@ -47,7 +47,7 @@ def left_by(rest: Rest) -> str:
     return f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
 
 
-def exceeds(audit: Audit, of: View | Part | Rest) -> bool:
+def exceeds(audit: Audit, of: Sized) -> bool:
     """Whether the interval of an error lies beyond the limit."""
     return against_limit(audit, of) == "beyond"
 
@@ -58,7 +58,7 @@ def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
     def order(one: tuple[View | Rest, Part | None]) -> tuple[bool, float]:
         whole, part = one
         of = part or whole
-        return isinstance(whole, View), max(of.low or 0.0, -(of.high or 0.0))
+        return isinstance(whole, View), of.proved
 
     found = [(whole, part) for whole, part in intervals(audit) if exceeds(audit, part or whole)]
     return max(found, key=order)
@@ -71,7 +71,7 @@ def impossible_rows(audit: Audit) -> str:
     return f"In {rows} the model {certain}gave probability 0 to the observed label"
 
 
-def rates(view: View | Part | Rest) -> tuple[float, float]:
+def rates(view: Sized) -> tuple[float, float]:
     """Return what is predicted on average, and what was observed; 0 without an event."""
     return view.predicted or 0.0, view.observed or 0.0
 
@@ -92,25 +92,35 @@ def too(view: View) -> str:
     return f"about {about_points(abs(predicted - observed))} {side}"
 
 
-def interval(view: View | Part | Rest, confidence: float) -> str:
+def interval(view: Sized, confidence: float) -> str:
     """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)"."""
-    low, high = view.low or 0.0, view.high or 0.0
     sure = f"({confidence_text(confidence)} confidence)"
-    if low > 0.0 or high < 0.0:
-        ends = outward_points(*sorted((abs(low), abs(high))))
-        return f"between {ends[0]} and {ends[1]} points {'too high' if low > 0.0 else 'too low'} {sure}"
-    under, over = outward_points(low, high)
+    if view.side:
+        least, most = distances(view)
+        return f"between {least} and {most} points {WRONG[view.side]} {sure}"
+    under, over = outward_points(view.low or 0.0, view.high or 0.0)
     return f"between {under.lstrip('−')} points too low and {over} points too high {sure}"
+
+
+def distances(of: Sized) -> tuple[str, str]:
+    """Return how far from 0 the ends of an interval are, the nearer one first, in points."""
+    return outward_points(*sorted((abs(of.low or 0.0), abs(of.high or 0.0))))
+
+
+def means(of: Sized) -> str:
+    """Return what is predicted and observed on average: "predicted 28.1%, observed 35.0%"."""
+    predicted, observed = percents(*rates(of), 1)
+    return f"predicted {predicted}, observed {observed}"
 
 
 def times(view: View, confidence: float) -> str:
     """Return between which multiples of the true rate a rare event's prediction lies."""
-    predicted, low, high = view.predicted or 0.0, view.low or 0.0, view.high or 0.0
+    predicted, (low, high) = view.predicted or 0.0, view.true_rates
     sure = f"({confidence_text(confidence)} confidence)"
-    least = f"{math.floor(100.0 * predicted / (predicted - low)) / 100.0:.2f}"
-    if predicted - high <= predicted / MOST_TIMES:  # the true rate may be 0
+    least = f"{math.floor(100.0 * predicted / high) / 100.0:.2f}"
+    if low <= predicted / MOST_TIMES:  # the true rate may be 0
         return f"at least {least} times the true rate {sure}"
-    most = f"{math.ceil(100.0 * predicted / (predicted - high)) / 100.0:,.2f}"
+    most = f"{math.ceil(100.0 * predicted / low) / 100.0:,.2f}"
     return f"between {least} and {most} times the true rate {sure}"
 
 
@@ -158,14 +168,11 @@ def _unseen(column: str, rows: int, audit: Audit) -> str:
 
 def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -> str:
     """Return predicted and observed, the interval, and events; ``named``: with the rows they are of."""
-    predicted, observed = percents(*rates(view), 1)
-    means = f"Predicted {predicted}, observed {observed}"
+    text = capital(means(view))
     if named:
-        means = f"On average over {_rows_of(view, audit)}, {means[:1].lower()}{means[1:]}"
-    if not counts and named:
-        return f"{means}."
+        text = f"On average over {_rows_of(view, audit)}, {means(view)}"
     if not counts:
-        return f"On average: {means[:1].lower()}{means[1:]}."
+        return f"{text}." if named else f"On average: {means(view)}."
     expected, seen = (rate * view.rows for rate in rates(view))
     rows = counted(view.rows, "row")
     events = (
@@ -176,16 +183,14 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
     told = times(view, audit.confidence) if is_rare(view) else interval(view, audit.confidence)
     if audit.sampled or audit.effective_n is not None:  # rates are those of a population, not of rows
-        return f"{means}: {told}."
-    return f"{means}: {told}. {events}"
+        return f"{text}: {told}."
+    return f"{text}: {told}. {events}"
 
 
 def finding_of_rest(rest: Rest, audit: Audit) -> str:
     """Return what was found in the rows that a group leaves, as a sentence."""
-    predicted, observed = percents(rest.predicted, rest.observed, 1)
     rows = counted(rest.rows, "row")
-    told = interval(rest, audit.confidence)
-    return f"Predicted {predicted}, observed {observed} in these {rows}: {told}."
+    return f"{capital(means(rest))} in these {rows}: {interval(rest, audit.confidence)}."
 
 
 def _size_beyond(audit: Audit) -> str:
@@ -193,17 +198,14 @@ def _size_beyond(audit: Audit) -> str:
     whole, part = beyond(audit)
     if isinstance(whole, Rest):
         return finding_of_rest(whole, audit)
-    predicted, observed = percents(*rates(part or whole), 1)
     if part is None:
         told = times if is_rare(whole) else interval
-        rows = counted(whole.rows, "row")
-        rows = f"these {rows}" if whole.group else f"all {rows}"
-        sure = told(whole, audit.confidence)
-        return f"Predicted {predicted}, observed {observed} in {rows}: {sure}."
+        rows = f"{'these' if whole.group else 'all'} {counted(whole.rows, 'row')}"
+        return f"{capital(means(whole))} in {rows}: {told(whole, audit.confidence)}."
     ends = " to ".join(dict.fromkeys(percents(part.start, part.end)))
     return (
-        f"Beyond your limit: for predictions from {ends}{where(whole.group)}, predicted {predicted}, "
-        f"observed {observed}, {interval(part, audit.confidence)}."
+        f"Beyond your limit: for predictions from {ends}{where(whole.group)}, {means(part)}, "
+        f"{interval(part, audit.confidence)}."
     )
 
 
@@ -219,8 +221,10 @@ _STRIKING = 1.5  # times the mean error, from where on a part of a view is named
 def _worst_part(view: View) -> Iterable[str]:
     """Name the tenth or fifth that is furthest off, if it is much further off than the mean."""
     finest = [part for part in view.parts if part.of > 2]
-    part = max(finest, key=lambda each: max(each.low, -each.high), default=None)
-    if part is None or is_rare(view) or max(part.low, -part.high) < _STRIKING * abs(view.error or 0.0):
+    part = max(finest, key=lambda each: each.proved, default=None)
+    if part is None or part.side is None or is_rare(view):
+        return
+    if part.proved < _STRIKING * abs(view.error or 0.0):
         return
     name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
     predicted, observed = percents(part.predicted, part.observed)
@@ -275,14 +279,14 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
     return f"{size} in {name}" if part is None else f"{size} in one {PARTS[part.of]} of {name}"
 
 
-def _farthest(of: View | Part | Rest, audit: Audit) -> float:
+def _farthest(of: Sized, audit: Audit) -> float:
     """Return the largest error that an interval holds: in points, or as a ratio."""
-    predicted, low, high = of.predicted or 0.0, of.low or 0.0, of.high or 0.0
     if audit.materiality_ratio is None:
-        return max(-low, high)
-    if high >= predicted or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
+        return of.most
+    predicted, (least, most) = of.predicted or 0.0, of.true_rates
+    if least <= 0.0 or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
         return math.inf
-    return max(predicted / (predicted - high), (predicted - low) / predicted)
+    return max(predicted / least, most / predicted)
 
 
 #: What parts are called.
@@ -339,7 +343,7 @@ def _largest(audit: Audit) -> Iterable[str]:
         checked = " checked" if audit.skipped else ""
         yield f"No {' or '.join(what)}{checked} is wrong by more than {most} points on average {sure}."
         return
-    _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
+    _, over_all = outward_points(0.0, whole.most)
     small = f"; some {'groups' if grouped else 'parts of them'} are too small to judge"
     if audit.at_most <= LITTLE:
         small = f", and of up to {most} points in some parts of them" if most != over_all else ""
@@ -351,12 +355,10 @@ def _halves(audit: Audit) -> Iterable[str]:
     view = next((each for each in audit.views if each.group is None and each.parts), None)
     halves = [part for part in (view.parts if view else ()) if part.of == 2]
     even = len(halves) == 2 and abs(halves[0].rows - halves[1].rows) <= 0.2 * audit.n_samples
-    if view and even and all(part.low > 0.0 or part.high < 0.0 for part in halves):
-        if (halves[0].low > 0.0) == (halves[1].low > 0.0):
-            return
+    if view and even and {part.side for part in halves} == {"over", "under"}:
         lower, upper = (
-            f"{about_points(abs(part.error), 'point')} {'too high' if part.low > 0.0 else 'too low'} "
-            f"({' to '.join(outward_points(*sorted((abs(part.low), abs(part.high)))))})"
+            f"{about_points(abs(part.error), 'point')} {WRONG[part.side or '']} "
+            f"({' to '.join(distances(part))})"
             for part in halves
         )
         sure = confidence_text(audit.confidence)

@@ -1,0 +1,392 @@
+"""Summaries of all results but audits: the facts that templates name, and how they are laid out."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from caltest._arguments import level_of_confidence
+from caltest._visible import CLAUSE, shortened, shown, visible
+from caltest.nulls import GUARANTEES
+from caltest.text.numbers import (
+    confidence_text,
+    counted,
+    percent,
+    percents,
+    points,
+    short,
+    without_rounding,
+)
+from caltest.text.pages import written
+
+if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
+    from caltest.bounds.certificates import Certificate
+    from caltest.bounds.result import MiscalibrationBounds, SideBound
+    from caltest.comparison import Comparison
+    from caltest.cox import ChiSquareTest, Recalibration
+    from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
+    from caltest.localisation.search import Witness
+    from caltest.planning.result import Interval, Simulation
+    from caltest.results import CalibrationResult
+
+# ------------------------------------------------------------------ a test, and a recalibration
+
+_UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
+
+_COUNTS_AGAINST = {
+    "greater": "at least this large",
+    "less": "this small or smaller",
+    "two-sided": "at least this extreme in either direction",
+}
+
+
+def calibration(result: CalibrationResult) -> str:
+    """Return what was tested, found, and may be concluded."""
+    apart = ("effective_n", "clusters", "sampling_rates")
+    p = f"{'at most ' if result.guarantee == 'bound' else ''}{result.pvalue:.3g}"
+    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
+        p = f"below {_UNRESOLVED:g}"
+    return written(
+        "test",
+        result.warnings,
+        t=result,
+        p=p,
+        value=statistic(result),
+        options={name: each for name, each in result.parameters.items() if name not in apart},
+        worth=GUARANTEES[result.guarantee],
+        extreme=_COUNTS_AGAINST,
+        rounded=rounded,
+    )
+
+
+def statistic(result: CalibrationResult) -> float:
+    """Return the statistic, or 0 where it is rounding beside the draws."""
+    draws = result.null_distribution
+    finite = draws[np.isfinite(draws)] if draws is not None else np.empty(0)
+    return without_rounding(result.statistic, *([np.abs(finite).max()] if len(finite) else []))
+
+
+def rounded(step: float, n_summed: int = 1) -> str:
+    """Return what a stated probability stands for, and the sum of several; 70% is an example.
+
+    Examples
+    --------
+    >>> rounded(0.05), rounded(0.001, 5)  # doctest: +NORMALIZE_WHITESPACE
+    ('to 5%: a stated 70% means 67.5 to 72.5%',
+     'to 0.1%: a stated 70% means 69.95 to 70.05%, and a sum of 5 is good to ±0.25 points')
+    """
+    stated = round(0.7 / step) * step
+    low, high = max(stated - 0.5 * step, 0.0), min(stated + 0.5 * step, 1.0)
+    text = f"to {100.0 * step:.4g}%: a stated {100.0 * stated:.6g}% means "
+    text += f"{100.0 * low:.6g} to {100.0 * high:.6g}%"
+    return text + (
+        f", and a sum of {n_summed} is good to ±{points(0.5 * step * n_summed)}" * (n_summed > 1)
+    )
+
+
+def recalibration(result: Recalibration) -> str:
+    """Return the line that recalibrates."""
+    return written("recalibration", result.warnings, r=result, chi_square=chi_square)
+
+
+def chi_square(test: ChiSquareTest) -> str:
+    """Write a likelihood-ratio test."""
+    if test.degrees == 0:
+        return "a certain prediction was wrong" if test.statistic else "nothing to test"
+    freedom = counted(test.degrees, "degree")
+    return f"χ² = {test.statistic:.4g}, {freedom} of freedom, p = {test.pvalue:.3g}"
+
+
+# ------------------------------------------------------------------ at least
+
+_PLACES = 5  # that are named, of a side
+
+
+def bounds(b: MiscalibrationBounds) -> str:
+    """Return what was looked at, what is proved of either side, where, and what is not proved."""
+    table = [f"  {'':<24}  {'too high by':>18}  {'too low by':>18}"]
+    for view in b.views:
+        name = shortened(visible(view.event.removeprefix("the label is ")), 24)
+        over, under = (
+            (points(side.bound) if side.bound > 0.0 else "unknown amount")
+            if side.found
+            else "not shown"
+            for side in view.sides
+        )
+        table.append(f"  {name:<24}  {over:>18}  {under:>18}")
+    largest = [(side, view.event) for view in b.views for side in view.sides if side.found]
+    largest.sort(key=lambda each: -each[0].bound)
+    found = [
+        f"{f'at least {points(bound)} ' if bound > 0.0 else ''}too {way}"
+        for way, bound, sides in (
+            ("high", b.over, [view.over for view in b.views]),
+            ("low", b.under, [view.under for view in b.views]),
+        )
+        if any(side.found for side in sides)
+    ]
+    placed = any(side.places for view in b.views for side in view.sides)
+    facts = {"placed": placed, "table": table, "largest": largest, "found": found, "places": _places}
+    return written("bounds", b.warnings, b=b, **facts)
+
+
+def _places(side: SideBound) -> list[str]:
+    """Lay out the named places as a table, from low to high probability."""
+    named = [place for place in side.places if place.named]
+    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'predicted':>9}  {'observed':>8}  some wrong by"]
+    for place in sorted(named[:_PLACES], key=lambda place: place.low):
+        low, high = percents(place.low, place.high, 1)
+        predicted, observed = percents(place.predicted, place.observed, 1)
+        least = f"> {points(place.somewhere_by)}" if place.somewhere_by > 0.0 else "not shown"
+        lines.append(f"  {low:>9}  {high:>9}  {place.rows:>8,}  {predicted:>9}  {observed:>8}  {least}")
+    if len(named) > _PLACES:
+        lines.append(f"  and {len(named) - _PLACES} more, in where()")
+    return lines
+
+
+# ------------------------------------------------------------------ at most
+
+_RANGES = 6  # that are named
+
+
+def certificate(c: Certificate) -> str:
+    """Return what is certified, what is proved wrong, and what more rows would do."""
+    from caltest.bounds.certificates import CHANCE, SHARE
+
+    def about(rows: int) -> int:
+        """Round up to two digits: a plan is no better."""
+        step = int(10 ** max(0, len(str(rows)) - 2))
+        return -(-rows // step) * step
+
+    largest = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_RANGES])
+    facts = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between, "about": about}
+    return written("certificate", c.warnings, c=c, largest=largest, SHARE=SHARE, CHANCE=CHANCE, **facts)
+
+
+def scores_between(low: float, high: float) -> str:
+    """Name a range of scores."""
+    for digits in range(4, 18):
+        first, last = f"{low:.{digits}g}", f"{high:.{digits}g}"
+        certain = [text for value, text in ((low, first), (high, last)) if value < 1.0 and text == "1"]
+        if not certain and (first != last or low == high):
+            break
+    return f"of {first}" if first == last else f"{first} to {last}"
+
+
+def at_most(distance: float) -> str:
+    """Write a distance in points, rounded up."""
+    scale = 10 if distance >= 0.01 else 100
+    return f"{math.ceil(100.0 * distance * scale * (1.0 - 1e-9)) / scale:g}"
+
+
+def at_least(distance: float) -> str:
+    """Write a distance in points, rounded down."""
+    scale = 10 if distance >= 0.01 else 100
+    return f"{math.floor(100.0 * distance * scale * (1.0 + 1e-9)) / scale:g}"
+
+
+# ------------------------------------------------------------------ a comparison
+
+_NAME = 32  # characters of a model's name
+
+
+def comparison(c: Comparison) -> str:
+    """Return what was compared, the ranking, how sure it is, and which pairs differ."""
+    best, *others = c.order
+    names, alpha = shown_names(c), level_of_confidence(c.confidence)
+    first, *rest = (c.parameters[name] for name in c.names)
+    shared = [key for key in first if all(each.get(key) == first[key] for each in rest)]
+    options = [f"{key} {short(first[key])}" for key in shared]
+    options += [f"{key} differs by model" for key in first if key not in shared]
+    known = c.adjusted_pvalues[np.isfinite(c.adjusted_pvalues) & ~np.eye(len(names), dtype=bool)]
+    pairs = list(combinations(c.order, 2))
+    tested = [pair for pair in pairs if np.isfinite(c.difference_errors[pair])]
+    return written(
+        "comparison",
+        c.warnings,
+        c=c,
+        names=names,
+        options=options,
+        ranking=_ranking(c, names),
+        level_of_confidence=level_of_confidence,
+        ahead=sum(c.adjusted_pvalues[best, j] <= alpha for j in others),  # NaN, if not tested, is not
+        leaders=[names[j] for j in c.order if c.differences[best, j] == 0.0],
+        alike=(known > alpha).all(),
+        often=int(c.first_proportions.argmax()),
+        resamples=resamples_of(c),
+        drawn=drawn(c),
+        share=_share,
+        pairs=len(pairs),
+        apart=[pair for pair in tested if c.adjusted_pvalues[pair] <= alpha],
+        together=[pair for pair in tested if c.adjusted_pvalues[pair] > alpha],
+    )
+
+
+def _ranking(c: Comparison, names: list[str]) -> list[str]:
+    width = max(len("model"), *map(len, names))
+    title, named = f"{confidence_text(c.confidence)} interval", shown(c.statistic, 24)
+    biased = c.errors_from != "u_statistic"
+    bias = f"{'if calibrated':>13}  " if biased else ""
+    lines = [f"  {'':>3}  {'model':<{width}}  {named:>11}  {title:^25}  {bias}first in"]
+    wide = np.diff(c.intervals)  # no more decimals than the narrowest interval justifies
+    narrow = float(wide[np.isfinite(wide) & (wide > 0.0)].min(initial=1.0))
+    decimals = min(1 - math.floor(math.log10(narrow)), 9)
+    for place, i in enumerate(c.order, 1):
+        ends = (round(each, decimals) + 0.0 for each in (*c.intervals[i], c.values[i]))
+        low, high, value = (f"{each:.{decimals}f}" for each in ends)
+        between = f"{low:>11} to {high:<11}"
+        share = _share(float(c.first_proportions[i]))
+        bias = f"{c.if_calibrated[i]:>13.{decimals}f}  " if biased else ""
+        found = f"{value:>11}  {between:^25}  {bias}{share:>8}"
+        lines.append(f"  {place:>3}  {names[i]:<{width}}  {found}")
+    return lines
+
+
+def resamples_of(c: Comparison) -> str:
+    """Return what resamples are called, in the plural."""
+    return "subsamples" if c.resampling == "subsampling" else "bootstrap samples"
+
+
+def drawn(c: Comparison) -> str:
+    """Return what a resample is of."""
+    return "rows" if c.n_clusters is None else "clusters"
+
+
+def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
+    """Return short names that differ: longer ones if need be, and at last numbered ones."""
+    for room in (most, 4 * most):
+        names = [shown(name, room) for name in c.names]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{name} ({number})" for number, name in enumerate(names, 1)]
+
+
+def _share(share: float) -> str:
+    """Write a share in percent, with a digit near none and all."""
+    return percent(share, 0 if 0.01 <= share <= 0.99 else 1)
+
+
+# ------------------------------------------------------------------ an estimate of a squared error
+
+_CLEAR = 2.0  # standard errors
+_ZERO = "none (h = 0)"
+
+
+def estimation(found: SquaredErrorEstimate) -> str:
+    """Return what was estimated, the table of functions, which was picked, and the p-value."""
+    names = [_name(each) for each in found.functions]
+    width = max(len(_ZERO), *map(len, names))
+    table = [f"  {'function':<{width}}  {'best option':<22}  {'√risk × 100':<17}  squared error"]
+    for name, each in zip(names, found.functions, strict=True):
+        risk = _root(each.risk, each.risk_error)
+        error = _with_error(each.estimate, each.standard_error)
+        table.append(f"  {name:<{width}}  {_option(each):<22}  {risk:<17}  {error}")
+    risks = found.zero_risks
+    zero = _root(float(risks.mean()), float(risks.std(ddof=1) / len(risks) ** 0.5))
+    table.append(f"  {_ZERO:<{width}}  {'':<22}  {zero:<17}  0")
+    best = found.recommended
+    twins = (best.name, best.value)
+    others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
+    gaps = [(_name(each), *found.gap(each)) for each in others]
+    return written(
+        "estimation",
+        found.warnings,
+        e=found,
+        table=table,
+        others=others,
+        second=gaps[0][1:] if gaps else None,
+        near=[name for name, gap, error in gaps if not gap > _CLEAR * error],
+        clear=_CLEAR,
+        named=_name,
+        option=_option,
+        with_error=_with_error,
+    )
+
+
+def _name(function: FunctionRisk) -> str:
+    return shown(function.label, CLAUSE)
+
+
+def _root(risk: float, error: float) -> str:
+    """Write 100 times the root of a mean risk, by which functions are ranked, and its error."""
+    root = risk**0.5
+    return f"{100 * root:.3f} ± {50 * error / root if root > 0.0 else 0.0:.3f}"
+
+
+def _option(function: FunctionRisk) -> str:
+    return f"{function.tuned} {function.value:.3g}"
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{without_rounding(value):.5g} ± {without_rounding(error):.2g}"
+
+
+# ------------------------------------------------------------------ places
+
+_CLASSES_OF_CENTRE = 3
+_WORTH_NAMING = 0.05  # of a centre's probabilities
+
+
+def witness(found: Witness) -> str:
+    """Return what was searched, the places that stood out, and what that promises."""
+    kernels = found.kernels
+    keys = dict.fromkeys(key for each in kernels for key in each)
+    if len(kernels) > 1:
+        keys.pop("bandwidth_rule", None)  # the first one's, if the others are shares of it
+    options = []
+    for key in keys:
+        values = [short(each.get(key, "–")) for each in kernels]
+        options.append(f"{key} {values[0] if len(set(values)) == 1 else ' / '.join(values)}")
+    facts = {"row_text": row_text, "centre_text": centre_text, "extent": extent}
+    return written("witness", found.warnings, w=found, options=options, **facts)
+
+
+def row_text(found: Witness, place: int) -> str:
+    """Return which row a place is, or which of the points given."""
+    number = int(found.rows[place])
+    given = found.n_places // len(found.kernels)
+    return f"row {number}" if number >= 0 else f"point {place % given}"
+
+
+def centre_text(found: Witness, place: int, most: int = _CLASSES_OF_CENTRE) -> str:
+    """Return the most probable classes of a place's centre."""
+    centre = found.centres[place]
+    order = [int(c) for c in np.argsort(-centre, kind="stable")[:most]]
+    likely = [c for number, c in enumerate(order) if number == 0 or centre[c] >= _WORTH_NAMING]
+    return ", ".join(f"{shown(found.names[c])} {percent(float(centre[c]), 0)}" for c in likely)
+
+
+def extent(weight: float, n_samples: int) -> str:
+    """Say over how many rows, to two digits or so, a place reaches; one of most rows is hardly one."""
+    if weight >= 0.5 * n_samples:
+        most = "nearly all" if weight >= 0.9 * n_samples else "more than half of the"
+        return f"{most} predictions"
+    step = 10 ** max(0, len(f"{weight:.0f}") - 2)
+    return f"about {counted(round(weight / step) * step, 'row')}"
+
+
+# ------------------------------------------------------------------ power and sample size
+
+
+def planning(result: Simulation) -> str:
+    """Return what was assumed, tested and found."""
+    null = any(point.false_rejections is not None for point in result.points)
+    head = f"  {'rows':>10}  {'data sets':>9}  {'rejected':>8}  {'95% interval':>16}"
+    table = [head + ("  if calibrated" if null else "")]
+    for point in result.points:
+        line = (
+            f"  {point.n:>10,}  {point.n_datasets:>9,}  {percent(point.power, 1):>8}"
+            f"  {_between(point.interval):>16}"
+        )
+        if point.size is not None and point.size_interval is not None:
+            line += f"  {percent(point.size, 1)} ({_between(point.size_interval)})"
+        table.append(line)
+    facts = {"sized": hasattr(result, "max_n"), "between": _between, "infinity": math.inf}
+    return written("planning", result.warnings, s=result, table=table, **facts)
+
+
+def _between(interval: Interval) -> str:
+    low, high = interval
+    return f"{percent(low, 1)} to {percent(high, 1)}"
