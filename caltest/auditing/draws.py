@@ -176,8 +176,11 @@ class Subtraction(NamedTuple):
         return replace(self.parent, places=places, n_rows=self.rows)
 
 
-def subtractions(hypotheses: Sequence[Hypothesis]) -> list[Subtraction]:
-    """List what every group leaves of the groups with a condition less, where means are checked."""
+def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtraction]:
+    """List what every group leaves of the groups with a condition less, where means are checked.
+
+    Like groups, they need ``min_rows`` rows.
+    """
     places = {look: h for h, (look, statistic) in enumerate(hypotheses) if statistic == MEAN}
     by_key = {(look.scope.label, look.group): look for look in places}
     variances = {}
@@ -191,8 +194,10 @@ def subtractions(hypotheses: Sequence[Hypothesis]) -> list[Subtraction]:
             if whole is None or whole.n_rows <= look.n_rows:
                 continue
             left = variances[whole] - variances[look]
+            rows = whole.n_rows - look.n_rows
+            if rows < min_rows:
+                continue
             if left > _LEAST_LEFT * variances[whole] and variances[look] > CERTAIN:
-                rows = whole.n_rows - look.n_rows
                 found.append(Subtraction(look, whole, own, places[whole], variances[look], left, rows))
     return found
 

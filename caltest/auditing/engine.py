@@ -13,6 +13,7 @@ from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import notes_on, read_groups
+from caltest.auditing.limits import Limit
 from caltest.auditing.plan import (
     ALPHA,
     INTERSECTIONS,
@@ -288,7 +289,7 @@ def audit(
     if n_clusters is not None:
         draws = draws_of_signs(n_clusters, draws, options.seed).count  # of few clusters all signs
     plan = make_plan(whole.rows, groupings, options, draws)
-    rests = subtractions(plan.hypotheses) if error is None else []
+    rests = subtractions(plan.hypotheses, options.min_rows) if error is None else []
     sides: list[Alternative] = [each.alternatives[0] for _, each in plan.hypotheses]
     sides += [MEAN.alternatives[0]] * len(rests)
     if error is not None:
@@ -306,12 +307,17 @@ def audit(
         bounded = {}
         if design.plain:
             bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options)
-        sizes = Sizes.of(design, plan.looks, len(rests), level)
+        limit = Limit(options.materiality, options.materiality_ratio)
+        sizes = Sizes.of(design, plan.looks, len(rests), level, limit)
         views = views_of(plan, whole.labels, found, values, bounded, sizes)
-        left = tuple(
+        left = [
             rest_of(each, views, whole.labels, sizes, float(found.adjusted[h]))
             for h, each in enumerate(rests, start=len(plan.hypotheses))
-        )
+        ]
+        if limit:
+            told = sizes.with_rows_needed(list(views.values()), list(views), whole.labels)
+            views = dict(zip(views, told, strict=True))
+            left = sizes.with_rows_needed(left, [each.remaining for each in rests], whole.labels)
     checks = tuple(
         Check(
             view=views[plan.hypotheses[h][0]],
@@ -336,10 +342,10 @@ def audit(
     if confirmed is not None and confirmed.few.any():
         warnings.append(few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
-    if limit := options.materiality:
+    if by := options.materiality:
         rates = [(view, view.predicted) for view in views.values() if view.group is None]
-        below = [view.event or view.lens for view, rate in rates if rate is not None and rate <= limit]
-        warnings += [limit_too_large(limit, below)] if below else []
+        below = [view.event or view.lens for view, rate in rates if rate is not None and rate <= by]
+        warnings += [limit_too_large(by, below)] if below else []
     alike = whole.rows.are_alike
     named_rows = [] if alike else ["weights"]
     named_rows += [] if n_clusters is None else ["clusters"]
@@ -347,7 +353,7 @@ def audit(
         pvalue=p,
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
-        rests=left,
+        rests=tuple(left),
         skipped=plan.skipped,
         unseen=plan.unseen,
         confidence=level_of_confidence(level),

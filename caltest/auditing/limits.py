@@ -66,15 +66,17 @@ class Wanted(NamedTuple):
     by_bound: bool
 
 
-def rows_needed(wanted: Sequence[Wanted], limit: Limit, level: float) -> list[int | None]:
+def rows_needed(
+    wanted: Sequence[Wanted], limit: Limit, level: float, n_views: int | None = None
+) -> list[int | None]:
     """Return how many rows would show each of some views to be inside a limit, if it is calibrated.
 
-    All of them together are inside with a probability of 80%: each with .8 to the power of 1 / their
-    number. None where no number of rows would do.
+    All views together are inside with a probability of 80%: each with .8 to the power of 1 / their
+    number, that of ``wanted`` by default. None where no number of rows would do.
     """
     if not wanted:
         return []
-    target = _POWER ** (1.0 / len(wanted))
+    target = _POWER ** (1.0 / (n_views or len(wanted)))
     predicted = np.array([each.predicted for each in wanted])
     least, most = np.array([limit.allowed(each.predicted) for each in wanted]).T
     by_bound = np.array([each.by_bound for each in wanted])

@@ -114,8 +114,6 @@ class Options:
                 "with a tolerance every p-value has draws of its own, which 'westfall_young' cannot "
                 "adjust jointly; give correction='holm', or leave it out."
             )
-        if None not in (others.get("materiality"), others.get("materiality_ratio")):
-            raise InputError("materiality and materiality_ratio are both given; give one of them.")
         found = _lenses(lenses)
         given = statistics if isinstance(statistics, Mapping) else dict.fromkeys(found, statistics)
         for name in given:

@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, flag
+from caltest._arguments import arguments, choose, flag
 from caltest._version import __version__
 from caltest._visible import visible
+from caltest.auditing.limits import Limit, Place
 from caltest.auditing.views import Check, Group, Part, Rest, Sensitivity, Sized, Skipped, View
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import Side
 from caltest.results import Result, plain
 
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from caltest.cox import Recalibration
     from caltest.data.zeros import Zeros
 
-Verdict: TypeAlias = Literal["material", "small", "found", "within", "not found"]
+FailOn: TypeAlias = Literal["material", "undecided", "found", "never"]
+#: When a gate fails, by name.
+FAIL_ON: Mapping[str, bool] = dict.fromkeys(get_args(FailOn), True)
+Verdict: TypeAlias = Literal["material", "undecided", "within", "found", "not found"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +49,7 @@ class Audit(Result):
         Overall level.
     materiality, materiality_ratio
         The size of error that matters, in units of probability, or as a ratio of predicted to true
-        rate in either direction; None if not given.
+        rate in either direction; None if not given. Of both, the wider one counts, view by view.
     checks
         One per hypothesis, the strongest evidence first.
     views
@@ -116,6 +120,12 @@ class Audit(Result):
     which is approximate (``View.exact``). Because all are correct together, you may freely choose
     which to show.
 
+    *Within a limit.* To show that *every* mean is within the limit takes no correction: each view, and
+    what each group leaves, has to pass its own two one-sided tests at level alpha. If one of them is
+    beyond in truth, the claim has to pass the test of that one, with a probability of alpha at most
+    (intersection–union test; Berger 1982). It holds wherever intervals are exact. Parts are not in it:
+    a fifth of the predictions may be further off than the mean of all.
+
     Examples
     --------
     >>> import caltest
@@ -185,18 +195,76 @@ class Audit(Result):
     def verdict(self) -> Verdict:
         """The answer in a word.
 
-        "material": an error was found, and an interval lies beyond the limit; "small": one was found,
-        and all intervals lie within the limit; "found": one was found, and neither is proved, or there
-        is no limit; "within": none was found, and all intervals lie within the limit; "not found":
-        none was found, which does not prove that there is none.
+        Without a limit "found" or "not found", which does not prove that there is no error. With one:
+        "material": an error was found, and a simultaneous interval lies beyond the limit; "within":
+        every view, and what every group leaves, is shown to be within the limit by its own tests at
+        level alpha, and nothing lies beyond; "undecided": neither. If the mean error of any view is
+        beyond the limit, the probability of "within" is at most alpha (see Notes).
         """
-        limited = [against_limit(self, part or whole) for whole, part in intervals(self)]
-        within = bool(limited) and all(side == "inside" for side in limited)
-        if not self.rejected:
-            return "within" if within else "not found"
-        if "beyond" in limited:
-            return "material"
-        return "small" if within and not self.impossible else "found"
+        if not self.limit:
+            return "found" if self.rejected else "not found"
+        if self.beyond:
+            return "material" if self.rejected else "undecided"
+        wholes = self.wholes
+        return "within" if wholes and all(each.inside for each in wholes) else "undecided"
+
+    @property
+    def limit(self) -> Limit:
+        """The mean error that matters; it is false where none was given."""
+        return Limit(self.materiality, self.materiality_ratio)
+
+    @property
+    def wholes(self) -> tuple[View | Rest, ...]:
+        """All that has to be within a limit: views of an event, and what groups leave."""
+        return tuple(whole for whole, part in intervals(self) if part is None)
+
+    @property
+    def beyond(self) -> tuple[tuple[View | Rest, Part | None], ...]:
+        """The views, their parts, and rests whose simultaneous interval lies beyond the limit."""
+        return tuple(
+            (whole, part)
+            for whole, part in intervals(self)
+            if against_limit(self, part or whole) == "beyond"
+        )
+
+    @property
+    def unsettled(self) -> tuple[View | Rest, ...]:
+        """What is neither shown to be within the limit nor to lie beyond it; ``rows_needed`` of each.
+
+        Views first, then what groups leave; empty without a limit.
+        """
+        return tuple(
+            each
+            for each in self.wholes
+            if each.inside is False and against_limit(self, each) != "beyond"
+        )
+
+    def fails(self, fail_on: FailOn | None = None) -> bool:
+        """Whether a gate fails.
+
+        Parameters
+        ----------
+        fail_on
+            "material": only if an error is shown to be larger than the limit; "undecided": if it is
+            not shown to be within either; "found": if any error is found, whatever its size; "never".
+            Default: "material" with a limit, "found" without.
+
+        Raises
+        ------
+        InputError
+            If "material" or "undecided" is asked for without a limit.
+        """
+        on = fail_on or ("material" if self.limit else "found")
+        choose("fail_on", on, FAIL_ON)
+        if on in ("material", "undecided") and not self.limit:
+            raise InputError(
+                "{argument} needs a limit; give {limit}, or {found}.",
+                argument=Argument("fail_on", on),
+                limit=Argument("materiality", 0.02),
+                found=Argument("fail_on", "found"),
+            )
+        failed = {"material": ("material",), "undecided": ("material", "undecided")}
+        return self.rejected if on == "found" else self.verdict in failed.get(on, ())
 
     @property
     def at_most(self) -> float | None:
@@ -356,19 +424,11 @@ def shows(audit: Audit, of: View | Part | Rest) -> Side | None:
     return of.side if pvalue <= audit.alpha else None
 
 
-def against_limit(audit: Audit, of: Sized) -> Literal["beyond", "inside", "across"]:
+def against_limit(audit: Audit, of: Sized) -> Place:
     """Say where an error's interval lies: "beyond" the limit, "inside" it, or "across"."""
-    if of.predicted is None or of.low is None or of.high is None:
+    if of.predicted is None or of.low is None or of.high is None or not audit.limit:
         return "across"
-    if (limit := audit.materiality) is not None:
-        beyond, inside = of.low > limit or of.high < -limit, -limit <= of.low and of.high <= limit
-    elif (ratio := audit.materiality_ratio) is not None:
-        predicted, (least, most) = of.predicted, of.true_rates
-        beyond = predicted > ratio * most or least > ratio * predicted
-        inside = most <= ratio * predicted and predicted <= ratio * least
-    else:
-        return "across"
-    return "beyond" if beyond else "inside" if inside else "across"
+    return audit.limit.place(of.predicted, of.low, of.high)
 
 
 _PLAIN = (

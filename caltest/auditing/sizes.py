@@ -14,13 +14,14 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
 from caltest.auditing.draws import Answers, Subtraction
+from caltest.auditing.limits import Limit, Wanted, rows_needed
 from caltest.auditing.plan import MEAN, Look, Plan
 from caltest.auditing.views import (
     Cumulative,
@@ -185,6 +186,25 @@ class Design:
             return predicted, observed, *_errors(predicted, len(w), float(labels.sum()), level)
         return predicted, observed, *error_bounds(scores, labels, level, w, self.kept, codes)
 
+    def share(self, labels: NDArray[np.integer], by_t: bool) -> tuple[float, bool]:
+        """Return how many rows in effect a row of these is, and whether intervals are Chernoff's.
+
+        In clusters their rows are taken to share everything, but where t measures how much they do.
+        """
+        n, w = len(self.weights), self.weights
+        each = w if self.kept is None else w / self.kept[np.arange(n), labels]
+        codes = self.codes
+        apart = codes is None or int(codes.max()) + 1 == n
+        if apart and self.kept is None and each.min() == each.max():
+            return 1.0, False
+        whole, sums = float(each.sum()), self.sums(each)
+        rate = float(each @ labels) / whole
+        if (by_t or self.kept is not None) and 0.0 < rate < 1.0:
+            values = each * (labels - rate)
+            sums = max(self.sums(values), values, key=lambda found: float(found @ found))
+            sums = sums / (rate * (1.0 - rate)) ** 0.5
+        return min(whole**2 / float(sums @ sums) / n, 1.0), not by_t
+
 
 def _half_width(sums: Array, whole: float, level: float) -> float:
     """Return half the width of the t interval of a mean, by centred sums of what is independent."""
@@ -285,13 +305,18 @@ class Sizes:
     level: float
     family: Family
     cuts: dict[Look, Cut]
+    n_rests: int
+    limit: Limit
 
     @classmethod
-    def of(cls, design: Design, looks: Iterable[Look], n_rests: int, level: float) -> Sizes:
+    def of(
+        cls, design: Design, looks: Iterable[Look], n_rests: int, level: float, limit: Limit
+    ) -> Sizes:
         """Cut all views of an event into parts, and share the level among all that have an interval."""
         cuts = {look: cut(look.scores(), look.group is None) for look in looks if look.event}
         n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
-        return cls(design, level, Family.of(level, len(cuts) + n_rests, n_parts), cuts)
+        family = Family.of(level, len(cuts) + n_rests, n_parts)
+        return cls(design, level, family, cuts, n_rests, limit)
 
     def few_clusters(self) -> tuple[str, ...]:
         """Note in how many views of an event few clusters carry the error, by the predictions."""
@@ -308,17 +333,49 @@ class Sizes:
         scores, labels, design = seen.rows.probs[:, 1], seen.labels, self.design.of_look(look)
         by_t = design.by_t(scores, labels, self.family.of_view)
         predicted, observed, low, high = design.interval(scores, labels, self.family.of_view, by_t)
+        inside, own_by_t = self.inside(design, scores, labels)
         parts = self.family.parts(scores, labels, self.cuts[look], design)
         return {
             "predicted": predicted,
             "observed": observed,
             "low": low,
             "high": high,
-            "exact": not by_t,
+            "exact": not (by_t or own_by_t),
+            "inside": inside,
             "class_index": 1 if look.scope.lens is None else look.scope.column,
             "parts": parts,
             "binned_error": binned_error(parts),
         }
+
+    def inside(
+        self, design: Design, scores: Array, labels: NDArray[np.integer]
+    ) -> tuple[bool | None, bool]:
+        """Say whether a view's own two one-sided tests show it to be within the limit, and if by t."""
+        if not self.limit:
+            return None, False
+        level = min(self.level, LARGEST_LEVEL)
+        by_t = design.by_t(scores, labels, level)
+        predicted, _, low, high = design.interval(scores, labels, level, by_t)
+        return self.limit.place(predicted, low, high) == "inside", by_t
+
+    def with_rows_needed(
+        self, sized: Sequence[_Whole], looks: Sequence[Look], labels: NDArray[np.intp]
+    ) -> list[_Whole]:
+        """Say of views, or what groups leave, how many rows would settle what is not settled."""
+        found, level = list(sized), min(self.level, LARGEST_LEVEL)
+        open_ = [k for k, each in enumerate(found) if each.inside is False]
+        wanted = []
+        for k in open_:
+            design, seen = self.design.of_look(looks[k]), looks[k].sample(labels)
+            by_t = design.by_t(seen.rows.probs[:, 1], seen.labels, level)
+            wanted.append(Wanted(float(found[k].predicted or 0.0), *design.share(seen.labels, by_t)))
+        n_views = len(self.cuts) + self.n_rests
+        for k, rows in zip(open_, rows_needed(wanted, self.limit, level, n_views), strict=True):
+            found[k] = replace(found[k], rows_needed=rows)
+        return found
+
+
+_Whole = TypeVar("_Whole", View, Rest)
 
 
 def views_of(
@@ -416,18 +473,24 @@ def rest_of(
         return min(max(found, 0.0), 1.0)
 
     assert part.group is not None
+    inside, by_t = None, False
     if sizes.design.plain:
         predicted = mean(whole.predicted, part.predicted)
         observed = mean(whole.observed, part.observed)
-        low, high = sizes.family.interval(predicted, left.rows, round(observed * left.rows))
+        events = round(observed * left.rows)
+        low, high = sizes.family.interval(predicted, left.rows, events)
+        if sizes.limit:
+            own = _errors(predicted, left.rows, events, min(sizes.level, LARGEST_LEVEL))
+            inside = sizes.limit.place(predicted, *own) == "inside"
     else:
         look = left.remaining
-        seen = look.sample(labels)
-        predicted, observed, low, high = sizes.design.of_look(look).interval(
-            seen.rows.probs[:, 1], seen.labels, sizes.family.of_view
-        )
+        seen, design = look.sample(labels), sizes.design.of_look(look)
+        scores = seen.rows.probs[:, 1]
+        predicted, observed, low, high = design.interval(scores, seen.labels, sizes.family.of_view)
+        inside, by_t = sizes.inside(design, scores, seen.labels)
     sized = (left.rows, predicted, observed, low, high)
-    return Rest(part.lens, part.group, whole.group, *sized, adjusted, adjusted <= sizes.level)
+    found = adjusted, adjusted <= sizes.level, not by_t, inside
+    return Rest(part.lens, part.group, whole.group, *sized, *found)
 
 
 def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:

@@ -238,8 +238,14 @@ class View(Sized):
     reliability, cumulative, histogram
         What is drawn; None where nothing is.
     exact
-        Whether the interval holds for any number of rows; else it is one of t, which many clusters make
-        right. Those of parts and rests always do.
+        Whether the interval, and the test against the limit, hold for any number of rows; else one of
+        them is of t, which many clusters make right. Those of parts and rests always do.
+    inside
+        Whether its own two one-sided tests at level alpha show the mean error to be within the limit;
+        None without a limit or an event.
+    rows_needed
+        Where that is not shown: how many rows would show it, were the view calibrated, so that all
+        views of the audit are shown to be within with a probability of 80%. None where none would do.
     """
 
     lens: str
@@ -262,6 +268,8 @@ class View(Sized):
     cumulative: Cumulative | None = field(default=None, repr=False)
     histogram: Histogram | None = field(default=None, repr=False)
     exact: bool = True
+    inside: bool | None = None
+    rows_needed: int | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:
@@ -285,6 +293,8 @@ class Rest(Sized):
         Of its mean error ("citl"), adjusted with all checks of the audit.
     found
         Whether that is at most alpha.
+    exact, inside, rows_needed
+        As in ``View``.
     """
 
     lens: str
@@ -297,6 +307,9 @@ class Rest(Sized):
     high: float
     adjusted_pvalue: float
     found: bool
+    exact: bool = True
+    inside: bool | None = None
+    rows_needed: int | None = None
 
 
 @dataclass(frozen=True)
