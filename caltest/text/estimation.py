@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caltest._visible import CLAUSE, shown
-from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
+from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate
 from caltest.text.numbers import without_rounding
 from caltest.text.pages import written
 

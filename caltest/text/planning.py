@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from caltest.planning.result import Interval, SampleSizeResult, Simulation
+from caltest.planning.search import SampleSizeResult
+from caltest.planning.simulate import Interval, Simulation
 from caltest.text.numbers import percent
 from caltest.text.pages import written
 
