@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from caltest._arguments import (
 )
 from caltest._visible import quoted
 from caltest.binning import Binning, EqualMass, reliability_curve
-from caltest.bounds.clopper_pearson import (
+from caltest.bounds.intervals import (
     LARGEST_LEVEL,
     ConfidenceBand,
     Segment,
@@ -34,8 +34,7 @@ from caltest.bounds.clopper_pearson import (
     pool,
 )
 from caltest.data import Sample, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.clusters import check_alike
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, event, seen
 from caltest.results import Result
@@ -162,6 +161,8 @@ class Certificate(Result):
     wanted: float | None = None
     samples_wanted: int | None = None
     warnings: tuple[str, ...] = ()
+
+    derived: ClassVar[tuple[str, ...]] = ("reached",)
 
     @property
     def reached(self) -> bool | None:
@@ -298,11 +299,6 @@ class Certificate(Result):
         }
         return pd.DataFrame(found)
 
-    @arguments()
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        return {**super().to_dict(), "reached": self.reached}
-
 
 @arguments(cells=positive_integer, confidence=_CONFIDENCE)
 def certificate(
@@ -403,7 +399,6 @@ def certificate(
     elif n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
     view, label = seen(sample(probs, labels, class_names=class_names), lens, "top_label")
-    refuse_clusters(view.rows.clusters, "a certificate")
     check_alike(view.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
     if view.rows.n_classes != 2:
         raise InputError(

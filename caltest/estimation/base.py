@@ -33,8 +33,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._tiles import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.clusters import check_alike
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -363,7 +362,6 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
 def _rows(probs: object, labels: object, what: str = "a risk") -> tuple[Array, Array]:
     """Return predictions (n, m) and residuals (n, 1, k) of independent rows that count alike."""
     checked = sample(probs, labels)
-    refuse_clusters(checked.rows.clusters, what)
     check_alike(checked.rows, what, "leave them out")
     return checked.rows.probs, residuals(checked.rows.probs, checked.labels[None, :])
 

@@ -20,8 +20,7 @@ from caltest._parallel import ALONE, Workers, added, single_threaded_blas
 from caltest._tiles import blocks
 from caltest._visible import visible
 from caltest.data import Rows, Sample, impossible_labels, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.clusters import check_alike
 from caltest.estimation.base import Array, Labels, residuals, u_statistic
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
@@ -375,8 +374,8 @@ def estimate_squared_error(
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = seen(sample(probs, labels, class_names=class_names), lens)
-    refuse_clusters(view.rows.clusters, "the estimate of lowest risk")
-    check_alike(view.rows, "the pipeline", "estimate with caltest.estimate, which takes weights")
+    do = "estimate with caltest.estimate, which takes weights"
+    check_alike(view.rows, "the estimate of lowest risk", do, weighted="the pipeline")
     known = view.rows.probs
     split = pipeline.split(len(known), seed=seed, order=order)
     with single_threaded_blas():

@@ -6,7 +6,7 @@ import math
 
 from caltest._visible import shortened, visible
 from caltest.bounds.certificates import CHANCE, SHARE, Certificate
-from caltest.bounds.result import MiscalibrationBounds, SideBound
+from caltest.bounds.lower import MiscalibrationBounds, SideBound
 from caltest.text.numbers import percents, points
 from caltest.text.pages import written
 

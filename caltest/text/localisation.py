@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caltest._visible import shown
-from caltest.localisation.search import Witness
+from caltest.localisation import Witness
 from caltest.text.numbers import counted, percent, short
 from caltest.text.pages import written
 
