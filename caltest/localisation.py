@@ -441,7 +441,7 @@ class Field:
         size = sampler.block * (1 if self.held is not None else _TOGETHER)
         tasks = [(part.start, part.stop) for part in blocks(n_draws, size)]
         parts = workers.map(partial(self.reached, observed, sampler), tasks, "label draws")
-        return np.sum(list(parts), axis=0)
+        return np.asarray(np.sum(list(parts), axis=0))
 
     def reached(
         self, observed: StepDown, sampler: LabelSampler, start: int, stop: int
@@ -451,7 +451,7 @@ class Field:
         # Weights that are not held are computed for every part: fewer and larger ones, then.
         fitting = max(1, (_SUMS if self.held is not None else _HELD) // self.stated.size)
         z = (np.abs(self.standardised(labels[draws])) for draws in blocks(stop - start, fitting))
-        return np.sum([observed.count(each.reshape(len(each), -1)) for each in z], axis=0)
+        return np.asarray(sum(observed.count(each.reshape(len(each), -1)) for each in z))
 
 
 def _tile(places: Places, probs: Array, keep: bool) -> tuple[Array | None, Array, Array, Array, Array]:

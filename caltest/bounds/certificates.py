@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from caltest._arguments import (
@@ -21,6 +20,7 @@ from caltest._arguments import (
     positive_integer,
     real_array,
 )
+from caltest._tiles import Array
 from caltest._visible import quoted
 from caltest.binning import Binning, EqualMass, reliability_curve
 from caltest.bounds.intervals import (
@@ -36,6 +36,7 @@ from caltest.bounds.intervals import (
 from caltest.data import Sample, sample
 from caltest.data.clusters import check_alike
 from caltest.exceptions import InputError
+from caltest.forms import Side
 from caltest.lenses import Lens, event, seen
 from caltest.results import Result
 from caltest.sampling import generator
@@ -43,8 +44,6 @@ from caltest.sampling import generator
 if TYPE_CHECKING:
     import pandas as pd
 
-Array: TypeAlias = NDArray[np.float64]
-Direction: TypeAlias = Literal["over", "under"]
 Truth: TypeAlias = Literal["predicted", "estimated"]
 Method: TypeAlias = Literal["bins", "isotonic"]
 
@@ -73,7 +72,7 @@ class Proved(NamedTuple):
 
     low: float
     high: float
-    direction: Direction
+    direction: Side
     at_least: float
     rows: int
 
@@ -472,7 +471,7 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
     over = cells.scores - band.lower_at(cells.scores)
     under = band.upper_at(cells.scores) - cells.scores
     proved = []  # where the diagonal is outside the band
-    sides: tuple[tuple[Direction, Array, list[Segment]], ...] = (
+    sides: tuple[tuple[Side, Array, list[Segment]], ...] = (
         ("under", -over, band.too_low()),
         ("over", -under, band.too_high()),
     )

@@ -85,15 +85,13 @@ class Surface(ABC):
         return np.asarray(self.diagonals(residuals).mean(axis=0))
 
     def risks(self, residuals: Array, own: Array) -> Array:
-        """Return the risk of its own rows, whose residuals are (e, B, k): a U-statistic, (B,)."""
-        return u_statistic(*self.squares(residuals, own), own)
+        """Return the risk of its own rows, whose residuals are (e, B, k), (B,): a U-statistic.
 
-
-def u_statistic(squares: Array, diagonals: Array, own: Array) -> Array:
-    """Return the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j, (B,), from the sum over all pairs."""
-    e = len(own)
-    same = ((_squared_lengths(own) - diagonals) ** 2).sum(axis=0)
-    return np.asarray(np.maximum(squares - same, 0.0) / (e * (e - 1.0)))  # no rounding below 0
+        It is the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j.
+        """
+        e, (squares, diagonals) = len(own), self.squares(residuals, own)
+        same = ((_squared_lengths(own) - diagonals) ** 2).sum(axis=0)
+        return np.asarray(np.maximum(squares - same, 0.0) / (e * (e - 1.0)))  # no rounding below 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from caltest._tiles import blocks
 from caltest._visible import visible
 from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.clusters import check_alike
-from caltest.estimation.base import Array, Labels, residuals, u_statistic
+from caltest.estimation.base import Array, Labels, PlugIn, residuals
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
     N_FOLDS,
@@ -412,14 +412,11 @@ def estimate_squared_error(
             )
         )
     found.sort(key=lambda each: each.risk)
-    zero = []
-    for rows in split.folds:  # the mean of ⟨r_i, r_j⟩² over the pairs i ≠ j
-        own = residuals(known[rows], view.labels[None, rows])
-        squares = np.sum((own[:, 0].T @ own[:, 0]) ** 2).reshape(1)
-        zero.append(float(u_statistic(squares, np.zeros((1, 1)), own)[0]))
+    held_out = [residuals(known[rows], view.labels[None, rows]) for rows in split.folds]
+    nothing = PlugIn(np.zeros_like)
     return SquaredErrorEstimate(
         functions=tuple(found),
-        zero_risks=np.array(zero),
+        zero_risks=np.array([nothing.risks(own, own)[0] for own in held_out]),
         test=result,
         lens=lens_label,
         n_samples=len(known),
@@ -476,17 +473,13 @@ class HeldOut(Statistic):
     ⟨left_i, right_j⟩.
     """
 
-    label: str
+    function: str
     left: Array = field(repr=False)
     right: Array = field(repr=False)
 
     name: ClassVar[str] = "held_out_agreement"
     measures: ClassVar[str] = "agreement of held-out residuals with the estimated errors"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Which function was learned."""
-        return {"function": self.label}
+    reported: ClassVar[tuple[str, ...]] = ("function",)
 
     def given(self, predictions: Rows) -> ProductsOfPairs | Pairwise:
         """Fix the predictions of the held-out rows: through h itself if that is smaller."""

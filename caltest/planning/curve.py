@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaincc, ndtr, ndtri, xlogy
 
+from caltest._tiles import Array
 from caltest.results import Facts
-
-Array = NDArray[np.float64]
 
 _LIKELY, _SPREAD = np.log(0.7), 0.8  # mean and standard deviation of log γ beforehand
 _EXPONENTS = np.geomspace(0.2, 32.0, 24)  # the last is nearly a step

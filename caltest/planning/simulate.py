@@ -317,10 +317,10 @@ def check_rows(name: str, value: object) -> int:
 
 
 class Counted(NamedTuple):
-    """Data sets of one size: the counts, the mean error if known, and a test's result to quote from."""
+    """Data sets of one size: the counts, the errors known, and a test's result to quote from."""
 
     point: PowerPoint
-    error: float | None
+    errors: tuple[float, ...]
     result: CalibrationResult
 
 
@@ -371,10 +371,10 @@ class Simulator:
         found = list(self.workers.map(self.outcome, tasks, description))
         rejected, falsely, errors, results = zip(*found, strict=True)
         _check_classes(results)
-        known = [each for each in errors if each is not None]
+        known = tuple(each for each in errors if each is not None)
         false_rejections = sum(falsely) if self.under_null else None
         point = PowerPoint(n, len(results), sum(rejected), false_rejections)
-        return Counted(point, float(np.mean(known)) if known else None, results[0])
+        return Counted(point, known, results[0])
 
     def outcome(self, n: int, number: int) -> tuple[bool, bool, float | None, CalibrationResult]:
         """Return whether one is rejected, and with labels drawn; the error; the test's result."""
@@ -400,9 +400,8 @@ class Simulator:
         for point in (each.point for each in counted):
             points[point.n] = points[point.n] + point if point.n in points else point
         _check_classes([each.result for each in counted])
-        known = [each for each in counted if each.error is not None]
-        sizes = [each.point.n_datasets for each in known]
-        error = float(np.average([each.error for each in known], weights=sizes)) if known else None
+        errors = [error for each in counted for error in each.errors]
+        error = float(np.mean(errors)) if errors else None
         notes: tuple[str, ...] = ()
         if isinstance(self.model, Pilot):
             error, notes = self.model.error, self.model.notes
