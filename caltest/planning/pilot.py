@@ -391,11 +391,15 @@ _ISOTONIC = (
 )
 
 
-def _crossing(function: Callable[[float], float], height: float, start: float, end: float) -> float:
-    """Return where a function, lower at the start, reaches the height; the end if it does not."""
-    if function(end) <= height:
-        return end
-    return float(brentq(lambda x: function(x) - height, start, end))
+def _end(surprise: Callable[[float], float], best: float, last: float, degrees: int = 1) -> float:
+    """Return where, on the way from the best fit to the last, a likelihood ratio begins to reject.
+
+    The last if it never does.
+    """
+    height = surprise(best) + 0.5 * float(chdtri(degrees, _LEVEL))
+    if surprise(last) <= height:
+        return last
+    return float(brentq(lambda x: surprise(x) - height, best, last))
 
 
 def _by_temperature(pilot: Sample) -> _Truth:
@@ -426,8 +430,7 @@ def _by_temperature(pilot: Sample) -> _Truth:
             "should be; state an error instead, {instance} for instance.",
             instance=_STATED,
         )
-    most = surprise(log_t) + 0.5 * float(chdtri(1, _LEVEL))
-    ends = [_crossing(surprise, most, log_t, side * end) for side in (-1.0, 1.0)]
+    ends = [_end(surprise, log_t, side * end) for side in (-1.0, 1.0)]
     t, low, high = (float(np.exp(each)) for each in (log_t, *ends))
     interval = f"(95% interval {low:.3g} to {high:.3g})"
     fit = f"a temperature of {t:.3g} {interval}"
@@ -477,8 +480,7 @@ def _by_line(pilot: Sample) -> _Truth:
         return text, np.column_stack([1.0 - truth, truth])
 
     fit, truth = made(a, b)
-    most = surprise(1.0) + 0.5 * float(chdtri(max(found.test_both.degrees, 1), _LEVEL))
-    share = _crossing(surprise, most, 1.0, 0.0)
+    share = _end(surprise, 1.0, 0.0, max(found.test_both.degrees, 1))
     careful = None
     if share > 0.0:  # else to be calibrated is not rejected either
         closer, end = made(*line(share))
