@@ -141,3 +141,10 @@ def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
             f"{what} takes rows to be independent, and these are in clusters: no valid form for those "
             "is known; keep one row per cluster, or test with caltest.test."
         )
+
+
+def check_alike(rows: Any, what: str, do: str, *, weighted: str | None = None) -> None:
+    """Raise if rows are in clusters, or have weights: what is done next counts independent rows."""
+    refuse_clusters(rows.clusters, what)
+    if not rows.are_alike:
+        raise InputError(f"{weighted or what} takes no weights, and these rows have some; {do}.")

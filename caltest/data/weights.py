@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,12 +95,6 @@ class Weighing:
             return Extent.alike(self.rows)
         n = float(self.rows)
         return Extent(self.rows, n, n**2 - self.squares / (self.total / n) ** 2)
-
-
-def check_alike(rows: Any, what: str, do: str) -> None:
-    """Raise if rows have weights: what is done next counts rows."""
-    if not rows.are_alike:
-        raise InputError(f"{what} takes no weights, and these rows have some; {do}.")
 
 
 def check_some(weights: Array) -> None:

@@ -58,10 +58,7 @@ def several(functions: Any) -> tuple[Any, ...]:
     """Return one function, or several, as a tuple."""
     if isinstance(functions, str | EstimationFunction | type) or not np.iterable(functions):
         return (functions,)
-    try:
-        return tuple(functions)
-    except TypeError:  # an array of no dimension
-        return (functions,)
+    return tuple(functions)
 
 
 class Candidate(NamedTuple):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from caltest.bounds import Certificate, MiscalibrationBounds
-    from caltest.bounds.result import SideBound
+    from caltest.bounds.lower import SideBound
 
 Against: TypeAlias = Literal["scores", "rows"]
 
