@@ -1,7 +1,7 @@
 """What all pictures share: the base of displays.
 
-A new display is a class whose `_size`, or `_grid` if it needs several axes, says how large its figure is,
-and whose `_draw` says which marks of its result lie on the axes.
+A new display is a class whose `_size`, or `_grid` if it needs several axes, says how large its figure
+is, and whose `_draw` says which marks of its result lie on the axes.
 """
 
 from __future__ import annotations
