@@ -34,8 +34,7 @@ from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, merged_notes, subsample
 from caltest.forms import ClusterSums, Combined, Form, LabelFunction, Signed, Sums
 from caltest.forms.events import EventColumns, OfEvents, classes, of_events
-from caltest.laws.base import Outcomes, Sampler
-from caltest.laws.classes import LabelSampler
+from caltest.laws.classes import LabelSampler, Outcomes, Sampler
 from caltest.lenses import ALL, View, taken
 from caltest.sampling import DRAWS, ROWS, SignSampler, child_seed, generator
 

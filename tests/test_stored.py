@@ -15,7 +15,7 @@ from caltest import InputError, _memory, binning, resampling, testing
 from caltest._parallel import Workers, added
 from caltest.cli import app
 from caltest.data import subsample
-from caltest.files import read, scan, scan_arrays, text
+from caltest.files import formats, read, scan, scan_arrays
 from caltest.statistics import (
     ACE,
     ECE,
@@ -247,7 +247,7 @@ def test_one_row_may_be_left_for_the_last_block(rows, tmp_path):
 )
 def test_any_run_of_blocks_is_read_by_itself(rows, stored, tmp_path, monkeypatch, name):
     """From the part that it begins in, be that a row group, a batch, a file or a stretch of text."""
-    monkeypatch.setattr(text, "BLOCK", 70_000)
+    monkeypatch.setattr(formats, "BLOCK", 70_000)
     folder = stored
     if name.startswith("many"):
         folder = tmp_path

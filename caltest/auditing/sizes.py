@@ -27,8 +27,7 @@ from caltest.auditing.views import Part, Rest, Sensitivity, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.bounds.weighted import error_bounds
 from caltest.data import Rows, Sample
-from caltest.data.rates import rates_by_class
-from caltest.data.weights import effective_number
+from caltest.data.attributes import effective_number, rates_by_class
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
 from caltest.forms.base import CERTAIN
 from caltest.pvalues import reaching

@@ -34,8 +34,7 @@ from caltest.bounds.clopper_pearson import (
     pool,
 )
 from caltest.data import Sample, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.attributes import check_alike, refuse_clusters
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, event, seen
 from caltest.results import Result

@@ -24,8 +24,7 @@ from caltest._visible import quoted
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.result import MiscalibrationBounds, Place, ReliabilityPoints, SideBound, ViewBounds
 from caltest.data import Rows, Sample, impossible_labels, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.attributes import check_alike, refuse_clusters
 from caltest.exceptions import InputError
 from caltest.forms import Intervals, Side
 from caltest.laws import Classes

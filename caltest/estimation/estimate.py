@@ -18,8 +18,7 @@ from caltest._arguments import arguments, choose
 from caltest._parallel import ALONE, Workers, added, single_threaded_blas
 from caltest._tiles import blocks
 from caltest.data import Rows, Sample, impossible_labels, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.attributes import check_alike, refuse_clusters
 from caltest.estimation.base import Array, Labels, residuals, u_statistic
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (

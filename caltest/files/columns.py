@@ -20,9 +20,8 @@ from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.clusters import Clustering
+from caltest.data.attributes import Clustering, checked_weights, in_means
 from caltest.data.containers import Table, is_number, listed
-from caltest.data.weights import checked_weights, in_means
 from caltest.exceptions import InputError, Phrase
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")

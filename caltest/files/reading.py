@@ -15,6 +15,7 @@ from caltest.data.containers import is_framed, read_table
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz, table_header
 from caltest.files.columns import Content, Roles
+from caltest.files.formats import FORMATS
 from caltest.files.places import (
     Place,
     called,
@@ -26,7 +27,7 @@ from caltest.files.places import (
     opened,
     size_of,
 )
-from caltest.files.stored import FORMATS, NUMPY, Stored, StoredArrays, StoredFile, stored_table
+from caltest.files.stored import NUMPY, Stored, StoredArrays, StoredFile, stored_table
 
 if TYPE_CHECKING:
     import pandas as pd

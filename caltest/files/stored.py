@@ -16,13 +16,12 @@ from caltest._memory import check_fits
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Extent, Sample, sample
-from caltest.data.clusters import Clustering
+from caltest.data.attributes import Clustering, Weighing, checked_weights
 from caltest.data.containers import listed
-from caltest.data.weights import Weighing, checked_weights
 from caltest.exceptions import InputError, Row
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.columns import Columns, Content, Roles, check_held, check_unique
-from caltest.files.formats import ARROW, PARQUET, Format, Survey, cast, one_type
+from caltest.files.formats import FORMATS, Format, Survey, cast, one_type
 from caltest.files.places import (
     Place,
     called,
@@ -34,11 +33,8 @@ from caltest.files.places import (
     opened,
     size_of,
 )
-from caltest.files.text import CSV, JSON_LINES
 from caltest.sampling import ROWS
 
-#: By suffix, how a file is read.
-FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix in each.suffixes}
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
 _COPIES = 2.0  # of the bytes of a table

@@ -14,8 +14,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._tiles import Array
 from caltest._visible import visible
 from caltest.data import impossible_labels, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.attributes import check_alike, refuse_clusters
 from caltest.exceptions import InputError
 from caltest.kernels import Kernel
 from caltest.laws import recognised

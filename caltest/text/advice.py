@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import View
-from caltest.data.zeros import advice as advice_on_zeros
+from caltest.data.diagnose import advice_on_zeros
 from caltest.forms import Side
 from caltest.pvalues import interval_of_adjusted
 from caltest.text.numbers import outward_points, pvalue
