@@ -363,6 +363,15 @@ def test_directories_hold_files_of_one_kind_with_the_same_columns(tmp_path):
         scan(tmp_path)
 
 
+def test_a_file_of_several_may_have_no_rows(tmp_path):
+    table = pa.table({"a": [0.5, 0.4], "b": [0.5, 0.6], "label": ["a", "b"]})
+    for name, some in (("0.arrow", table), ("1.arrow", table.slice(0, 0))):
+        with pa.ipc.new_file(tmp_path / name, table.schema) as file:
+            file.write_table(some)
+    assert read(tmp_path).labels.tolist() == [0, 1]
+    assert [each.labels.tolist() for each in scan(tmp_path).samples()] == [[0, 1]]
+
+
 def test_what_cannot_be_asked(rows, stored):
     source = scan(stored / "parts")
     with pytest.raises(InputError, match="parts holds the labels too; leave the labels out"):

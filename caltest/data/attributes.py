@@ -98,23 +98,29 @@ class Weighing:
 
     def add(self, weights: Array) -> None:
         """Add those of some rows, which were checked."""
-        before, self.largest = self.unit, np.sort(np.append(self.largest, np.sort(weights)[-2:]))[-2:]
+        before, most = self.unit, np.append(self.largest, weights)
+        self.largest = np.sort(np.partition(most, -2)[-2:])
         shrunk, weights = before / self.unit, weights / self.unit
         self.rows += len(weights)
         self.total = self.total * shrunk + float(weights.sum())
         self.squares = self.squares * shrunk**2 + float(weights @ weights)
         self.least = min(self.least, float(weights.min()) * self.unit)
 
-    @property
-    def mean(self) -> float | None:
-        """What weights are to be divided by; None if all are equal."""
+    def scaled(self, weights: Array) -> Array:
+        """Return the weights of some of these rows as those of all are 1 on average.
+
+        What is nothing beside the mean is 0.
+        """
         check_some(self.largest)
-        return None if self.least == self.largest[1] else self.total / self.rows * self.unit
+        if self.least == self.largest[1]:
+            return np.ones(len(weights))
+        weights = weights / self.unit / (self.total / self.rows)
+        return np.where(weights < _NOTHING, 0.0, weights)
 
     @property
     def extent(self) -> Extent:
         """What a part needs to know, once weights are 1 on average."""
-        if self.mean is None:
+        if self.least == self.largest[1]:
             return Extent.alike(self.rows)
         n = float(self.rows)
         return Extent(self.rows, n, n**2 - self.squares / (self.total / n) ** 2)
@@ -132,12 +138,6 @@ def check_some(weights: Array) -> None:
         found = ("all are 0", "all but one are 0", "one is more than 1e60 times every other")
         what = found[min(int(np.count_nonzero(weights)), 2)]
         raise InputError(f"weights leaves nothing to test, as {what}; two rows at least must count.")
-
-
-def in_means(weights: Array, mean: float) -> Array:
-    """Return weights divided by their mean; what is nothing beside it is 0."""
-    weights = weights / mean
-    return np.where(weights < _NOTHING, 0.0, weights)
 
 
 def row_weights(given: object, n: int) -> Array:
@@ -181,12 +181,9 @@ def checked_weights(given: object, n: int) -> Array:
 
 def on_average_one(weights: Array) -> Array:
     """Return weights that were checked, divided by their mean."""
-    check_some(weights)
-    largest = float(weights.max())
-    if weights.min() == largest:
-        return np.ones(len(weights))
-    weights = weights / largest  # whose sum is a number
-    return in_means(weights, float(weights.mean()))
+    weighing = Weighing()
+    weighing.add(weights)
+    return weighing.scaled(weights)
 
 
 # ------------------------------------------------------------------ clusters

@@ -203,20 +203,16 @@ def sample(
             check_index(probs, column, "probs", what)
             check_index(labels, column, "labels", what)
     found = _sample(probs, labels, class_names, part, rounding)
-    own: dict[str, Any] = {}
+    rows = found.rows
     if weights is not None:
-        own["weights"] = row_weights(weights, found.rows.n_samples)
+        rows = replace(rows, weights=row_weights(weights, rows.n_samples))
     if clusters is not None:
-        own["clusters"], notes = cluster_codes(clusters, found.rows.n_samples)
-        own["notes"] = (*found.rows.notes, *notes)
-    if own:
-        found = Sample(replace(found.rows, **own), found.labels)
+        codes, notes = cluster_codes(clusters, rows.n_samples)
+        rows = replace(rows, clusters=codes, notes=(*rows.notes, *notes))
     if sampling_rates is not None:
-        rows = found.rows
         kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
         rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
-        return Sample(rows, found.labels)
-    return found
+    return Sample(rows, found.labels)
 
 
 def _sample(

@@ -220,14 +220,13 @@ def _blocks(file: BufferedReader, look: Callable[[_Block, bool], Any]) -> Iterat
 
 
 def _read(
-    reader: Callable[..., Any], file: BufferedReader, survey: Survey, schema: Any, part: int
+    parse: Callable[..., Any], file: BufferedReader, survey: Survey, schema: Any, part: int
 ) -> Iterator[Any]:
     """Read the blocks from one on."""
-    read = reader(survey, schema)
     ends = [start for start, _ in survey.starts[1:]] + [survey.size]
     for (start, line), end in list(zip(survey.starts, ends, strict=True))[part:]:
         file.seek(start)
-        yield from read(file.read(end - start), line).to_batches()
+        yield from parse(file.read(end - start), line, survey, schema).to_batches()
 
 
 # ------------------------------------------------------------------ CSV
@@ -304,7 +303,7 @@ def _look_at_csv(file: BufferedReader) -> Survey:
                     swallowed.setdefault(name, number)
         try:
             known = {name: kind for name, kind in kinds.items() if kind == pa.string()}
-            found = _reader(kinds, known)(text, line)
+            found = _parsed(text, kinds, known)
         except pa.ArrowInvalid:
             _of_width(_rows(text, line), len(kinds))
             raise
@@ -318,8 +317,10 @@ def _look_at_csv(file: BufferedReader) -> Survey:
     return Survey(schema, tuple(parts), starts=tuple(starts), swallowed=swallowed)
 
 
-def _reader(names: Iterable[str], types: Mapping[str, Any], wanted: Any = None) -> Callable[..., Any]:
-    """Return what reads rows without a header; only an empty cell is missing ("NA" may be a class)."""
+def _parsed(
+    text: bytes, names: Iterable[str], types: Mapping[str, Any], wanted: Sequence[str] | None = None
+) -> Any:
+    """Read rows without a header; only an empty cell is missing ("NA" may be a class)."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
@@ -336,19 +337,13 @@ def _reader(names: Iterable[str], types: Mapping[str, Any], wanted: Any = None) 
         strings_can_be_null=True,
         quoted_strings_can_be_null=True,
     )
-
-    def read(text: bytes, _: int) -> Any:
-        options = pc.ReadOptions(column_names=named, block_size=len(text) + 1, use_threads=False)
-        return pc.read_csv(pa.BufferReader(text), options, parse, convert)
-
-    named = list(names)
-    return read
+    options = pc.ReadOptions(column_names=list(names), block_size=len(text) + 1, use_threads=False)
+    return pc.read_csv(pa.BufferReader(text), options, parse, convert)
 
 
-def _reader_of_csv(survey: Survey, schema: Any) -> Callable[..., Any]:
-    return _reader(
-        survey.schema.names, dict(zip(schema.names, schema.types, strict=True)), schema.names
-    )
+def _csv(text: bytes, _: int, survey: Survey, schema: Any) -> Any:
+    types = dict(zip(schema.names, schema.types, strict=True))
+    return _parsed(text, survey.schema.names, types, schema.names)
 
 
 def _kind(text: bytes, kinds: Mapping[str, Any], name: str, cells: Any) -> Any:
@@ -363,7 +358,7 @@ def _kind(text: bytes, kinds: Mapping[str, Any], name: str, cells: Any) -> Any:
         new = pa.string()  # "nan" is text
     if pa.types.is_integer(new) and (b"x" in text or b"X" in text):
         try:
-            _reader(kinds, {name: pa.float64()}, [name])(text, 0)
+            _parsed(text, kinds, {name: pa.float64()}, [name])
         except pa.ArrowInvalid:  # and so is 0x1
             new = pa.string()
     if new in (known, pa.null()):
@@ -448,11 +443,7 @@ def _look_at_json(file: BufferedReader) -> Survey:
     return Survey(known, tuple(parts), starts=tuple(starts))
 
 
-def _reader_of_json(_: Survey, schema: Any) -> Callable[..., Any]:
-    return partial(_objects, schema=schema)
-
-
-def _objects(text: bytes, line: int, schema: Any = None) -> Any:
+def _objects(text: bytes, line: int, _: Survey | None = None, schema: Any = None) -> Any:
     """Read an object per line: with a schema, only what it names, and as it says."""
     import pyarrow as pa
     import pyarrow.json as pj
@@ -511,8 +502,8 @@ def _json_error(block: bytes, first: int, before: Any, error: object = "") -> In
 _JSON_KINDS: dict[type, str] = {str: "text", bool: "truth values", int: "numbers", float: "numbers"}
 
 
-CSV = Format("CSV", (".csv",), _look_at_csv, partial(_read, _reader_of_csv), is_text=True)
-JSON_LINES = Format("JSON lines", (".jsonl", ".ndjson"), _look_at_json, partial(_read, _reader_of_json))
+CSV = Format("CSV", (".csv",), _look_at_csv, partial(_read, _csv), is_text=True)
+JSON_LINES = Format("JSON lines", (".jsonl", ".ndjson"), _look_at_json, partial(_read, _objects))
 
 #: By suffix, how a file is read.
 FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix in each.suffixes}

@@ -79,6 +79,7 @@ def located(path: str | Path) -> Place:
     True
     """
     if not is_url(path):
+        _check_path(path)
         return Path(path)
     url, _, query = str(path).partition("?")
     if _scheme(url) in ("file", "local"):
@@ -217,7 +218,7 @@ def _is(kind: Callable[[int], bool], path: str | Path) -> bool:
         return False
 
 
-def check_file(path: str | Place) -> None:
+def check_file(path: Place) -> None:
     """Raise unless the path leads to a plain file, which is not opened."""
     if isinstance(path, Remote):
         found = _info(path)
@@ -228,8 +229,7 @@ def check_file(path: str | Place) -> None:
             raise InputError(f"this is {what}; give a file with data in it.")
         return
     with reading("the file cannot be read"):
-        _check_path(path)
-        _check_plain(Path(path).stat())
+        _check_plain(path.stat())
 
 
 @contextmanager

@@ -31,16 +31,13 @@ class Sampler(Protocol):
     @property
     def seed(self) -> int:
         """The seed of the grid."""
-        ...
 
     @property
     def block(self) -> int:
         """Draws in a block of the grid."""
-        ...
 
     def draw(self, start: int, stop: int) -> Outcomes:
         """Return draws ``start`` (a multiple of the block) to ``stop``, (stop − start, n)."""
-        ...
 
 
 class Law(ABC):
@@ -53,8 +50,6 @@ class Law(ABC):
 
     #: What the predictions are, as messages say it.
     about: str = "distributions of numbers"
-    #: What was done to the input and is worth telling.
-    notes: tuple[str, ...] = ()
     #: Number of classes m; None if outcomes are no classes.
     n_classes: int | None = None
     #: What the parameters were read from: outcomes in another order of rows are recognised.
