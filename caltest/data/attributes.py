@@ -98,8 +98,7 @@ class Weighing:
 
     def add(self, weights: Array) -> None:
         """Add those of some rows, which were checked."""
-        before, most = self.unit, np.append(self.largest, weights)
-        self.largest = np.sort(np.partition(most, -2)[-2:])
+        before, self.largest = self.unit, np.sort(np.append(self.largest, np.sort(weights)[-2:]))[-2:]
         shrunk, weights = before / self.unit, weights / self.unit
         self.rows += len(weights)
         self.total = self.total * shrunk + float(weights.sum())
@@ -107,15 +106,11 @@ class Weighing:
         self.least = min(self.least, float(weights.min()) * self.unit)
 
     def scaled(self, weights: Array) -> Array:
-        """Return the weights of some of these rows as those of all are 1 on average.
-
-        What is nothing beside the mean is 0.
-        """
+        """Return the weights of some of these rows, as those of all are 1 on average."""
         check_some(self.largest)
         if self.least == self.largest[1]:
             return np.ones(len(weights))
-        weights = weights / self.unit / (self.total / self.rows)
-        return np.where(weights < _NOTHING, 0.0, weights)
+        return _in_means(weights / self.unit, self.total / self.rows)
 
     @property
     def extent(self) -> Extent:
@@ -181,9 +176,18 @@ def checked_weights(given: object, n: int) -> Array:
 
 def on_average_one(weights: Array) -> Array:
     """Return weights that were checked, divided by their mean."""
-    weighing = Weighing()
-    weighing.add(weights)
-    return weighing.scaled(weights)
+    check_some(weights)
+    largest = float(weights.max())
+    if weights.min() == largest:
+        return np.ones(len(weights))
+    weights = weights / largest  # whose sum is a number
+    return _in_means(weights, float(weights.mean()))
+
+
+def _in_means(weights: Array, mean: float) -> Array:
+    """Return weights divided by their mean; what is nothing beside it is 0."""
+    weights = weights / mean
+    return np.where(weights < _NOTHING, 0.0, weights)
 
 
 # ------------------------------------------------------------------ clusters

@@ -78,8 +78,9 @@ def located(path: str | Path) -> Place:
     >>> located("a/b.csv") == located("file:///a/b.csv").relative_to("/") == Path("a/b.csv")
     True
     """
+    if str(path) == "":
+        raise InputError("the path is empty; give that of a file.")
     if not is_url(path):
-        _check_path(path)
         return Path(path)
     url, _, query = str(path).partition("?")
     if _scheme(url) in ("file", "local"):
@@ -229,6 +230,7 @@ def check_file(path: Place) -> None:
             raise InputError(f"this is {what}; give a file with data in it.")
         return
     with reading("the file cannot be read"):
+        _check_path(path)
         _check_plain(path.stat())
 
 
@@ -334,8 +336,6 @@ def _reason(error: Exception) -> str:
 
 
 def _check_path(path: str | Path) -> None:
-    if str(path) == "":
-        raise InputError("the path is empty; give that of a file.")
     if "\0" in str(path):
         raise InputError("the path holds a null character, as no file's does; check it.")
 
