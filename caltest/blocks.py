@@ -23,8 +23,7 @@ from caltest._tiles import blocks
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, merged_notes, subsample
 from caltest.forms import ClusterSums, Form, Sums
-from caltest.laws.base import Outcomes
-from caltest.laws.classes import LabelSampler
+from caltest.laws.classes import LabelSampler, Outcomes
 from caltest.lenses import ALL
 from caltest.resampling import Column, Draws, columns_of
 from caltest.sampling import DRAWS, ROWS

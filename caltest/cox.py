@@ -14,7 +14,7 @@ from scipy.special import gammaincc, ndtri
 from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest.data import Sample, sample, without_zeros
-from caltest.data.clusters import refuse_clusters
+from caltest.data.attributes import refuse_clusters
 from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
 from caltest.results import Result

@@ -25,7 +25,7 @@ from caltest._parallel import ALONE, Workers, single_threaded_blas
 from caltest._tiles import Array, blocks
 from caltest._visible import quoted, visible
 from caltest.data import impossible_labels, sample
-from caltest.data.clusters import check_alike
+from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.kernels import Exponential, Kernel
 from caltest.kernels.bandwidth import fixed_order

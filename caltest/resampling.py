@@ -27,8 +27,7 @@ from caltest._tiles import blocks
 from caltest.clusters import Clusters
 from caltest.forms import Combined, Form, LabelFunction, Signed
 from caltest.forms.events import EventColumns, OfEvents, classes, of_events
-from caltest.laws.base import Outcomes, Sampler
-from caltest.laws.classes import LabelSampler
+from caltest.laws.classes import LabelSampler, Outcomes, Sampler
 from caltest.lenses import ALL, View, taken
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
 

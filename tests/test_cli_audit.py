@@ -296,7 +296,7 @@ def idle(monkeypatch):
         raise AssertionError("too late")
 
     monkeypatch.setattr("caltest.auditing.audit", begun)
-    monkeypatch.setattr("caltest.files.text._blocks", begun)
+    monkeypatch.setattr("caltest.files.formats._blocks", begun)
 
 
 FOUND_EARLY = {

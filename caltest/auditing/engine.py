@@ -35,8 +35,7 @@ from caltest.auditing.views import Check
 from caltest.bounds.lower import bounds_of
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, without_zeros
-from caltest.data.copies import copied_rows
-from caltest.data.zeros import why_zero
+from caltest.data.diagnose import copied_rows, why_zero
 from caltest.exceptions import Argument, InputError
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative

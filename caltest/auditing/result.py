@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from caltest.cox import Recalibration
-    from caltest.data.zeros import Zeros
+    from caltest.data.diagnose import Zeros
 
 Verdict: TypeAlias = Literal["material", "small", "found", "within", "not found"]
 

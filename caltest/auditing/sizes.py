@@ -34,8 +34,7 @@ from caltest.auditing.views import (
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
-from caltest.data.rates import rates_by_class
-from caltest.data.weights import effective_number
+from caltest.data.attributes import effective_number, rates_by_class
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
 from caltest.laws import Classes
 from caltest.pictures.marks import path_of

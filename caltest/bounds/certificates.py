@@ -34,7 +34,7 @@ from caltest.bounds.intervals import (
     pool,
 )
 from caltest.data import Sample, sample
-from caltest.data.clusters import check_alike
+from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import Lens, event, seen

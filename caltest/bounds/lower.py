@@ -17,7 +17,7 @@ from caltest._visible import quoted, visible
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.shifts import SIDES, ShiftedScan, compared, grid_of_tolerances, largest_refuted
 from caltest.data import Rows, Sample, impossible_labels, sample
-from caltest.data.clusters import check_alike
+from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.laws import Classes

@@ -33,7 +33,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._tiles import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
-from caltest.data.clusters import check_alike
+from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]

@@ -20,7 +20,7 @@ from caltest._parallel import ALONE, Workers, added, single_threaded_blas
 from caltest._tiles import blocks
 from caltest._visible import visible
 from caltest.data import Rows, Sample, impossible_labels, sample
-from caltest.data.clusters import check_alike
+from caltest.data.attributes import check_alike
 from caltest.estimation.base import Array, Labels, PlugIn, residuals
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from caltest import pvalues
 from caltest._parallel import Workers
 from caltest.data import Rows
-from caltest.data.clusters import one_cluster_counts
+from caltest.data.attributes import one_cluster_counts
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.pvalues import Alternative

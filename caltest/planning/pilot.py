@@ -26,8 +26,7 @@ from caltest._arguments import (
 from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import on_average_one
+from caltest.data.attributes import on_average_one, refuse_clusters
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import LabelSampler
 from caltest.sampling import seed_of

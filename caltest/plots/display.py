@@ -17,7 +17,7 @@ import numpy as np
 
 from caltest._arguments import anything, arguments, axes
 from caltest._visible import shown
-from caltest.data.models import predicted_by
+from caltest.data.sample import predicted_by
 from caltest.exceptions import InputError
 from caltest.files.writing import check_epoch, write_whole
 from caltest.plots import canvas

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_confidence
 from caltest._visible import quoted
 from caltest.data import sample, without_zeros
-from caltest.data.clusters import refuse_clusters
+from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, lens_of
 from caltest.pictures.axes import Array

@@ -18,7 +18,7 @@ from caltest._visible import quoted
 from caltest.binning import Binning, ConsistencyBand, reliability_curve, share_bands
 from caltest.comparison.ranking import wholes_of
 from caltest.data import Sample, sample, without_zeros
-from caltest.data.clusters import refuse_clusters
+from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
 from caltest.lenses import ClassWise, Lens, lens_of
