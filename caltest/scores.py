@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest.clusters import Clusters
 from caltest.laws import Outcomes
 from caltest.sampling import ROWS

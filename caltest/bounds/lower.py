@@ -18,8 +18,7 @@ from scipy.special import bdtr
 
 from caltest._arguments import MOST_RESAMPLES, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sums import law_of_sum
-from caltest._tiles import blocks
+from caltest._sums import blocks, law_of_sum
 from caltest._visible import quoted
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.result import MiscalibrationBounds, Place, ReliabilityPoints, SideBound, ViewBounds

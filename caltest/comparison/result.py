@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from caltest._arguments import arguments
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest._visible import visible
 from caltest.comparison.equality import Kind
 from caltest.results import Result

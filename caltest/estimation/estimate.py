@@ -16,7 +16,7 @@ import numpy as np
 
 from caltest._arguments import arguments, choose
 from caltest._parallel import ALONE, Workers, added, single_threaded_blas
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
 from caltest.data.weights import check_alike

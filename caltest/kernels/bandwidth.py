@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
 from caltest._arguments import anything, arguments, as_float, closest, real_array
-from caltest._tiles import Array, Tile, blocks
+from caltest._sums import Array, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, as_float
-from caltest._tiles import Array, Tile
+from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import (

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from caltest._arguments import check_unmasked, real_array
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import Array, blocks
+from caltest._sums import Array, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels import Exponential, Kernel

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caltest._arguments import Whole, anything, arguments, check_draws, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest._visible import visible
 from caltest.data import impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
