@@ -29,11 +29,7 @@ from caltest.forms.cells import (
 )
 from caltest.forms.low_rank import FeatureSquares
 from caltest.forms.pairs import PairMean, Pairwise
-from caltest.forms.paths import (
-    CumulativeDifference,
-    Intervals,
-    Side,
-)
+from caltest.forms.paths import CumulativeDifference, Intervals, Side
 from caltest.forms.signs import (
     FEWEST_CLUSTERS,
     Atoms,

@@ -19,24 +19,11 @@ from caltest.clusters import Clusters
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
 from caltest.forms.moments import diagonal_table, is_worthwhile, low_rank_moments
 from caltest.forms.pairs import Pairwise, leading_sum
-from caltest.forms.signs import (
-    OverPairs,
-    Signed,
-    Signs,
-    signed_pairs,
-    signed_sums,
-)
+from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.forms.weights import ComputedFeatures, Features, LowRankWeights, Term, longest
 from caltest.sampling import DRAWS, ROWS
-from caltest.scores import (
-    ALL,
-    Entries,
-    FeatureResiduals,
-    Table,
-    fixed_residuals,
-    residuals_of,
-)
+from caltest.scores import ALL, Entries, FeatureResiduals, Table, fixed_residuals, residuals_of
 
 # ------------------------------------------------------------------ feature squares
 

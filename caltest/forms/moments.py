@@ -15,7 +15,7 @@ from caltest._sums import Array, Tile, blocks, multiply, sum_and_multiply, sum_o
 from caltest.forms.weights import (
     Chain,
     LowRankWeights,
-    ProductWeights,
+    ScaledWeights,
     Term,
     Weights,
     incomplete_cholesky,
@@ -337,10 +337,9 @@ def _of_low_rank(probs: Array, terms: tuple[Term, ...]) -> tuple[float, Callable
         return 0.0, np.zeros_like
     matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
     scale = np.sqrt(1.0 - np.einsum("ik,ik->i", probs, probs).clip(max=1.0))
-    order, varied = fixed_order(probs), LowRankWeights(scale[:, None])
+    order = fixed_order(probs)
     factors = [
-        incomplete_cholesky(ProductWeights((term.weights, varied)), order, _PIVOTS).factor
-        for term in terms
+        incomplete_cholesky(ScaledWeights(term.weights, scale), order, _PIVOTS).factor for term in terms
     ]
     # The leading left singular vectors of a tall matrix, through its small Gram matrix.
     factor = np.hstack(factors)

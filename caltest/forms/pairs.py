@@ -44,16 +44,9 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.moments import chain_moments, diagonal_table, quadratic_moments
-from caltest.forms.signs import (
-    HasSigns,
-    OverPairs,
-    Signed,
-    Signs,
-    signed_pairs,
-)
+from caltest.forms.signs import HasSigns, OverPairs, Signed, Signs, signed_pairs
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.forms.weights import Chain, KernelWeights, Term, without_diagonal
-from caltest.kernels.bandwidth import GaussianTiles
+from caltest.forms.weights import Chain, Term, without_diagonal
 from caltest.sampling import DRAWS, generator
 from caltest.scores import Entries, Table, fixed_residuals, residuals_of, usual_classes
 
@@ -97,7 +90,6 @@ class _LabelSums:
 
 
 _ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
-_FEW = 64  # classes, up to which products with residuals take less time than looking labels up
 _ROUNDS = 4  # of the power method
 _LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows whose share of the variance is computed; numbers
 # What rows that carry the variance count, and pairs of them: 6 rows, or 30 pairs, are as few as 10
@@ -139,10 +131,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
             return self.scale * self._of_chain(self._chain, labels, workers)
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
         if len(labels) == 1:
-            y = labels[0].astype(np.intp)
-            one = partial(self._tile_sum_of_many, y)
-            if m <= _FEW:
-                one = partial(self._tile_sum, residuals_of(self.probs, y))
+            one = partial(self._tile_sum, residuals_of(self.probs, labels[0].astype(np.intp)))
             return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
         total, usual = np.zeros(len(labels)), usual_classes(self.probs)
         for term in self.kernel_terms:
@@ -183,7 +172,15 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     def gram(self, labels: Labels) -> Tile:
         residuals = residuals_of(self.probs, labels.astype(np.intp))
         images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
-        return partial(_gram_tile, self.kernel_terms, images, residuals)
+
+        def tile(rows: slice, columns: slice) -> Array:
+            tiles = (
+                term.weights(rows, columns) * (image[rows] @ residuals[columns].T)
+                for term, image in zip(self.kernel_terms, images, strict=True)
+            )
+            return np.asarray(sum(tiles))
+
+        return tile
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         if self._chain is None:
@@ -237,7 +234,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         sums = 4.0 * np.concatenate(list(hands.map(work, tasks, "label draws")))
         if self.diagonal:
             own = 2.0 * self.probs[:, ::-1] ** 2
-            own *= self.kernel_terms[0].weights.diagonal()[:, None]
+            own[chain.order] *= chain.steps[:, None] ** 2
             sums += Table(own, self.probs).sums(labels)[:, 0]
         return np.asarray(sums)
 
@@ -246,31 +243,8 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         total = 0.0
         d, e = residuals[rows], residuals[columns]
         for weights, matrix in self.kernel_terms:
-            block = weights(rows, columns)
-            if rows == columns and not self.diagonal:
-                np.fill_diagonal(block, 0.0)
+            block = self._counted(weights)(rows, columns)
             total += float(np.vdot(d, block @ (e if matrix is None else e @ matrix)))
-        return total
-
-    def _tile_sum_of_many(self, labels: Labels, rows: slice, columns: slice) -> float:
-        """Do the same of many classes: with the inner products that a Gaussian kernel is made of."""
-        total = 0.0
-        g, h, y, z = self.probs[rows], self.probs[columns], labels[rows], labels[columns]
-        for weights, matrix in self.kernel_terms:
-            # Σ W_ij (1[y_i = y_j] − g_i[y_j] − g_j[y_i] + ⟨g_i, g_j⟩)
-            images = h if matrix is None else h @ matrix
-            products = g @ images.T
-            tile = weights.tile if isinstance(weights, KernelWeights) else None
-            if isinstance(tile, GaussianTiles) and tile.points is self.probs and matrix is None:
-                block = tile.of_products(products.copy(), rows, columns)  # made of them too
-            else:
-                block = weights(rows, columns)
-            if rows == columns and not self.diagonal:
-                np.fill_diagonal(block, 0.0)
-            products -= np.take(g if matrix is None else g @ matrix, z, axis=1)
-            products -= np.take(images, y, axis=1).T
-            products += y[:, None] == z if matrix is None else matrix[y[:, None], z]
-            total += float(np.vdot(block, products))
         return total
 
     def moments(self, workers: Workers = ALONE) -> Moments:
@@ -376,14 +350,7 @@ def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
     return LinearSum(vectors, probs)
 
 
-def _gram_tile(
-    terms: tuple[Term, ...], images: list[Array], residuals: Array, rows: slice, columns: slice
-) -> Array:
-    tiles = (
-        term.weights(rows, columns) * (image[rows] @ residuals[columns].T)
-        for term, image in zip(terms, images, strict=True)
-    )
-    return np.asarray(sum(tiles))
+# ------------------------------------------------------------------ disjoint pairs
 
 
 _OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice
