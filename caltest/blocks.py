@@ -19,7 +19,7 @@ from scipy import sparse
 
 from caltest._memory import check_fits
 from caltest._parallel import BRANCHES, Workers, added
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, merged_notes, subsample
 from caltest.forms import ClusterSums, Form, Sums

@@ -22,7 +22,7 @@ from caltest._arguments import (
     real_array,
 )
 from caltest._parallel import ALONE, Workers, single_threaded_blas
-from caltest._tiles import Array, blocks
+from caltest._sums import Array, blocks
 from caltest._visible import quoted, visible
 from caltest.data import impossible_labels, sample
 from caltest.data.attributes import check_alike

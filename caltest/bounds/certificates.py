@@ -20,7 +20,7 @@ from caltest._arguments import (
     positive_integer,
     real_array,
 )
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.binning import Binning, EqualMass, reliability_curve
 from caltest.bounds.intervals import (

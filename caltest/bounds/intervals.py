@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest.binning import EqualMass, EqualWidth, intervals
 from caltest.exceptions import InputError
 

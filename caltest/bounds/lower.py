@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import MOST_RESAMPLES, arguments, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest._visible import quoted, visible
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.shifts import SIDES, ShiftedScan, compared, grid_of_tolerances, largest_refuted

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from caltest._parallel import Workers
-from caltest._sums import law_of_sum
-from caltest._tiles import Array, blocks
+from caltest._sums import Array, blocks, law_of_sum
 from caltest.forms import Intervals, Side
 from caltest.pvalues import StepDown, count, pvalue
 from caltest.sampling import DRAWS, ROWS, generator

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest._visible import as_text, quoted, visible
 from caltest.comparison.equality import (
     FEWEST_ROWS,

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from caltest._arguments import arguments, flag, has
-from caltest._narrow import over_columns
+from caltest._sums import over_columns
 from caltest._visible import quoted, shown
 from caltest.data.attributes import cluster_codes, kept_at, row_weights
 from caltest.data.containers import Table, check_index, listed, name_of, native_of, read_table, shape_of

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._tiles import sum_over_tiles
+from caltest._sums import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
 from caltest.data.attributes import check_alike

@@ -17,7 +17,7 @@ import numpy as np
 
 from caltest._arguments import OneOf, arguments, choose
 from caltest._parallel import ALONE, Workers, added, single_threaded_blas
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import visible
 from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.attributes import check_alike

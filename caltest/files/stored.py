@@ -13,7 +13,7 @@ import numpy as np
 
 from caltest._arguments import arguments
 from caltest._memory import check_fits
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.data import Extent, Sample, sample
 from caltest.data.attributes import Clustering, Weighing, check_some, checked_weights

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import real_array
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.sampling import DRAWS, ROWS, generator

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaincc, ndtr, ndtri, xlogy
 
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest.results import Facts
 
 _LIKELY, _SPREAD = np.log(0.7), 0.8  # mean and standard deviation of log γ beforehand

@@ -13,7 +13,7 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import rankdata
 
 from caltest._parallel import Workers
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.binning import Binning, ConsistencyBand, reliability_curve, share_bands
 from caltest.comparison.ranking import wholes_of
