@@ -336,8 +336,7 @@ def reliability_curve(rows: Rows, labels: NDArray[np.integer], binning: Binning)
     counts = np.diff(first, append=len(scores))
     smallest, largest = ordered[first], ordered[first + counts - 1]
     mass, sums, events = (
-        np.add.reduceat(each if weights is None else weights * each, first, dtype=np.float64)
-        for each in (np.ones(len(order)), ordered, labels[order])
+        np.add.reduceat(weights * each, first) for each in (np.ones(len(order)), ordered, labels[order])
     )
     means = np.clip(sums / mass, smallest, largest)
     by_score = np.lexsort((largest, smallest, means))

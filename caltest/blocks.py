@@ -19,12 +19,11 @@ from scipy import sparse
 
 from caltest._memory import check_fits
 from caltest._parallel import BRANCHES, Workers, added
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, merged_notes, subsample
 from caltest.forms import ClusterSums, Form, Sums
-from caltest.laws.base import Outcomes
-from caltest.laws.classes import LabelSampler
+from caltest.laws.classes import LabelSampler, Outcomes
 from caltest.lenses import ALL
 from caltest.resampling import Column, Draws, columns_of
 from caltest.sampling import DRAWS, ROWS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from caltest._memory import check_fits
-from caltest._tiles import WIDE_TILE, Array, Tile, blocks
+from caltest._sums import WIDE_TILE, Array, Tile, blocks
 
 _HELD = 2**22  # numbers of predictions that are held at a time: 32 MiB
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from scipy.special import gammaincc, ndtri
@@ -14,10 +14,10 @@ from scipy.special import gammaincc, ndtri
 from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest.data import Sample, sample, without_zeros
-from caltest.data.clusters import refuse_clusters
+from caltest.data.attributes import refuse_clusters
 from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
-from caltest.results import Result, plain
+from caltest.results import Result
 from caltest.statistics import CoxRecalibration
 
 Interval: TypeAlias = tuple[float, float]
@@ -105,6 +105,12 @@ class Recalibration(Result):
     warnings: tuple[str, ...] = ()
     effective_n: float | None = None
 
+    derived: ClassVar[tuple[str, ...]] = (
+        "intercept_interval",
+        "slope_interval",
+        "in_the_large_interval",
+    )
+
     @property
     def intercept_interval(self) -> Interval:
         """Wald's 95% confidence interval of the intercept."""
@@ -119,11 +125,6 @@ class Recalibration(Result):
     def in_the_large_interval(self) -> Interval:
         """Wald's 95% confidence interval of the intercept given slope 1."""
         return _interval(self.in_the_large, self.in_the_large_se)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        names = [f"{name}_interval" for name in ("intercept", "slope", "in_the_large")]
-        return {**super().to_dict(), **plain({name: getattr(self, name) for name in names})}
 
 
 @arguments()

@@ -23,12 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.forms import Combined, Form, LabelFunction, Signed
-from caltest.forms.events import EventColumns, OfEvents, classes, of_events
-from caltest.laws.base import Outcomes, Sampler
-from caltest.laws.classes import LabelSampler
+from caltest.forms.sums import EventColumns, OfOneClass, of_events
+from caltest.laws.classes import LabelSampler, Outcomes, Sampler
 from caltest.lenses import ALL, View, taken
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
 
@@ -68,15 +67,12 @@ class _Way(Enum):
 
     BY_BLOCKS = "a block of draws a task"
     INSIDE = "many draws in one call, which hands work to the workers itself"
-    AT_ONCE = "all draws in one call"
     HIDDEN = "by blocks, the observed labels somewhere among the draws"
 
     @classmethod
     def of(cls, form: Form) -> _Way:
         if isinstance(form, LabelFunction):
             return cls.HIDDEN
-        if form.together:
-            return cls.AT_ONCE
         return cls.INSIDE if form.parallel_inside else cls.BY_BLOCKS
 
 
@@ -245,7 +241,7 @@ def _filled(
 ) -> Iterator[slice]:
     """Write the table, batch by batch of the draws; yield which of its rows are done.
 
-    What is hidden, or evaluated at once, is so over all draws: before the first batch.
+    What is hidden is so over all draws: before the first batch.
     """
     by_way: dict[_Way, list[int]] = {way: [] for way in _Way}
     for place, column in enumerate(columns):
@@ -255,9 +251,6 @@ def _filled(
         block = _Block.of([columns[place] for place in by_way[_Way.HIDDEN]])
         parts = workers.map(partial(block, hidden), hidden.tasks(), "label draws")
         values[:, by_way[_Way.HIDDEN]] = hidden.observed_first(np.concatenate(list(parts)))
-    for place in by_way[_Way.AT_ONCE]:
-        labels = np.concatenate([columns[place].outcomes(draws.draw(*task)) for task in draws.tasks()])
-        values[:, place] = columns[place].form.of_labels(labels, workers)
     by_blocks, inside = by_way[_Way.BY_BLOCKS], by_way[_Way.INSIDE]
     block = _Block.of([columns[place] for place in by_blocks])
 
@@ -308,25 +301,24 @@ class _Block:
     @classmethod
     def of(cls, columns: Sequence[Column]) -> _Block:
         """Order them, and set apart what is evaluated from the rows in which a class was observed."""
-        found: list[tuple[Places | None, int, OfEvents, int]] = []
+        found = list[OfOneClass]()
         others: dict[int, dict[int, list[int]]] = {}
         for place, (view, form) in enumerate(columns):
             see, event = (None, None) if view is None else (view.see, view.event)
             events = None if view is None or event is None else of_events(form, view.share)
             if view is not None and event is not None and events is not None:
-                found.append((view.places, event, events, place))
+                found.append(OfOneClass(view.places, event, events, place))
             else:
                 others.setdefault(id(see), {}).setdefault(id(view), []).append(place)
         places = tuple(place for views in others.values() for each in views.values() for place in each)
-        by_class = classes(found) if found else ()
-        return cls(tuple(columns[place] for place in places), places, by_class)
+        return cls(tuple(columns[place] for place in places), places, EventColumns.of(found))
 
     def __call__(self, draws: Draws, start: int, stop: int) -> Array:
         return self.of_labels(draws.draw(start, stop))
 
     def of_labels(self, full: Outcomes) -> Array:
         """Return (b, H) values for full outcomes (b, …)."""
-        count = len(self.places) + sum(len(each.places) for each in self.by_class)
+        count = len(self.places) + sum(len(each.parts) for each in self.by_class)
         values = np.empty((len(full), count))
         lens, reduced = None, full
         last, labels = None, full

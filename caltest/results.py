@@ -10,7 +10,7 @@ import html
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,6 @@ from caltest.forms import Side
 from caltest.nulls import Guarantee, Part
 from caltest.pvalues import Alternative
 from caltest.text.numbers import Page
-
-
-def freeze_arrays(found: Any) -> None:
-    """Make the arrays among the fields of a dataclass read-only."""
-    for each in fields(found):
-        value = getattr(found, each.name)
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
 
 
 def plain(value: Any) -> Any:
@@ -59,11 +51,32 @@ _ROW = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
-    """Base class of results: frozen data that prints itself and converts to plain data."""
+class Facts:
+    """Frozen data, arrays read-only, which converts to plain data with what is derived from it."""
+
+    #: Properties that come with the fields, after them.
+    derived: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        freeze_arrays(self)
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @arguments()
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
+        return self._plain()
+
+    def _plain(self, *without: str) -> dict[str, Any]:
+        """Return the fields and what is derived as plain data, but for some."""
+        names = [each.name for each in fields(self) if each.name not in without]
+        return {name: plain(getattr(self, name)) for name in (*names, *self.derived)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Facts):
+    """Base class of results: facts that print themselves."""
 
     @arguments()
     def summary(self) -> str:
@@ -92,16 +105,6 @@ class Result:
             If there is no picture of such a result.
         """
         return import_module("caltest.plots").drawn(self, ax, options)
-
-    @arguments()
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        return self._plain()
-
-    def _plain(self, *without: str) -> dict[str, Any]:
-        """Return the fields as plain data, but for some."""
-        names = [each.name for each in fields(self) if each.name not in without]
-        return {name: plain(getattr(self, name)) for name in names}
 
     def _page(self) -> Page:
         """Return the summary, and what other printers make of the same."""

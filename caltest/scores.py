@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest.clusters import Clusters
 from caltest.laws import Outcomes
 from caltest.sampling import ROWS
@@ -307,7 +307,7 @@ class FeatureResiduals(Scores):
         return sums.reshape(len(outcomes), -1)
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Add up features times residuals by cluster; wide ones are added up by `SignedFeatures`."""
+        """Add up features times residuals by cluster; wide ones are added up by `JointSums`."""
         residuals = residuals_of(self.probs, outcomes)[:, :, None]
         joint = residuals * np.asarray(self.features[:], dtype=np.float64)[:, None, :]
         return clusters.sums(joint.reshape(self.n_samples, -1))

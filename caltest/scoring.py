@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest._arguments import anything, arguments
 from caltest._visible import quoted
-from caltest.data.models import predicted_by
+from caltest.data.sample import predicted_by
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
 from caltest.statistics import StatisticLike, find_statistic

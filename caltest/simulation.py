@@ -110,6 +110,12 @@ class Simulated:
         return float(0.5 * np.abs(self.probs - self.truth).sum(axis=1).mean())
 
 
+def _drawn(n: int, alpha: ArrayLike, rng: Rng) -> tuple[Array, int, Array]:
+    """Return α, checked, the seed of a data set, and log g of its rows."""
+    a, seed = _checked_alpha(alpha), seed_of(rng)
+    return a, seed, log_dirichlet(n, a, seed)
+
+
 def log_dirichlet(n: int, alpha: Array, seed: int) -> Array:
     """Return log g, (n, m), for g ~ Dir(α).
 
@@ -280,10 +286,8 @@ def mixture(
     array([[0.25, 0.75],
            [0.25, 0.75]])
     """
-    a = _checked_alpha(alpha)
-    b = _checked_beta(beta, len(a))
-    seed = seed_of(rng)
-    probs = np.exp(log_dirichlet(n_samples, a, seed))
+    a, seed, logs = _drawn(n_samples, alpha, rng)
+    probs, b = np.exp(logs), _checked_beta(beta, len(a))
     truth = (1.0 - pi) * probs + pi * b
     return Simulated(probs, _labels(_log(truth), seed), truth)
 
@@ -423,9 +427,7 @@ def tempered(
     >>> bool(sure.probs.max(axis=1).mean() > sure.truth.max(axis=1).mean())
     True
     """
-    a = _checked_alpha(alpha)
-    seed = seed_of(rng)
-    logs = log_dirichlet(n_samples, a, seed)
+    _, seed, logs = _drawn(n_samples, alpha, rng)
     probs = np.asarray(softmax(logs / temperature, axis=1))
     return Simulated(probs, _labels(logs, seed), np.exp(logs))
 
@@ -465,9 +467,8 @@ def local(
     >>> bool((wrong == (first_class.probs[:, 0] > 0.5)).all())
     True
     """
-    a = _checked_alpha(alpha)
-    seed = seed_of(rng)
-    probs = np.exp(log_dirichlet(n_samples, a, seed))
+    a, seed, logs = _drawn(n_samples, alpha, rng)
+    probs = np.exp(logs)
     if callable(region) and not isinstance(region, type):
         check_takes("region", region, "probs")
         inside = np.asarray(region(probs))
@@ -525,11 +526,9 @@ def classwise(
     >>> round(float(odds / true_odds), 12)
     3.0
     """
-    a = _checked_alpha(alpha)
+    a, seed, logs = _drawn(n_samples, alpha, rng)
     if target >= len(a):
         raise InputError(f"target is {quoted(target)}; give a class in 0..{len(a) - 1}.")
-    seed = seed_of(rng)
-    logs = log_dirichlet(n_samples, a, seed)
     shifted = logs.copy()
     shifted[:, target] -= bias
     shifted = np.asarray(log_softmax(shifted, axis=1))
@@ -580,9 +579,7 @@ def noisy(
     >>> bool(blurred.probs.max(axis=1).mean() > blurred.truth.max(axis=1).mean())
     True
     """
-    a = _checked_alpha(alpha)
-    seed = seed_of(rng)
-    logs = log_dirichlet(n_samples, a, seed)
+    a, seed, logs = _drawn(n_samples, alpha, rng)
     noise = generator(seed, *_NOISE).standard_normal(logs.shape)
     stated = np.asarray(softmax(logs + scale * noise, axis=1))
     drawn = _labels(logs, seed)

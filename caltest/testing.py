@@ -22,7 +22,7 @@ from caltest.data import (
     sample,
     without_zeros,
 )
-from caltest.data.copies import copied_rows
+from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side

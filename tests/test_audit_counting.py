@@ -10,7 +10,7 @@ from scipy.stats import binom, chi2, norm, t
 import caltest
 from caltest import InputError
 from caltest.auditing.sizes import Design
-from caltest.bounds.weighted import error_bounds
+from caltest.bounds.intervals import error_bounds
 
 SMALL = {"n_resamples": 99, "rng": 1}
 

@@ -12,8 +12,8 @@ from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Options, make_plan
 from caltest.data import Rows
-from caltest.forms import events
-from caltest.forms.events import EventColumns, of_events
+from caltest.forms import sums
+from caltest.forms.sums import EventColumns, OfOneClass, of_events
 from caltest.nulls.clusters import Trial
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
@@ -38,7 +38,7 @@ def test_the_same_number(probs, statistic):
     form = statistic.given(pair(probs, 3))
     fast = of_events(form, 0.1)
     labels = (rng.random((20, N)) < np.linspace(0.0, 1.0, 20)[:, None]).astype(np.uint8)
-    found = EventColumns(None, (1,), (fast,), (0,)).of_labels(labels)[:, 0]
+    found = EventColumns((OfOneClass(None, 1, fast, 0),)).of_labels(labels)[:, 0]
     if statistic.name in ("ks", "kuiper"):
         assert found.tolist() == form.of_labels(labels).tolist()
     else:
@@ -65,9 +65,9 @@ def test_an_audit_is_the_same_either_way(probs, monkeypatch):
     labels = np.random.default_rng(0).integers(0, M, N)
     groups = np.arange(N) % 8 > 0  # one group of each kind of size
     fast, resolutions = drawn(probs, labels, groups)
-    monkeypatch.setattr(events, "_ENTRIES", 1)
+    monkeypatch.setattr(sums, "_LABELS", 1)
     assert np.array_equal(drawn(probs, labels, groups, Workers(2))[0], fast)
-    monkeypatch.setattr(events, "_MOST_EVENTS", -1.0)
+    monkeypatch.setattr(sums, "_MOST_EVENTS", -1.0)
     slow, _ = drawn(probs, labels, groups)
     assert (np.abs(fast - slow) <= resolutions).all()
     assert not np.array_equal(fast, slow)

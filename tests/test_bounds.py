@@ -14,7 +14,7 @@ from support import binomial_limits, dirichlet, form_within, labels_from
 import caltest
 from caltest import BoundsDisplay, InputError
 from caltest.binning import CountLaw
-from caltest.bounds.lower import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
+from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
 from caltest.data import Rows
 from caltest.laws.classes import LabelSampler
 from caltest.statistics import Scan
@@ -142,7 +142,7 @@ def test_intervals_of_many_rows_have_a_bound_that_is_hardly_lower(monkeypatch):
     labels = drawn(scores - 0.15, np.random.default_rng(4))
     scan = ShiftedScan.of(two_columns(scores), GRID)
     exact = largest_refuted(scan, labels, "over", 0.05)
-    monkeypatch.setattr("caltest.bounds.lower._EXACT_ROWS", 0)
+    monkeypatch.setattr("caltest.bounds.shifts._EXACT_ROWS", 0)
     binomial = largest_refuted(scan, labels, "over", 0.05)
     assert (binomial <= exact).all()
     assert scan.tolerances[exact].max() - scan.tolerances[binomial].max() < 0.01

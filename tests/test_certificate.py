@@ -14,7 +14,7 @@ from support import binomial_limits, every_outcome
 import caltest
 from caltest import InputError
 from caltest.binning import EqualMass, EqualWidth, FromEdges
-from caltest.bounds.clopper_pearson import mean_bounds
+from caltest.bounds.intervals import mean_bounds
 from caltest.data import Rows
 
 

@@ -26,7 +26,7 @@ from caltest import estimate
 from caltest.binning import EqualWidth
 from caltest.data import Rows
 from caltest.forms import FeatureSquares, low_rank
-from caltest.forms._pair_moments import IdentitySums
+from caltest.forms.moments import IdentitySums
 from caltest.forms.weights import DenseWeights, incomplete_cholesky
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
 from caltest.kernels.radial import fourier_features
@@ -313,7 +313,7 @@ def test_moments_without_pairs(n, m, many_rows, monkeypatch):
         every, none = slice(0, n), np.zeros_like(probs)
         return IdentitySums(probs, none, form.pairs.kernel_terms[0].weights)(every, every)[1], 0.0
 
-    monkeypatch.setattr(low_rank, "_sampled_cubes", over_all_rows)
+    monkeypatch.setattr("caltest.forms.moments._sampled_cubes", over_all_rows)
     probs = np.vstack([dirichlet(n - 2, m, 3), np.eye(m)[:1], [[0.99] + [0.01 / (m - 1)] * (m - 1)]])
     form = FeatureSquares(probs, np.random.default_rng(0).normal(size=(n, 2)))
     outcomes, chances = every_outcome(probs)

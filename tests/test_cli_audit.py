@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import caltest
 from caltest.cli import app
-from caltest.cli._audit import command_line
+from caltest.cli._commands import command_line
 from caltest.exceptions import InputError
 from caltest.files import read_with_groups
 
@@ -221,7 +221,7 @@ def test_a_file_that_cannot_be_written_at_last_does_not_hide_the_finding(here, m
     def full(*_):
         raise InputError("report.md cannot be written: No space left on device.")
 
-    monkeypatch.setattr("caltest.cli._audit.write_whole", full)
+    monkeypatch.setattr("caltest.cli._commands.write_whole", full)
     result = run("plain.csv", *SMALL, "--markdown", "report.md")
     assert result.exit_code == 2
     assert result.stdout.endswith(
@@ -296,7 +296,7 @@ def idle(monkeypatch):
         raise AssertionError("too late")
 
     monkeypatch.setattr("caltest.auditing.audit", begun)
-    monkeypatch.setattr("caltest.files.text._blocks", begun)
+    monkeypatch.setattr("caltest.files.formats._blocks", begun)
 
 
 FOUND_EARLY = {

@@ -22,9 +22,9 @@ from caltest._parallel import Workers
 from caltest.cli import app
 from caltest.clusters import Clusters
 from caltest.data import Rows, sample
-from caltest.data.clusters import cluster_codes
+from caltest.data.attributes import cluster_codes
 from caltest.forms import Comonotone, HasSigns, effective_clusters
-from caltest.forms.signs import JointSums
+from caltest.forms.low_rank import JointSums
 from caltest.kernels import Exponential
 from caltest.lenses import View, find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster

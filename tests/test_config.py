@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from caltest.cli._audit import OPTIONS
-from caltest.cli._config import column_names, load_config
+from caltest.cli._commands import OPTIONS
+from caltest.cli._options import column_names, load_config
 from caltest.exceptions import InputError
 
 EVERYTHING = """

@@ -8,7 +8,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import caltest
 from caltest.data import sample
-from caltest.data.copies import copied_rows
+from caltest.data.diagnose import copied_rows
 
 N, SETS = 3000, 20
 COPIES, REPEATED = "Rows look like copies", "share their predictions, to the last digit"

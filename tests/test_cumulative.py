@@ -15,7 +15,7 @@ from support import binomial_limits, dirichlet, every_outcome, labels_from
 import caltest
 from caltest.data import Rows
 from caltest.forms import CumulativeDifference, HasBrownianLimit
-from caltest.nulls.analytic import tails
+from caltest.nulls.asymptotic import tails
 from caltest.simulation import tempered
 
 BOTH = ["ks", "kuiper"]

@@ -17,8 +17,8 @@ from caltest.auditing.engine import MIN_ROWS, N_RESAMPLES
 from caltest.auditing.groups import MOST_VALUES, read_groups
 from caltest.auditing.plan import FEWEST_EVENTS, MOST_FOR_KERNEL, MOST_HYPOTHESES
 from caltest.cli import app
-from caltest.cli._audit import OPTIONS
-from caltest.cli._config import load_config
+from caltest.cli._commands import OPTIONS
+from caltest.cli._options import load_config
 from caltest.exceptions import InputError
 from caltest.pvalues import CORRECTIONS
 

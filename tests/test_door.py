@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from caltest import InputError, _memory
 from caltest.cli import app
-from caltest.cli._config import load_config
+from caltest.cli._options import load_config
 from caltest.files import arrays, can_scan, places, read, read_pilot, read_with_groups, scan
 
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
@@ -109,7 +109,7 @@ SPECIAL = {
 READ_ALL = """
 import sys, warnings
 from caltest import InputError
-from caltest.cli._config import load_config
+from caltest.cli._options import load_config
 from caltest.files import read, read_pilot, read_with_groups, scan
 for suffix in (".csv", ".parquet", ".npz", ".npy", ".toml"):
     for call in (read, read_pilot, read_with_groups, scan, lambda path: load_config(path, {})):

@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 
 import caltest
 from caltest.cli import app
-from caltest.cli._audit import OPTIONS, _configured
-from caltest.cli._config import Config
+from caltest.cli._commands import OPTIONS, _configured
+from caltest.cli._options import Config
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.report.formats import SUFFIXES, is_report, markdown

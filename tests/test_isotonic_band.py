@@ -10,7 +10,7 @@ from scipy.stats import beta
 from support import every_outcome
 
 from caltest import InputError
-from caltest.bounds.clopper_pearson import ConfidenceBand, cells_wanted, interval_bounds, level_of, pool
+from caltest.bounds.intervals import ConfidenceBand, cells_wanted, interval_bounds, level_of, pool
 
 
 def band_of(scores, labels, n_cells, alpha=0.05):

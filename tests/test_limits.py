@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from caltest.auditing.limits import Limit, Wanted, rows_needed
-from caltest.bounds.clopper_pearson import mean_bounds
-from caltest.bounds.weighted import error_bounds
+from caltest.bounds.intervals import error_bounds, mean_bounds
 
 POINTS, RATIO = Limit(0.02, None), Limit(None, 1.25)
 

@@ -13,7 +13,7 @@ from support import dirichlet
 
 import caltest
 from caltest._parallel import Workers
-from caltest._tiles import TILE
+from caltest._sums import TILE
 from caltest.data import Rows
 from caltest.forms import FeatureSquares, LinearSum, Pairwise
 from caltest.forms.weights import Chain, KernelWeights, Term, rounded

@@ -9,7 +9,7 @@ from support import central_moments, dirichlet, every_outcome, kernels_for
 import caltest
 from caltest._parallel import ALONE, Workers
 from caltest.data import Rows
-from caltest.forms import HasMoments, LinearSum, PairMean, Pairwise, _pair_moments
+from caltest.forms import HasMoments, LinearSum, PairMean, Pairwise, moments
 from caltest.forms.weights import KernelWeights, Term
 from caltest.kernels import Exponential, Gaussian
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
@@ -127,7 +127,7 @@ def many_rows(monkeypatch):
 
     def approximate(form):
         with monkeypatch.context() as patch:
-            patch.setattr(_pair_moments, "EXACT_WORK", 0.0)
+            patch.setattr(moments, "EXACT_WORK", 0.0)
             return form.moments()
 
     return approximate

@@ -28,7 +28,7 @@ from caltest.forms.base import Moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.lenses import TopLabel, View
 from caltest.nulls import MonteCarlo
-from caltest.nulls.analytic import tails
+from caltest.nulls.asymptotic import tails
 from caltest.simulation import local, tempered
 from caltest.statistics import ECD, KolmogorovSmirnov, Kuiper, Omnibus, UnbiasedSKCE
 
@@ -95,7 +95,7 @@ def test_the_impossible_is_infinite_evidence():
     found = form.evidence(np.array([[np.inf, 0.0], [0.0, 0.0]]))
     assert found[0, 0] == np.inf
     assert np.isfinite(found[1]).all()
-    assert form.combine(found)[0] == np.inf
+    assert found.max(axis=1)[0] == np.inf
 
 
 @pytest.mark.parametrize("skewness", [-1e6, -3.0, -0.5, 0.0, 1e-9, 0.5, 2.0, 3.0, 1e12])

@@ -12,8 +12,8 @@ from support import binomial_limits
 
 import caltest
 from caltest.planning.curve import PowerCurve, fit
-from caltest.planning.result import PowerPoint
 from caltest.planning.search import Search
+from caltest.planning.simulate import PowerPoint
 from caltest.simulation import m1, m2
 
 

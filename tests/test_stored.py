@@ -15,7 +15,7 @@ from caltest import InputError, _memory, binning, blocks, testing
 from caltest._parallel import Workers, added
 from caltest.cli import app
 from caltest.data import subsample
-from caltest.files import read, scan, scan_arrays, text
+from caltest.files import formats, read, scan, scan_arrays
 from caltest.statistics import (
     ACE,
     ECE,
@@ -247,7 +247,7 @@ def test_one_row_may_be_left_for_the_last_block(rows, tmp_path):
 )
 def test_any_run_of_blocks_is_read_by_itself(rows, stored, tmp_path, monkeypatch, name):
     """From the part that it begins in, be that a row group, a batch, a file or a stretch of text."""
-    monkeypatch.setattr(text, "BLOCK", 70_000)
+    monkeypatch.setattr(formats, "BLOCK", 70_000)
     folder = stored
     if name.startswith("many"):
         folder = tmp_path
@@ -361,6 +361,15 @@ def test_directories_hold_files_of_one_kind_with_the_same_columns(tmp_path):
     (tmp_path / "1.parquet").rename(tmp_path / "1.csv")
     with pytest.raises(InputError, match=r"besides parquet files the directory holds '1.csv'"):
         scan(tmp_path)
+
+
+def test_a_file_of_several_may_have_no_rows(tmp_path):
+    table = pa.table({"a": [0.5, 0.4], "b": [0.5, 0.6], "label": ["a", "b"]})
+    for name, some in (("0.arrow", table), ("1.arrow", table.slice(0, 0))):
+        with pa.ipc.new_file(tmp_path / name, table.schema) as file:
+            file.write_table(some)
+    assert read(tmp_path).labels.tolist() == [0, 1]
+    assert [each.labels.tolist() for each in scan(tmp_path).samples()] == [[0, 1]]
 
 
 def test_what_cannot_be_asked(rows, stored):

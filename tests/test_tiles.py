@@ -7,7 +7,7 @@ import pytest
 from support import dirichlet, kernels_for
 
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import (
+from caltest._sums import (
     TILE,
     WIDE_TILE,
     blocks,

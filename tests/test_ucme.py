@@ -160,10 +160,11 @@ def test_wrong_options(options):
 # ------------------------------------------------------------------ the null
 
 
-def test_moments_are_those_of_all_outcomes():
+@pytest.mark.parametrize("targets", BOTH)
+def test_moments_are_those_of_all_outcomes(targets):
     probs = dirichlet(5, 3, 3)
     outcomes, chances = every_outcome(probs)
-    form = UCME(locations=3).given(Rows(probs))
+    form = UCME(locations=3, targets=targets).given(Rows(probs))
     assert isinstance(form, HasMoments)
     mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     found = form.moments()

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import caltest
 from caltest.auditing.sizes import Design
-from caltest.bounds.weighted import error_bounds
+from caltest.bounds.intervals import error_bounds
 
 
 def errors(scores, labels, level, weights=None, **options):
@@ -103,8 +103,8 @@ def test_a_coarser_grid_is_never_shorter(monkeypatch):
     p, y, w = drawn(0)
     ends = []
     for ratio, nodes in ((1.005, 2770), (1.05, 283), (1.3, 53), (2.0, 20)):
-        monkeypatch.setattr("caltest.bounds.weighted._RATIO", ratio)
-        monkeypatch.setattr("caltest.bounds.weighted._NODES", nodes)
+        monkeypatch.setattr("caltest.bounds.intervals._RATIO", ratio)
+        monkeypatch.setattr("caltest.bounds.intervals._NODES", nodes)
         ends.append(errors(p, y, 0.001, w))
     lows, highs = np.array(ends).T
     assert (np.diff(lows) <= 1e-9).all()

@@ -12,10 +12,10 @@ from test_step_down import plain_loop
 
 import caltest
 from caltest import InputError
+from caltest import localisation as places
 from caltest.data import Rows
 from caltest.kernels import Exponential, Gaussian, Kernel, Linear, LinearGaussian
-from caltest.localisation import places
-from caltest.localisation.places import Places, cover, kernels_of, places_told
+from caltest.localisation import Places, cover, kernels_of, places_told
 from caltest.predictive import GaussianPredictions
 from caltest.simulation import classwise, local, m1
 

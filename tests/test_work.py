@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import caltest
 from caltest import _work
-from caltest._narrow import over_columns
 from caltest._parallel import Workers, single_threaded_blas
+from caltest._sums import over_columns
 from caltest.cli import app
 from caltest.exceptions import Argument, Phrase
 from caltest.nulls import Bootstrap, ConditionalMoments, MonteCarlo

@@ -20,7 +20,7 @@ from support import labels_from
 
 import caltest
 from caltest.data import predictions, sample
-from caltest.data.zeros import Zeros, advice, why_zero
+from caltest.data.diagnose import Zeros, advice_on_zeros, why_zero
 
 DATA = os.environ.get("CALTEST_REFERENCE_DATA")
 LOGITS = np.random.default_rng(0).normal(0.0, 12.0, 3000)
@@ -87,8 +87,8 @@ def test_votes(model, n_votes, n_classes):
     X, y, _, _, new = classified(n_classes)
     why = found(model.fit(X, y).predict_proba(new))
     assert why == Zeros("steps", 1 / n_votes)
-    assert f"{n_votes} votes" in advice(why, n_classes)
-    assert f"(votes + 1)/({n_votes} + {n_classes})" in advice(why, n_classes)
+    assert f"{n_votes} votes" in advice_on_zeros(why, n_classes)
+    assert f"(votes + 1)/({n_votes} + {n_classes})" in advice_on_zeros(why, n_classes)
 
 
 # ------------------------------------------------------------------ blocks
@@ -217,7 +217,7 @@ def test_rows_that_are_refused_are_told_the_same():
 
 @pytest.mark.parametrize("cause", ["decisions", "clipping", "precision", "blocks"])
 def test_every_cause_has_its_advice(cause):
-    text = advice(Zeros(cause), 3)
+    text = advice_on_zeros(Zeros(cause), 3)
     assert text.endswith(".")
     assert len(text) < 350
 

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest.data import Rows
 from caltest.forms import Form, HasCumulantGenerator, HasLeadingSum, HasMoments, Moments
 from caltest.laws.classes import LabelSampler

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from caltest.bounds.lower import SIDES, ShiftedScan, grid_of_tolerances, largest_refuted
+from caltest.bounds.shifts import SIDES, ShiftedScan, grid_of_tolerances, largest_refuted
 from validation._study import command_line, markdown, write_csv
 
 Array = NDArray[np.float64]

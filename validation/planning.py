@@ -40,8 +40,8 @@ from scipy.stats import chi2, ncx2, norm
 import caltest
 from caltest.planning import PowerResult, pilot
 from caltest.planning.pilot import Kind
-from caltest.planning.result import PowerPoint
 from caltest.planning.search import Search
+from caltest.planning.simulate import PowerPoint
 from caltest.simulation import tempered
 from validation._study import command_line, markdown, write_csv
 

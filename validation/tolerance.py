@@ -39,7 +39,7 @@ from scipy.stats import binomtest
 from threadpoolctl import threadpool_limits
 
 import caltest
-from caltest.bounds.result import SideBound
+from caltest.bounds.lower import SideBound
 from caltest.simulation import Simulated, local, tempered
 from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
 

@@ -27,7 +27,7 @@ import caltest
 from caltest.auditing import Audit
 from caltest.auditing.limits import Limit, Wanted, rows_needed
 from caltest.auditing.sizes import Design
-from caltest.bounds.clopper_pearson import mean_bounds
+from caltest.bounds.intervals import mean_bounds
 from caltest.data import sample
 from validation._study import command_line, markdown, write_csv
 from validation.audit import rate
@@ -68,7 +68,9 @@ def _spread(n: int, error: float, rate_: float = 0.3, **options: Any) -> Case:
     return Case(p, _independent(q), options)
 
 
-def _groups(count: int, rows: int, p: float, wrong: Sequence[int], error: float, **options: Any) -> Case:
+def _groups(
+    count: int, rows: int, p: float, wrong: Sequence[int], error: float, **options: Any
+) -> Case:
     which = np.repeat(np.arange(count), rows)
     q = np.where(np.isin(which, wrong), p - error, p)
     return Case(np.full(count * rows, p), _independent(q), options, {"group": which})

@@ -37,7 +37,7 @@ from scipy.stats import binomtest
 from threadpoolctl import threadpool_limits
 
 import caltest
-from caltest.localisation.places import Places, kernels_of
+from caltest.localisation import Places, kernels_of
 from caltest.simulation import Simulated, classwise, local, m1
 from validation._designs import Draw, of_one_probability, with_zeros_and_ones
 from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv

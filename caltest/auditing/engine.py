@@ -33,13 +33,11 @@ from caltest.auditing.plan import (
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity, views_of
 from caltest.auditing.views import Check
-from caltest.bounds.lower import BoundsPlan
+from caltest.bounds.lower import bounds_of
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, without_zeros
-from caltest.data.copies import copied_rows
-from caltest.data.zeros import why_zero
+from caltest.data.diagnose import copied_rows, why_zero
 from caltest.exceptions import Argument, InputError
-from caltest.lenses import event as event_of
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs
@@ -397,10 +395,8 @@ def bounds(
     for look in looks:
         own = child_seed(options.seed, *key_of("bounds", *look.key))
         level, count = options.alpha / (2 * len(looks)), 2 * len(looks)
-        plan = BoundsPlan(level, count, n_draws, own, options.workers)
-        view = look.sample(labels)
         lens = None if look.scope.lens is None else look.scope.label
-        each = plan.view(event_of(lens, view.rows), view, lens)
+        each = bounds_of(look.sample(labels), lens, level, count, n_draws, own, options.workers)
         found[look] = (each.over.bound, each.under.bound)
     return found
 

@@ -23,7 +23,7 @@ from caltest.bounds.lower import draws_needed
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.forms.pair_mean import sums_of_others
+from caltest.forms.pairs import sums_of_others
 from caltest.laws import Classes
 from caltest.lenses import ClassWise, Lens, Reducer, View, event, find_lens, is_column, show
 from caltest.nulls import MonteCarlo

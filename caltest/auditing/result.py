@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from caltest.cox import Recalibration
-    from caltest.data.zeros import Zeros
+    from caltest.data.diagnose import Zeros
 
 FailOn: TypeAlias = Literal["material", "undecided", "found", "never"]
 #: When a gate fails, by name.

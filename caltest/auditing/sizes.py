@@ -4,7 +4,7 @@ One family, fixed by predictions and groups before a label is seen: V views shar
 the parts (tenths and halves of all rows, fifths of every group) one fifth; half of each on either side.
 
 Of rows that count differently, were sampled by their label, or come in clusters, they are those of
-:mod:`caltest.bounds.weighted`: exact, for any number of rows or clusters. Only a view that many
+:mod:`caltest.bounds.intervals`: exact, for any number of rows or clusters. Only a view that many
 clusters carry has an interval of t, where its level is not small: shorter, and right for many of them.
 """
 
@@ -33,11 +33,9 @@ from caltest.auditing.views import (
     View,
 )
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
-from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
-from caltest.bounds.weighted import error_bounds
+from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
-from caltest.data.rates import rates_by_class
-from caltest.data.weights import effective_number
+from caltest.data.attributes import effective_number, rates_by_class
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
 from caltest.laws import Classes
 from caltest.pictures.marks import path_of

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from caltest._arguments import (
@@ -21,9 +20,10 @@ from caltest._arguments import (
     positive_integer,
     real_array,
 )
+from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.binning import Binning, EqualMass, reliability_curve
-from caltest.bounds.clopper_pearson import (
+from caltest.bounds.intervals import (
     LARGEST_LEVEL,
     ConfidenceBand,
     Segment,
@@ -34,9 +34,9 @@ from caltest.bounds.clopper_pearson import (
     pool,
 )
 from caltest.data import Sample, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
+from caltest.forms import Side
 from caltest.lenses import Lens, event, seen
 from caltest.results import Result
 from caltest.sampling import generator
@@ -44,8 +44,6 @@ from caltest.sampling import generator
 if TYPE_CHECKING:
     import pandas as pd
 
-Array: TypeAlias = NDArray[np.float64]
-Direction: TypeAlias = Literal["over", "under"]
 Truth: TypeAlias = Literal["predicted", "estimated"]
 Method: TypeAlias = Literal["bins", "isotonic"]
 
@@ -74,7 +72,7 @@ class Proved(NamedTuple):
 
     low: float
     high: float
-    direction: Direction
+    direction: Side
     at_least: float
     rows: int
 
@@ -162,6 +160,8 @@ class Certificate(Result):
     wanted: float | None = None
     samples_wanted: int | None = None
     warnings: tuple[str, ...] = ()
+
+    derived: ClassVar[tuple[str, ...]] = ("reached",)
 
     @property
     def reached(self) -> bool | None:
@@ -298,11 +298,6 @@ class Certificate(Result):
         }
         return pd.DataFrame(found)
 
-    @arguments()
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        return {**super().to_dict(), "reached": self.reached}
-
 
 @arguments(cells=positive_integer, confidence=_CONFIDENCE)
 def certificate(
@@ -403,7 +398,6 @@ def certificate(
     elif n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
     view, label = seen(sample(probs, labels, class_names=class_names), lens, "top_label")
-    refuse_clusters(view.rows.clusters, "a certificate")
     check_alike(view.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
     if view.rows.n_classes != 2:
         raise InputError(
@@ -477,7 +471,7 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
     over = cells.scores - band.lower_at(cells.scores)
     under = band.upper_at(cells.scores) - cells.scores
     proved = []  # where the diagonal is outside the band
-    sides: tuple[tuple[Direction, Array, list[Segment]], ...] = (
+    sides: tuple[tuple[Side, Array, list[Segment]], ...] = (
         ("under", -over, band.too_low()),
         ("over", -under, band.too_high()),
     )

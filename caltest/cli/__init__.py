@@ -11,8 +11,7 @@ import typer
 
 from caltest._memory import check_address_space
 from caltest._version import __version__
-from caltest.cli._audit import audit
-from caltest.cli._commands import bounds, compare, estimate, estimate_error, power, test
+from caltest.cli._commands import audit, bounds, compare, estimate, estimate_error, power, test
 from caltest.cli._options import WithChoices
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, Commands, write
 from caltest.exceptions import InputError

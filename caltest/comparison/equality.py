@@ -18,7 +18,7 @@ from scipy.special import stdtr
 
 from caltest._arguments import Whole, choose, positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import Array, Tile, blocks, multiply, sum_over_tiles
+from caltest._sums import Array, Tile, blocks, multiply, sum_over_tiles
 from caltest._visible import quoted
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._tiles import Array
+from caltest._sums import Array
 from caltest._visible import as_text, quoted, visible
 from caltest.comparison.equality import (
     FEWEST_ROWS,
@@ -33,9 +33,9 @@ from caltest.comparison.equality import (
     valued,
 )
 from caltest.data import Sample, check_index, sample, without_zeros
+from caltest.data.attributes import effective_number
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
-from caltest.data.weights import effective_number
 from caltest.exceptions import InputError, Row
 from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
 from caltest.laws import recognised

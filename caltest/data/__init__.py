@@ -1,11 +1,10 @@
 """Predictions and observed labels: where all input is read and checked."""
 
+from caltest.data.attributes import Extent
 from caltest.data.containers import check_index
-from caltest.data.labels import impossible_labels, impossible_rows
-from caltest.data.rows import Rows, Sample, merged_notes, without_zeros
+from caltest.data.diagnose import impossible_labels, impossible_rows
+from caltest.data.rows import SUBSAMPLED, Rows, Sample, merged_notes, subsample, without_zeros
 from caltest.data.sample import named_sample, predictions, sample
-from caltest.data.subsampling import SUBSAMPLED, subsample
-from caltest.data.weights import Extent
 
 __all__ = [
     "SUBSAMPLED",

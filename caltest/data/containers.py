@@ -13,6 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
 
 from caltest._arguments import as_float, check_unmasked, has
 from caltest._visible import as_text, attempt, quoted, shown
@@ -240,7 +241,7 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     check_distinct(names, what)
     columns = [frame.get_column(name) for name in frame.columns]
     if len(names) == 1:
-        table = _from_series(columns[0], what, f", column {quoted(names[0])}")
+        table = _from_series(columns[0], what, names)
         return Table(table.values[:, None], names, table.coarse)
     for name, column in zip(names, columns, strict=True):
         if not _is_numeric(column.dtype):
@@ -249,9 +250,9 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
                 "leave the column out, or convert it to float."
             )
     if any(column.null_count() for column in columns):
-        missing = np.column_stack([column.is_null().to_numpy() for column in columns])
-        row, place = (int(index) for index in np.argwhere(missing)[0])
-        raise InputError(_MISSING, argument=what, row=row, column=f", column {quoted(names[place])}")
+        raise _missing(
+            what, np.column_stack([column.is_null().to_numpy() for column in columns]), names
+        )
     dtypes = [column.dtype for column in columns]
     values = None if any(dtype in _WIDE for dtype in dtypes) else np.asarray(frame.to_numpy())
     if values is None or values.dtype.kind == "O":  # of numbers all the same, as of Arrow in pandas
@@ -259,14 +260,21 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     return Table(_plain(values, what), names, any(map(_is_coarse, dtypes)))
 
 
-def _from_series(series: nw.Series[Any], what: str, where: str = "") -> Table:
+def _from_series(series: nw.Series[Any], what: str, names: tuple[str, ...] = ()) -> Table:
     if not (_is_numeric(series.dtype) or series.dtype in _TEXT):
         do = "convert it to numbers" + (" or to strings" if what == "labels" else "")
         raise InputError(f"{what} holds {_entries(series)}; {do}.")
     if series.null_count():
-        row = int(np.argmax(series.is_null().to_numpy()))
-        raise InputError(_MISSING, argument=what, row=row, column=where)
+        missing = series.is_null().to_numpy()
+        raise _missing(what, missing[:, None] if names else missing, names)
     return Table(_plain(_numpy(series), what), None, _is_coarse(series.dtype))
+
+
+def _missing(what: str, missing: NDArray[np.bool_], names: Sequence[str] = ()) -> InputError:
+    """Say where the first missing value is, in a column that has a number if it has no name."""
+    row, *places = (int(index) for index in np.argwhere(missing)[0])
+    column = "".join(f", column {quoted(names[k]) if names else k}" for k in places[:1])
+    return InputError(_MISSING, argument=what, row=row, column=column)
 
 
 def check_named(names: Sequence[object], what: str) -> None:
@@ -351,11 +359,9 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
         found = _NO_NUMBERS.get(kind, f"{values.dtype}, not numbers; give numbers")
         raise InputError(f"{what} holds {found}.")
     entries = values.ravel()
-    missing = next((i for i, x in enumerate(entries) if x is None or x is np.nan), None)
-    if missing is not None:
-        row, *others = (int(index) for index in np.unravel_index(missing, values.shape))
-        column = f", column {others[0]}" if others else ""
-        raise InputError(_MISSING, argument=what, row=row, column=column)
+    missing = np.array([x is None or x is np.nan for x in entries], dtype=np.bool_)
+    if missing.any():
+        raise _missing(what, missing.reshape(values.shape))
     types = sorted({type(x).__name__ for x in entries})
     if types and set(types) <= {"str", "str_"}:
         return values

@@ -1,18 +1,30 @@
-"""What wrong predictions look like, and what to do about it: the most telling mistake first."""
+"""What an input looks like: wrong predictions, probabilities of 0, and rows that are copies of others.
+
+Of several mistakes the most telling is said. A wrong cause is worse than none: why probabilities are 0
+is said only where hardly anything else looks like it.
+
+Copies are noticed without being asked. Of two independent rows with the same predictions g, the labels
+differ with probability 1 − |g|². If the labels of many such pairs hardly ever differ, the rows are one
+row several times, or the labels were used to fit the model. Labels that differ as often as they should
+prove nothing about dependence; but where most rows share predictions of full precision with a few
+others, one may ask.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.data.containers import Table
-from caltest.data.zeros import ask_about_one, step_of
+from caltest.data.rows import Sample
 from caltest.exceptions import InputError, Phrase, Row
 from caltest.text.numbers import counted
+
+Array: TypeAlias = NDArray[np.float64]
 
 _LOOKS = {
     "log-probabilities": "probs looks like log-probabilities: no entry is positive, and the "
@@ -52,13 +64,13 @@ class Suspect:
     tolerance: float
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Array:
         """The entries in float64, (n, m), or (n, 1) for P(class 1)."""
         values = self.table.values.astype(np.float64)
         return values[:, None] if values.ndim == 1 else values
 
     @cached_property
-    def sums(self) -> NDArray[np.float64]:
+    def sums(self) -> Array:
         """Row sums, (n,)."""
         return np.asarray(self.values.sum(axis=1))
 
@@ -126,7 +138,7 @@ def _multiples_within(suspect: Suspect) -> float:
     return 1e-6 if suspect.table.coarse else 1e-9
 
 
-def in_steps(suspect: Suspect, step: float) -> NDArray[np.float64]:
+def in_steps(suspect: Suspect, step: float) -> Array:
     """Return the values (n, m), or (n, 1), as exact multiples of a step of which 1 is a multiple.
 
     A row may then sum to 1 within half a step an entry, where an entry of 0 was rounded down only.
@@ -239,3 +251,295 @@ def _advice(suspect: Suspect) -> str:
             "probabilities, or one column at a time, as P(class 1) (--columns NAME of a file)"
         )
     return "give softmax probabilities, one column for every class"
+
+
+# ------------------------------------------------------------------ zeros
+
+Cause: TypeAlias = Literal["decisions", "clipping", "precision", "steps", "blocks"]
+
+_FEWEST_ROWS = 20  # fewer may look like anything
+_MOST = 1_000_000  # entries that are looked at
+_MOST_TIED = 2_000  # rows in which ties are looked for: in many, what is rounded is tied too
+_DECIMALS = (1, 2, 3, 4, 5)
+_MOST_VOTES = 1000
+_MANY = 30  # different values: as many shares of blocks have no small common denominator
+_SINGLE, _DOUBLE = 2.0**-24, 2.0**-53  # from 1 to the number before it
+_CLIPPED_AT = [10.0**-k for k in range(8, 31)]
+
+
+@dataclass(frozen=True)
+class Zeros:
+    """Why probabilities are 0.
+
+    Attributes
+    ----------
+    cause
+        "decisions": all are 0 or 1. "clipping": many are the same small number, 1 minus which is 1.
+        "precision": others are next to 0 or 1 as near as numbers come. "steps": all are multiples of a
+        step. "blocks": there are few, as there are shares of the rows of a block.
+    step
+        That of which all are multiples; None where that is not the cause, or is not known.
+    rounded
+        Whether steps can be of nothing but rounding, since rows do not sum to 1.
+    """
+
+    cause: Cause
+    step: float | None = None
+    rounded: bool = False
+
+
+def why_zero(probs: Array, off: float = 0.0) -> Zeros | None:
+    """Return why entries of predictions (n, m) are 0; None if that is not plain.
+
+    ``off`` is by how much sums of rows differed from 1 at most, before rows were divided by them.
+    """
+    if len(probs) < _FEWEST_ROWS:
+        return None
+    some = probs[:: -(-probs.size // _MOST)]
+    values, times = _inner(some)
+    if len(values) == 0:
+        return Zeros("decisions")
+    columns = some.T if some.shape[1] == 2 else ()
+    for column in columns:
+        found, times = _inner(column)
+        if len(found) and times[0] > 2 and np.isclose(found[0], _CLIPPED_AT, rtol=1e-3, atol=0.0).any():
+            return Zeros("clipping")
+    if any(_precision_ends(_inner(each)[0]) for each in (some, *columns) if not each.all()):
+        return Zeros("precision")
+    if off > 0.9 * 10.0 ** -_DECIMALS[-1]:  # by so much sums of rounded numbers are off at least
+        return _rounded(some)
+    per_one, sure = _grid(values)
+    if per_one:
+        return Zeros("steps", 1.0 / per_one) if sure else None
+    tied = probs[:: -(-len(probs) // _MOST_TIED)]
+    values, times = _inner(tied[(tied > 0.01) & (tied < 0.99)])
+    return Zeros("blocks") if times.sum() >= max(_MANY, 2 * len(values)) else None
+
+
+def _inner(values: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return the different values between 0 and 1 in their order, and how often each occurs."""
+    found, times = np.unique(values, return_counts=True)
+    inner = (found > 0.0) & (found < 1.0)
+    return found[inner], times[inner]
+
+
+def _precision_ends(values: Array) -> bool:
+    """Whether sorted values between 0 and 1 go on to where numbers end, near 0 or near 1."""
+    if np.count_nonzero(values < 1e-20) > 2 and 1e-46 < values[0] < 1e-30:
+        return True
+    for unit in (_SINGLE, _DOUBLE):  # what one column next to 1 leaves to the other; or half precision
+        counts = values[values < 40.0 * unit] / unit
+        if len(counts) > 9 and np.all(np.abs(counts - np.round(counts)) < 2e-3 * counts):
+            return True
+    return False
+
+
+def _rounded(probs: Array) -> Zeros | None:
+    """Find the step in rows that did sum to 1: they are as they were stated."""
+    rows = probs[(probs < 1.0).all(axis=1)]
+    off = {
+        d: np.abs(rows - np.round(rows, d)).max(axis=1, initial=0.0) < _ON_GRID_COARSE
+        for d in _DECIMALS
+    }
+    whole = np.count_nonzero(off[_DECIMALS[-1]])
+    if whole < max(_FEWEST_ROWS, 0.05 * len(rows)):
+        return None
+    decimals = next(d for d in _DECIMALS if np.count_nonzero(off[d]) >= 0.9 * whole)
+    steps = step_of(_inner(rows[off[decimals]])[0])
+    return Zeros("steps", 10.0**-decimals if steps is None else steps, rounded=True)
+
+
+def step_of(values: Array) -> float | None:
+    """Return the step of which all of some different values are multiples, where that is no chance."""
+    per_one, sure = _grid(values)
+    return 1.0 / per_one if sure else None
+
+
+def _grid(values: Array) -> tuple[int, bool]:
+    """Return 1 over the largest step of which all values are multiples, 0 for none; is it no chance?"""
+    if len(values) == 0:
+        return 0, False
+    few = values[:: max(1, len(values) // 100)]
+    for per_one in (*(10**d for d in _DECIMALS), *range(2, _MOST_VOTES + 1)):
+        if all(
+            np.all(np.abs(x - np.round(x * per_one) / per_one) < _ON_GRID_COARSE) for x in (few, values)
+        ):
+            break
+    else:
+        return 0, False
+    counts = np.unique(np.round(values * per_one).astype(np.int64))
+    shared = int(np.gcd.reduce(np.append(counts, per_one)))
+    counts, per_one = counts // shared, per_one // shared
+    small = np.unique(np.minimum(counts, per_one - counts))
+    filled = len(counts) >= 3 and 2 * len(counts) >= per_one - 1
+    in_a_row = small[0] <= 2 and np.median(np.diff(small, append=small[-1:])) == 1.0
+    percents = 100 % per_one == 0
+    return per_one, bool(filled or len(counts) >= _MANY or (len(small) >= 5 and (in_a_row or percents)))
+
+
+#: What to do about each cause but steps, of which it depends on what they are.
+_CAUSES = {
+    "decisions": "Every probability is 0 or 1, as of class decisions or of trees with pure leaves: "
+    "give probabilities (predict_proba), of leaves of more rows.",
+    "clipping": "Zeros come from clipping: 1 minus so small a number is 1. Compute probabilities from "
+    "logits in float64 by softmax, a column for every class, and do not clip them.",
+    "precision": "Zeros are probabilities too small for the numbers that hold them. Compute them "
+    "from logits in float64 by softmax, a column for every class (of two, expit(-z) and expit(z)).",
+    "blocks": "There are few different probabilities, as of isotonic regression, bins or a tree, where "
+    "a block of rows without the event has probability 0. Fit it on more rows, or keep 0 and 1 out: (k "
+    "+ 1)/(n + 2) for k events of n, or IsotonicRegression(y_min=1/(n + 2), y_max=1 - 1/(n + 2)) of n "
+    "rows.",
+}
+
+
+def advice_on_zeros(zeros: Zeros, n_classes: int, clustered: bool = False) -> str:
+    """Return why probabilities are 0 and what to do: no rounding for rows in clusters."""
+    if zeros.step is None:
+        return _CAUSES[zeros.cause]
+    per_one, step = round(1.0 / zeros.step), f"{zeros.step:.6g}"
+    votes = f"give (votes + 1)/({per_one} + {n_classes})"
+    if 10 ** _DECIMALS[-1] % per_one:
+        return f"Every probability is a multiple of 1/{per_one}, a share of {per_one} votes: {votes}."
+    save = "save more digits" + ("" if clustered else f", or {ask_about_one(zeros.step, n_classes)}")
+    if zeros.rounded or per_one > _MOST_VOTES:
+        return f"Zeros are rounded, to multiples of {step}: {save}."
+    return (
+        f"Every probability is a multiple of {step}. If they are rounded, {save}. If they are shares "
+        f"of {per_one} votes, {votes}."
+    )
+
+
+def ask_about_one(step: float, n_classes: int) -> str:
+    """Say how to test one probability that was rounded to a step."""
+    lens = "" if n_classes == 2 else "lens='top_label', "
+    return f"ask about one probability: caltest.test(..., {lens}rounding={step:.6g})"
+
+
+def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
+    """Return a note if a label with predicted probability 0 was observed: no test is needed then.
+
+    Say too where probabilities of 0 come from and what to do, if that is plain.
+    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at.
+    """
+    broken = view.rows.impossible(view.labels)
+    if label is not None:
+        broken = broken[view.labels[broken] == label]
+    if view.rows.n_classes is None:
+        return impossible_rows(broken, len(view.labels), "the outcome")
+    zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
+    places = view.rows.places
+    broken = broken if places is None else places[broken]
+    why = (
+        ()
+        if zeros is None
+        else (advice_on_zeros(zeros, view.rows.n_classes, view.rows.clusters is not None),)
+    )
+    return impossible_rows(broken, len(view.labels)) + why
+
+
+def impossible_rows(
+    broken: NDArray[np.intp], n: int, what: str = "the observed label"
+) -> tuple[str, ...]:
+    """Return a note on rows whose label had probability 0, if there are any among ``n``."""
+    if len(broken) == 0:
+        return ()
+    named = ", ".join(map(str, broken[:5])) + (", …" if len(broken) > 5 else "")
+    return (
+        f"In {len(broken)} of {n} rows (counting from 0: {named}) {what} had "
+        "probability 0: that alone proves the model miscalibrated, whatever p is.",
+    )
+
+
+# ------------------------------------------------------------------ copies
+
+_ENOUGH = 20.0  # pairs that should differ
+_HARDLY = 0.01  # of these
+_MOST_ROWS = 16  # of one prediction, on average, that are taken for one patient's and no tree's leaf
+_LOOKED_AT = 256  # predictions whose digits are looked at
+_MOST_PARTS = 1000  # of a whole: a share of so many rows or votes, or of three decimals
+_ROUND = 3.1e-8  # how far from such a share a number of single precision is
+
+
+def copied_rows(sample: Sample) -> tuple[str, ...]:
+    """Say so where rows look like copies; ask where they look like repeated measurements.
+
+    Rows in clusters are not checked: they are known to belong together.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(200)
+    >>> labels = (rng.random(200) < p).astype(int)
+    >>> copied_rows(sample(p, labels))
+    ()
+    >>> copied_rows(sample(np.tile(p, 2), np.tile(labels, 2)))[0].partition(":")[0]
+    'Rows look like copies of each other'
+    """
+    if sample.rows.clusters is not None:
+        return ()
+    expected, seen, rows, predictions = shared_predictions(sample)
+    if expected >= _ENOUGH and seen <= _HARDLY * expected:
+        return (
+            "Rows look like copies of each other: of the pairs of rows with the same predictions "
+            f"about {expected:,.0f} should have different labels, and {seen:,.0f} have. "
+            "Leave copies out, or say which rows belong together (clusters=); if the labels were used "
+            "to fit the model, test it on other rows.",
+        )
+    few = 0 < rows <= _MOST_ROWS * len(predictions)
+    if 2 * rows >= len(sample.labels) and few and _of_full_precision(predictions):
+        return (
+            f"{rows:,} of {len(sample.labels):,} rows share their predictions, to the last "
+            "digit, with others. If these are repeated measurements (of a patient, a user, a day), "
+            "p-values take them for more evidence than they are: say which belong together "
+            "(clusters=).",
+        )
+    return ()
+
+
+def shared_predictions(sample: Sample) -> tuple[float, float, int, Array]:
+    """Count pairs of rows with the same predictions, in O(n log n).
+
+    Returns how many of them have different labels on average, if rows are independent; how many have;
+    the number of rows that share their predictions with another one; and these predictions, each once.
+    """
+    probs, labels = sample.rows.probs, sample.labels
+    # Few rows are alike in the last column, as a rule, and only these are looked at on.
+    rows = _tied(probs[:, -1])
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column in probs.T:
+        keys *= np.uint64(0x9E3779B97F4A7C15)
+        keys ^= (column[rows] + 0.0).view(np.uint64)  # 0 and −0 are equal
+        keys ^= keys >> np.uint64(29)
+    alike = _tied(keys)
+    rows, keys = rows[alike], keys[alike]
+    if not len(rows):
+        return 0.0, 0.0, 0, probs[:0]
+    order = np.lexsort((labels[rows], keys))
+    rows, keys = rows[order], keys[order]
+    first = np.diff(keys, prepend=~keys[:1]) != 0
+    own = first | (np.diff(labels[rows], prepend=-1) != 0)
+    sizes = np.diff(np.flatnonzero(np.append(first, True)))
+    counts = np.diff(np.flatnonzero(np.append(own, True)))
+    predictions = probs[rows[first]]
+    unlike = 1.0 - np.einsum("ik,ik->i", predictions, predictions)
+    pairs = 0.5 * sizes * (sizes - 1.0)
+    seen = float(pairs.sum() - np.sum(0.5 * counts * (counts - 1.0)))
+    return float(pairs @ unlike), seen, len(rows), predictions
+
+
+def _tied(values: NDArray[np.generic]) -> NDArray[np.intp]:
+    """Return the places of values that occur more than once."""
+    order = np.argsort(values)
+    ordered = values[order]
+    ends = np.ones(1, dtype=np.bool_)
+    new = np.concatenate([ends[: len(values)], ordered[1:] != ordered[:-1]])
+    return np.sort(order[~(new & np.append(new[1:], ends[: len(values)]))])
+
+
+def _of_full_precision(predictions: Array) -> bool:
+    """Say whether most predictions are neither rounded nor shares of few rows or votes."""
+    values = predictions[:: -(-len(predictions) // _LOOKED_AT)].max(axis=1)
+    parts = np.arange(1, _MOST_PARTS + 1)
+    away = np.abs(values[:, None] * parts - np.round(values[:, None] * parts)) / parts
+    return bool(np.mean(away.min(axis=1) > _ROUND) > 0.5)

@@ -1,11 +1,10 @@
-"""Labels: numbers or names, matched to the columns; and labels that cannot be."""
+"""Labels: numbers or names, matched to the columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Any
 from unicodedata import normalize
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from caltest._arguments import closest
 from caltest._visible import quoted
 from caltest.data.containers import Table, listed
-from caltest.data.zeros import advice, why_zero
 from caltest.exceptions import InputError
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -216,37 +214,3 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
         raise InputError(_WRONG["from 1"], n=high)
     found = quoted(int(values[row]))
     raise InputError(_WRONG[wrong], row=row, found=found, n=n_classes, last=n_classes - 1)
-
-
-# ------------------------------------------------------------------ impossible
-
-
-def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
-    """Return a note if a label with predicted probability 0 was observed: no test is needed then.
-
-    Say too where probabilities of 0 come from and what to do, if that is plain.
-    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at.
-    """
-    broken = view.rows.impossible(view.labels)
-    if label is not None:
-        broken = broken[view.labels[broken] == label]
-    if view.rows.n_classes is None:
-        return impossible_rows(broken, len(view.labels), "the outcome")
-    zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
-    places = view.rows.places
-    broken = broken if places is None else places[broken]
-    why = () if zeros is None else (advice(zeros, view.rows.n_classes, view.rows.clusters is not None),)
-    return impossible_rows(broken, len(view.labels)) + why
-
-
-def impossible_rows(
-    broken: NDArray[np.intp], n: int, what: str = "the observed label"
-) -> tuple[str, ...]:
-    """Return a note on rows whose label had probability 0, if there are any among ``n``."""
-    if len(broken) == 0:
-        return ()
-    named = ", ".join(map(str, broken[:5])) + (", …" if len(broken) > 5 else "")
-    return (
-        f"In {len(broken)} of {n} rows (counting from 0: {named}) {what} had "
-        "probability 0: that alone proves the model miscalibrated, whatever p is.",
-    )

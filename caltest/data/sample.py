@@ -10,16 +10,14 @@ import narwhals as nw
 import numpy as np
 
 from caltest._arguments import arguments, flag, has
-from caltest._narrow import over_columns
-from caltest._visible import quoted
-from caltest.data.clusters import cluster_codes
+from caltest._sums import over_columns
+from caltest._visible import quoted, shown
+from caltest.data.attributes import cluster_codes, kept_at, row_weights
 from caltest.data.containers import Table, check_index, listed, name_of, native_of, read_table, shape_of
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
-from caltest.data.rates import kept_at
 from caltest.data.rows import Event, Rows, Sample
-from caltest.data.weights import row_weights
-from caltest.exceptions import Argument, InputError
+from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws import Classes, Law
 from caltest.text.numbers import counted
 
@@ -205,20 +203,16 @@ def sample(
             check_index(probs, column, "probs", what)
             check_index(labels, column, "labels", what)
     found = _sample(probs, labels, class_names, part, rounding)
-    own: dict[str, Any] = {}
+    rows = found.rows
     if weights is not None:
-        own["weights"] = row_weights(weights, found.rows.n_samples)
+        rows = replace(rows, weights=row_weights(weights, rows.n_samples))
     if clusters is not None:
-        own["clusters"], notes = cluster_codes(clusters, found.rows.n_samples)
-        own["notes"] = (*found.rows.notes, *notes)
-    if own:
-        found = Sample(replace(found.rows, **own), found.labels)
+        codes, notes = cluster_codes(clusters, rows.n_samples)
+        rows = replace(rows, clusters=codes, notes=(*rows.notes, *notes))
     if sampling_rates is not None:
-        rows = found.rows
         kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
         rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
-        return Sample(rows, found.labels)
-    return found
+    return Sample(rows, found.labels)
 
 
 def _sample(
@@ -398,3 +392,74 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
     return Rows(Classes(rows, table.names), notes=tuple(notes), stated=stated)
+
+
+# ------------------------------------------------------------------ models
+
+_OF_MODELS = {
+    "not fitted": "model is {model}, which is not fitted; fit it first.",
+    "fails": "{model} does not predict X: predict_proba raises {error} ({reason}); give the columns "
+    "that it was fitted to, or correct the model.",
+    "several": "model is {model}, which predicts {n} labels per row; test them one by one, each with "
+    "its own probabilities.",
+    "classes": "model has {classes} for classes_; give one whose classes_ lists the class of each "
+    "column.",
+    "columns": "model has the classes {names} and predicts {n} columns; give one that predicts a "
+    "column for each.",
+    "unknown": "{argument} holds {found} in {row}, which is none of the model's classes ({names}); "
+    "correct it, or fit the model on rows of every class.",
+}
+
+
+def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
+    """Return what a fitted classifier predicts for rows, and their labels, matched to its classes.
+
+    A model says by ``classes_`` which class each of its columns is: labels are looked up there, by
+    their values, and returned as names. Without ``classes_``, labels are returned as they are.
+
+    Raises
+    ------
+    InputError
+        If it is no fitted classifier, does not take the rows, or a label is none of its classes.
+    """
+    if isinstance(model, type) or not has(model, "predict_proba"):
+        do = "give a fitted classifier with predict_proba"
+        found = quoted(model)
+        if has(model, "fit", "predict") and not isinstance(model, type):
+            found += ", which predicts no probabilities"
+            do = "give one that does (scikit-learn's CalibratedClassifierCV makes one of a classifier)"
+        raise InputError(argument="model", found=found, do=do)
+    check_index(X, y, "X", "y")
+    try:
+        probs = model.predict_proba(X)
+    except InputError:
+        raise
+    except Exception as error:
+        kind, reason = type(error).__name__, " ".join(str(error).split()) or "without a word"
+        text = _OF_MODELS["not fitted" if kind == "NotFittedError" else "fails"]
+        facts = {"model": quoted(model), "error": kind, "reason": shown(reason, 200)}
+        raise InputError(Phrase(text, facts)) from error
+    if isinstance(probs, list) and probs and getattr(probs[0], "ndim", 0) == 2:
+        raise InputError(_OF_MODELS["several"], model=quoted(model), n=len(probs))
+    table, truth = read_table(probs, "probs"), read_table(y, "y")
+    classes: Any = "what cannot be read"
+    try:
+        classes = getattr(model, "classes_", None)
+        if classes is None:
+            return table, truth
+        known = classes if isinstance(classes, list) else np.asarray(classes).tolist()
+        names = {value: str(value) for value in known}
+    except Exception:  # numbers, lists in the list, or what raises anything
+        known = None
+    if not isinstance(known, list):
+        raise InputError(_OF_MODELS["classes"], classes=quoted(classes))
+    if len(known) != (2 if table.n_columns == 1 else table.n_columns):
+        raise InputError(_OF_MODELS["columns"], names=listed(known), n=table.n_columns)
+    if truth.n_columns != 1:
+        raise InputError(f"y has {truth.n_columns} columns; give one class per row, of shape (n,).")
+    labels = truth.values.ravel().tolist()
+    row = next((row for row, label in enumerate(labels) if label not in names), None)
+    if row is not None:
+        found = quoted(labels[row])
+        raise InputError(_OF_MODELS["unknown"], argument="y", row=row, found=found, names=listed(known))
+    return Table(table.values, tuple(names.values()), table.coarse), [names[each] for each in labels]

@@ -1,7 +1,7 @@
 """Estimate the squared calibration error, and choose the estimator by its risk on held-out rows."""
 
 from caltest.estimation.base import EstimationFunction, Fitted, linear_risk, risk
-from caltest.estimation.estimate import estimate_squared_error
+from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate, estimate_squared_error
 from caltest.estimation.functions import (
     DirichletKernelDensity,
     HistogramBinning,
@@ -10,7 +10,6 @@ from caltest.estimation.functions import (
     TwoStepKernelRidge,
 )
 from caltest.estimation.pipeline import FUNCTIONS, CalibrationPipeline
-from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 
 __all__ = [
     "FUNCTIONS",

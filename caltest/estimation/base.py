@@ -30,11 +30,10 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._tiles import sum_over_tiles
+from caltest._sums import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import check_alike
+from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -86,15 +85,13 @@ class Surface(ABC):
         return np.asarray(self.diagonals(residuals).mean(axis=0))
 
     def risks(self, residuals: Array, own: Array) -> Array:
-        """Return the risk of its own rows, whose residuals are (e, B, k): a U-statistic, (B,)."""
-        return u_statistic(*self.squares(residuals, own), own)
+        """Return the risk of its own rows, whose residuals are (e, B, k), (B,): a U-statistic.
 
-
-def u_statistic(squares: Array, diagonals: Array, own: Array) -> Array:
-    """Return the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j, (B,), from the sum over all pairs."""
-    e = len(own)
-    same = ((_squared_lengths(own) - diagonals) ** 2).sum(axis=0)
-    return np.asarray(np.maximum(squares - same, 0.0) / (e * (e - 1.0)))  # no rounding below 0
+        It is the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j.
+        """
+        e, (squares, diagonals) = len(own), self.squares(residuals, own)
+        same = ((_squared_lengths(own) - diagonals) ** 2).sum(axis=0)
+        return np.asarray(np.maximum(squares - same, 0.0) / (e * (e - 1.0)))  # no rounding below 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,7 +360,6 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
 def _rows(probs: object, labels: object, what: str = "a risk") -> tuple[Array, Array]:
     """Return predictions (n, m) and residuals (n, 1, k) of independent rows that count alike."""
     checked = sample(probs, labels)
-    refuse_clusters(checked.rows.clusters, what)
     check_alike(checked.rows, what, "leave them out")
     return checked.rows.probs, residuals(checked.rows.probs, checked.labels[None, :])
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, choose, real_array
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
 from caltest.estimation.functions import (
@@ -58,10 +58,7 @@ def several(functions: Any) -> tuple[Any, ...]:
     """Return one function, or several, as a tuple."""
     if isinstance(functions, str | EstimationFunction | type) or not np.iterable(functions):
         return (functions,)
-    try:
-        return tuple(functions)
-    except TypeError:  # an array of no dimension
-        return (functions,)
+    return tuple(functions)
 
 
 class Candidate(NamedTuple):

@@ -10,7 +10,7 @@ import math
 import re
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BufferedIOBase, BufferedReader
@@ -21,7 +21,7 @@ import numpy as np
 from caltest._arguments import whole_number
 from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data.containers import Table, read_table, shape_of
+from caltest.data.containers import Table, listed, read_table, shape_of
 from caltest.exceptions import InputError
 from caltest.files.columns import (
     COPIES,
@@ -29,7 +29,6 @@ from caltest.files.columns import (
     Roles,
     check_held,
     check_unique,
-    chosen_probs,
     unread_note,
 )
 from caltest.files.formats import first_bytes
@@ -37,13 +36,15 @@ from caltest.files.places import reading, size_of
 
 # ------------------------------------------------------------------ what is read
 
+_PROBS = ("probs", "probabilities", "p", "y_prob")
+
 
 def read_npz(file: BufferedReader, roles: Roles) -> Content:
     """Read an archive of arrays."""
     _check_kind(file, _ZIP, roles)
     archive = Archive(file)
     names = list(archive.members)
-    key = roles.found(names, chosen_probs)
+    key = roles.found(names, _chosen_probs)
     others = [name for name in names if name not in (key, "classes")]
     truth = roles.found_label(others, "array", [name for name in names if name != key])
     with archive.opened(key) as (_, header):
@@ -119,6 +120,26 @@ def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
     first_bytes(file, own)
     if roles.columns is not None:
         raise InputError("columns is for CSV and other tables with names; leave it out.")
+
+
+def _chosen_probs(names: Sequence[str]) -> str:
+    """Return the name of the one array of an archive that holds the probabilities."""
+    likely = [name for name in names if name.lower() in _PROBS]
+    if len(likely) == 1:
+        return likely[0]
+    if likely:
+        raise InputError(
+            f"the arrays {listed(likely)} could all be the probabilities; leave one in the file."
+        )
+    found = (
+        f"no array is called {', '.join(_PROBS[:-1])} or {_PROBS[-1]}; the arrays are {listed(names)}"
+    )
+    do = "save the probabilities as 'probs'"
+    logits = next((name for name in names if "logit" in name.lower()), None)
+    if logits is not None:
+        found = f"the array {quoted(logits)} holds logits; apply softmax first"
+        do = "and save the result as 'probs'"
+    raise InputError(f"{found}{':' if logits is None else ','} {do}.")
 
 
 def _with_classes(table: Table, classes: np.ndarray) -> Table:

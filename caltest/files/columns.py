@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Number
@@ -20,13 +20,11 @@ from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.clusters import Clustering
+from caltest.data.attributes import Clustering, Weighing, checked_weights
 from caltest.data.containers import Table, is_number, listed
-from caltest.data.weights import checked_weights, in_means
 from caltest.exceptions import InputError, Phrase
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")
-_PROBS = ("probs", "probabilities", "p", "y_prob")
 _INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
 
 #: How columns of probabilities are named; a command may know another way.
@@ -57,8 +55,7 @@ class Roles:
     ) -> Roles:
         """Take names as users give them; one name is one."""
         probs, read = (
-            (each,) if isinstance(each, str) else tuple(map(str, each))
-            for each in (columns or (), groups)
+            (each,) if isinstance(each, str) else tuple(each) for each in (columns or (), groups)
         )
         truth, own, together = (
             None if each is None else str(each) for each in (label, weights, clusters)
@@ -180,10 +177,23 @@ class Columns:
         single = [name for name in (self.label, self.roles.weights) if name is not None]
         return [*self.probs, *single, *self.roles.groups]
 
-    def check_kinds(self, schema: Any, load: Callable[[str], Any]) -> None:
-        """Raise if a column of Arrow's schema can be no class's probability; ``load`` loads it."""
+    def check_kinds(self, schema: Any, load: Callable[[str], Sequence[object]]) -> None:
+        """Raise if a column of Arrow's schema can be no class's probability.
+
+        ``load`` returns the cells of a column, to say what is wrong with it.
+        """
         frame: Any = nw.from_native(schema.empty_table(), eager_only=True)
-        _check_columns(frame.select(self.probs).schema, load, given=self.roles.columns is not None)
+        given = self.roles.columns is not None
+        advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
+        if not self.probs:
+            raise InputError("there is no column besides the labels; add the probabilities.")
+        for name, dtype in frame.select(self.probs).schema.items():
+            if not (dtype.is_float() or dtype.is_integer()):
+                do = Phrase("leave the column out") if given else advice
+                raise _not_numbers(name, load(name), dtype, do)
+            if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
+                text = "column {column} looks like a row index, not a probability; {do}."
+                raise InputError(text, column=quoted(name), do=advice)
 
     def content(self, table: Any) -> Content:
         """Return what is in a table of Arrow, or in a part of its rows."""
@@ -228,16 +238,15 @@ class Content:
             found = sample(found.rows, found.labels, clusters=self.clusters)
         return Sample(self._noting(found.rows), found.labels)
 
-    def checked_part(self, mean: float | None = None, clustering: Clustering | None = None) -> Sample:
-        """Check those of some of the rows, whose weights are all divided by a mean."""
+    def checked_part(self, weighing: Weighing | None, clustering: Clustering | None) -> Sample:
+        """Check those of some of the rows, as all of them weigh and are clustered."""
+        own: dict[str, Any] = {}
         with self._told():
             found = sample(self.probs, self.labels, part=True)
-            weights = clusters = None
-            if mean is not None:
-                weights = in_means(checked_weights(self.weights, len(found.labels)), mean)
+            if weighing is not None:
+                own["weights"] = weighing.scaled(checked_weights(self.weights, len(found.labels)))
             if clustering is not None and self.clusters is not None:
-                clusters = clustering.codes(self.clusters)
-        own: dict[str, Any] = {"weights": weights, "clusters": clusters}
+                own["clusters"] = clustering.codes(self.clusters)
         return Sample(replace(self._noting(found.rows), **own), found.labels)
 
     def checked_predictions(self) -> Rows:
@@ -271,45 +280,6 @@ def check_held(rows: int, width: int) -> None:
         "take fewer rows or, for a test, a statistic that reads the rows of a file in one pass, such "
         "as 'omnibus', 'ecd' or 'brier' (caltest.files.scan in Python)",
     )
-
-
-def _check_columns(
-    schema: Mapping[str, nw.dtypes.DType], load: Callable[[str], Sequence[object]], *, given: bool
-) -> None:
-    """Raise if a column, ``given`` by name or found, can be no class's probability.
-
-    ``load`` returns the cells of a column, to say what is wrong with it.
-    """
-    advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
-    if not schema:
-        raise InputError("there is no column besides the labels; add the probabilities.")
-    for name, dtype in schema.items():
-        if not (dtype.is_float() or dtype.is_integer()):
-            do = Phrase("leave the column out") if given else advice
-            raise _not_numbers(name, load(name), dtype, do)
-        if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
-            text = "column {column} looks like a row index, not a probability; {do}."
-            raise InputError(text, column=quoted(name), do=advice)
-
-
-def chosen_probs(names: Sequence[str]) -> str:
-    """Return the name of the one array of an archive that holds the probabilities."""
-    likely = [name for name in names if name.lower() in _PROBS]
-    if len(likely) == 1:
-        return likely[0]
-    if likely:
-        raise InputError(
-            f"the arrays {listed(likely)} could all be the probabilities; leave one in the file."
-        )
-    found = (
-        f"no array is called {', '.join(_PROBS[:-1])} or {_PROBS[-1]}; the arrays are {listed(names)}"
-    )
-    do = "save the probabilities as 'probs'"
-    logits = next((name for name in names if "logit" in name.lower()), None)
-    if logits is not None:
-        found = f"the array {quoted(logits)} holds logits; apply softmax first"
-        do = "and save the result as 'probs'"
-    raise InputError(f"{found}{':' if logits is None else ','} {do}.")
 
 
 def check_unique(names: Sequence[str], kind: str = "columns") -> None:

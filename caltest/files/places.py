@@ -78,6 +78,8 @@ def located(path: str | Path) -> Place:
     >>> located("a/b.csv") == located("file:///a/b.csv").relative_to("/") == Path("a/b.csv")
     True
     """
+    if str(path) == "":
+        raise InputError("the path is empty; give that of a file.")
     if not is_url(path):
         return Path(path)
     url, _, query = str(path).partition("?")
@@ -217,7 +219,7 @@ def _is(kind: Callable[[int], bool], path: str | Path) -> bool:
         return False
 
 
-def check_file(path: str | Place) -> None:
+def check_file(path: Place) -> None:
     """Raise unless the path leads to a plain file, which is not opened."""
     if isinstance(path, Remote):
         found = _info(path)
@@ -229,7 +231,7 @@ def check_file(path: str | Place) -> None:
         return
     with reading("the file cannot be read"):
         _check_path(path)
-        _check_plain(Path(path).stat())
+        _check_plain(path.stat())
 
 
 @contextmanager
@@ -334,8 +336,6 @@ def _reason(error: Exception) -> str:
 
 
 def _check_path(path: str | Path) -> None:
-    if str(path) == "":
-        raise InputError("the path is empty; give that of a file.")
     if "\0" in str(path):
         raise InputError("the path holds a null character, as no file's does; check it.")
 

@@ -13,20 +13,12 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, read_table
 from caltest.exceptions import InputError
+from caltest.files import places
 from caltest.files.arrays import read_npy, read_npz, table_header
 from caltest.files.columns import Content, Roles
-from caltest.files.places import (
-    Place,
-    called,
-    check_file,
-    is_folder,
-    is_pattern,
-    located,
-    named,
-    opened,
-    size_of,
-)
-from caltest.files.stored import FORMATS, NUMPY, Stored, StoredArrays, StoredFile, stored_table
+from caltest.files.formats import FORMATS
+from caltest.files.places import Place
+from caltest.files.stored import NUMPY, Stored, StoredArrays, StoredFile, stored_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +89,7 @@ def read(
     ...     read(path).labels
     array([1, 0])
     """
-    with named(called(path)):
+    with places.named(places.called(path)):
         roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters)
         return _content(path, roles).checked(rounding=rounding)
 
@@ -151,7 +143,7 @@ def read_with_groups(
     >>> sample.rows.classes, groups["station"].tolist()
     (('dry', 'rain'), ['007', '012'])
     """
-    with named(called(path)):
+    with places.named(places.called(path)):
         content = _content(path, Roles.of(label, columns, groups, weights=weights, clusters=clusters))
         found = content.checked(rounding=rounding)
     import pandas as pd
@@ -202,25 +194,25 @@ def read_pilot(
     ...     read_pilot(path).classes
     ('dry', 'rain')
     """
-    with named(called(path)):
+    with places.named(places.called(path)):
         content = _content(path, Roles.of(label, columns, groups, needs_labels=False, weights=weights))
         return content.checked_predictions() if content.labels is None else content.checked()
 
 
 def _content(path: str | Path, roles: Roles) -> Content:
     """Read all that is asked for, by the suffix of the file."""
-    place = path if path == "" else located(path)
-    if not isinstance(place, str) and _is_table(place):
+    place = places.located(path)
+    if _is_table(place):
         return stored_table(place, roles, whole=True).content()
-    check_file(place)
+    places.check_file(place)
     suffix = Path(str(place)).suffix
     if suffix.lower() not in _ARRAYS:
         raise InputError(
             f"files that end in {quoted(suffix)} cannot be read; convert the file to "
             f"{', '.join((*FORMATS, *_ARRAYS))}."
         )
-    with opened(place, NUMPY) as file:
-        if size_of(file) == 0:
+    with places.opened(place, NUMPY) as file:
+        if places.size_of(file) == 0:
             raise InputError("the file is empty; write it again.")
         return _ARRAYS[suffix.lower()](file, roles)
 
@@ -279,34 +271,33 @@ def scan(
     (20, 0.12)
     """
     roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters)
-    with named(called(path)):
-        place = path if path == "" else located(path)
-        if isinstance(place, str) or not (is_folder(place) or is_pattern(place)):
-            check_file(place)
-        assert not isinstance(place, str)  # an empty one is no file
+    with places.named(places.called(path)):
+        place = places.located(path)
+        if not (places.is_folder(place) or places.is_pattern(place)):
+            places.check_file(place)
         if place.suffix.lower() != ".npy":
             return stored_table(place, roles, whole=False)
-        with opened(place, NUMPY) as file:
+        with places.opened(place, NUMPY) as file:
             header, column = table_header(file, roles)
         if header.shape[0] == 0:
             raise InputError("there are no rows; write the file again.")
         assert column is not None  # labels are needed
-        return StoredFile(called(path), header.shape[0], header.shape[1], 1, place, header, column)
+        return StoredFile(places.called(path), header.shape[0], place, header, column)
 
 
 def can_scan(path: str | Path) -> bool:
     """Return whether an input can be read a block of rows at a time."""
-    if not isinstance(path, str | Path) or path == "":
+    if not isinstance(path, str | Path):
         return False
     try:
-        place = located(path)
+        place = places.located(path)
         return place.suffix.lower() == ".npy" or _is_table(place)
     except InputError:  # whoever reads it says so
         return False
 
 
 def _is_table(place: Place) -> bool:
-    return place.suffix.lower() in FORMATS or is_folder(place) or is_pattern(place)
+    return place.suffix.lower() in FORMATS or places.is_folder(place) or places.is_pattern(place)
 
 
 def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
@@ -320,7 +311,7 @@ def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
         raise InputError("probs is empty; give one row per sample.")
     if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
         sample(probs, labels, part=True)
-    return StoredArrays("probs", len(probs), int(np.prod(probs.shape[1:])), 1, probs, labels)
+    return StoredArrays("probs", len(probs), probs, labels)
 
 
 def _as_array(data: Any, what: str) -> Any:

@@ -13,32 +13,19 @@ import numpy as np
 
 from caltest._arguments import arguments
 from caltest._memory import check_fits
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.data import Extent, Sample, sample
-from caltest.data.clusters import Clustering
+from caltest.data.attributes import Clustering, Weighing, check_some, checked_weights
 from caltest.data.containers import listed
-from caltest.data.weights import Weighing, checked_weights
 from caltest.exceptions import InputError, Row
+from caltest.files import places
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.columns import Columns, Content, Roles, check_held, check_unique
-from caltest.files.formats import ARROW, PARQUET, Format, Survey, cast, one_type
-from caltest.files.places import (
-    Place,
-    called,
-    entries,
-    is_folder,
-    is_pattern,
-    matching,
-    named,
-    opened,
-    size_of,
-)
-from caltest.files.text import CSV, JSON_LINES
+from caltest.files.formats import FORMATS, Format, Survey, cast, one_type
+from caltest.files.places import Place
 from caltest.sampling import ROWS
 
-#: By suffix, how a file is read.
-FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix in each.suffixes}
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
 _COPIES = 2.0  # of the bytes of a table
@@ -63,8 +50,6 @@ class Stored(ABC):
     name: str
     n_samples: int
 
-    width: int  # numbers in a row
-    grain: int  # rows of the largest part: to read rows, what precedes them in it is read too
     weighing: Weighing | None = field(default=None, kw_only=True)  # of the weights, if rows have some
     clustering: Clustering | None = field(default=None, kw_only=True)  # of the clusters
 
@@ -72,13 +57,18 @@ class Stored(ABC):
     def _chunks(self, first: int, last: int) -> Iterator[Any]:
         """Yield blocks ``first`` to ``last`` of ROWS rows, as they are stored."""
 
-    @abstractmethod
     def _check(self, block: Any) -> Sample:
-        """Check one of them."""
+        """Check one of them: probabilities and labels, unless they are stored in another way."""
+        return sample(*block, part=True)
 
     @abstractmethod
     def content(self) -> Content:
         """Read all rows, as they are."""
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part: to read rows, what precedes them in it is read too."""
+        return 1
 
     @property
     def extent(self) -> Extent:
@@ -134,7 +124,7 @@ class Stored(ABC):
         InputError
             If they do not fit, or are wrong.
         """
-        with named(self.name):
+        with places.named(self.name):
             return self.content().checked(rounding=rounding)
 
 
@@ -151,6 +141,11 @@ class StoredTable(Stored):
     schema: Any  # of the columns that are read, in Arrow
     columns: Columns
 
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part of a file."""
+        return max(rows for survey in self.surveys for rows in survey.parts)
+
     def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
         """Read some columns of the rows from ``start`` on, a few thousand at a time."""
         several = len(self.files) > 1
@@ -163,7 +158,7 @@ class StoredTable(Stored):
                 start -= survey.parts[part]
                 part += 1
             with _opened(path, self.format, several) as file:
-                if size_of(file) != survey.size:
+                if places.size_of(file) != survey.size:
                     raise self._changed()
                 for batch in self.format.batches(file, survey, schema, part):
                     if start < batch.num_rows:
@@ -182,7 +177,7 @@ class StoredTable(Stored):
 
         held: list[Any] = []
         wanted = self._rows(first, last)
-        with named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
+        with places.named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
             for rows in wanted:
                 count = rows.stop - rows.start
                 while sum(each.num_rows for each in held) < count:
@@ -194,36 +189,32 @@ class StoredTable(Stored):
                 yield table.slice(0, count)
 
     def _check(self, block: Any) -> Sample:
-        mean = None if self.weighing is None else self.weighing.mean
-        return self.columns.content(block).checked_part(mean, self.clustering)
+        return self.columns.content(block).checked_part(self.weighing, self.clustering)
 
     def counted(self) -> StoredTable:
         """Read weights and clusters once, if rows have some."""
-        roles, weighing, clustering, rows = self.columns.roles, Weighing(), Clustering(), 0
+        roles, rows = self.columns.roles, 0
+        weighing = None if roles.weights is None else Weighing()
+        clustering = None if roles.clusters is None else Clustering()
         names = [name for name in (roles.weights, roles.clusters) if name is not None]
         for batch in self.batches(self.schema_of(*names)) if names else ():
             cells, weights = [column.to_pylist() for column in batch.columns], None
             try:
-                if roles.weights is not None:
+                if weighing is not None:
                     weights = checked_weights(cells[0], batch.num_rows)
                     weighing.add(weights)
-                if roles.clusters is not None:
+                if clustering is not None:
                     clustering.add(cells[-1], weights)
+                    what = f"the names of {len(clustering)} clusters"
+                    do = "cluster by what holds more rows, or test some of the clusters"
+                    check_fits(_BYTES_OF_A_CLUSTER * len(clustering), what, do)
             except InputError as error:
                 raise error.moved(rows) from error
             rows += batch.num_rows
-            check_fits(
-                _BYTES_OF_A_CLUSTER * len(clustering),
-                f"the names of {len(clustering)} clusters",
-                "cluster by what holds more rows, or test some of the clusters",
-            )
-        if roles.weights is not None:
-            weighing.mean  # noqa: B018 -- it says what is wrong
-        return replace(
-            self,
-            weighing=None if roles.weights is None else weighing,
-            clustering=None if roles.clusters is None else clustering.counted(),
-        )
+        if weighing is not None:
+            check_some(weighing.largest)
+        clustering = None if clustering is None else clustering.counted()
+        return replace(self, weighing=weighing, clustering=clustering)
 
     def schema_of(self, *names: str) -> Any:
         """Return the schema of some columns."""
@@ -233,7 +224,7 @@ class StoredTable(Stored):
 
     def content(self) -> Content:
         """Read all rows, as they are."""
-        check_held(self.n_samples, self.width)
+        check_held(self.n_samples, len(self.schema.names))
         size = _COPIES * sum(survey.nbytes for survey in self.surveys)
         check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
         table = self.table(*self.schema.names)
@@ -249,21 +240,21 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     files, kind = _files(path)
     if whole and kind.is_text:
         with _opened(files[0], kind, len(files) > 1) as file:
-            size = size_of(file) * len(files)
+            size = places.size_of(file) * len(files)
         what = f"a {kind.kind} file of {size / 1e6:.0f} MB"
         check_fits(_COPIES_OF_TEXT * size, what, "take fewer rows, or Parquet")
     surveys = []
     for each in files:
         with _opened(each, kind, len(files) > 1) as file:
-            if (size := size_of(file)) == 0:
+            if (size := places.size_of(file)) == 0:
                 raise InputError("the file is empty; write it again.")
             surveys.append(replace(kind.look(file), size=size))
     names = surveys[0].schema.names
     for each, survey in zip(files, surveys, strict=True):
         if sorted(survey.schema.names) != sorted(names):
             raise InputError(
-                f"{called(each)} has the columns {listed(survey.schema.names)}, and the first file has "
-                f"{listed(names)}; give files with the same columns."
+                f"{places.called(each)} has the columns {listed(survey.schema.names)}, and the first "
+                f"file has {listed(names)}; give files with the same columns."
             )
     check_unique(names)
     rows = sum(survey.rows for survey in surveys)
@@ -288,10 +279,8 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     kinds = {n: [survey.schema.field(n).type for survey in surveys] for n in columns.read}
     schema = pa.schema([(n, pa.string() if n in raw else one_type(n, kinds[n])) for n in columns.read])
     stored = StoredTable(
-        called(path),
+        places.called(path),
         rows,
-        len(schema.names),
-        max(max(survey.parts) for survey in surveys),
         tuple(files),
         kind,
         tuple(surveys),
@@ -307,8 +296,8 @@ def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader
     """Open one of the files; of several, it is named."""
     with ExitStack() as stack:
         if several:
-            stack.enter_context(named(called(path)))
-        yield stack.enter_context(opened(path, kind.kind))
+            stack.enter_context(places.named(places.called(path)))
+        yield stack.enter_context(places.opened(path, kind.kind))
 
 
 def _files(path: Place) -> tuple[list[Place], Format]:
@@ -316,11 +305,11 @@ def _files(path: Place) -> tuple[list[Place], Format]:
 
     Names that begin with "." or "_" are what systems keep beside data.
     """
-    folder = is_folder(path)
+    folder = places.is_folder(path)
     if folder:
-        found = [each for each in entries(path) if each[0].name[0] not in "._"]
+        found = [each for each in places.entries(path) if each[0].name[0] not in "._"]
     else:
-        found = matching(path) if is_pattern(path) else [(path, True, False)]
+        found = places.matching(path) if places.is_pattern(path) else [(path, True, False)]
     for kind in dict.fromkeys(FORMATS.values()):
         files = [each for each, plain, _ in found if plain and each.suffix.lower() in kind.suffixes]
         others = [each.name for each, *_ in found if each not in files]
@@ -354,20 +343,18 @@ class StoredFile(Stored):
 
     @contextmanager
     def _opened(self) -> Iterator[BufferedReader]:
-        with opened(self.path, NUMPY) as file:
-            if read_header(file, size_of(file)) != self.header:
+        with places.opened(self.path, NUMPY) as file:
+            if read_header(file, places.size_of(file)) != self.header:
                 raise InputError(
                     "the table has changed since it was opened; do not write to it while it is read."
                 )
             yield file
 
     def _chunks(self, first: int, last: int) -> Iterator[Any]:
-        with named(self.name), self._opened() as file:
+        with places.named(self.name), self._opened() as file:
             for rows in self._rows(first, last):
-                yield read_rows(file, self.header, rows)
-
-    def _check(self, block: Any) -> Sample:
-        return sample(np.delete(block, self.label, axis=1), block[:, self.label], part=True)
+                block = read_rows(file, self.header, rows)
+                yield np.delete(block, self.label, axis=1), block[:, self.label]
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -387,16 +374,13 @@ class StoredArrays(Stored):
         for rows in self._rows(first, last):
             yield np.array(self.probs[rows]), np.array(self.labels[rows])
 
-    def _check(self, block: Any) -> Sample:
-        return sample(*block, part=True)
-
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = _by_reference(self.probs), _by_reference(self.labels)
-        return _sent, (self.name, self.n_samples, self.width, self.grain, *arrays)
+        return _sent, (self.name, self.n_samples, *arrays)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
-        check_held(self.n_samples, self.width)
+        check_held(self.n_samples, int(np.prod(self.probs.shape[1:])))
         return Content(np.array(self.probs), np.array(self.labels), {})
 
 
@@ -414,7 +398,7 @@ def _by_reference(array: Any) -> Any:
     return str(root.filename), array.dtype, place, array.shape, array.strides
 
 
-def _sent(name: str, rows: int, width: int, grain: int, *arrays: Any) -> StoredArrays:
+def _sent(name: str, rows: int, *arrays: Any) -> StoredArrays:
     """Return arrays as they came; those that are told by reference are mapped again."""
     found = []
     for array in arrays:
@@ -425,4 +409,4 @@ def _sent(name: str, rows: int, width: int, grain: int, *arrays: Any) -> StoredA
             found.append(np.ndarray(shape, dtype, numbers, strides=strides))
         else:
             found.append(array)
-    return StoredArrays(name, rows, width, grain, *found)
+    return StoredArrays(name, rows, *found)

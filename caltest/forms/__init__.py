@@ -1,14 +1,18 @@
 """Forms: what a statistic is once the predictions are fixed, a function of the outcomes."""
 
 from caltest.forms.base import (
+    BrownianLimit,
     ChiSquare,
+    Combined,
+    Component,
     Form,
+    HasBrownianLimit,
     HasChiSquare,
     HasCumulantGenerator,
-    HasLatticeTerms,
     HasLeadingSum,
     HasMoments,
     HasTerms,
+    LabelFunction,
     LatticeTerms,
     Moments,
     TailBound,
@@ -23,19 +27,17 @@ from caltest.forms.cells import (
     PearsonGroups,
     SmoothedResiduals,
 )
-from caltest.forms.combined import Combined, Component
-from caltest.forms.comonotone import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
-from caltest.forms.function import LabelFunction
 from caltest.forms.low_rank import FeatureSquares
-from caltest.forms.pair_mean import PairMean
-from caltest.forms.pairs import Pairwise
-from caltest.forms.paths import (
-    BrownianLimit,
-    CumulativeDifference,
-    HasBrownianLimit,
-    Intervals,
-    Side,
+from caltest.forms.pairs import PairMean, Pairwise
+from caltest.forms.paths import CumulativeDifference, Intervals, Side
+from caltest.forms.signs import (
+    FEWEST_CLUSTERS,
+    Atoms,
+    Comonotone,
+    HasSigns,
+    OfOneEvent,
+    Signed,
+    effective_clusters,
 )
-from caltest.forms.signs import HasSigns, OfOneEvent, Signed
 from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import ClusterSums, LinearSum, MeanSquare, MeanSurprise, Sums

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import Array as Array
-from caltest._tiles import Tile
-from caltest._work import Work
+from caltest._sums import Array as Array
+from caltest._sums import Tile
+from caltest._visible import quoted
+from caltest._work import Work, together
+from caltest.exceptions import InputError
+from caltest.laws import Law
+from caltest.lenses import View
+from caltest.pvalues import TIE_TOLERANCE, Alternative, evidence
 
 #: Classes, whole numbers; of predicted distributions, the outcomes.
 Labels: TypeAlias = NDArray[Any]
@@ -35,10 +40,6 @@ class Form(ABC):
 
     #: True if `of_labels` itself hands work to the workers; else draws are what is run in parallel.
     parallel_inside: ClassVar[bool] = False
-
-    #: True if rounding may decide what the statistic looks at, so that the value of a label vector
-    #: depends on which others it is evaluated with; then all are evaluated together.
-    together: ClassVar[bool] = False
 
     #: A distribution-free bound, where one is known.
     tail_bound: TailBound | None = None
@@ -68,6 +69,18 @@ class Form(ABC):
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         """Return the value for one label vector (n,)."""
         return float(self.of_labels(labels[None, :], workers)[0])
+
+
+class OneByOne(Form):
+    """A form that looks at one label vector at a time."""
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` (B, n)."""
+        return np.array([self.value(row) for row in labels], dtype=np.float64)
+
+    @abstractmethod
+    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
+        """Return the value for one label vector (n,)."""
 
 
 # ------------------------------------------------------------------ what can be known of a form
@@ -207,14 +220,6 @@ class HasCumulantGenerator(Form):
         return np.inf
 
 
-class HasLatticeTerms(Form):
-    """May be a sum of independent whole numbers, whose law can be computed exactly."""
-
-    @abstractmethod
-    def lattice_terms(self, most: int) -> LatticeTerms | None:
-        """Return them; None if it is no such sum, or has more than ``most`` possible values."""
-
-
 class HasTerms(Form):
     """A mean of independent terms."""
 
@@ -230,3 +235,220 @@ class HasChiSquare(Form):
     @abstractmethod
     def chi_square(self) -> ChiSquare:
         """The law."""
+
+
+BrownianFunctional: TypeAlias = Literal["maximum", "range"]
+
+_MEAN_OF_ABSOLUTE = float(np.sqrt(2.0 / np.pi))
+_OVERSHOOT = 0.5826  # −ζ(1/2)/√(2π)
+_CATALAN = 0.9159655941772190
+#: E T, E T², E T³, and how many boundaries T measures the distance of.
+_MOMENTS: dict[BrownianFunctional, tuple[float, float, float, int]] = {
+    "maximum": (float(np.sqrt(np.pi / 2.0)), 2.0 * _CATALAN, _MEAN_OF_ABSOLUTE * np.pi**3 / 8.0, 1),
+    "range": (2.0 * _MEAN_OF_ABSOLUTE, 4.0 * float(np.log(2.0)), _MEAN_OF_ABSOLUTE * np.pi**2 / 1.5, 2),
+}
+
+
+@dataclass(frozen=True)
+class BrownianLimit:
+    """The limit of a statistic T under H0: T/``scale`` tends to a functional of Brownian motion."""
+
+    functional: BrownianFunctional  #: "maximum" for sup |W| on [0, 1], "range" for sup W − inf W.
+    scale: float  #: σ, the standard deviation of the path at its end; 0 if all labels are certain.
+    surprises: float  #: Unlikely labels that make the path, :func:`effective_surprises`.
+    step: float = 0.0  #: Standard deviation of its steps, averaged in the time of the variance.
+
+    @property
+    def moments(self) -> Moments:
+        """Mean, variance and skewness, the mean less what a path of steps misses between them.
+
+        P(sup |W| > x) = 4 Σ_{k≥1} (−1)^{k−1} Q((2k − 1) x) gives sup |W| the moments √(π/2), 2 G
+        (Catalan's constant) and √(2/π) π³/8; P(range > x) = 8 Σ_{k≥1} (−1)^{k−1} k Q(k x) gives the
+        range 2 √(2/π), 4 log 2 and √(2/π) 2π²/3. A walk overshoots a boundary by about 0.583 of a step,
+        so the range, with two boundaries, lacks twice that (Siegmund 1985, Section 10.4). Both are
+        at least |W(1)|, whose mean is √(2/π).
+        """
+        if self.scale == 0.0:
+            return Moments(0.0, 0.0, 0.0, surprises=self.surprises)
+        first, second, third, ends = _MOMENTS[self.functional]
+        mean = max(first - ends * _OVERSHOOT * self.step / self.scale, _MEAN_OF_ABSOLUTE)
+        cumulant = third - 3.0 * first * second + 2.0 * first**3
+        standard = Moments.of_cumulants(mean, second - first**2, cumulant, surprises=self.surprises)
+        return standard.scaled(self.scale)
+
+
+class HasBrownianLimit(Form):
+    """A functional of a path that tends to Brownian motion under H0, given the predictions."""
+
+    @property
+    @abstractmethod
+    def brownian_limit(self) -> BrownianLimit:
+        """The functional and the scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFunction(OneByOne):
+    """T = function(probs, labels), evaluated one label vector at a time."""
+
+    #: Takes the predictions and the labels (n,) or outcomes, returns a number.
+    function: Callable[[Any, Any], float]
+    predictions: Array | Law  #: Probabilities (n, m), read-only, or predicted distributions.
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.function, "__name__", None) or quoted(self.function)
+
+    def check_unmoved(self, labels: Labels, value: float) -> None:
+        """Raise if the function gives another value for labels that it has seen.
+
+        A function that remembers (a counter, a running mean) has no one value that could be reported.
+        ``value`` is what the observed labels (n,) had before the draws.
+        """
+        again = self.value(labels)
+        if again == value or abs(again - value) <= TIE_TOLERANCE * max(abs(again), abs(value)):
+            return
+        raise InputError(
+            f"the statistic {self._name} returned {value:.6g} for the observed labels, and {again:.6g} "
+            "for the same labels after the draws; it must depend on its two arguments alone, without "
+            "memory of earlier calls or random numbers of its own."
+        )
+
+    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
+        """Return the value for one label vector (n,)."""
+        numbers = labels.dtype if labels.dtype.kind == "f" else np.intp
+        returned = self.function(self.predictions, labels.astype(numbers))  # a copy, theirs to change
+        masked = isinstance(returned, np.ma.MaskedArray) and np.ma.is_masked(returned)
+        try:
+            value = np.nan if masked else float(returned)
+        except (TypeError, ValueError, OverflowError):
+            value = np.nan
+        if np.isnan(value):
+            raise InputError(
+                f"the statistic {self._name} returned {quoted(returned)} on {len(labels)} rows; "
+                "it must return one number, for every vector of labels."
+            )
+        return value
+
+
+_WELL_ABOVE = 1e4  # times its rounding: the smallest deviation that a part may have
+# Evidence as a function of a normal score x has slope |x| + 1 at most, and x one of 4 in z; ties of
+# scores beyond 40, of probability below 1/1600 (Cantelli), hardly ever meet one among the draws.
+_STEEPEST = 4.0 * 41.0
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """One part of a combined form."""
+
+    name: str  #: What reports call it.
+    form: Form  #: The part as a function of labels; with moments, or with a Brownian limit.
+    alternative: Alternative = "greater"  #: Which of its values count against H0.
+    view: View | None = None  #: The lens through which the part looks; None: without one.
+    rounding: float = 0.0  #: What its values may differ by for reasons that the form does not know.
+    #: Takes workers, returns moments under H0 that come close to the form's; None for the form's own.
+    law: Callable[[Workers], Moments] | None = None
+
+    @property
+    def resolution(self) -> float:
+        """How far two evaluations of one value may differ."""
+        return max(self.form.resolution, self.rounding)
+
+    def moments(self, workers: Workers = ALONE) -> Moments:
+        """Return mean, variance and skewness under H0; a deviation is never as small as rounding.
+
+        One that may be rounding is raised well above it. What is farther out than rounding can be (a
+        label that was all but excluded) still says so.
+        """
+        if self.law is not None:
+            known = self.law(workers)
+        elif isinstance(self.form, HasMoments):
+            known = self.form.moments(workers)
+        elif isinstance(self.form, HasBrownianLimit):
+            known = self.form.brownian_limit.moments
+        else:
+            raise TypeError(f"{type(self.form).__name__} knows no moments")
+        least = _WELL_ABOVE * self.resolution
+        if np.sqrt(known.variance) > least:
+            return known
+        return Moments(known.mean, least**2, 0.0, surprises=known.surprises)
+
+
+@dataclass(frozen=True, eq=False)
+class Combined(Form):
+    """T = max_k −log p_k: how unlikely under H0 the most unlikely of several parts is.
+
+    Every part is standardised by its moments under H0 given the predictions, and its tail probability
+    p_k follows from these (:mod:`caltest.pvalues`), nearly. It needs no guarantee of the p_k: they
+    depend on the predictions and one label vector only, so that T is a statistic like others, whose
+    law is drawn. A part that cannot vary has p_k = 1.
+
+    References
+    ----------
+    Tippett, "The methods of statistics", 1931, for the smallest p-value; Westfall and Young,
+    "Resampling-based multiple testing", 1993, for its joint law.
+    """
+
+    components: tuple[Component, ...]
+    #: The moments of the parts, where they are known already.
+    known: tuple[Moments, ...] | None = None
+
+    parallel_inside: ClassVar[bool] = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parts."""
+        return tuple(part.name for part in self.components)
+
+    def moments_of_parts(self, workers: Workers = ALONE) -> tuple[Moments, ...]:
+        """Return the parts' moments."""
+        return self.known or tuple(part.moments(workers) for part in self.components)
+
+    def standardised(self, workers: Workers) -> Combined:
+        """Return the same with the moments of its parts, which are computed once."""
+        return replace(self, known=self.moments_of_parts(workers))
+
+    @property
+    def resolution(self) -> float:
+        """How far rounding of any part moves its evidence; that of the whole moves no further."""
+        moves = [
+            _STEEPEST * part.resolution / np.sqrt(known.variance)
+            for part, known in zip(self.components, self.moments_of_parts(), strict=True)
+            if known.variance > 0.0
+        ]
+        return float(max(moves, default=0.0))
+
+    def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the parts' values, (B, P) for labels (B, n)."""
+        columns = [
+            part.form.of_labels(
+                labels if part.view is None else part.view.outcomes(labels),
+                workers if part.form.parallel_inside else ALONE,
+            )
+            for part in self.components
+        ]
+        return np.column_stack(columns)
+
+    def with_rounding(self, rounding: Array) -> Combined:
+        """Return the same of parts whose values may differ by (P,) numbers through rounding."""
+        pairs = zip(self.components, rounding, strict=True)
+        return Combined(
+            tuple(replace(part, rounding=max(float(by), part.rounding)) for part, by in pairs)
+        )
+
+    def evidence(self, values: Array, workers: Workers = ALONE) -> Array:
+        """Return −log of the parts' tail probabilities, (B, P); +∞ where a value is infinite."""
+        found = np.zeros(values.shape)
+        for place, known in enumerate(self.moments_of_parts(workers)):
+            if known.variance > 0.0:
+                z = (values[:, place] - known.mean) / np.sqrt(known.variance)
+                found[:, place] = evidence(z, known.skewness, self.components[place].alternative)
+        found[np.isinf(values)] = np.inf  # a label that cannot be: no draw has it
+        return found
+
+    def work(self, draws: int) -> Work:
+        """Return what all parts take."""
+        return together(part.form.work(draws) for part in self.components)
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` (B, n)."""
+        return np.asarray(self.evidence(self.values(labels, workers), workers).max(axis=1))

@@ -14,15 +14,15 @@ import numpy as np
 from scipy import sparse
 from scipy.fft import dct, idct
 
-from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import blocks
+from caltest._sums import blocks, over_columns
 from caltest.clusters import Clusters
-from caltest.forms._pair_moments import quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
     Array,
+    BrownianFunctional,
+    BrownianLimit,
     ChiSquare,
     HasChiSquare,
     HasLeadingSum,
@@ -31,7 +31,8 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
-from caltest.forms.paths import BrownianFunctional, BrownianLimit, Intervals, Side, strayed
+from caltest.forms.moments import quadratic_moments
+from caltest.forms.paths import Intervals, Side, strayed
 from caltest.forms.signs import OfOneEvent, Signed, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.forms.weights import LowRankWeights, Term
@@ -357,7 +358,6 @@ class PearsonGroups(HasMoments, HasChiSquare, Binned):
 class EventCells(OfOneEvent, Sums):
     """T = reduce(R), R_c = Σ w (y_i − p_i) over the rows in cell c, of one event."""
 
-    chances: Array  #: The probabilities p of class 1, (n,).
     cells: Cells  #: The cell of every row, (n,), 0..K−1.
     n_cells: int  #: Number of cells K.
     weights: Array  #: w, (n,).
@@ -439,7 +439,6 @@ class LargestError(OfOneEvent, Sums):
     surprises give them.
     """
 
-    chances: Array  #: The probabilities p of class 1, (n,).
     intervals: Intervals  #: They depend on predictions only.
     side: Side | None  #: "over" counts where class 1 is predicted too high; None either.
     weights: Array  #: w ≥ 0 of w (p − y), (n,), 1 on average.

@@ -4,39 +4,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers, added
-from caltest._tiles import Array, blocks
+from caltest._sums import Array, blocks
 from caltest._work import Work
 from caltest.clusters import Clusters
-from caltest.forms._pair_moments import IdentitySums, diagonal_table
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
+from caltest.forms.moments import diagonal_table, is_worthwhile, low_rank_moments
 from caltest.forms.pairs import Pairwise, leading_sum
-from caltest.forms.signs import (
-    JointSums,
-    OverPairs,
-    Signed,
-    signed_sums,
-    squared_norms,
-    with_own_pairs,
-)
+from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.forms.weights import ComputedFeatures, Features, LowRankWeights, Term, longest
-from caltest.kernels.bandwidth import fixed_order
-from caltest.sampling import DRAWS, ROWS, generator
-from caltest.scores import (
-    ALL,
-    Entries,
-    FeatureResiduals,
-    Table,
-    fixed_residuals,
-    residuals_of,
-)
+from caltest.sampling import DRAWS, ROWS
+from caltest.scores import ALL, Entries, FeatureResiduals, Table, fixed_residuals, residuals_of
 
 # ------------------------------------------------------------------ feature squares
 
@@ -84,8 +71,14 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     @cached_property
     def pairs(self) -> Pairwise:
         """The same form as a sum over pairs."""
-        term = Term(LowRankWeights(self.features), self.matrix)
-        return Pairwise(self.probs, (term,), scale=self.scale, diagonal=self.diagonal)
+        terms = [Term(LowRankWeights(self.features), self.matrix)]
+        if self.targets is not None:  # of every class the features whose target it is
+            classes = np.eye(self.probs.shape[1])
+            terms = [
+                Term(LowRankWeights(self.features[:, self.targets == k]), np.diag(classes[k]))
+                for k in np.unique(self.targets)
+            ]
+        return Pairwise(self.probs, tuple(terms), scale=self.scale, diagonal=self.diagonal)
 
     @cached_property
     def resolution(self) -> float:
@@ -96,13 +89,16 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         (n, m), f = self.probs.shape, self.features.shape[1]
-        if self.matrix is not None or not is_worthwhile(n, m, f):
+        identity = self.matrix is None and self.targets is None
+        if not (identity and is_worthwhile(n, m, f)):
             return self.pairs.moments(workers)
         linear = self._own if self.diagonal else np.zeros_like(self.probs)
         cumulants = low_rank_moments(self.probs, self.features[:].astype(np.float64), linear, workers)
         return Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
+        if self.targets is not None:
+            return self.pairs.leading(workers)
         features, matrix = self.features[:].astype(np.float64), self.matrix
 
         def images(vectors: Array) -> Array:
@@ -132,6 +128,8 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         return int(self.features.shape[1])
 
     def images(self, rows: NDArray[np.intp], residuals: Array) -> Array:
+        if self.targets is not None:
+            return self.pairs.images(rows, residuals)
         f = self.features.shape[1]
         features = self.features[rows.ravel()].astype(np.float64).reshape(*rows.shape, f)
         seen = residuals if self.matrix is None else residuals @ self.matrix
@@ -164,7 +162,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= clusters.share_between
         if may_pair:
-            return with_own_pairs(whole.pairs(), scale, self.diagonal, self.resolution)
+            return signed_pairs(whole.pairs(), scale, self.diagonal, self.resolution)
         return whole.signed(scale, self.diagonal, self.resolution)
 
     @cached_property
@@ -231,99 +229,85 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         return np.asarray(self.scale * (squares - own[:, :, 0].sum(axis=1)))
 
 
-# ------------------------------------------------------------------ low rank moments
-#
-# As in :mod:`caltest.forms._pair_moments`, but with W = ΨΨᵀ the sums over pairs i ≠ j are those
-# over all pairs, which factorise, less the diagonal. With C = Σ_i Σ_i ⊗ ψ_i ψ_iᵀ, the covariance of
-# Σ_i D_i ⊗ ψ_i, and w_i = |ψ_i|²:
-#
-# * Σ_{i≠j} W_ij² tr(Σ_i Σ_j) = ‖C‖² − Σ_i w_i² tr Σ_i²;
-# * tr((M Σ)³) = tr C³ − 3 ⟨Σ_i w_i Σ_i² ⊗ ψ_i ψ_iᵀ, C⟩ + 2 Σ_i w_i³ tr Σ_i³, M without its diagonal;
-# * Σ_{i≠j} W_ij³ E⟨D_i, D_j⟩³, a small part of the skewness, is estimated from pairs of some rows.
+# ------------------------------------------------------------------ sums of clusters
 
 
-_ROWS = 2048
-_FEWEST = 4096  # rows; fewer leave too small samples
-_LARGEST = 2500  # m F; C has this many rows: 50 MB
-_SAMPLES, _SAMPLED = 16, 1024  # disjoint samples of rows, and rows of each at most
+@dataclass(frozen=True, eq=False)
+class JointSums:
+    """Σ_{i∈g} D_i ⊗ ψ_i of clusters, too wide to be added up in one go: blocks of rows."""
+
+    residuals: Array  #: D, (n, m), in the metric of the classes.
+    features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
+    clusters: Clusters
+
+    @property
+    def width(self) -> int:
+        """Numbers of a cluster."""
+        return int(self.residuals.shape[1] * self.features.shape[1])
+
+    def held(self) -> Array:
+        """Return the sums of all clusters, (G, mF)."""
+        sums = np.empty((self.clusters.count, self.width))
+        for clusters, part in self._of_clusters(slice(None)):
+            sums[clusters] = part
+        return sums
+
+    def pairs(self) -> Array:
+        """Return their inner products, (G, G), some classes at a time."""
+        m, count = self.residuals.shape[1], self.clusters.count
+        pairs = np.zeros((count, count))
+        for classes in blocks(m, max(1, _HELD // (count * self.features.shape[1]))):
+            sums = np.concatenate([part for _, part in self._of_clusters(classes)])
+            pairs += sums @ sums.T
+        return pairs
+
+    def squares(self) -> float:
+        """Return the sum of their squares."""
+        parts = self._of_clusters(slice(None))
+        return float(sum(np.vdot(part, part) for _, part in parts))
+
+    def _of_clusters(self, classes: slice) -> Iterator[tuple[slice, Array]]:
+        """Yield Σ_{i∈g} D_i ⊗ ψ_i of some classes for as many clusters at a time as fit."""
+        codes, count = self.clusters.codes, self.clusters.count
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=count))
+        residuals = self.residuals[:, classes]
+        width = residuals.shape[1] * self.features.shape[1]
+        start = first = 0
+        while start < count:
+            most = max(1, _HELD // self.features.shape[1])
+            stop = max(start + 1, int(np.searchsorted(ends, first + most, side="right")))
+            stop = min(stop, start + max(1, 4 * _HELD // width))
+            rows = order[first : ends[stop - 1]]
+            features = np.asarray(self.features[rows], dtype=np.float64)
+            own, sums, place = residuals[rows], np.empty((stop - start, width)), 0
+            if len(rows) == stop - start:  # a row each
+                joint = sums.reshape(len(rows), residuals.shape[1], -1)
+                np.multiply(own[:, :, None], features[:, None, :], out=joint)
+            else:
+                for number, end in enumerate(ends[start:stop] - first):
+                    sums[number] = (own[place:end].T @ features[place:end]).ravel()
+                    place = int(end)
+            yield slice(start, stop), sums
+            start, first = stop, int(ends[stop - 1])
+
+    def signed(self, scale: float, keeps_own: bool, rounding: float) -> Signed:
+        """Return T = scale · |Σ_g ε_g S_g|², perhaps without pairs of one cluster, nothing held."""
+        own = 0.0 if keeps_own else self.squares()
+
+        def of_signs(signs: Signs) -> Array:
+            total = np.zeros((len(signs), self.width))
+            for rows in blocks(len(self.residuals), max(1, _HELD // self.width)):
+                features = np.asarray(self.features[rows], dtype=np.float64)
+                joint = self.residuals[rows][:, :, None] * features[:, None, :]
+                own_signs = signs[:, self.clusters.codes[rows]].astype(np.float64)
+                total += own_signs @ joint.reshape(len(features), -1)
+            return squared_norms(scale, own, total)
+
+        work: Work = {"feature": float(len(self.residuals)) * self.width}
+        return Signed(of_signs, self.clusters.count, True, rounding, self.width, work)
 
 
-def is_worthwhile(n: int, m: int, f: int) -> bool:
-    """Say whether this takes less time than a sum over pairs."""
-    return n >= _FEWEST and m * f <= _LARGEST and n * (f + 7 * m) > (m * f) ** 2
-
-
-def low_rank_moments(
-    probs: Array, features: Array, linear: Array, workers: Workers
-) -> tuple[float, float, float, float]:
-    """Return mean, variance, third cumulant and the standard error of the third cumulant.
-
-    ``features`` are Ψ, (n, F), and ``linear`` is what the diagonal i = j adds, (n, m). With the centred
-    linear part l, v = E[l D] = g∘l and U = E[l D Dᵀ] = diag(v) − v gᵀ − g vᵀ.
-    """
-    means = np.einsum("ik,ik->i", probs, linear)
-    table = linear - means[:, None]
-    v = probs * table
-    tasks = [(part,) for part in blocks(len(probs), _ROWS)]
-    covariance = np.asarray(sum(workers.map(partial(_covariance, probs, features), tasks, "moments")))
-    inner = partial(_inner_products, probs, features, v, covariance)
-    squares, mixed = sum(workers.map(inner, tasks, "skewness"))
-    # What the sums over all pairs have too much of: those over the diagonal i = j.
-    w = np.einsum("if,if->i", features, features)
-    p2, p3, p4 = (np.sum(probs**power, axis=1) for power in (2, 3, 4))
-    gv, g2v = np.sum(probs * v, axis=1), np.sum(probs**2 * v, axis=1)
-    own_second = w**2 @ (p2 - 2.0 * p3 + p2**2)  # Σ w² tr Σ²
-    own_third = w**3 @ (p3 - 3.0 * p4 + 3.0 * p2 * p3 - p2**3)  # Σ w³ tr Σ³
-    own_mixed = w**2 @ (gv - 3.0 * g2v + 2.0 * p2 * gv)  # Σ w² tr(U Σ)
-    own_cross = w @ np.sum(v * v, axis=1)  # Σ w |v|²
-    third, error = _sampled_cubes(probs, features)
-    variance = 2.0 * (np.vdot(covariance, covariance) - own_second) + np.sum(probs * table**2)
-    trace = np.vdot(covariance @ covariance, covariance) - 3.0 * squares + 2.0 * own_third
-    cumulant = 8.0 * trace + 4.0 * third + 12.0 * (mixed - own_mixed) + np.sum(probs * table**3)
-    cumulant += 6.0 * (np.sum((v.T @ features) ** 2) - own_cross)
-    return float(means.sum()), float(variance), float(cumulant), 4.0 * error
-
-
-def _joint(probs: Array, features: Array) -> Array:
-    """Return g ⊗ ψ, (rows, mF)."""
-    return (probs[:, :, None] * features[:, None, :]).reshape(len(probs), -1)
-
-
-def _covariance(probs: Array, features: Array, rows: slice) -> Array:
-    """Return Σ_i Σ_i ⊗ ψ_i ψ_iᵀ over some rows, (mF, mF)."""
-    q, joint, f = features[rows], _joint(probs[rows], features[rows]), features.shape[1]
-    total = -(joint.T @ joint)
-    for k, weighted in enumerate(np.split(joint, probs.shape[1], axis=1)):
-        own = slice(k * f, (k + 1) * f)
-        total[own, own] += weighted.T @ q
-    return np.asarray(total)
-
-
-def _inner_products(
-    probs: Array, features: Array, tilted: Array, covariance: Array, rows: slice
-) -> Array:
-    """Return ⟨w Σ² ⊗ ψψᵀ, C⟩ and ⟨U ⊗ ψψᵀ, C⟩, summed over some rows."""
-    g, q, v = probs[rows], features[rows], tilted[rows]
-    m, f = g.shape[1], q.shape[1]
-    corners = [covariance[k * f : (k + 1) * f, k * f : (k + 1) * f] for k in range(m)]
-    alone = np.stack([np.einsum("if,if->i", q @ corner, q) for corner in corners], axis=1)
-    images = (_joint(g, q) @ covariance).reshape(-1, m, f)
-    beside = np.einsum("ikf,if->ik", images, q)
-    w = np.einsum("if,if->i", q, q)[:, None]
-    g2 = g * g
-    # Σ² = diag(g²) − g² gᵀ − g g²ᵀ + |g|² g gᵀ
-    squares = w * (g2 * alone - 2.0 * g2 * beside + g2.sum(axis=1, keepdims=True) * g * beside)
-    return np.array([squares.sum(), np.sum(v * alone - 2.0 * v * beside)])
-
-
-def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
-    """Estimate Σ_{i≠j} W_ij³ E⟨D_i, D_j⟩³ from disjoint random samples; return the error too."""
-    n = len(probs)
-    size = min(_SAMPLED, n // _SAMPLES)
-    shuffled = fixed_order(probs)[generator(0).permutation(n)]
-    every, found = slice(0, size), []
-    for sample in blocks(_SAMPLES * size, size):
-        g, weights = probs[shuffled[sample]], LowRankWeights(features[shuffled[sample]])
-        sums = IdentitySums(g, np.zeros_like(g), weights)(every, every)
-        found.append(sums[1] * n * (n - 1) / (size * (size - 1)))
-    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(_SAMPLES))
+def squared_norms(scale: float, own: float, sums: Array) -> Array:
+    """Return |Σ|² of sums (B, K), less what does not count."""
+    return np.asarray(scale * (np.einsum("bk,bk->b", sums, sums) - own))

@@ -15,46 +15,38 @@ is one pass along the line.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import (
-    TILE,
-    Array,
-    Tile,
-    blocks,
-    multiply,
-    sum_over_strips,
-    sum_over_tiles,
-)
+from caltest._sums import TILE, Array, Tile, blocks, multiply, sum_over_strips, sum_over_tiles
 from caltest._work import Work
 from caltest.clusters import Clusters
-from caltest.forms._pair_moments import chain_moments, diagonal_table, quadratic_moments
+from caltest.exceptions import InputError
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
+    HasCumulantGenerator,
     HasLeadingSum,
     HasMoments,
+    HasTerms,
     Labels,
+    Lattice,
     Moments,
     TailBound,
     effective_surprises,
 )
-from caltest.forms.signs import OverPairs, Signed, chained, signed_chain, with_own_pairs
-from caltest.forms.sums import LinearSum
-from caltest.forms.weights import (
-    Chain,
-    KernelWeights,
-    Term,
-    without_diagonal,
-)
-from caltest.kernels.bandwidth import GaussianTiles
+from caltest.forms.moments import chain_moments, diagonal_table, quadratic_moments
+from caltest.forms.signs import HasSigns, OverPairs, Signed, Signs, signed_pairs
+from caltest.forms.sums import LinearSum, tilted_cumulants
+from caltest.forms.weights import Chain, Term, without_diagonal
 from caltest.sampling import DRAWS, generator
 from caltest.scores import Entries, Table, fixed_residuals, residuals_of, usual_classes
 
@@ -98,7 +90,6 @@ class _LabelSums:
 
 
 _ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
-_FEW = 64  # classes, up to which products with residuals take less time than looking labels up
 _ROUNDS = 4  # of the power method
 _LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows whose share of the variance is computed; numbers
 # What rows that carry the variance count, and pairs of them: 6 rows, or 30 pairs, are as few as 10
@@ -140,10 +131,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
             return self.scale * self._of_chain(self._chain, labels, workers)
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
         if len(labels) == 1:
-            y = labels[0].astype(np.intp)
-            one = partial(self._tile_sum_of_many, y)
-            if m <= _FEW:
-                one = partial(self._tile_sum, residuals_of(self.probs, y))
+            one = partial(self._tile_sum, residuals_of(self.probs, labels[0].astype(np.intp)))
             return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
         total, usual = np.zeros(len(labels)), usual_classes(self.probs)
         for term in self.kernel_terms:
@@ -155,18 +143,26 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         return self.scale * total
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        residuals, scale = residuals_of(self.probs, labels), self.scale
+        scale = self.scale
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= clusters.share_between
-        if self._chain is None:
-            images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
-            tile = partial(_gram_tile, self.kernel_terms, images, residuals)
-            return with_own_pairs(clusters.pairs(tile), scale, self.diagonal, self.resolution)
-        order, decay, places = self._chain.order, self._chain.decay, self._chain.places
-        d, codes = self._along(self._chain, labels[None])[0], clusters.codes[order]
-        (own,) = chained(d[None], places, codes, clusters.count)
-        constant = 2.0 * scale * float(own.sum()) * self.diagonal
-        return signed_chain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
+        chain = self._chain
+        if chain is None:
+            pairs = clusters.pairs(self.gram(labels))
+            return signed_pairs(pairs, scale, self.diagonal, self.resolution)
+        d, codes = self._along(chain, labels[None])[0], clusters.codes[chain.order]
+        own = float(_chained(d[None], chain.places, codes, clusters.count).sum())
+        constant = 2.0 * scale * (own * self.diagonal - (own - float(d @ d)))
+
+        def of_signs(signs: Signs) -> Array:
+            from caltest.loops import rows as _loops
+
+            sums = np.empty(len(signs))
+            _loops.chain_sums_of_signs(signs, codes, d, chain.decay, sums)
+            return np.asarray(4.0 * scale * sums + constant)
+
+        work: Work = {"label": float(len(d))}
+        return Signed(of_signs, clusters.count, True, self.resolution, 1, work)
 
     @property
     def is_u_statistic(self) -> bool:  # type: ignore[override]
@@ -176,13 +172,21 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     def gram(self, labels: Labels) -> Tile:
         residuals = residuals_of(self.probs, labels.astype(np.intp))
         images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
-        return partial(_gram_tile, self.kernel_terms, images, residuals)
+
+        def tile(rows: slice, columns: slice) -> Array:
+            tiles = (
+                term.weights(rows, columns) * (image[rows] @ residuals[columns].T)
+                for term, image in zip(self.kernel_terms, images, strict=True)
+            )
+            return np.asarray(sum(tiles))
+
+        return tile
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         if self._chain is None:
             return super().squares_of(labels, clusters)
         d, codes = self._along(self._chain, labels), clusters.codes[self._chain.order]
-        return 2.0 * chained(d, self._chain.places, codes, clusters.count).clip(min=0.0)
+        return 2.0 * _chained(d, self._chain.places, codes, clusters.count).clip(min=0.0)
 
     def images(self, rows: NDArray[np.intp], residuals: Array) -> Array:
         found = np.zeros(residuals.shape)
@@ -196,7 +200,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     def _along(self, chain: Chain, labels: Labels) -> Array:
         """Return residuals along the line, as rows count, (B, n)."""
         residuals = np.asarray(labels[:, chain.order] - self.probs[chain.order, 1])
-        return residuals if chain.steps is None else residuals * chain.steps
+        return residuals * chain.steps
 
     def _counted(self, tile: Tile) -> Tile:
         """Return the tiles of the pairs that count."""
@@ -230,8 +234,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         sums = 4.0 * np.concatenate(list(hands.map(work, tasks, "label draws")))
         if self.diagonal:
             own = 2.0 * self.probs[:, ::-1] ** 2
-            if chain.steps is not None:
-                own *= self.kernel_terms[0].weights.diagonal()[:, None]
+            own[chain.order] *= chain.steps[:, None] ** 2
             sums += Table(own, self.probs).sums(labels)[:, 0]
         return np.asarray(sums)
 
@@ -240,31 +243,8 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         total = 0.0
         d, e = residuals[rows], residuals[columns]
         for weights, matrix in self.kernel_terms:
-            block = weights(rows, columns)
-            if rows == columns and not self.diagonal:
-                np.fill_diagonal(block, 0.0)
+            block = self._counted(weights)(rows, columns)
             total += float(np.vdot(d, block @ (e if matrix is None else e @ matrix)))
-        return total
-
-    def _tile_sum_of_many(self, labels: Labels, rows: slice, columns: slice) -> float:
-        """Do the same of many classes: with the inner products that a Gaussian kernel is made of."""
-        total = 0.0
-        g, h, y, z = self.probs[rows], self.probs[columns], labels[rows], labels[columns]
-        for weights, matrix in self.kernel_terms:
-            # Σ W_ij (1[y_i = y_j] − g_i[y_j] − g_j[y_i] + ⟨g_i, g_j⟩)
-            images = h if matrix is None else h @ matrix
-            products = g @ images.T
-            tile = weights.tile if isinstance(weights, KernelWeights) else None
-            if isinstance(tile, GaussianTiles) and tile.points is self.probs and matrix is None:
-                block = tile.of_products(products.copy(), rows, columns)  # made of them too
-            else:
-                block = weights(rows, columns)
-            if rows == columns and not self.diagonal:
-                np.fill_diagonal(block, 0.0)
-            products -= np.take(g if matrix is None else g @ matrix, z, axis=1)
-            products -= np.take(images, y, axis=1).T
-            products += y[:, None] == z if matrix is None else matrix[y[:, None], z]
-            total += float(np.vdot(block, products))
         return total
 
     def moments(self, workers: Workers = ALONE) -> Moments:
@@ -335,6 +315,22 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
 
 
+def _chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: int) -> Array:
+    """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (B, G), for d (B, n) along a line."""
+    from caltest.loops import rows as _loops
+
+    order = np.lexsort((positions, codes))
+    grouped, place = codes[order], positions[order]
+    inside = np.exp(-np.diff(place, prepend=place[:1]).clip(min=0.0))
+    decay = np.where(np.diff(grouped, prepend=-1) > 0, 0.0, inside)
+    found, terms = np.empty((len(residuals), count)), np.empty(len(order))
+    for own, each in zip(found, residuals, strict=True):
+        along = each[order]
+        _loops.chain_terms(decay, along, terms)
+        own[:] = np.bincount(grouped, 2.0 * terms + along**2, count)
+    return found
+
+
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
     """Return Σ_i ⟨a_i, D_i⟩, a the leading direction of V → M (ΣV), (ΣV)_i = g_i∘v_i − g_i (g_i·v_i).
 
@@ -354,11 +350,197 @@ def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
     return LinearSum(vectors, probs)
 
 
-def _gram_tile(
-    terms: tuple[Term, ...], images: list[Array], residuals: Array, rows: slice, columns: slice
-) -> Array:
-    tiles = (
-        term.weights(rows, columns) * (image[rows] @ residuals[columns].T)
-        for term, image in zip(terms, images, strict=True)
-    )
-    return np.asarray(sum(tiles))
+# ------------------------------------------------------------------ disjoint pairs
+
+
+_OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice
+_AT_ONCE = 2**21  # outcomes that are held
+
+
+@dataclass(frozen=True, eq=False)
+class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
+    """T = ⌊n/2⌋⁻¹ Σ_p h_p, with h_p = D_iᵀ M_p D_j for pair p of rows i and j, and M_p = Σ_l w_lp A_l.
+
+    Given the predictions, the terms are independent with mean 0, and the law of each is known under
+    H0: the two labels of a pair are a and b with probability g_ia g_jb.
+    """
+
+    probs: Array  #: The predictions, (n, m).
+    rows: NDArray[np.intp]  #: Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
+    #: Pairs (w_l, A_l): w_l (⌊n/2⌋,) kernel values of the pairs, A_l (m, m) or None, the identity.
+    components: tuple[tuple[Array, Array | None], ...]
+    tail_bound: TailBound | None = None  #: A distribution-free bound, of pairs of equal weight.
+
+    @cached_property
+    def _predictions(self) -> tuple[Array, Array]:
+        """Those of the first and of the second member of every pair, (⌊n/2⌋, m) each."""
+        return self.probs[self.rows[0]], self.probs[self.rows[1]]
+
+    @cached_property
+    def _expected(self) -> tuple[Array, Array, Array]:
+        """M_p g_j, to be read at the first label, M_p g_i, at the second; and g_i M_p g_j."""
+
+        def weighted(probs: Array) -> Array:
+            products = (w[:, None] * (probs if A is None else probs @ A) for w, A in self.components)
+            return np.asarray(sum(products))
+
+        g, h = self._predictions
+        at_first = weighted(h)
+        return at_first, weighted(g), np.asarray(np.einsum("pk,pk->p", g, at_first))
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether M_p = w_p I."""
+        return len(self.components) == 1 and self.components[0][1] is None
+
+    def _values(self, labels: Labels) -> Array:
+        """Return h_p for (B, n) labels as (B, ⌊n/2⌋)."""
+        at_first, at_second, constant = self._expected
+        pairs = np.arange(len(constant))
+        a, b = labels[:, self.rows[0]], labels[:, self.rows[1]]
+        h = constant - at_first[pairs, a] - at_second[pairs, b]
+        for weights, matrix in self.components:
+            h += weights * ((a == b) if matrix is None else matrix[a, b])
+        return np.asarray(h)
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        return np.asarray(self._values(labels).mean(axis=1))
+
+    def terms(self, labels: Labels) -> Array:
+        return np.asarray(self._values(labels[None, :])[0])
+
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        return self.one_by_one(labels, clusters)
+
+    def _between(self, labels: Labels, clusters: Clusters) -> tuple[NDArray[np.intp], Array]:
+        """Return the clusters of both rows of every pair, (2, ⌊n/2⌋), and h; 0 inside of one."""
+        codes, values = clusters.codes[self.rows], self.terms(labels)
+        return codes, np.where(codes[0] != codes[1], values, 0.0)
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        found = np.empty((len(labels), clusters.count))
+        for own, y in zip(found, labels.astype(np.intp), strict=True):
+            codes, values = self._between(y, clusters)
+            own[:] = np.bincount(codes.ravel(), np.tile(values**2, 2), clusters.count)
+        return found
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        (first, second), values = self._between(labels, clusters)
+        counts = clusters.weights[self.rows].prod(axis=0)
+        between = float(counts[first != second].sum() / counts.mean())
+        if between == 0.0:
+            raise InputError(
+                "every pair of rows that 'skce_ul' looks at is of one cluster; take 'skce_uq', or "
+                "pairing='random'."
+            )
+        places = np.concatenate([first, second]), np.concatenate([second, first])
+        pairs = sparse.csr_array((np.tile(values, 2), places), shape=(clusters.count,) * 2)
+        return signed_pairs(pairs, 0.5 / between, False, self.resolution)
+
+    def _outcomes(self) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield the m² values of h of every pair and their probabilities, each (pairs, m²)."""
+        m, (at_first, at_second, constant) = self.probs.shape[1], self._expected
+        for pairs in blocks(len(constant), max(1, _AT_ONCE // m**2)):
+            values = constant[pairs, None, None] - at_first[pairs, :, None] - at_second[pairs, None, :]
+            for weights, matrix in self.components:
+                A = np.eye(m) if matrix is None else matrix
+                values = values + weights[pairs, None, None] * A
+            g, h = (each[pairs] for each in self._predictions)
+            chances = g[:, :, None] * h[:, None, :]
+            yield pairs, values.reshape(len(values), -1), chances.reshape(len(values), -1)
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the mean."""
+        sizes = [np.abs(w).mean() * (1.0 if A is None else np.abs(A).max()) for w, A in self.components]
+        return 4.0 * ROUNDING * float(sum(sizes))
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The lattice of nearly equal kernel values and predictions, which only count equal labels."""
+        n = self.rows.shape[1]
+        if n * self.probs.shape[1] ** 2 > _OUTCOMES:
+            return Lattice()  # so many outcomes of a pair crowd
+        parts = [(values, chances) for _, values, chances in self._outcomes()]
+        values, chances = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return LinearSum(values / n, chances).lattice
+
+    @cached_property
+    def surprises(self) -> float:
+        """Effective number of pairs, (Σ κ₂)² / Σ |κ₄| of the terms: few where few pairs can be large.
+
+        The variance of rare events sits on pairs in which both are events, not on those with one.
+        """
+        second, fourth = self._central_moments()
+        if not len(second) or second.max() <= 0.0:
+            return 0.0
+        scale = second.max()
+        second, fourth = second / scale, fourth / scale / scale
+        flatness = float(np.abs(fourth - 3.0 * second**2).sum())
+        return float(second.sum() ** 2) / max(flatness, CERTAIN)
+
+    def _central_moments(self) -> tuple[Array, Array]:
+        """Return E h² and E h⁴ of every pair, (⌊n/2⌋,) each.
+
+        For h = w ⟨D, D'⟩ the labels a and b give h/w = U_a − V_b + 1[a = b], U = s − g' and V = g: the
+        two parts are independent but for equal labels.
+        """
+        g, h = self._predictions
+        if not self._plain:
+            second, fourth = np.empty(len(g)), np.empty(len(g))
+            for pairs, values, chances in self._outcomes():
+                second[pairs] = np.einsum("pk,pk->p", chances, values**2)
+                fourth[pairs] = np.einsum("pk,pk->p", chances, values**4)
+            return second, fourth
+        w = self.components[0][0]
+        u = np.einsum("pk,pk->p", g, h)[:, None] - h
+        of_u = [np.einsum("pk,pk->p", g, u**k) for k in range(5)]
+        of_v = [np.einsum("pk,pk->p", h, g**k) for k in range(5)]
+        found = []
+        for power in (2, 4):
+            apart = sum(
+                comb(power, k) * (-1) ** k * of_u[power - k] * of_v[k] for k in range(power + 1)
+            )
+            same = np.einsum("pk,pk->p", g * h, (1.0 + u - g) ** power - (u - g) ** power)
+            found.append(w**power * np.maximum(apart + same, 0.0))
+        return found[0], found[1]
+
+    def cumulant_generator(self, t: float) -> tuple[float, float, float]:
+        """Return K(t), K'(t), K''(t) of T under H0: sums over the independent pairs."""
+        n = self.rows.shape[1]
+        if self._plain:
+            sums = self._factorised(t / n)
+        else:  # all m² outcomes of every pair, O(n m²)
+            parts = [tilted_cumulants(values, mass, t / n) for _, values, mass in self._outcomes()]
+            sums = np.asarray(sum(parts))
+        return float(sums[0]), float(sums[1] / n), float(sums[2] / n**2)
+
+    def _factorised(self, t: float) -> Array:
+        """Sum over pairs of the cumulant generator of h_p = w ⟨D, D'⟩ and its derivatives, in O(nm).
+
+        With s = g·g' and exponents τ(s − g'_a − g_b) for labels a and b,
+        E exp(τ(1[a=b] + s − g'_a − g_b)) = Σ_{a≠b} g_a g'_b e^{…} + e^τ Σ_a g_a g'_a e^{…}.
+        All terms are positive, so nothing cancels: the sum over b ≠ a is one from either side.
+        """
+        weights, (g, h) = self.components[0][0], self._predictions
+        tau = t * weights[:, None]
+        s = np.einsum("pk,pk->p", g, h)[:, None]
+        u, v = g * np.exp(-tau * (h - s)), h * np.exp(-tau * g)
+        others = [sums_of_others(v * g**k) for k in range(3)]
+        # The derivatives bring down the value of h: s − g'_a − g_b, and 1 more for equal labels.
+        apart, same = s - h, 1.0 + s - h - g
+        equal = g * h * np.exp(tau * same)
+        mass = (u * others[0] + equal).sum(axis=1)
+        slope = (equal * same + u * (apart * others[0] - others[1])).sum(axis=1) / mass
+        bends = equal * same**2 + u * (apart**2 * others[0] - 2 * apart * others[1] + others[2])
+        bend = bends.sum(axis=1) / mass
+        sums = np.log(mass).sum(), weights @ slope, weights**2 @ (bend - slope**2)
+        return np.array(sums)
+
+
+def sums_of_others(values: Array) -> Array:
+    """Return, for every entry of a row, the sum of the others, without a subtraction."""
+    sums = np.zeros_like(values)
+    np.cumsum(values[:, :-1], axis=1, out=sums[:, 1:])
+    sums[:, :-1] += np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
+    return sums

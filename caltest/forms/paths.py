@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,61 +15,18 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._work import Work
 from caltest.clusters import Clusters
-from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, effective_surprises
-from caltest.forms.signs import OfOneEvent, Signed, signed_path
+from caltest.forms.base import (
+    ROUNDING,
+    Array,
+    BrownianFunctional,
+    BrownianLimit,
+    HasBrownianLimit,
+    Labels,
+    effective_surprises,
+)
+from caltest.forms.signs import OfOneEvent, Signed, Signs
+from caltest.forms.sums import FEWEST_ROWS, HasEvents, Rows
 from caltest.scores import steps_of
-
-# ------------------------------------------------------------------ brownian
-
-
-BrownianFunctional: TypeAlias = Literal["maximum", "range"]
-
-_MEAN_OF_ABSOLUTE = float(np.sqrt(2.0 / np.pi))
-_OVERSHOOT = 0.5826  # −ζ(1/2)/√(2π)
-_CATALAN = 0.9159655941772190
-#: E T, E T², E T³, and how many boundaries T measures the distance of.
-_MOMENTS: dict[BrownianFunctional, tuple[float, float, float, int]] = {
-    "maximum": (float(np.sqrt(np.pi / 2.0)), 2.0 * _CATALAN, _MEAN_OF_ABSOLUTE * np.pi**3 / 8.0, 1),
-    "range": (2.0 * _MEAN_OF_ABSOLUTE, 4.0 * float(np.log(2.0)), _MEAN_OF_ABSOLUTE * np.pi**2 / 1.5, 2),
-}
-
-
-@dataclass(frozen=True)
-class BrownianLimit:
-    """The limit of a statistic T under H0: T/``scale`` tends to a functional of Brownian motion."""
-
-    functional: BrownianFunctional  #: "maximum" for sup |W| on [0, 1], "range" for sup W − inf W.
-    scale: float  #: σ, the standard deviation of the path at its end; 0 if all labels are certain.
-    surprises: float  #: Unlikely labels that make the path, :func:`effective_surprises`.
-    step: float = 0.0  #: Standard deviation of its steps, averaged in the time of the variance.
-
-    @property
-    def moments(self) -> Moments:
-        """Mean, variance and skewness, the mean less what a path of steps misses between them.
-
-        P(sup |W| > x) = 4 Σ_{k≥1} (−1)^{k−1} Q((2k − 1) x) gives sup |W| the moments √(π/2), 2 G
-        (Catalan's constant) and √(2/π) π³/8; P(range > x) = 8 Σ_{k≥1} (−1)^{k−1} k Q(k x) gives the
-        range 2 √(2/π), 4 log 2 and √(2/π) 2π²/3. A walk overshoots a boundary by about 0.583 of a step,
-        so the range, with two boundaries, lacks twice that (Siegmund 1985, Section 10.4). Both are
-        at least |W(1)|, whose mean is √(2/π).
-        """
-        if self.scale == 0.0:
-            return Moments(0.0, 0.0, 0.0, surprises=self.surprises)
-        first, second, third, ends = _MOMENTS[self.functional]
-        mean = max(first - ends * _OVERSHOOT * self.step / self.scale, _MEAN_OF_ABSOLUTE)
-        cumulant = third - 3.0 * first * second + 2.0 * first**3
-        standard = Moments.of_cumulants(mean, second - first**2, cumulant, surprises=self.surprises)
-        return standard.scaled(self.scale)
-
-
-class HasBrownianLimit(Form):
-    """A functional of a path that tends to Brownian motion under H0, given the predictions."""
-
-    @property
-    @abstractmethod
-    def brownian_limit(self) -> BrownianLimit:
-        """The functional and the scale."""
-
 
 # ------------------------------------------------------------------ cumulative
 
@@ -86,14 +42,13 @@ def apart(lowest: Array, highest: Array, functional: BrownianFunctional) -> Arra
 
 
 @dataclass(frozen=True, eq=False)
-class CumulativeDifference(OfOneEvent, HasBrownianLimit):
+class CumulativeDifference(OfOneEvent, HasBrownianLimit, HasEvents):
     """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, where it starts.
 
     All rows of one score are one step of C, so their order cannot matter. Given the predictions and
     under H0, C is a martingale in x.
     """
 
-    chances: Array  #: The probabilities p of class 1, (n,).
     functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
     weights: Array  #: w of w (y − p), (n,), and n their sum.
 
@@ -171,14 +126,17 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
         return {"label": float(draws) * len(self.chances)}
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        return signed_path(
-            (self.weights * (labels - self.chances))[self._order],
-            clusters.codes[self._order],
-            self._ends,
-            self._finished,
-            clusters.count,
-            self.resolution,
-        )
+        steps, ends = (self.weights * (labels - self.chances))[self._order], self._ends
+        codes = clusters.codes[self._order]
+
+        def of_signs(signs: Signs) -> Array:
+            from caltest.loops import rows as _loops
+
+            lowest, highest = np.empty(len(signs)), np.empty(len(signs))
+            _loops.extremes_of_signs(signs, codes, steps, ends, lowest, highest)
+            return self._finished(lowest, highest)
+
+        return Signed(of_signs, clusters.count, True, self.resolution, 1, self.work(1))
 
     def _finished(self, lowest: Array, highest: Array) -> Array:
         return apart(lowest, highest, self.functional) / self._total
@@ -196,6 +154,25 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
         along = self._order, self._ends, self._steps, self._expected
         _loops.extremes(labels, *along, lowest, highest)
         return self._finished(lowest, highest)
+
+    @property
+    def by_events(self) -> bool:
+        return self._steps is None and len(self.chances) >= FEWEST_ROWS
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int32], Array]:
+        """Where the score of a row comes among the different ones; what is expected up to each."""
+        scores, inverse, sizes = np.unique(self.chances, return_inverse=True, return_counts=True)
+        return inverse.astype(np.int32), np.append(0.0, np.cumsum(sizes * scores))
+
+    def of_events(self, rows: Rows, ends: Rows, column: int) -> Array:
+        """Return the same numbers: between two events C only falls."""
+        from caltest.loops import rows as _loops
+
+        place_of, expected = self._places
+        lowest, highest = np.empty(len(rows)), np.empty(len(rows))
+        _loops.extremes_of_events(rows, ends, column, place_of, expected, lowest, highest)
+        return apart(lowest, highest, self.functional) / len(place_of)
 
 
 # ------------------------------------------------------------------ scan

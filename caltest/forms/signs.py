@@ -16,19 +16,23 @@ one cluster add under H0.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar, TypeAlias
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import WIDE_TILE, blocks
+from caltest._sums import WIDE_TILE, blocks
+from caltest._visible import quoted
 from caltest._work import Work
 from caltest.clusters import Clusters
+from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
+from caltest.laws.classes import LabelSampler
+from caltest.sampling import generator
 
 Signs: TypeAlias = NDArray[np.int8]
 
@@ -88,6 +92,7 @@ class HasSigns(Form):
         return np.array([self.signed(y.astype(np.intp), clusters).observed for y in labels])
 
 
+@dataclass(frozen=True, eq=False)
 class OfOneEvent(HasSigns):
     """A form of two classes that looks at the probability of one."""
 
@@ -178,206 +183,225 @@ def signed_sums(
     """
     count, width = sums.shape
     numbers = float(sums.size if isinstance(sums, np.ndarray) else sums.nnz)
-    of_signs = partial(_of_sums, sums, finish, offset, impossible)
+
+    def of_signs(signs: Signs) -> Array:
+        values = finish(np.asarray(signs.astype(np.float64) @ sums) + offset)
+        if impossible is None:
+            return values
+        # Under H0 it has probability 0, whatever the dependence: signs say nothing of it.
+        values = np.where(np.isfinite(values), values, 0.0)
+        return np.where((signs > 0).all(axis=1), impossible, values)
+
     return Signed(of_signs, count, even, rounding, width, {"feature": numbers})
 
 
-def _of_sums(
-    sums: Any, finish: Callable[[Array], Array], offset: Any, impossible: float | None, signs: Signs
-) -> Array:
-    values = finish(np.asarray(signs.astype(np.float64) @ sums) + offset)
-    if impossible is None:
-        return values
-    # Under H0 it has probability 0, whatever the dependence: signs say nothing of it.
-    values = np.where(np.isfinite(values), values, 0.0)
-    return np.where((signs > 0).all(axis=1), impossible, values)
+def signed_pairs(pairs: Any, scale: float, keeps_own: bool, rounding: float) -> Signed:
+    """Return T = scale · Σ_gh ε_g ε_h C_gh for C (G, G), which is overwritten.
 
-
-def signed_path(
-    steps: Array,
-    codes: NDArray[np.intp],
-    ends: NDArray[np.intp],
-    finish: Callable[[Array, Array], Array],
-    count: int,
-    rounding: float,
-) -> Signed:
-    """Return how far the path of Σ ε_g(i) r_i along an order strays from 0.
-
-    Steps r and clusters of the rows are in order; the path is looked at after the rows ``ends``.
+    Its diagonal is a constant of T, or no part of it; where C is sparse, it is 0.
     """
-    of_signs = partial(_of_path, steps, codes, ends, finish)
-    return Signed(of_signs, count, True, rounding, 1, {"label": float(len(steps))})
+    constant = scale * float(pairs.diagonal().sum()) * keeps_own
+    dense = isinstance(pairs, np.ndarray)
+    if dense:
+        np.fill_diagonal(pairs, 0.0)
+
+    def of_signs(signs: Signs) -> Array:
+        numbers, products = signs.astype(np.float64), np.zeros(len(signs))
+        if not dense:
+            products = np.einsum("bg,bg->b", numbers @ pairs, numbers)
+            return np.asarray(scale * products + constant)
+        for columns in blocks(len(pairs), WIDE_TILE):  # C above its diagonal, that is half of it
+            above = numbers[:, : columns.start] @ pairs[: columns.start, columns]
+            above += numbers[:, columns] @ np.triu(pairs[columns, columns])
+            products += np.einsum("bg,bg->b", above, numbers[:, columns])
+        return np.asarray(2.0 * scale * products + constant)
+
+    count, entries = pairs.shape[0], float(pairs.size if dense else pairs.nnz)
+    return Signed(of_signs, count, True, rounding, count, {"feature": entries})
 
 
-def _of_path(
-    steps: Array,
-    codes: NDArray[np.intp],
-    ends: NDArray[np.intp],
-    finish: Callable[[Array, Array], Array],
-    signs: Signs,
-) -> Array:
-    from caltest.loops import rows as _loops
+# ------------------------------------------------------------------ comonotone labels
 
-    lowest, highest = np.empty(len(signs)), np.empty(len(signs))
-    _loops.extremes_of_signs(signs, codes, steps, ends, lowest, highest)
-    return finish(lowest, highest)
+FEWEST_CLUSTERS = 20  #: Effective ones; with fewer, signs reject calibrated models too often.
 
-
-def signed_pairs(between: Any, scale: float, constant: float, rounding: float) -> Signed:
-    """Return T = scale · Σ_{g≠h} ε_g ε_h C_gh + constant.
-
-    C (G, G) is 0 on its diagonal: sparse, or dense and read above it alone.
-    """
-    numbers = float(between.size if isinstance(between, np.ndarray) else between.nnz)
-    of_signs = partial(_of_pairs, between, scale, constant)
-    return Signed(of_signs, between.shape[0], True, rounding, between.shape[0], {"feature": numbers})
-
-
-def with_own_pairs(pairs: Array, scale: float, keeps_own: bool, rounding: float) -> Signed:
-    """Return the same of C with its diagonal, which is a constant of T or no part of it."""
-    own = float(pairs.diagonal().sum())
-    np.fill_diagonal(pairs, 0.0)
-    return signed_pairs(pairs, scale, scale * own * keeps_own, rounding)
-
-
-def _of_pairs(between: Any, scale: float, constant: float, signs: Signs) -> Array:
-    numbers, products = signs.astype(np.float64), np.zeros(len(signs))
-    if not isinstance(between, np.ndarray):
-        products = np.einsum("bg,bg->b", numbers @ between, numbers)
-        return np.asarray(scale * products + constant)
-    for columns in blocks(len(between), WIDE_TILE):  # C above its diagonal, that is half of it
-        above = numbers[:, : columns.start] @ between[: columns.start, columns]
-        above += numbers[:, columns] @ np.triu(between[columns, columns])
-        products += np.einsum("bg,bg->b", above, numbers[:, columns])
-    return np.asarray(2.0 * scale * products + constant)
-
-
-def signed_chain(
-    residuals: Array,
-    codes: NDArray[np.intp],
-    decay: Array,
-    own: Array,
-    scale: float,
-    constant: float,
-    rounding: float,
-) -> Signed:
-    """Return the same where C is of exp(−|x_i − x_j|) along a line: one pass over the rows per draw.
-
-    Residuals d, clusters and the decay from the row before are in the order of the line; ``own`` (G,)
-    are the sums of pairs inside every cluster, i = j among them.
-    """
-    alone = float(own.sum() - residuals @ residuals)
-    of_signs = partial(_of_chain, residuals, codes, decay, scale, constant - scale * alone)
-    return Signed(of_signs, len(own), True, rounding, 1, {"label": float(len(residuals))})
-
-
-def _of_chain(
-    residuals: Array,
-    codes: NDArray[np.intp],
-    decay: Array,
-    scale: float,
-    constant: float,
-    signs: Signs,
-) -> Array:
-    from caltest.loops import rows as _loops
-
-    sums = np.empty(len(signs))
-    _loops.chain_sums_of_signs(signs, codes, residuals, decay, sums)
-    return np.asarray(2.0 * scale * sums + constant)
-
-
-def chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: int) -> Array:
-    """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (B, G), for d (B, n) along a line."""
-    from caltest.loops import rows as _loops
-
-    order = np.lexsort((positions, codes))
-    grouped, place = codes[order], positions[order]
-    inside = np.exp(-np.diff(place, prepend=place[:1]).clip(min=0.0))
-    decay = np.where(np.diff(grouped, prepend=-1) > 0, 0.0, inside)
-    found, terms = np.empty((len(residuals), count)), np.empty(len(order))
-    for own, each in zip(found, residuals, strict=True):
-        along = each[order]
-        _loops.chain_terms(decay, along, terms)
-        own[:] = np.bincount(grouped, 2.0 * terms + along**2, count)
-    return found
+_SEED = 20  # of the draws that decide: the same whatever is tested
+_MOST, _FEWEST, _NUMBERS = 256, 32, 2**31  # draws, and numbers that they may take
+_BLOCK = 16  # draws at a time
+_UNSEEN = 5.0  # rare surprises that are expected in so many clusters may be absent from all
+_FINE = 40.0  # steps of the grid in a standard deviation, times the root of the number of clusters
+_LONGEST = 2**23  # points of the grid
+_ROUNDING = 1e-11  # of probabilities that were convolved
 
 
 @dataclass(frozen=True, eq=False)
-class JointSums:
-    """Σ_{i∈g} D_i ⊗ ψ_i of clusters, too wide to be added up in one go: blocks of rows."""
+class Comonotone:
+    """The labels of a form at given quantiles."""
 
-    residuals: Array  #: D, (n, m), in the metric of the classes.
-    features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
-    clusters: Clusters
+    sampler: LabelSampler
+    order: NDArray[np.intp] | None  #: The classes of every row by their scores, (n, m); None: by index.
+
+    @classmethod
+    def of(cls, form: HasSigns) -> Comonotone:
+        """Put the classes of every row in order."""
+        if form.row_scores is None:
+            return cls(LabelSampler.of(form.probs, 0), None)
+        order = np.argsort(form.row_scores, axis=1, kind="stable")
+        return cls(LabelSampler.of(np.take_along_axis(form.probs, order, axis=1), 0), order)
+
+    def labels(self, quantiles: Array) -> Labels:
+        """Return the labels (B, n) at quantiles (B, n)."""
+        found = self.sampler.at(quantiles)
+        return found if self.order is None else self.order[np.arange(found.shape[1]), found]
+
+
+class Atoms(NamedTuple):
+    """The laws of comonotone sums of clusters: atom by atom, those of a cluster in ascending order."""
+
+    clusters: NDArray[np.intp]
+    values: Array
+    chances: Array
+
+    @classmethod
+    def of(cls, scores: Array, probs: Array, codes: NDArray[np.intp], count: int) -> Atoms:
+        """Return the law of Σ_{i∈g} s_i(y_i) less its mean, from scores and chances (n, m)."""
+        order = np.argsort(scores, axis=1, kind="stable")
+        ascending, chances = (np.take_along_axis(each, order, axis=1) for each in (scores, probs))
+        quantiles = np.cumsum(chances, axis=1)[:, :-1].ravel().clip(max=1.0)
+        steps, own = np.diff(ascending, axis=1).ravel(), np.repeat(codes, scores.shape[1] - 1)
+        # A cluster starts at its lowest sum, and climbs by a row's step at a quantile of that row.
+        moves = np.flatnonzero((steps > 0.0) & (quantiles < 1.0))
+        places = np.lexsort((quantiles[moves], own[moves]))
+        own = np.concatenate([np.arange(count), own[moves][places]])
+        order = np.argsort(own, kind="stable")  # the start of each before its steps
+        own = own[order]
+        starts = np.concatenate([np.zeros(count), quantiles[moves][places]])[order]
+        climbed = np.concatenate([np.zeros(count), steps[moves][places]])[order]
+        first = np.flatnonzero(np.diff(own, prepend=-1))
+        total = np.cumsum(climbed)
+        values = total - np.repeat(total[first], np.diff(np.append(first, len(own))))
+        ends = np.append(starts[1:], 1.0)
+        ends[first[1:] - 1] = 1.0
+        share = ends - starts
+        means = np.bincount(own, share * values, count)
+        return cls(own, values - means[own], share)
 
     @property
-    def width(self) -> int:
-        """Numbers of a cluster."""
-        return int(self.residuals.shape[1] * self.features.shape[1])
+    def effective(self) -> float:
+        """Effective number of clusters."""
+        squares = (self.values / (np.abs(self.values).max(initial=0.0) or 1.0)) ** 2
+        fourth = float(self.chances @ squares**2)
+        return float(self.chances @ squares) ** 2 / fourth if fourth > 0.0 else 0.0
 
-    def held(self) -> Array:
-        """Return the sums of all clusters, (G, mF)."""
-        sums = np.empty((self.clusters.count, self.width))
-        for clusters, part in self._of_clusters(slice(None)):
-            sums[clusters] = part
-        return sums
+    def superquantile(self, excess: float, sign: float) -> float:
+        """Bound P(sign · Σ_g S_g ≥ sign · excess) for all sums at most these in the convex order.
 
-    def pairs(self) -> Array:
-        """Return their inner products, (G, G), some classes at a time."""
-        m, count = self.residuals.shape[1], self.clusters.count
-        pairs = np.zeros((count, count))
-        for classes in blocks(m, max(1, _HELD // (count * self.features.shape[1]))):
-            sums = np.concatenate([part for _, part in self._of_clusters(classes)])
-            pairs += sums @ sums.T
-        return pairs
+        With S at most S⁺, P(S ≥ t) ≤ sup {a: the mean of the largest share a of S⁺ is at least t}. The
+        law of the sum is convolved on a grid: an atom between two points is split between these so that
+        its mean stays, which makes the law larger in the convex order, never smaller.
+        """
+        from scipy.signal import convolve  # slow to import
 
-    def squares(self) -> float:
-        """Return the sum of their squares."""
-        parts = self._of_clusters(slice(None))
-        return float(sum(np.vdot(part, part) for _, part in parts))
-
-    def _of_clusters(self, classes: slice) -> Iterator[tuple[slice, Array]]:
-        """Yield Σ_{i∈g} D_i ⊗ ψ_i of some classes for as many clusters at a time as fit."""
-        codes, count = self.clusters.codes, self.clusters.count
-        order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=count))
-        residuals = self.residuals[:, classes]
-        width = residuals.shape[1] * self.features.shape[1]
-        start = first = 0
-        while start < count:
-            most = max(1, _HELD // self.features.shape[1])
-            stop = max(start + 1, int(np.searchsorted(ends, first + most, side="right")))
-            stop = min(stop, start + max(1, 4 * _HELD // width))
-            rows = order[first : ends[stop - 1]]
-            features = np.asarray(self.features[rows], dtype=np.float64)
-            own, sums, place = residuals[rows], np.empty((stop - start, width)), 0
-            if len(rows) == stop - start:  # a row each
-                joint = sums.reshape(len(rows), residuals.shape[1], -1)
-                np.multiply(own[:, :, None], features[:, None, :], out=joint)
-            else:
-                for number, end in enumerate(ends[start:stop] - first):
-                    sums[number] = (own[place:end].T @ features[place:end]).ravel()
-                    place = int(end)
-            yield slice(start, stop), sums
-            start, first = stop, int(ends[stop - 1])
-
-    def signed(self, scale: float, keeps_own: bool, rounding: float) -> Signed:
-        """Return T = scale · |Σ_g ε_g S_g|², perhaps without pairs of one cluster, nothing held."""
-        own = 0.0 if keeps_own else self.squares()
-        cost = {"feature": float(len(self.residuals)) * self.width}
-        of_signs = partial(self._of_signs, scale, own)
-        return Signed(of_signs, self.clusters.count, True, rounding, self.width, cost)  # type: ignore[arg-type]
-
-    def _of_signs(self, scale: float, own: float, signs: Signs) -> Array:
-        total = np.zeros((len(signs), self.width))
-        for rows in blocks(len(self.residuals), max(1, _HELD // self.width)):
-            features = np.asarray(self.features[rows], dtype=np.float64)
-            joint = self.residuals[rows][:, :, None] * features[:, None, :]
-            own_signs = signs[:, self.clusters.codes[rows]].astype(np.float64)
-            total += own_signs @ joint.reshape(len(features), -1)
-        return squared_norms(scale, own, total)
+        values, target = sign * self.values, sign * excess
+        first = np.flatnonzero(np.diff(self.clusters, prepend=-1))
+        deviation = float(np.sqrt(self.chances @ values**2))
+        if deviation == 0.0:
+            return 1.0 if target <= 0.0 else _ROUNDING
+        least = np.minimum.reduceat(values, first)
+        width = float((np.maximum.reduceat(values, first) - least).sum())
+        step = max(deviation / (_FINE * len(first) ** 0.5), width / _LONGEST)
+        target -= 1e-9 * (deviation + abs(target))  # ties count
+        laws = []
+        for cut, start in zip(np.split(np.arange(len(values)), first[1:]), least, strict=True):
+            place = (values[cut] - start) / step
+            below = np.floor(place).astype(np.intp)
+            masses = np.zeros(int(below.max()) + 2)
+            np.add.at(masses, below, self.chances[cut] * (1.0 - (place - below)))
+            np.add.at(masses, below + 1, self.chances[cut] * (place - below))
+            laws.append(masses)
+        while len(laws) > 1:  # neighbours first, so that what is convolved is of one length, about
+            pairs = zip(laws[::2], laws[1::2], strict=False)
+            laws = [convolve(*p).clip(min=0.0) for p in pairs] + laws[len(laws) // 2 * 2 :]
+        masses = laws[0][::-1]
+        points = float(least.sum()) + step * np.arange(len(masses))[::-1]
+        gained = np.cumsum(masses * (points - target))  # of the largest share, from its mean on
+        if gained[-1] >= 0.0:
+            return 1.0
+        reached = np.flatnonzero(gained >= 0.0)
+        if not len(reached):
+            return _ROUNDING
+        last = int(reached[-1])
+        more = float(gained[last]) / (target - float(points[last + 1]))
+        return min(float(masses[: last + 1].sum()) + more + _ROUNDING, 1.0)
 
 
-def squared_norms(scale: float, own: float, sums: Array) -> Array:
-    """Return |Σ|² of sums (B, K), less what does not count."""
-    return np.asarray(scale * (np.einsum("bk,bk->b", sums, sums) - own))
+def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: Labels) -> float:
+    """Return how many clusters a statistic depends on in effect.
+
+    Raises
+    ------
+    InputError
+        If a bin that counts by itself holds too few clusters for signs to be of use.
+    """
+    if form.row_scores is not None:
+        here = Atoms.of(form.row_scores, form.probs, clusters.codes, clusters.count).effective
+    else:
+        here = _by_draws(name, form, clusters)
+    return here if here < FEWEST_CLUSTERS else min(here, _of_rare_rows(form, clusters, labels))
+
+
+def _by_draws(name: str, form: HasSigns, clusters: Clusters) -> float:
+    n, m = form.probs.shape
+    count = int(np.clip(_NUMBERS // (n * m * form.features_of_a_class), _FEWEST, _MOST))
+    stream, drawn = generator(_SEED), Comonotone.of(form)
+    squares, fourth = np.zeros((2, clusters.count))
+    of_a_bin: list[float] = []
+    for part in blocks(count, _BLOCK):
+        # The quantiles of a cluster over all draws are one in each of as many equal intervals.
+        numbers = stream.random((part.stop - part.start, clusters.count))
+        numbers += np.arange(part.start, part.stop)[:, None]
+        labels = drawn.labels((numbers / count)[:, clusters.codes])
+        found = form.squares_of(labels, clusters)
+        squares += found.sum(axis=0)
+        fourth += (found * found).sum(axis=0)
+        of_a_bin.append(form.clusters_of_a_bin(labels[0].astype(np.intp), clusters))
+    largest = float(squares.max(initial=0.0)) or 1.0
+    total = float((fourth / largest**2).sum())
+    effective = float((squares / largest).sum()) ** 2 / total / count if total > 0.0 else 0.0
+    here = float(np.mean(of_a_bin))
+    if here < form.fewest_of_a_bin:
+        raise InputError(
+            f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average, "
+            "too few for signs of clusters; take fewer bins, 'ece_squared', or "
+            "null='one_per_cluster'."
+        )
+    return min(effective, here)
+
+
+def _of_rare_rows(form: HasSigns, clusters: Clusters, labels: Labels) -> float:
+    """Return how many clusters carry the rare surprises, if these could outweigh all that was observed.
+
+    Infinite if they could not. Of what is no sum of one score a row, errors are those of the labels:
+    a surprise moves one entry up and one down.
+    """
+    probs, codes, count = form.probs, clusters.codes, clusters.count
+    rows, chances = np.arange(len(probs)), 1.0 - probs.max(axis=1)
+    if form.row_scores is not None:
+        table, scale = form.row_scores, 1.0
+        errors = (table[rows, labels] - np.einsum("ik,ik->i", probs, table))[:, None]
+    else:
+        weights, scale = clusters.weights, 2.0
+        table, errors = np.column_stack([np.zeros(len(probs)), weights]), -probs * weights[:, None]
+        errors[rows, labels] += weights
+        probs = np.column_stack([1.0 - chances, chances])  # of no surprise, and of one
+    seen = sum(float(np.square(np.bincount(codes, each, count)).sum()) for each in errors.T)
+    most = float(np.bincount(codes, np.ptp(table, axis=1), count).max()) ** 2
+    if scale * _UNSEEN * most <= seen:
+        return np.inf
+    order = np.lexsort((chances, codes))
+    first = np.diff(codes[order], prepend=-1) > 0
+    rises = np.diff(chances[order], prepend=0.0)  # of the chance that a cluster is surprised
+    rises[first] = chances[order][first]
+    upwards = np.argsort(chances[order], kind="stable")
+    rare = order[upwards][: np.searchsorted(np.cumsum(rises[upwards]), _UNSEEN, "right")]
+    atoms = Atoms.of(table[rare], probs[rare], codes[rare], count)
+    return atoms.effective if scale * float(atoms.chances @ atoms.values**2) > seen else np.inf

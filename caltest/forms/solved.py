@@ -13,7 +13,7 @@ from scipy.special import expit, logit, xlogy
 
 from caltest._parallel import ALONE, Workers
 from caltest._work import Work
-from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, Form, HasChiSquare, Labels
+from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, HasChiSquare, Labels, OneByOne
 
 _EQUAL = 1e-9  # logits that differ by this, relatively, differ by rounding only
 # Of the climb: steps, what keeps them finite, and where it ends.
@@ -149,7 +149,7 @@ def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = Tru
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRecalibration(Form):
+class WeightedRecalibration(OneByOne):
     """T = the likelihood-ratio or Wald statistic of (a, b) = (0, 1), terms counted as weights say."""
 
     probs: Array  #: The predictions, (n, 2).
@@ -170,11 +170,8 @@ class WeightedRecalibration(Form):
         """Return a fit for every label vector."""
         return {"fit": float(draws) * len(self.probs)}
 
-    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for ``labels`` (B, n)."""
-        return np.array([self._evaluate_one(row) for row in labels], dtype=np.float64)
-
-    def _evaluate_one(self, labels: Labels) -> float:
+    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
+        """Return the value for one label vector (n,)."""
         logits = self.logits
         y, w = labels[logits.rows].astype(np.intp), self.weights[logits.rows]
         if logits.impossible(labels):

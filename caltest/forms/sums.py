@@ -12,14 +12,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import blocks
+from caltest._sums import blocks, over_columns
 from caltest._work import Work
 from caltest.clusters import Clusters
 from caltest.forms.base import (
@@ -27,9 +27,9 @@ from caltest.forms.base import (
     ROUNDING,
     Array,
     ChiSquare,
+    Form,
     HasChiSquare,
     HasCumulantGenerator,
-    HasLatticeTerms,
     HasLeadingSum,
     HasMoments,
     Labels,
@@ -40,6 +40,7 @@ from caltest.forms.base import (
 )
 from caltest.forms.signs import HasSigns, Signed, signed_sums
 from caltest.laws import GaussianPredictions, Predictive
+from caltest.lenses import taken
 from caltest.sampling import ROWS
 from caltest.scores import Function, Scores, Table
 
@@ -127,11 +128,93 @@ class Sums(HasSigns):
         return self.of_cluster_sums(self.cluster_sums(labels, clusters), clusters.share_between)
 
 
+# ------------------------------------------------------------------ sums over events
+#
+# Of many classes each is observed in few rows. All classes of a draw are found by one sort of its
+# labels, and the statistic of one class then looks at the rows of that class: O(n) a draw for all
+# classes together, where one class after another would be O(n m).
+
+Rows: TypeAlias = NDArray[np.int32]
+
+FEWEST_ROWS = 2048  # in fewer, calls take longer than rows
+_LABELS = 2**22  # labels of the draws that are sorted at a time, 16 MB
+_MOST_EVENTS = 1 / 8  # of the rows; of more, sorting them takes longer than looking at all rows
+
+
+class HasEvents(Form):
+    """A form of two classes that may be evaluated from the rows in which class 1 was observed."""
+
+    @property
+    @abstractmethod
+    def by_events(self) -> bool:
+        """Whether these rows are enough, and sooner looked at than all, if they are few."""
+
+    @abstractmethod
+    def of_events(self, rows: Rows, ends: Rows, column: int) -> Array:
+        """Return (B,) values from (B, n) rows sorted by class, and where classes end, (B, m + 1)."""
+
+
+def of_events(form: Form, share: float) -> HasEvents | None:
+    """Return the form if it is evaluated from rows of class 1; None if that is no gain.
+
+    ``share`` is of the rows in which class 1 is expected.
+    """
+    if share <= _MOST_EVENTS and isinstance(form, HasEvents) and form.by_events:
+        return form
+    return None
+
+
+class OfOneClass(NamedTuple):
+    """A statistic of one class."""
+
+    rows: NDArray[np.intp] | None  #: Those that it looks at; None for all.
+    column: int  #: The class.
+    form: HasEvents
+    place: int  #: Of its values among all.
+
+
+@dataclass(frozen=True, eq=False)
+class EventColumns:
+    """Statistics of single classes on the same rows."""
+
+    parts: tuple[OfOneClass, ...]
+
+    @classmethod
+    def of(cls, found: list[OfOneClass]) -> tuple[EventColumns, ...]:
+        """Put statistics of the same rows together."""
+        by_rows: dict[int, list[OfOneClass]] = {}
+        for each in found:
+            by_rows.setdefault(id(each.rows), []).append(each)
+        return tuple(cls(tuple(parts)) for parts in by_rows.values())
+
+    @property
+    def places(self) -> list[int]:
+        """Of their columns among all values."""
+        return [each.place for each in self.parts]
+
+    def of_labels(self, full: Labels) -> Array:
+        """Return (B, H) values for the full labels (B, n)."""
+        from caltest.loops import rows as _loops
+
+        rows, classes = self.parts[0].rows, max(each.column for each in self.parts) + 1
+        labels = full if rows is None else taken(full, rows)
+        found = np.empty((len(labels), len(self.parts)))
+        for draws in blocks(len(labels), max(1, _LABELS // labels.shape[1])):
+            drawn: Any = labels[draws]
+            places = np.empty(drawn.shape, dtype=np.int32)
+            ends = np.empty((len(drawn), classes + 1), dtype=np.int32)
+            _loops.rows_by_class(drawn, places, ends)
+            # Class by class: what a class needs stays in the cache.
+            for number, each in enumerate(self.parts):
+                found[draws, number] = each.form.of_events(places, ends, each.column)
+        return found
+
+
 # ------------------------------------------------------------------ one sum
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, Sums):
+class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums):
     """T = Σ_i A[i, y_i] for a table A that depends on the predictions only, perhaps standardised.
 
     Given the predictions, T is a sum of independent terms, and all its cumulants are known.
@@ -157,11 +240,6 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
             return np.empty(0)
         return np.array([np.vdot(self.probs * self.table, self.table)])
 
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.table)
-
     def reduce(self, sums: Array, fixed: Array) -> Array:
         total = sums[:, 0]
         if not len(fixed):
@@ -178,13 +256,14 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
     def resolution(self) -> float:
         """Rounding of the sum of the table's entries; Σ_i max_k |A_ik| is at most √n ‖A‖."""
         size = 1.0 if self.standardised else float(np.linalg.norm(self._finite))
-        return ROUNDING * float(np.sqrt(self.n_samples)) * size
+        return ROUNDING * float(np.sqrt(len(self.table))) * size
 
     @cached_property
     def _finite(self) -> Array:
         """A, in units of T, and 0 where a label cannot be."""
-        scale = float(np.sqrt(max(self.fixed[0], CERTAIN))) if self.standardised else 1.0
-        return self.scores.finite / scale if self.standardised else self.scores.finite
+        if not self.standardised:
+            return self.scores.finite
+        return self.scores.finite / float(np.sqrt(max(self.fixed[0], CERTAIN)))
 
     @cached_property
     def _variances(self) -> Array:
@@ -202,7 +281,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
 
     def _centred(self) -> Iterator[tuple[Array, Array]]:
         """Yield, some rows at a time, predictions and entries less their means, (m, rows)."""
-        for rows in blocks(self.n_samples, max(1, _ENTRIES // self.probs.shape[1])):
+        for rows in blocks(len(self.table), max(1, _ENTRIES // self.probs.shape[1])):
             # Class by class, since NumPy's loops are as long as the last axis.
             probs, finite = (np.ascontiguousarray(x[rows].T) for x in (self.probs, self._finite))
             yield probs, finite - (probs * finite).sum(axis=0)
@@ -216,7 +295,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
         """
         for span in self._mean_steps():
             left, unlike = 0.0, 0.0
-            for rows in blocks(self.n_samples, ROWS):
+            for rows in blocks(len(self.table), ROWS):
                 steps, weights = self._steps(rows)
                 rest = np.abs(steps - span * np.round(steps / span))
                 rest[weights == 0.0] = 0.0
@@ -229,6 +308,10 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
         return Lattice()
 
     def lattice_terms(self, most: int) -> LatticeTerms | None:
+        """Return whole numbers that add up to T, whose law can be computed exactly.
+
+        None if T is no such sum, or has more than ``most`` possible values.
+        """
         span, spread = self.lattice
         if span <= 0.0 or spread > 0.0:
             return None
@@ -253,7 +336,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
         least = 0.0
         for _ in range(2):
             total = np.zeros(2)
-            for rows in blocks(self.n_samples, ROWS):
+            for rows in blocks(len(self.table), ROWS):
                 steps, weights = self._steps(rows)
                 weights = np.where(steps >= least * (1.0 - _SAME), weights, 0.0)
                 total += weights.sum(), np.vdot(weights, steps)
@@ -292,9 +375,29 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
         if t == 0.0:
             return 0.0, *self._mean_and_variance
         total = np.zeros(3)
-        for rows in blocks(self.n_samples, ROWS):
+        for rows in blocks(len(self.table), ROWS):
             total += tilted_cumulants(self._finite[rows], self.probs[rows], t)
         return float(total[0]), float(total[1]), float(total[2])
+
+    @property
+    def by_events(self) -> bool:
+        if type(self) is not LinearSum or self.standardised or len(self.table) < FEWEST_ROWS:
+            return False
+        return bool(np.isfinite(self.table).all())
+
+    @cached_property
+    def _events(self) -> tuple[float, Array]:
+        """The sum without events, and what each event adds."""
+        return float(self.table[:, 0].sum()), np.ascontiguousarray(self.table[:, 1] - self.table[:, 0])
+
+    def of_events(self, rows: Rows, ends: Rows, column: int) -> Array:
+        """Return the same up to rounding."""
+        from caltest.loops import rows as _loops
+
+        without, added = self._events
+        sums = np.full(len(rows), without)
+        _loops.sums_of_events(rows, ends, column, added, sums)
+        return sums
 
 
 def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, log2
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from caltest._tiles import Array, Tile, blocks
+from caltest._sums import Array, Tile, blocks
 from caltest.kernels import Kernel
 from caltest.sampling import ROWS
 from caltest.scores import steps_of
@@ -35,19 +35,6 @@ _GATHERED = 2**22  # numbers of predictions of pairs at a time
 # Sums of 2^10 numbers of 2^13 steps are exact in the 24 binary digits of single precision.
 _STEPS = 2**13
 _EVEN = 32.0  # times the mean of what rows count: with a larger one, features are not rounded
-
-
-class Features(Protocol):
-    """An (n, F) table of features, of which some rows are asked for at a time: an array is one."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n, F)."""
-        ...
-
-    def __getitem__(self, rows: Any) -> Array:
-        """Return the features of some rows."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +55,10 @@ class ComputedFeatures:
         """Return the features of some rows."""
         values = rounded(self.function(self.probs[rows]), float(np.sqrt(self.bound)))
         return scaled_rows(values, self.by[rows])
+
+
+Features: TypeAlias = Array | ComputedFeatures
+"""An (n, F) table of features, of which some rows are asked for at a time."""
 
 
 def landmark_features(kernel: Kernel, landmarks: Array, factor: Array, probs: Array) -> Array:
@@ -158,7 +149,7 @@ class Chain:
 
     order: NDArray[np.intp]  #: The rows along the line.
     decay: Array  #: W of each, in that order, and the row before it; 0 for the first.
-    steps: Array | None = None  #: In that order, s of s_i s_j W_ij; None for ones.
+    steps: Array  #: In that order, s of s_i s_j W_ij.
 
     @property
     def places(self) -> Array:
@@ -170,18 +161,14 @@ class Chain:
     def of(cls, line: Array) -> Chain:
         """Put numbers (n,) in order."""
         order = np.argsort(line, kind="stable")
-        return cls(order, np.exp(-np.diff(line[order], prepend=-np.inf)))
+        return cls(order, np.exp(-np.diff(line[order], prepend=-np.inf)), np.ones(len(line)))
 
     def sums(self, scores: Array, labels: NDArray[Any]) -> Array:
         """Return Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) and probabilities p of class 1."""
         from caltest.loops import rows as _loops
 
-        steps, expected, sums = self.steps, scores[self.order], np.empty(len(labels))
-        if steps is None:
-            steps = np.ones(len(expected))
-        else:
-            expected *= steps
-        _loops.chain_sums(labels, self.order, steps, expected, self.decay, sums)
+        expected, sums = scores[self.order] * self.steps, np.empty(len(labels))
+        _loops.chain_sums(labels, self.order, self.steps, expected, self.decay, sums)
         return sums
 
 

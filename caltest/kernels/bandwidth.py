@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
 from caltest._arguments import anything, arguments, as_float, closest, real_array
-from caltest._tiles import Array, Tile, blocks
+from caltest._sums import Array, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 
@@ -121,9 +121,9 @@ class Exponents:
     """
 
     def __init__(self, points: Array, width: float) -> None:
-        self.points: Array | None = None  # where tiles are made of their inner products
+        self._norms: Array | None = None  # where they are no part of the product
         if points.shape[1] > _WITH_NORMS_UP_TO:
-            self.points, self._factor = points, 1.0 / (width * width)
+            self._factor = 1.0 / (width * width)
             self._norms = 0.5 * self._factor * _squared_norms(points)
             self._left, self._right, self._bounded = points, points.T, True
             return
@@ -136,26 +136,14 @@ class Exponents:
         self._bounded = rounding > _HARMLESS
 
     def __call__(self, rows: slice, columns: slice) -> Array:
-        return self.of_products(self._left[rows] @ self._right[:, columns], rows, columns)
-
-    def of_products(self, products: Array, rows: slice, columns: slice) -> Array:
-        """Return a tile from the inner products of its points, which are overwritten."""
-        if self.points is not None:
+        products: Array = self._left[rows] @ self._right[:, columns]
+        if self._norms is not None:
             products *= self._factor
             products -= self._norms[rows, None]
             products -= self._norms[columns]
         if self._bounded:
             products[products > 0.0] = 0.0
         return products
-
-
-class GaussianTiles(Exponents):
-    """Tiles of exp(−½|u_i − u_j|²)."""
-
-    def of_products(self, products: Array, rows: slice, columns: slice) -> Array:
-        """Return a tile from the inner products of its points, which are overwritten."""
-        exponents = super().of_products(products, rows, columns)
-        return np.exp(exponents, out=exponents)
 
 
 DISTANCES = MappingProxyType(

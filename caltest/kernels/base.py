@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, positive_number, real_array, real_kernel
-from caltest._tiles import Array, Tile
+from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 

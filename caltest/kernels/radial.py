@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, as_float
-from caltest._tiles import Array, Tile
+from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import (
     Bandwidth,
     Distance,
-    GaussianTiles,
+    Exponents,
     check_distance,
     checked,
     distance_named,
@@ -212,7 +212,13 @@ class Gaussian(_Radial):
         return self._profile(self._metric.squared(x, y))
 
     def tiles(self, points: Array) -> Tile:
-        return GaussianTiles(self._metric.embedded(points), self._width)
+        exponents = Exponents(self._metric.embedded(points), self._width)
+
+        def tile(rows: slice, columns: slice) -> Array:
+            found = exponents(rows, columns)
+            return np.exp(found, out=found)
+
+        return tile
 
     def paired(self, x: Array, y: Array) -> Array:
         return self._profile(self._metric.paired(x, y) ** 2)

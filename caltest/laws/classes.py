@@ -1,22 +1,98 @@
-"""Classes: a probability for each of m classes, and labels drawn from these."""
+"""A law: what was predicted of n rows, a distribution of the outcome each; and that of labels.
+
+Of labels it is a probability for each of m classes, and labels are drawn from these.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import real_array
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.laws.base import Array, Law, read_only
 from caltest.sampling import DRAWS, ROWS, generator
 
-Labels = NDArray[np.unsignedinteger]
+Array: TypeAlias = NDArray[np.float64]
+#: What was observed: numbers of classes, or numbers or vectors.
+Outcomes: TypeAlias = NDArray[Any]
+Labels: TypeAlias = NDArray[np.unsignedinteger]
+
+
+class Sampler(Protocol):
+    """Draws outcomes on the grid of seeds, see :mod:`caltest.sampling`."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the grid."""
+
+    @property
+    def block(self) -> int:
+        """Draws in a block of the grid."""
+
+    def draw(self, start: int, stop: int) -> Outcomes:
+        """Return draws ``start`` (a multiple of the block) to ``stop``, (stop − start, n)."""
+
+
+class Law(ABC):
+    """What was predicted of n rows; immutable.
+
+    It can be drawn from, and that is all that an exact null needs. What more a law can (chances of
+    classes, a density) the statistics ask of it that need it: `Statistic.laws` says of which laws a
+    statistic can be.
+    """
+
+    #: What the predictions are, as messages say it.
+    about: str = "distributions of numbers"
+    #: Number of classes m; None if outcomes are no classes.
+    n_classes: int | None = None
+    #: What the parameters were read from: outcomes in another order of rows are recognised.
+    given: object = None
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """Number of rows, n."""
+
+    @abstractmethod
+    def take(self, rows: Any) -> Law:
+        """Return the law of some rows."""
+
+    @abstractmethod
+    def sampler(self, seed: int, first: int = 0) -> Sampler:
+        """Prepare to draw from ``seed``; of rows that start with block ``first`` of many."""
+
+    @abstractmethod
+    def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+        """Say in which rows the outcome could not be."""
+
+    @abstractmethod
+    def chance(self, outcomes: Outcomes) -> float:
+        """Return the probability of all the outcomes, or what it is at least."""
+
+    def outcomes(self, values: Any) -> Outcomes:
+        """Check what was observed, as a user gives it."""
+        return np.asarray(values)
+
+    @abstractmethod
+    def observed(self, outcomes: Outcomes) -> Outcomes:
+        """Return outcomes that were checked, read-only, of the law's own type."""
+
+
+def read_only(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return a view of an array that cannot be written to."""
+    view = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+# ------------------------------------------------------------------ classes
 
 _COUNT_UP_TO = 24  # cumulative sums; above, a guide table is faster than a comparison a class
 
@@ -81,7 +157,7 @@ class Classes(Law):
         """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
         return LabelSampler.of(self.probs, seed, first)
 
-    def observed(self, outcomes: NDArray[Any]) -> NDArray[np.intp]:
+    def observed(self, outcomes: Outcomes) -> NDArray[np.intp]:
         """Return labels as whole numbers, read-only."""
         return read_only(outcomes, np.intp)
 
@@ -90,11 +166,11 @@ class Classes(Law):
         probs = self.probs[rows]
         return probs.take(labels + np.arange(0, probs.size, probs.shape[1]))
 
-    def impossible(self, outcomes: NDArray[Any]) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
         """Say which labels have probability 0."""
         return np.asarray(self.of_labels(outcomes) == 0.0)
 
-    def chance(self, outcomes: NDArray[Any]) -> float:
+    def chance(self, outcomes: Outcomes) -> float:
         """Return the probability of all the labels."""
         chance = 1.0
         for rows in blocks(len(outcomes), ROWS):
@@ -130,14 +206,14 @@ class LabelSampler:
         The block of ROWS that the rows start with, where they are not the first. Default 0.
     """
 
-    cumulative: NDArray[np.float64]
+    cumulative: Array
     seed: int
     first: int = 0
 
     block: ClassVar[int] = DRAWS
 
     @classmethod
-    def of(cls, probs: NDArray[np.float64], seed: int, first: int = 0) -> LabelSampler:
+    def of(cls, probs: Array, seed: int, first: int = 0) -> LabelSampler:
         """Prepare to draw from ``probs`` (n, m)."""
         m = probs.shape[1]
         sums = np.cumsum(probs, axis=1)
@@ -152,36 +228,34 @@ class LabelSampler:
         m = self.cumulative.shape[1] + 1
         return np.uint8 if m <= 2**8 else np.uint16 if m <= 2**16 else np.uint32
 
-    def draw(self, start: int, stop: int) -> NDArray[np.unsignedinteger]:
+    def draw(self, start: int, stop: int) -> Labels:
         """Return draws ``start`` (a multiple of DRAWS) to ``stop`` as (stop − start, n) labels."""
         labels = np.empty((stop - start, len(self.cumulative)), dtype=self.dtype)
         for number, rows in enumerate(blocks(len(self.cumulative), ROWS)):
             self._fill(number, start, labels[:, rows])
         return labels
 
-    def draw_rows(self, number: int, start: int, stop: int) -> NDArray[np.unsignedinteger]:
+    def draw_rows(self, number: int, start: int, stop: int) -> Labels:
         """Return the same draws of the rows of one block of ROWS, counted from 0."""
         rows = min(ROWS, len(self.cumulative) - number * ROWS)
         labels = np.empty((stop - start, rows), dtype=self.dtype)
         self._fill(number, start, labels)
         return labels
 
-    def _fill(self, number: int, start: int, labels: NDArray[np.unsignedinteger]) -> None:
+    def _fill(self, number: int, start: int, labels: Labels) -> None:
         rows = slice(number * ROWS, (number + 1) * ROWS)
         for draws in blocks(len(labels), DRAWS):
             stream = generator(self.seed, self.first + number, (start + draws.start) // DRAWS)
             uniforms = stream.random((draws.stop - draws.start, labels.shape[1]))
             self._look_up(rows, uniforms, labels[draws])
 
-    def at(self, quantiles: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
+    def at(self, quantiles: Array) -> Labels:
         """Return the labels of all rows at quantiles (B, n)."""
         labels = np.empty(quantiles.shape, dtype=self.dtype)
         self._look_up(slice(None), quantiles, labels)
         return labels
 
-    def _look_up(
-        self, rows: slice, quantiles: NDArray[np.float64], labels: NDArray[np.unsignedinteger]
-    ) -> None:
+    def _look_up(self, rows: slice, quantiles: Array, labels: Labels) -> None:
         from caltest.loops import rows as _loops
 
         cumulative = self.cumulative[rows]

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Number, arguments, has
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.laws.base import Array, Law, read_only
+from caltest.laws.classes import Array, Law, read_only
 from caltest.sampling import DRAWS, generator
 
 _NUMBERS = 2**22  # of drawn outcomes held at a time

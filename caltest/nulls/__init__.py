@@ -4,12 +4,29 @@ from caltest._arguments import choose
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.nulls.analytic import Bound, Brownian, Chi2, Normal
-from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value
-from caltest.nulls.bootstrap import Bootstrap, Consistency, Spectral, WildBootstrap
+from caltest.nulls.asymptotic import (
+    Bootstrap,
+    Bound,
+    Brownian,
+    Chi2,
+    Consistency,
+    Normal,
+    Spectral,
+    WildBootstrap,
+)
+from caltest.nulls.base import (
+    GUARANTEES,
+    Answer,
+    Guarantee,
+    MonteCarlo,
+    Null,
+    Part,
+    Question,
+    answer_of,
+    observed_value,
+)
 from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
 from caltest.nulls.moments import ConditionalMoments
-from caltest.nulls.monte_carlo import MonteCarlo, answer_of
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 

@@ -6,7 +6,7 @@ replaced by ε_g S_g, ε_g = ±1 with equal chances, the labels held fixed: the 
 cluster by cluster, so that p-values are right as the number of clusters grows, none of them a large
 part of the whole. They are exact where the S_g are symmetric.
 
-*Comonotone labels*: all rows of a cluster are surprised together, see :mod:`caltest.forms.comonotone`.
+*Comonotone labels*: all rows of a cluster are surprised together, see :mod:`caltest.forms.signs`.
 Where few clusters count, by the predictions, a p-value is the larger of that by signs and that of
 comonotone labels. That is no theorem: of all dependence inside clusters, comonotone labels have the
 largest variance and the largest mean excesses, not every tail. What holds for any dependence is the
@@ -30,16 +30,15 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.data import Rows
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, HasSigns, LinearSum
-from caltest.forms.comonotone import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
+from caltest.forms.signs import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
 from caltest.lenses import ALL
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, ranked
-from caltest.nulls.monte_carlo import MonteCarlo, of_parts
+from caltest.nulls.base import Answer, Array, Guarantee, MonteCarlo, Null, Question, of_parts, ranked
 from caltest.pvalues import (
     Alternative,
     combine_sides,

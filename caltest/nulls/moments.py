@@ -11,17 +11,10 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest._sums import tail_of_sum
-from caltest.forms import Binned, Form, HasMoments, HasTerms, Moments
-from caltest.forms.base import (
-    Array,
-    HasCumulantGenerator,
-    HasLatticeTerms,
-    HasLeadingSum,
-    LatticeTerms,
-)
+from caltest.forms import Binned, Form, HasMoments, HasTerms, LinearSum, Moments
+from caltest.forms.base import Array, HasCumulantGenerator, HasLeadingSum, LatticeTerms
 from caltest.kernels.bandwidth import fixed_order
-from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
-from caltest.nulls.monte_carlo import MonteCarlo
+from caltest.nulls.base import Answer, Guarantee, MonteCarlo, Null, Question, from_sides
 
 # ------------------------------------------------------------------ saddlepoint
 
@@ -141,7 +134,7 @@ _MOST_STEPS = 2**18  # of all rows together: a second on one core
 
 def lattice_terms(form: Form) -> LatticeTerms | None:
     """Return a form's independent whole numbers; None if it lies on no lattice, or has too many."""
-    return form.lattice_terms(_MOST_STEPS) if isinstance(form, HasLatticeTerms) else None
+    return form.lattice_terms(_MOST_STEPS) if isinstance(form, LinearSum) else None
 
 
 def lattice_answer(terms: LatticeTerms, question: Question) -> Answer:
@@ -201,7 +194,7 @@ class ConditionalMoments(Null):
 
     References
     ----------
-    Moments: see ``caltest.forms._pair_moments``; checked by enumeration. Pearson type III for a
+    Moments: see ``caltest.forms.moments``; checked by enumeration. Pearson type III for a
     degenerate quadratic form: Gretton et al. 2012 (there with estimated moments). Saddlepoint:
     Barndorff-Nielsen 1986.
 

@@ -16,16 +16,15 @@ does that s is 1. Counts that lie on no such curve (a power in steps, say) widen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaincc, ndtr, ndtri, xlogy
 
-from caltest.results import plain
-
-Array = NDArray[np.float64]
+from caltest._sums import Array
+from caltest.results import Facts
 
 _LIKELY, _SPREAD = np.log(0.7), 0.8  # mean and standard deviation of log γ beforehand
 _EXPONENTS = np.geomspace(0.2, 32.0, 24)  # the last is nearly a step
@@ -46,7 +45,7 @@ _SHORTEST = 1e-16  # a power is not closer to 1: one data set that is not reject
 
 
 @dataclass(frozen=True)
-class PowerCurve:
+class PowerCurve(Facts):
     """The fitted curve.
 
     Attributes
@@ -69,6 +68,8 @@ class PowerCurve:
     exponent: float
     power: float
 
+    derived: ClassVar[tuple[str, ...]] = ("n",)
+
     @property
     def n(self) -> float:
         """Where it reaches the power wanted: not a whole number; infinite if it does not."""
@@ -85,10 +86,6 @@ class PowerCurve:
             height = ndtri(self.alpha) + _half(self.alpha) * (rows / self.middle) ** self.exponent
         share = (self.highest - self.alpha) / (1.0 - self.alpha)
         return np.asarray(self.alpha + share * (ndtr(height) - self.alpha))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON."""
-        return {name: plain(value) for name, value in (asdict(self) | {"n": self.n}).items()}
 
 
 class Fit(NamedTuple):

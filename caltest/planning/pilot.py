@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,9 @@ from caltest._arguments import (
 from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
-from caltest.data.clusters import refuse_clusters
-from caltest.data.weights import on_average_one
+from caltest.data.attributes import on_average_one, refuse_clusters
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import LabelSampler
-from caltest.results import freeze_arrays
 from caltest.sampling import seed_of
 from caltest.simulation import Simulated
 from caltest.testing import test
@@ -81,7 +79,7 @@ class Pilot:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        freeze_arrays(self)
+        self.truth.flags.writeable = False
 
     @property
     def error(self) -> float:
@@ -207,33 +205,29 @@ def pilot(
         if labels is not None or truth is not None:
             raise InputError("simulated data know their labels and their truth; give these data alone.")
         truth, probs = probs.truth, probs.probs
-    if isinstance(probs, Sample) and labels is not None:
-        raise InputError("the pilot is a Sample, which has labels; give no others.")
-    known: Sample | None
     if isinstance(probs, Sample):
-        known = probs if weights is None else sample(probs.rows, probs.labels, weights=weights)
-    else:
-        known = None if labels is None else sample(probs, labels, weights=weights)
+        if labels is not None:
+            raise InputError("the pilot is a Sample, which has labels; give no others.")
+        labels, probs = probs.labels, probs.rows
+    known = None if labels is None else sample(probs, labels, weights=weights)
     predictions = data.predictions(probs, weights) if known is None else known.rows
     refuse_clusters(predictions.clusters, "a pilot")
-    stated: dict[str, Callable[[], _Truth]] = {}
-    if temperature is not None:
-        stated["temperature"] = partial(_of_temperature, predictions.probs, float(temperature))
-    if bias is not None:
-        stated["bias"] = partial(_of_bias, predictions, float(bias), target)
-    elif target is not None:
+    if bias is None and target is not None:
         raise InputError(
             "{argument} is {found}, which is the class of a bias; give {bias} too, or leave it out.",
             argument="target",
             found=quoted(target),
             bias=Argument("bias", 0.5),
         )
-    if overconfidence is not None:
-        stated["overconfidence"] = partial(_of_overconfidence, predictions.probs, float(overconfidence))
-    if truth is not None:
-        stated["truth"] = partial(_as_given, predictions, truth)
+    errors: dict[str, tuple[Any, Callable[..., _Truth]]] = {
+        "temperature": (temperature, _of_temperature),
+        "bias": (bias, partial(_of_bias, target=target)),
+        "overconfidence": (overconfidence, _of_overconfidence),
+        "truth": (truth, _as_given),
+    }
+    stated = [name for name, (value, _) in errors.items() if value is not None]
     if recalibration is not None or (not stated and known is not None):
-        stated["recalibration"] = partial(_estimated, known, recalibration, careful)
+        stated.append("recalibration")
     if len(stated) != 1:
         both = " and ".join(f"{{{name}}}" for name in stated)
         found = f"both {both} are assumed" if stated else "nothing is assumed to be true"
@@ -242,8 +236,8 @@ def pilot(
             found=Phrase(found, {name: Argument(name, ...) for name in stated}),
             ways=_WAYS,
         )
-    if careful and "recalibration" not in stated:
-        (way,) = stated
+    (way,) = stated
+    if careful and way != "recalibration":
         raise InputError(
             "{careful} is for an error as fitted, and {way} states one; give one.",
             careful=_CAREFUL,
@@ -251,7 +245,7 @@ def pilot(
         )
     notes = predictions.notes
     if not predictions.are_alike:
-        if "recalibration" in stated:
+        if way == "recalibration":
             raise InputError(
                 "the pilot has weights, and a fit to its labels counts all rows alike; state an error, "
                 "{instance} for instance, or leave the weights out.",
@@ -262,7 +256,11 @@ def pilot(
             "Rows to come are assumed to have weights like those of the pilot, with which 100 rows are "
             f"worth {100 * share:.0f} of equal weight.",
         )
-    (made,) = (make() for make in stated.values())
+    if way == "recalibration":
+        made = _estimated(known, recalibration, careful)
+    else:
+        value, truth_of = errors[way]
+        made = truth_of(predictions, value)
     return Pilot(predictions, made.probs, made.assumed, (*notes, *made.notes))
 
 
@@ -297,11 +295,11 @@ def _tempered(stated: Array, temperature: float) -> Array:
         return np.asarray(softmax(temperature * np.log(stated), axis=1))
 
 
-def _of_temperature(stated: Array, temperature: float) -> _Truth:
+def _of_temperature(predictions: Rows, temperature: float) -> _Truth:
     kind = "overconfident" if temperature < 1.0 else "underconfident"
     kind = "calibrated" if temperature == 1.0 else kind
     clause = f"stated logits are the true ones divided by {temperature:.4g} ({kind})"
-    return _Truth(_tempered(stated, temperature), clause)
+    return _Truth(_tempered(predictions.probs, temperature), clause)
 
 
 def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> _Truth:
@@ -333,11 +331,12 @@ def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> _Truth
     return _Truth(np.asarray(softmax(logs, axis=1)), clause)
 
 
-def _of_overconfidence(stated: Array, excess: float) -> _Truth:
+def _of_overconfidence(predictions: Rows, excess: float) -> _Truth:
     """Return the truth if the confidence in the top class is too high by ``excess``; below 0, too low.
 
     No probability leaves [0, 1]. The other classes change in proportion, and alike if they are all 0.
     """
+    stated = predictions.probs
     rows, top = np.arange(len(stated)), stated.argmax(axis=1)
     right = np.clip(stated[rows, top] - excess, 0.0, 1.0)
     others = stated.copy()
@@ -391,11 +390,15 @@ _ISOTONIC = (
 )
 
 
-def _crossing(function: Callable[[float], float], height: float, start: float, end: float) -> float:
-    """Return where a function, lower at the start, reaches the height; the end if it does not."""
-    if function(end) <= height:
-        return end
-    return float(brentq(lambda x: function(x) - height, start, end))
+def _end(surprise: Callable[[float], float], best: float, last: float, degrees: int = 1) -> float:
+    """Return where, on the way from the best fit to the last, a likelihood ratio begins to reject.
+
+    The last if it never does.
+    """
+    height = surprise(best) + 0.5 * float(chdtri(degrees, _LEVEL))
+    if surprise(last) <= height:
+        return last
+    return float(brentq(lambda x: surprise(x) - height, best, last))
 
 
 def _by_temperature(pilot: Sample) -> _Truth:
@@ -426,8 +429,7 @@ def _by_temperature(pilot: Sample) -> _Truth:
             "should be; state an error instead, {instance} for instance.",
             instance=_STATED,
         )
-    most = surprise(log_t) + 0.5 * float(chdtri(1, _LEVEL))
-    ends = [_crossing(surprise, most, log_t, side * end) for side in (-1.0, 1.0)]
+    ends = [_end(surprise, log_t, side * end) for side in (-1.0, 1.0)]
     t, low, high = (float(np.exp(each)) for each in (log_t, *ends))
     interval = f"(95% interval {low:.3g} to {high:.3g})"
     fit = f"a temperature of {t:.3g} {interval}"
@@ -477,8 +479,7 @@ def _by_line(pilot: Sample) -> _Truth:
         return text, np.column_stack([1.0 - truth, truth])
 
     fit, truth = made(a, b)
-    most = surprise(1.0) + 0.5 * float(chdtri(max(found.test_both.degrees, 1), _LEVEL))
-    share = _crossing(surprise, most, 1.0, 0.0)
+    share = _end(surprise, 1.0, 0.0, max(found.test_both.degrees, 1))
     careful = None
     if share > 0.0:  # else to be calibrated is not rejected either
         closer, end = made(*line(share))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,18 +21,64 @@ from caltest._arguments import Number, anything, arguments, count_of_datasets
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import Lens
 from caltest.nulls import Null
-from caltest.planning.curve import UNLIKELY, Fit, fit
+from caltest.planning.curve import UNLIKELY, Fit, PowerCurve, fit
 from caltest.planning.pilot import NO_ROWS_YET
-from caltest.planning.result import PowerPoint, Reached, SampleSizeResult
-from caltest.planning.simulate import Counted, ModelLike, Simulator, check_rows
+from caltest.planning.simulate import Counted, ModelLike, PowerPoint, Simulation, Simulator, check_rows
 from caltest.sampling import Rng
 from caltest.statistics import StatisticLike
+
+Reached: TypeAlias = Literal["yes", "at the smallest", "no"]
 
 _COUNTS = ("n", "rejections", "n_datasets")
 _COARSE = 24  # data sets of each of the doubling sizes
 _NEAR = 3.0  # times as many rows, or as few, still tell of the answer
 _BATCHES = 6  # of the data sets near the answer; the first are small, for where they lie is a guess
 _BEYOND, _SHARE = 2, 8  # so many times as many rows have one in so many of these data sets
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SampleSizeResult(Simulation):
+    """The number of rows a test needs to reach the power you want.
+
+    The other attributes are those of :class:`Simulation`.
+
+    Attributes
+    ----------
+    n
+        The number of rows; None if the power is not reached with ``max_n``.
+    interval
+        95% interval of the number of rows, which accounts for the simulation. The lower end is
+        None if fewer than ``min_n`` may be enough. The upper end is None if more than ``max_n``
+        may be needed, or if no number may be enough because the power levels off below the one you
+        want. ``(80, None)`` with ``max_n=80`` means that more are needed, ``(None, 50)`` with
+        ``min_n=50`` that 50 are enough.
+    reached
+        "yes"; "at the smallest": the power is reached with ``min_n``, so fewer might be enough; or
+        "no".
+    power
+        The power you want.
+    min_n, max_n
+        The range of numbers of rows that was searched.
+    curve
+        The fitted curve of power; ``curve(n)`` is its height.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from functools import partial
+    >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
+    >>> found = caltest.sample_size(too_sure, "ecd", n_datasets=50, rng=0, min_n=10, max_n=200)
+    >>> found.n, found.interval, found.reached
+    (25, (21, 33), 'yes')
+    """
+
+    n: int | None
+    interval: tuple[int | None, int | None]
+    reached: Reached
+    power: float
+    min_n: int
+    max_n: int
+    curve: PowerCurve
 
 
 @arguments(n_datasets=count_of_datasets, power=anything, **NO_ROWS_YET)

@@ -7,10 +7,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from caltest import pvalues
 from caltest._arguments import MOST_RESAMPLES, Whole, arguments, check_draws, count_of_datasets, flag
 from caltest._parallel import Workers
 from caltest.data import Sample, sample
@@ -19,13 +20,16 @@ from caltest.laws import Classes, recognised
 from caltest.lenses import Lens, find_lens
 from caltest.nulls import Null, find_null
 from caltest.planning.pilot import NO_ROWS_YET, Pilot, pilot
-from caltest.planning.result import PowerPoint, PowerResult
-from caltest.results import CalibrationResult
+from caltest.results import CalibrationResult, Facts, Result
 from caltest.sampling import Rng, child_seed, generator, seed_of
 from caltest.simulation import Simulated
 from caltest.statistics import StatisticLike, find_statistic
 from caltest.testing import test
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Interval: TypeAlias = tuple[float, float]
 #: Takes a number of rows and ``rng``, a generator, and returns simulated data.
 Model: TypeAlias = "Callable[..., object]"
 ModelLike: TypeAlias = "Model | Pilot | Simulated | Sample | tuple[object, object]"
@@ -37,6 +41,171 @@ _DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a da
 _OF_TESTS = ("statistic", "null", "lens", "alternative", "tolerance")
 _OF_RESULTS = ("null", "guarantee", "alternative", "lens", "n_classes")
 _MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on a note is due
+
+
+# ------------------------------------------------------------------ results
+
+
+@dataclass(frozen=True)
+class PowerPoint(Facts):
+    """How often the data sets of one size were rejected.
+
+    Attributes
+    ----------
+    n
+        Rows of a data set.
+    n_datasets
+        Data sets, independent.
+    rejections
+        How many of them were rejected.
+    false_rejections
+        How many were rejected with labels drawn from the same predictions, as if the model were
+        calibrated; None if not asked.
+    """
+
+    n: int
+    n_datasets: int
+    rejections: int
+    false_rejections: int | None = None
+
+    derived: ClassVar[tuple[str, ...]] = ("power", "interval", "size", "size_interval")
+
+    def __add__(self, other: PowerPoint) -> PowerPoint:
+        """Return the counts of both, of one size."""
+        falsely = None
+        if self.false_rejections is not None and other.false_rejections is not None:
+            falsely = self.false_rejections + other.false_rejections
+        counts = self.n_datasets + other.n_datasets, self.rejections + other.rejections
+        return PowerPoint(self.n, *counts, falsely)
+
+    @property
+    def power(self) -> float:
+        """The share that was rejected."""
+        return self.rejections / self.n_datasets
+
+    @property
+    def interval(self) -> Interval:
+        """95% Clopper–Pearson interval of the power: exact, for data sets are independent."""
+        return pvalues.interval(self.rejections, self.n_datasets, "greater")
+
+    @property
+    def size(self) -> float | None:
+        """The share rejected of calibrated models (type I error); None if not asked."""
+        return None if self.false_rejections is None else self.false_rejections / self.n_datasets
+
+    @property
+    def size_interval(self) -> Interval | None:
+        """95% Clopper–Pearson interval of the type I error; None if not asked."""
+        if self.false_rejections is None:
+            return None
+        return pvalues.interval(self.false_rejections, self.n_datasets, "greater")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Simulation(Result):
+    """The attributes that the results of power and sample size share.
+
+    Attributes
+    ----------
+    points
+        What was simulated, by number of rows.
+    assumed
+        The model, as a clause.
+    error
+        By how much it is wrong, where the truth is known: mean total variation distance of
+        the predicted from the true probabilities, in [0, 1]. Else None.
+    statistic, null, guarantee, alternative, lens, tolerance
+        The test, as in :class:`caltest.CalibrationResult`.
+    n_classes
+        Classes of the predictions, as the lens shows them; None for distributions of numbers.
+    alpha
+        The level.
+    n_resamples
+        Resamples of each test; None where there are none.
+    seed
+        Integer that, given as ``rng``, repeats the numbers.
+    warnings
+        Sentences a reader should know.
+    """
+
+    points: tuple[PowerPoint, ...]
+    assumed: str
+    error: float | None
+    statistic: str
+    null: str
+    guarantee: str
+    alternative: str
+    lens: str | None
+    tolerance: float | None
+    n_classes: int | None
+    alpha: float
+    n_resamples: int | None
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+    @arguments()
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each number of rows simulated.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``n``, ``n_datasets``, ``rejections``, ``power``, ``low`` and ``high`` (the 95%
+            interval), ``false_rejections``, ``size``, ``size_low`` and ``size_high`` (missing if not
+            asked).
+        """
+        import pandas as pd
+
+        rows = []
+        for point in self.points:
+            made = point.to_dict()
+            made["low"], made["high"] = made.pop("interval")
+            made["size_low"], made["size_high"] = made.pop("size_interval") or (None, None)
+            rows.append(made)
+        order = ["n", "n_datasets", "rejections", "power", "low", "high"]
+        return pd.DataFrame(rows)[[*order, "false_rejections", "size", "size_low", "size_high"]]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PowerResult(Simulation):
+    """The power of a test for each number of rows: how often it detects the assumed error.
+
+    The attributes are those of :class:`Simulation`.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from functools import partial
+    >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
+    >>> found = caltest.power(too_sure, [20, 100], "ecd", n_datasets=50, rng=0)
+    >>> [(point.n, point.power) for point in found.points]
+    [(20, 0.68), (100, 1.0)]
+    """
+
+    @property
+    def power(self) -> float:
+        """The power, of the only number of rows."""
+        return self._only().power
+
+    @property
+    def interval(self) -> Interval:
+        """Its 95% Clopper–Pearson interval."""
+        return self._only().interval
+
+    @property
+    def size(self) -> float | None:
+        """The type I error, of the only number of rows; None if not asked."""
+        return self._only().size
+
+    def _only(self) -> PowerPoint:
+        if len(self.points) != 1:
+            raise InputError(
+                f"there are {len(self.points)} numbers of rows; look at points, or to_frame()."
+            )
+        return self.points[0]
+
+
+# ------------------------------------------------------------------ power
 
 
 @arguments(n_datasets=count_of_datasets, under_null=flag, **NO_ROWS_YET)
@@ -148,10 +317,10 @@ def check_rows(name: str, value: object) -> int:
 
 
 class Counted(NamedTuple):
-    """Data sets of one size: the counts, the mean error if known, and a test's result to quote from."""
+    """Data sets of one size: the counts, the errors known, and a test's result to quote from."""
 
     point: PowerPoint
-    error: float | None
+    errors: tuple[float, ...]
     result: CalibrationResult
 
 
@@ -181,14 +350,10 @@ class Simulator:
         find_null(options["null"])
         find_lens(options["lens"])
         statistic, alternative = options["statistic"], options["alternative"]
-        if alternative is not None:
-            sides = 2 if alternative == "two-sided" else 1
-        elif options["tolerance"] is not None:
-            sides = 2
-        elif statistic is None:
-            sides = 1
-        else:
-            sides = 1 + (find_statistic(statistic).alternatives[0] == "two-sided")
+        if alternative is None:
+            own = "greater" if statistic is None else find_statistic(statistic).alternatives[0]
+            alternative = own if options["tolerance"] is None else "two-sided"
+        sides = 2 if alternative == "two-sided" else 1
         if n_resamples is None:
             # α (B + 1) is whole, for levels as one writes them.
             wanted = min(sides * _EXCEEDANCES / alpha, 2.0 * MOST_RESAMPLES)
@@ -206,10 +371,10 @@ class Simulator:
         found = list(self.workers.map(self.outcome, tasks, description))
         rejected, falsely, errors, results = zip(*found, strict=True)
         _check_classes(results)
-        known = [each for each in errors if each is not None]
+        known = tuple(each for each in errors if each is not None)
         false_rejections = sum(falsely) if self.under_null else None
         point = PowerPoint(n, len(results), sum(rejected), false_rejections)
-        return Counted(point, float(np.mean(known)) if known else None, results[0])
+        return Counted(point, known, results[0])
 
     def outcome(self, n: int, number: int) -> tuple[bool, bool, float | None, CalibrationResult]:
         """Return whether one is rejected, and with labels drawn; the error; the test's result."""
@@ -235,11 +400,9 @@ class Simulator:
         for point in (each.point for each in counted):
             points[point.n] = points[point.n] + point if point.n in points else point
         _check_classes([each.result for each in counted])
-        known = [(each.error, each.point.n_datasets) for each in counted if each.error is not None]
-        error: float | None = None
+        errors = [error for each in counted for error in each.errors]
+        error = float(np.mean(errors)) if errors else None
         notes: tuple[str, ...] = ()
-        if known:
-            error = sum(mean * many for mean, many in known) / sum(many for _, many in known)
         if isinstance(self.model, Pilot):
             error, notes = self.model.error, self.model.notes
             rows, largest = self.model.predictions.n_samples, max(points)
@@ -319,9 +482,7 @@ def _described(model: Model) -> str:
 
 
 def _innermost(function: Any) -> Any:
-    while isinstance(function, partial):
-        function = function.func
-    return function
+    return _innermost(function.func) if isinstance(function, partial) else function
 
 
 def _name(function: Any) -> str:

@@ -6,16 +6,12 @@ matplotlib is imported when something is drawn, not before.
 from typing import Any
 
 from caltest.exceptions import InputError
-from caltest.plots.bounds import BoundsDisplay, CertificateDisplay
-from caltest.plots.comparison import ComparisonDisplay
-from caltest.plots.cumulative import CumulativeDisplay
 from caltest.plots.display import Display
-from caltest.plots.null import NullDisplay
+from caltest.plots.evidence import CumulativeDisplay, NullDisplay
+from caltest.plots.findings import BoundsDisplay, CertificateDisplay, WitnessDisplay
+from caltest.plots.intervals import ComparisonDisplay, PowerDisplay, RiskDisplay
 from caltest.plots.panel import Panel
-from caltest.plots.power import PowerDisplay
 from caltest.plots.reliability import ReliabilityDisplay
-from caltest.plots.risk import RiskDisplay
-from caltest.plots.witness import WitnessDisplay
 
 __all__ = [
     "BoundsDisplay",

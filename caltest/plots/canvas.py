@@ -13,9 +13,8 @@ import numpy as np
 from caltest._visible import escaped, shown
 from caltest.data import Rows
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
-from caltest.pictures import marks as shared
 from caltest.pictures.axes import LINEAR, Array, Limits, Scale, zoomed
-from caltest.pictures.marks import DIAGONAL, Mark
+from caltest.pictures.marks import BAD, DIAGONAL, GRID, OK, Mark
 
 # Told apart by lightness and shape too: in grey, and without colour vision. Okabe and Ito's palette.
 BLUE, VERMILION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#222222"
@@ -32,21 +31,19 @@ _BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend b
 _GAP = 6.0  # pixels between a title and what is beside it
 _LEAST_LEFT = 0.6  # of axes, beside a legend
 
+_SINGLE: dict[str, Any] = {"linestyle": "none", "zorder": 5}
 #: How marks of a class of style look. As in reports: a filled diamond is shown to be wrong, a hollow
 #: circle is not.
 STYLES: dict[str, dict[str, Any]] = {
-    shared.OK: {"marker": "o", "color": "white", "markeredgecolor": BLUE, "markeredgewidth": 1.6},
-    shared.BAD: {
-        "marker": "D",
-        "color": VERMILION,
-        "markeredgecolor": VERMILION,
-        "markeredgewidth": 0.6,
-    },
+    OK: {**_SINGLE, "marker": "o", "color": "white", "markeredgecolor": BLUE, "markeredgewidth": 1.6},
+    BAD: {**_SINGLE, "marker": "D", "color": VERMILION, "markeredgewidth": 0.6},
     "diag": {**DASHED, "zorder": 3},
     "zero": {**DASHED, "zorder": 1},
     "line": {"color": BLUE, "linewidth": 1.6, "zorder": 3},
+    "curve": {"color": BLUE, "linewidth": 2.0, "zorder": 4},
     "band": {"color": WIDE_BAND, "linewidth": 0.0, "zorder": 1},
     "point band": {"color": NARROW_BAND, "zorder": 2},
+    "rows": {"color": FAINT, "linewidth": 0.0},
     "limit": {"color": FAINT, "linewidth": 1.3, "linestyle": ":", "zorder": 4},
     "between": {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0},
     "error": {"color": BLUE, "zorder": 2},
@@ -80,6 +77,11 @@ def wrapped(text: str, width: float, *, small: bool = False) -> str:
                 break
         broken += lines
     return "\n".join(broken)
+
+
+def fitted(ax: Any, text: str) -> str:
+    """Break the lines of a small text where axes end."""
+    return wrapped(text, inches(ax)[0], small=True)
 
 
 def lay_out(figure: Any) -> None:
@@ -124,7 +126,8 @@ def fit(axes: Sequence[Any], key: str) -> None:
     figure, words = narrow[0].figure, {}
     for ax in narrow:
         ax.tick_params(labelsize="small")
-        words[ax] = {text: text.get_text() for text in _words_around(ax)}
+        around = (ax.xaxis.label, ax.yaxis.label, ax.title, ax._left_title)
+        words[ax] = {text: text.get_text() for text in around}
         for text in words[ax]:
             text.set_fontsize("small")
     legends = {ax: ax.get_legend() for ax in narrow if ax.get_legend()}
@@ -141,10 +144,6 @@ def fit(axes: Sequence[Any], key: str) -> None:
             label = ax.xaxis.label
             words[ax][label] = "\n".join(filter(None, [words[ax][label], key]))
     _wrap(figure, words)
-
-
-def _words_around(ax: Any) -> list[Any]:
-    return [ax.xaxis.label, ax.yaxis.label, *(t for t in (ax.title, ax._left_title) if t.get_text())]
 
 
 def _wrap(figure: Any, words: dict[Any, dict[Any, str]]) -> None:
@@ -207,8 +206,21 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
                 ax.plot(x, ends, "_", **looks)
         elif kind == "bars":
             ax.hlines(y, x, end, **how)
+        elif kind == "rows":
+            ax.bar(x[:-1], y, np.diff(x), align="edge", **how)
         elif kind == "area":
             ax.fill_between(x, y, end, **how)
+
+
+def entry(style: str, label: str, **look: Any) -> Any:
+    """Return what a legend shows of marks of a style, which look as :func:`draw` draws them."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    how = {**STYLES[style], **look}
+    if "band" in style:
+        return Patch(color=how["color"], label=label)
+    return Line2D([], [], label=label, **how)
 
 
 def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
@@ -233,12 +245,33 @@ def rows_of(count: int, columns: int) -> list[list[Any]]:
     return [[each if each < count else "." for each in row] for row in places]
 
 
-def heat_map_axes(ax: Any, columns: Sequence[str], rows: Sequence[str]) -> None:
-    """Name the columns and rows of a heat map."""
+def ranked_rows(ax: Any, names: Sequence[str], room: float, powers: tuple[int, int]) -> None:
+    """Give each name a line of its own, the first on top; numbers below are few."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.margins(x=room)
+    ax.ticklabel_format(axis="x", style="sci", scilimits=powers, useMathText=True)
+    ax.locator_params(axis="x", nbins=5)
+    tidy(ax, "x")
+
+
+def scale_above(ax: Any, places: Any, labels: Sequence[str], length: float) -> Any:
+    """Write other numbers along the top of axes; return these axes."""
+    top = ax.secondary_xaxis("top")
+    top.set_xticks(places, labels)
+    top.tick_params(labelsize="small", length=length, pad=1)
+    top.spines["top"].set_visible(False)
+    return top
+
+
+def heat_map(ax: Any, values: Any, columns: Sequence[str], rows: Sequence[str], **colours: Any) -> Any:
+    """Colour cells by their values, and name columns and rows; return the image."""
+    image = ax.imshow(values, aspect="auto", **colours)
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
+    return image
 
 
 def write_cell(
@@ -260,7 +293,7 @@ def reliability_axes(
         marks = scale.marks(ends, 2 if few else 5)
         axis.set_ticks(list(marks), list(marks.values()))
     ax.set(xlim=limits[0], ylim=limits[1])
-    draw(ax, DIAGONAL._replace(label=label), shared.GRID)
+    draw(ax, DIAGONAL._replace(label=label), GRID)
     return limits
 
 
@@ -272,19 +305,18 @@ def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str
 
     ``kept`` says that rows were sampled by their label, and all is among those that were kept.
     """
-    if kept:
-        title, *both = event_labels(rows, lens)
-        predicted, observed = (f"{each} among the rows kept" for each in both)
-        return f"{title}, rows kept", predicted, observed
     if isinstance(lens, TopLabel):
-        return "Top class", "predicted probability that the top class is right", "share that was right"
-    if isinstance(lens, TopK):
+        title, event, observed = "Top class", "that the top class is right", "that was right"
+    elif isinstance(lens, TopK):
         inside = f"the label among the top {lens.k}"
-        return f"Top {lens.k}", f"predicted probability of {inside}", f"share with {inside}"
-    name = rows.classes[1] if rows.classes else "class 1"
-    if not name.startswith("class ") and isinstance(lens, ClassWise | None):
-        name = f"class {name}"
-    return name[:1].upper() + name[1:], f"predicted probability of {name}", f"share in {name}"
+        title, event, observed = f"Top {lens.k}", f"of {inside}", f"with {inside}"
+    else:
+        name = rows.classes[1] if rows.classes else "class 1"
+        if not name.startswith("class ") and isinstance(lens, ClassWise | None):
+            name = f"class {name}"
+        title, event, observed = name[:1].upper() + name[1:], f"of {name}", f"in {name}"
+    shown, among = (f"{title}, rows kept", " among the rows kept") if kept else (title, "")
+    return shown, f"predicted probability {event}{among}", f"share {observed}{among}"
 
 
 def lettering(text: str, most: int = NAME) -> str:

@@ -1,7 +1,7 @@
 """What all pictures share: the base of displays.
 
-A new display is one file: a class whose `_grid` says which axes it needs, and whose `_draw` says which
-marks of its result lie on them.
+A new display is a class whose `_size`, or `_grid` if it needs several axes, says how large its figure
+is, and whose `_draw` says which marks of its result lie on the axes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from caltest._arguments import anything, arguments, axes
 from caltest._visible import shown
-from caltest.data.models import predicted_by
+from caltest.data.sample import predicted_by
 from caltest.exceptions import InputError
 from caltest.files.writing import check_epoch, write_whole
 from caltest.plots import canvas
@@ -128,15 +128,16 @@ class Display(ABC):
             raise InputError(f"the picture {target} cannot be written: {error.strerror}.") from error
         write_whole({target: picture.getvalue()})
 
-    _parts = ""  # what axes are needed for, after their number
+    _parts: ClassVar[str] = ""  # what axes are needed for, after their number
+    _size: ClassVar[tuple[float, float]] = 6.4, 4.8  # inches, of a figure with one of them
 
     def _key(self) -> str:
         """Return what colours and lines mean in a few words, for axes without room for a legend."""
         return ""
 
-    @abstractmethod
     def _grid(self) -> dict[str, Any]:
         """Return the axes of a new figure, as `plt.subplot_mosaic` takes them, numbered from 0."""
+        return {"figsize": self._size}
 
     @abstractmethod
     def _draw(self, axes: list[Any], *, new: bool) -> None:

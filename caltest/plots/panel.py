@@ -13,15 +13,15 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import rankdata
 
 from caltest._parallel import Workers
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
-from caltest.binning import Binning, ConsistencyBand, EqualMass, reliability_curve, share_bands
+from caltest.binning import Binning, ConsistencyBand, reliability_curve, share_bands
 from caltest.comparison.ranking import wholes_of
-from caltest.data import Rows, Sample, sample, without_zeros
-from caltest.data.clusters import refuse_clusters
+from caltest.data import Sample, sample, without_zeros
+from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
-from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
+from caltest.lenses import ClassWise, Lens, lens_of
 from caltest.pictures.axes import Array
 from caltest.plots import canvas
 from caltest.results import CalibrationResult
@@ -37,8 +37,6 @@ _STATISTICS = {"ece": "ECE", "mcb_brier": "Brier MCB"}
 _NOTHING = 1e-12  # a distance from the diagonal that is rounding
 _MOST_PANELS = 20
 _GRID = 128  # scores at even ranks, and as many at even distances, where bands of curves are taken
-_BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the caller does not say
-_BINS_OF_MODELS = 10  # where several share a diagram
 _ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
 _DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
 
@@ -105,48 +103,31 @@ class Panel:
         return f"{_STATISTICS[self.result.name]} {value}", f"p = {self.result.pvalue:.3g}"
 
 
-def panels_of(
-    views: Sequence[tuple[Sample, Lens | None]],
-    binning: Binning | None,
-    alpha: float,
-    draws: tuple[int, int, Workers],
-    *,
-    kept: bool,
-) -> tuple[Panel, ...]:
-    """Compute the panels of some views; ``draws``: how many there are, their seed, and who draws."""
-    levels = alpha, alpha / len(views)
-    return tuple(_panel(whole, lens, binning, levels, draws, kept=kept) for whole, lens in views)
-
-
-def bins_for(views: Sequence[tuple[Sample, Lens | None]], *, of_models: bool) -> EqualMass:
-    """Return the bins of a diagram of which the caller says nothing."""
-    rows, most = views[0][0].rows.n_samples, _BINS_OF_MODELS if of_models else _BINS
-    return EqualMass(max(_FEWEST_BINS, min(most, rows // _ROWS_OF_A_BIN)))
-
-
 def views_of(
     probs: object, labels: object, lens: Any, classes: Any, counting: Mapping[str, Any]
 ) -> list[tuple[Sample, Lens | None]]:
     """Return what is predicted in every panel, and the lens through which it is seen."""
+    classwise = isinstance(lens, str) and lens == "classwise"
     if isinstance(probs, Mapping):
-        return _of_models(probs, labels, lens, classes, counting)
+        if classes is not None or classwise:
+            raise InputError(
+                "several models are shown by one probability; give lens='top_label' or that of one "
+                "class, such as 'class:0', and leave classes out."
+            )
+        if len(probs) > MOST_MODELS:
+            raise InputError(f"there are {len(probs)} models; one diagram holds 2 to {MOST_MODELS}.")
+        wholes, through = wholes_of(probs, labels, lens, "top_label", counting)
+        for each in wholes.values():
+            refuse_clusters(each.rows.clusters, "the band of a picture")
+        return [(each, through) for each in wholes.values()]
     whole = without_zeros(sample(probs, labels, **counting))
     refuse_clusters(whole.rows.clusters, "the band of a picture")
-    return [(whole, each) for each in _lenses(lens, classes, whole.rows)]
-
-
-def _lenses(
-    lens: str | Lens | None, classes: Sequence[int | str] | None, predictions: Rows
-) -> list[Lens | None]:
-    """Return the lens of every panel."""
-    if not isinstance(lens, str) or lens != "classwise":
+    if not classwise:
         if classes is not None:
             raise InputError("classes chooses the panels of lens='classwise'; give both, or neither.")
-        found = find_lens(lens)
-        return [TopLabel() if found is None and predictions.n_classes > 2 else found]
+        return [(whole, lens_of(whole.rows, lens, "top_label"))]
     # By name: columns "1", "2", … are not those of these numbers.
-    every = predictions.classes or range(predictions.n_classes)
-    chosen: Sequence[int | str] = every if classes is None else classes
+    chosen = (whole.rows.classes or range(whole.rows.n_classes)) if classes is None else classes
     if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
         raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
     if not 1 <= len(chosen) <= _MOST_PANELS:
@@ -154,27 +135,10 @@ def _lenses(
             f"that makes {len(chosen)} panels, and a figure holds 1 to {_MOST_PANELS}; choose classes, "
             "as in classes=[0, 1, 2], or look at all at once with lens='top_label'."
         )
-    return [ClassWise(which) for which in chosen]
+    return [(whole, ClassWise(which)) for which in chosen]
 
 
-def _of_models(
-    models: Mapping[str, Any], labels: object, lens: Any, classes: Any, counting: Mapping[str, Any]
-) -> list[tuple[Sample, Lens | None]]:
-    """Return what every model predicts for the same rows, and the lens through which all are seen."""
-    if classes is not None or (isinstance(lens, str) and lens == "classwise"):
-        raise InputError(
-            "several models are shown by one probability; give lens='top_label' or that of one class, "
-            "such as 'class:0', and leave classes out."
-        )
-    if len(models) > MOST_MODELS:
-        raise InputError(f"there are {len(models)} models; one diagram holds 2 to {MOST_MODELS}.")
-    wholes, through = wholes_of(models, labels, lens, "top_label", counting)
-    for whole in wholes.values():
-        refuse_clusters(whole.rows.clusters, "the band of a picture")
-    return [(whole, through) for whole in wholes.values()]
-
-
-def _panel(
+def panel_of(
     whole: Sample,
     lens: Lens | None,
     binning: Binning | None,
@@ -183,7 +147,11 @@ def _panel(
     *,
     kept: bool,
 ) -> Panel:
-    """Compute the panel of one view; of the isotonic curve without a binning."""
+    """Compute the panel of one view; of the isotonic curve without a binning.
+
+    ``levels``: of the pointwise band and of the simultaneous one; ``draws``: how many there are, their
+    seed, and who draws; ``kept``: whether rows were sampled by their label.
+    """
     view = lens.view(whole) if lens else whole
     if view.rows.n_classes != 2:
         raise InputError(

@@ -10,14 +10,15 @@ import numpy as np
 
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._parallel import Workers
-from caltest.binning import Binning, ConsistencyBand
+from caltest.binning import Binning, ConsistencyBand, EqualMass
 from caltest.exceptions import InputError
 from caltest.lenses import Lens
 from caltest.pictures.axes import LINEAR, Limits, Scale, scale_of
 from caltest.pictures.marks import BAD, OK, Mark, told_apart
 from caltest.plots import canvas
+from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import PredictionsDisplay
-from caltest.plots.panel import Panel, bins_for, panels_of, views_of
+from caltest.plots.panel import Panel, panel_of, views_of
 from caltest.sampling import Rng, seed_of
 from caltest.text.numbers import confidence_text
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 Curve: TypeAlias = Literal["binned", "corp"]
 
+_BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the caller does not say
+_BINS_OF_MODELS = 10  # where several share a diagram
 _CURVES = dict.fromkeys(("binned", "corp"), True)
 _BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic root of the rows
 _TAIL = 0.005  # share of the predictions on either side that need not be on the axes
@@ -200,10 +203,12 @@ class ReliabilityDisplay(PredictionsDisplay):
         if curve == "corp" and binning is not None:
             raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
         if curve == "binned" and binning is None:
-            binning = bins_for(views, of_models=bool(names))
-        draws = n_resamples, seed_of(rng), Workers(n_jobs)
-        panels = panels_of(views, binning, alpha, draws, kept=sampling_rates is not None)
-        return cls(panels, curve, confidence, names).plot(ax)
+            fitting = views[0][0].rows.n_samples // _ROWS_OF_A_BIN
+            binning = EqualMass(max(_FEWEST_BINS, min(_BINS_OF_MODELS if names else _BINS, fitting)))
+        levels, draws = (alpha, alpha / len(views)), (n_resamples, seed_of(rng), Workers(n_jobs))
+        kept = sampling_rates is not None
+        panels = [panel_of(whole, seen, binning, levels, draws, kept=kept) for whole, seen in views]
+        return cls(tuple(panels), curve, confidence, names).plot(ax)
 
     def _grid(self) -> dict[str, Any]:
         """Return one panel, or the three to five columns that leave fewest places empty."""
@@ -224,55 +229,45 @@ class ReliabilityDisplay(PredictionsDisplay):
         scale = found.pop() if len(found) == 1 else LINEAR
         if self.names:
             below, entries = _draw_models(axes[0], self.panels, self.names, scale, percent)
-            if new:
-                figure.legend(handles=entries, loc="outside lower center", ncols=1, **canvas.SMALL)
-            elif not narrow:
-                canvas.legend_below(below, handles=entries)
-            return
-        look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
-        look["key"] = f"dark: {percent} band, light: of all" if narrow else ""
-        counts = [
-            _draw_panel(ax, panel, scale, first=not narrow and place % columns == 0, **look)
-            for place, (ax, panel) in enumerate(zip(axes, self.panels, strict=True))
-        ]
-        entries = self._legend(f"{percent} band if calibrated:")
-        if not new:  # others than the first leave as much room, so that all are of one height
-            for place, below in enumerate(() if narrow else counts):
-                canvas.legend_below(below, 2, handles=entries)
-                for each in below.get_legend().findobj() if place else ():
-                    each.set_alpha(0.0)
-            return
-        # Several panels share a label below, where a legend would cover it.
-        where, columns = ("lower", 2) if single else ("upper", 3)
-        figure.legend(handles=entries, loc=f"outside {where} center", ncols=columns, **canvas.SMALL)
-        if not single:
+            counts, where, wide = [below], "lower", 1
+        else:
+            look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
+            look["key"] = f"dark: {percent} band, light: of all" if narrow else ""
+            counts = [
+                _draw_panel(ax, panel, scale, first=not narrow and place % columns == 0, **look)
+                for place, (ax, panel) in enumerate(zip(axes, self.panels, strict=True))
+            ]
+            entries = self._legend(f"{percent} band if calibrated:")
+            # Several panels share a label below, where a legend would cover it.
+            where, wide = ("lower", 2) if single or not new else ("upper", 3)
+        if new:
+            figure.legend(handles=entries, loc=f"outside {where} center", ncols=wide, **canvas.SMALL)
+        # Others than the first leave as much room, so that all are of one height.
+        for place, below in enumerate(() if new or narrow else counts):
+            canvas.legend_below(below, wide, handles=entries)
+            for each in below.get_legend().findobj() if place else ():
+                each.set_alpha(0.0)
+        if new and not single:
             words = f", {scale.words}" if scale.words else ""
             figure.supxlabel(f"predicted probability of the class{words}", size="medium")
             figure.supylabel(f"share in the class{words}", size="medium")
 
     def _legend(self, band: str) -> list[Any]:
-        from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
-
         curve = self.panels[0].line is not None
         point = "point" if curve else "bin"
         every = f"all {point}s" + (" of all panels" if len(self.panels) > 1 else " together")
-        entries: list[Any] = [
-            Patch(color=canvas.NARROW_BAND, label=f"{band} each {point} alone"),
-            Patch(color=canvas.WIDE_BAND, label=f"{band} {every}"),
-            Line2D([], [], **canvas.DASHED, label=canvas.AS_PREDICTED),
+        entries = [
+            ("point band", f"{band} each {point} alone"),
+            ("band", f"{band} {every}"),
+            ("diag", canvas.AS_PREDICTED),
         ]
         if curve and any(len(panel.predicted) > 1 for panel in self.panels):  # one score has no line
-            entries.append(
-                Line2D([], [], color=canvas.BLUE, linewidth=2.0, label="isotonic regression")
-            )
+            entries.append(("curve", "isotonic regression"))
         elif curve or not all(panel.outside.all() for panel in self.panels):
-            name = "isotonic regression" if curve else "bin"
-            entries.append(Line2D([], [], linestyle="none", label=name, **canvas.STYLES[OK]))
+            entries.append((OK, "isotonic regression" if curve else "bin"))
         if any(panel.outside.any() for panel in self.panels):
-            label = f"{'' if curve else 'bin '}outside the lighter band"
-            entries.append(Line2D([], [], linestyle="none", label=label, **canvas.STYLES[BAD]))
-        return entries
+            entries.append((BAD, f"{'' if curve else 'bin '}outside the lighter band"))
+        return [canvas.entry(*each) for each in entries]
 
 
 def _frame(
@@ -290,7 +285,7 @@ def _frame(
     ax.tick_params(labelsize="small", labelbottom=False)
     words, labels = f", {scale.words}" * bool(scale.words), panels[0]
     predicted, observed = (
-        f"{canvas.lettering(each, canvas.CLAUSE)}{words}"
+        f"{lettering(each, canvas.CLAUSE)}{words}"
         for each in (labels.predicted_label, labels.observed_label)
     )
     return across, (max(upwards[0], 0.0), min(upwards[1], 1.0)), (predicted, observed)
@@ -316,53 +311,47 @@ def _draw_panel(
     across, ends, (predicted, observed) = _frame(ax, [panel], scale, few=small)
     wide, size = 5.0 if small else 9.0, 5.0
     for band, style in ((panel.simultaneous, "band"), (panel.pointwise, "point band")):
-        canvas.draw(ax, _band(panel, band, ends, style), linewidth=wide if panel.in_points else 0.8)
+        draw(ax, _band(panel, band, ends, style), linewidth=wide if panel.in_points else 0.8)
     if panel.line is None or panel.in_points:
         marks, size = told_apart(panel.predicted, panel.observed, panel.outside), 0.62 * wide + 0.5
     else:
         x, y = panel.line
-        canvas.draw(
-            ax, Mark("line", "line", x, np.clip(y, *ends)), linewidth=2.0, zorder=4, clip_on=False
-        )
+        draw(ax, Mark("line", "curve", x, np.clip(y, *ends)), clip_on=False)
         outside = np.flatnonzero(panel.outside)  # of those in one range of the axis, the first
         stretch = scale.forward(panel.predicted[outside]) / scale.span(across) * (10 if small else 20)
         spread = outside[np.unique(np.floor(stretch), return_index=True)[1]]
         marks = [Mark("points", BAD, panel.predicted[spread], panel.observed[spread])]
     for mark in marks:
         at = np.clip(mark.y, *ends)
-        canvas.draw(ax, mark._replace(y=at), markersize=size, clip_on=False)
+        draw(ax, mark._replace(y=at), markersize=size, clip_on=False)
         without_place = np.flatnonzero(at != mark.y)  # on a logarithmic axis
         for place in without_place[:1] if small else without_place:
             where = {"xytext": (size, 0), "textcoords": "offset points", "va": "center"}
             ax.annotate(f"{mark.y[place]:g}", (mark.x[place], at[place]), **where, size="x-small")
-    title, measured = canvas.lettering(panel.title), ", ".join(panel.measured)
-    size_of_text, number = "small" if small else "medium", np.count_nonzero(panel.outside)
-    if small:
-        canvas.heading(ax, title, measured, size=size_of_text)
-    else:
-        found = f"{number} of {len(panel.outside)} bins" if number else "no bin"
-        found += " outside the band"
-        if panel.line is not None:
-            found = f"the curve {'leaves' if number else 'is inside'} the band"
-        canvas.heading(ax, f"{title}, n = {panel.result.n_samples:,}", f"{found}; {measured} (exact)")
-    most = _BARS // 2 if small else _BARS
-    below = _rows_below(ax, [panel], scale, across, most, labelled=first or not small)
-    for beyond, side in (
-        (int(np.count_nonzero(panel.scores < across[0])), 0.0),
-        (int(np.count_nonzero(panel.scores > across[1])), 1.0),
+    title, measured = lettering(panel.title), ", ".join(panel.measured)
+    text, number = "small" if small else "medium", np.count_nonzero(panel.outside)
+    found = "no bin outside the band"
+    if panel.line is not None:
+        found = f"the curve {'leaves' if number else 'is inside'} the band"
+    elif number:
+        found = f"{number} of {len(panel.outside)} bins outside the band"
+    lines = f"{title}, n = {panel.result.n_samples:,}", f"{found}; {measured} (exact)"
+    heading(ax, *((title, measured) if small else lines), size=text)
+    below = _rows_below(
+        ax, [panel], scale, across, _BARS // 2 if small else _BARS, labelled=first or not small
+    )
+    inside = np.searchsorted(panel.scores, across[0]), np.searchsorted(panel.scores, across[1], "right")
+    for beyond, at, label in (
+        (inside[0], "left", "← {} beyond"),
+        (len(panel.scores) - inside[1], "right", "{} beyond →"),
     ):
         if beyond:
-            text = f"{'' if side else '← '}{canvas.short(beyond)} beyond{' →' if side else ''}"
-            where = {"ha": "right" if side else "left", "va": "top", "size": "x-small"}
-            below.text(side, 1.0, text, transform=below.transAxes, **where)
+            where = {"ha": at, "va": "top", "size": "x-small", "transform": below.transAxes}
+            below.text(float(at == "right"), 1.0, label.format(canvas.short(int(beyond))), **where)
     if labelled:
-        ax.set_ylabel(observed, size=size_of_text)
-        label = (
-            canvas.wrapped(f"{predicted}\n{key}", canvas.inches(ax)[0], small=True)
-            if small
-            else predicted
-        )
-        below.set_xlabel(label, size=size_of_text)
+        ax.set_ylabel(observed, size=text)
+        label = canvas.fitted(ax, f"{predicted}\n{key}") if small else predicted
+        below.set_xlabel(label, size=text)
     return below
 
 
@@ -374,49 +363,45 @@ def _draw_models(
     A bar is the simultaneous band of one bin; a mark outside its bar is filled. Returns the axes of the
     predictions, and the entries of the legend.
     """
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     first, narrow = panels[0], canvas.is_narrow(ax)
     across, ends, (predicted, observed) = _frame(ax, panels, scale, few=narrow)
-    names = [canvas.lettering(name) for name in names]
+    names = [lettering(name) for name in names]
     entries: list[Any] = []
     for panel, name, (colour, mark, _, dashes) in zip(panels, names, _LOOKS, strict=False):
         x, y, outside = panel.predicted, np.clip(panel.observed, *ends), panel.outside
-        look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.3, "zorder": 4}
+        look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.3}
         band, shown = _band(panel, panel.simultaneous, ends, "band"), np.arange(len(x))
         if panel.line is None or panel.in_points:
-            canvas.draw(ax, band._replace(kind="intervals"), color=colour, linewidth=_BAR, **_BAND)
-            canvas.draw(ax, Mark("line", "line", x, y), **look)
+            draw(ax, band._replace(kind="intervals"), color=colour, linewidth=_BAR, **_BAND)
+            draw(ax, Mark("line", "curve", x, y), **look)
         else:
-            canvas.draw(ax, band, color=colour, **_BAND)
-            curve = Mark("line", "line", panel.line[0], np.clip(panel.line[1], *ends))
-            canvas.draw(ax, curve, **{**look, "linewidth": 2.0})
+            draw(ax, band, color=colour, **_BAND)
+            curve = Mark("line", "curve", panel.line[0], np.clip(panel.line[1], *ends))
+            draw(ax, curve, color=colour, linestyle=dashes)
             shown = np.flatnonzero(outside)[:: max(1, int(outside.sum()) // 8)]
         form: dict[str, Any] = {"marker": mark, "markersize": 5.5, "markerfacecolor": "white"}
         for points in told_apart(x[shown], y[shown], outside[shown])[::-1]:
             face = colour if points.style == BAD else "white"
             edge = {"markeredgecolor": colour, "markeredgewidth": 1.4, "clip_on": False}
-            canvas.draw(ax, points, **{**form, "markerfacecolor": face}, **edge)
-        entries.append(Line2D([], [], **look, **form, label=", ".join([name, *panel.measured])))
+            draw(ax, points, **{**form, "markerfacecolor": face}, **edge)
+        entries.append(canvas.entry("curve", ", ".join([name, *panel.measured]), **look, **form))
     what = "point" if first.line is not None else "bin"
     if any(panel.outside.any() for panel in panels):
         label = f"filled: {what} outside its band"
-        entries.append(Line2D([], [], linestyle="none", label=label, marker="o", color=canvas.BLACK))
+        look = {"color": canvas.BLACK, "markeredgecolor": canvas.BLACK, "markeredgewidth": 1.0}
+        entries.append(canvas.entry(OK, label, **look))
     label = f"{percent} band if calibrated: all {what}s of all models together"
     entries += [
-        Patch(color=canvas.PALE, label=label),
-        Line2D([], [], **canvas.DASHED, label=canvas.AS_PREDICTED),
+        canvas.entry("band", label, color=canvas.PALE),
+        canvas.entry("diag", canvas.AS_PREDICTED),
     ]
     small = "small" if narrow else "medium"
-    canvas.heading(ax, f"{canvas.lettering(first.title)}, n = {first.result.n_samples:,}", size=small)
+    heading(ax, f"{lettering(first.title)}, n = {first.result.n_samples:,}", size=small)
     ax.set_ylabel(observed, size=small)
     below = _rows_below(ax, panels, scale, across, _BARS // 2, labelled=True)
     if narrow:  # which is which is written below, in place of a legend
         key = ", ".join(f"{look[2]}: {name}" for look, name in zip(_LOOKS, names, strict=False))
-        predicted = canvas.wrapped(
-            f"{predicted}\n{key}; filled: outside", canvas.inches(ax)[0], small=True
-        )
+        predicted = canvas.fitted(ax, f"{predicted}\n{key}; filled: outside")
     below.set_xlabel(predicted, size=small)
     return below, entries
 
@@ -441,9 +426,7 @@ def _rows_below(
         first = np.searchsorted(scores, edges[0], side="left")  # … and the first holds its low end
         counted = np.diff([first, *others])
         if len(panels) == 1:
-            below.bar(
-                edges[:-1], counted, np.diff(edges), align="edge", color=canvas.FAINT, linewidth=0.0
-            )
+            draw(below, Mark("rows", "rows", edges, counted))
         else:
             below.stairs(counted, edges, color=colour, linestyle=dashes, linewidth=1.3)
         highest = max(highest, int(counted.max()))

@@ -9,19 +9,21 @@ from caltest.exceptions import InputError
 from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Statistic
 from caltest.statistics.ckce import CKCE, JKCE
 from caltest.statistics.classical import (
+    ECD,
+    NEES,
+    Brier,
     BrierMCB,
     CalibrationInTheLarge,
     CoxRecalibration,
     HosmerLemeshow,
     LogMCB,
+    LogScore,
+    Spiegelhalter,
 )
 from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper, LargestBinError, Scan
-from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SmoothECE, SquaredECE
+from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SmoothECE, SquaredECE, TCal
 from caltest.statistics.omnibus import Omnibus
-from caltest.statistics.scores import ECD, NEES, Brier, LogScore, Spiegelhalter
-from caltest.statistics.skce import MMCE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
-from caltest.statistics.t_cal import TCal
-from caltest.statistics.ucme import UCME
+from caltest.statistics.skce import MMCE, UCME, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 STATISTICS: dict[str, type[Statistic]] = {
     statistic.name: statistic

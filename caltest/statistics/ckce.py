@@ -12,7 +12,7 @@ from scipy.linalg import blas, eigh, lapack
 
 from caltest._arguments import Number, Whole, anything, arguments, choose, positive_integer
 from caltest._memory import check_fits
-from caltest._tiles import blocks
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.containers import read_table

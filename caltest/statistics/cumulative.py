@@ -11,8 +11,7 @@ from caltest._arguments import arguments, choose
 from caltest.binning import Binning, EqualMass
 from caltest.data import Rows
 from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError, Side
-from caltest.forms.base import Array
-from caltest.forms.paths import BrownianFunctional
+from caltest.forms.base import Array, BrownianFunctional
 from caltest.statistics.base import BinaryStatistic
 
 # ------------------------------------------------------------------ cumulative

@@ -24,8 +24,8 @@ from caltest.lenses import Lens, TopLabel, show
 from caltest.pvalues import Alternative
 from caltest.sampling import generator
 from caltest.statistics.base import Statistic
+from caltest.statistics.classical import ECD
 from caltest.statistics.cumulative import Kuiper
-from caltest.statistics.scores import ECD
 from caltest.statistics.skce import (
     HELD_UP_TO,
     RANK,

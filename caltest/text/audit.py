@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from caltest._visible import line, shortened, shown, shown_column, visible
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Check, Group, Rest, View
-from caltest.data import zeros
+from caltest.data.diagnose import advice_on_zeros
 from caltest.forms import Side
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
 from caltest.text.numbers import (
@@ -160,7 +160,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
     if audit.impossible:
         why = "a class that was not in the training data, a wrong label, or a lost small probability"
         about = (
-            zeros.advice(audit.zeros, audit.n_classes, audit.clusters is not None)
+            advice_on_zeros(audit.zeros, audit.n_classes, audit.clusters is not None)
             if audit.zeros
             else f"Look at the rows whose observed label had probability 0 ({why})."
         )

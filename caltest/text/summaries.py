@@ -24,12 +24,12 @@ from caltest.text.pages import written
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
     from caltest.bounds.certificates import Certificate
-    from caltest.bounds.result import MiscalibrationBounds, SideBound
+    from caltest.bounds.lower import MiscalibrationBounds, SideBound
     from caltest.comparison import Comparison
     from caltest.cox import ChiSquareTest, Recalibration
-    from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
-    from caltest.localisation.search import Witness
-    from caltest.planning.result import Interval, Simulation
+    from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate
+    from caltest.localisation import Witness
+    from caltest.planning.simulate import Interval, Simulation
     from caltest.results import CalibrationResult
 
 # ------------------------------------------------------------------ a test, and a recalibration

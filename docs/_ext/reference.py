@@ -46,8 +46,8 @@ FOR_ADDING = (
 #: What answers are made of, by the module that defines it.
 PARTS = {
     "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
-    "bounds.result": ("ViewBounds", "SideBound", "Place"),
-    "planning.result": ("Simulation",),
+    "bounds.lower": ("ViewBounds", "SideBound", "Place"),
+    "planning.simulate": ("Simulation",),
     "results": ("Result",),
 }
 

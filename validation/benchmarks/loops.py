@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from caltest._tiles import TILE
+from caltest._sums import TILE
 from caltest.forms.pairs import Entries
 from caltest.laws.classes import LabelSampler
 from caltest.loops import kernels as _kernel_loops

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.linalg import eigh
 
 from caltest._parallel import Workers
-from caltest._tiles import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
+from caltest._sums import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
 from caltest.forms.weights import (
     Chain,
     LowRankWeights,
-    ProductWeights,
+    ScaledWeights,
     Term,
     Weights,
     incomplete_cholesky,
@@ -78,9 +78,8 @@ def chain_moments(
 
     p = probs[chain.order, 1]
     v, skew = p * (1.0 - p), p * (1.0 - p) * (1.0 - 2.0 * p)
-    s: Any = 1.0 if chain.steps is None else chain.steps  # what d is multiplied by
-    if chain.steps is not None:
-        v, skew = v * s**2, skew * s**3
+    s = chain.steps  # what d is multiplied by
+    v, skew = v * s**2, skew * s**3
     first, second, third = (chain.decay**power for power in (1, 2, 3))
     variance = 8.0 * _loops.chain_pairs(second, v, v)
     cumulant = 64.0 * _loops.chain_triples(second, v) + 32.0 * _loops.chain_pairs(third, skew, skew)
@@ -338,10 +337,9 @@ def _of_low_rank(probs: Array, terms: tuple[Term, ...]) -> tuple[float, Callable
         return 0.0, np.zeros_like
     matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
     scale = np.sqrt(1.0 - np.einsum("ik,ik->i", probs, probs).clip(max=1.0))
-    order, varied = fixed_order(probs), LowRankWeights(scale[:, None])
+    order = fixed_order(probs)
     factors = [
-        incomplete_cholesky(ProductWeights((term.weights, varied)), order, _PIVOTS).factor
-        for term in terms
+        incomplete_cholesky(ScaledWeights(term.weights, scale), order, _PIVOTS).factor for term in terms
     ]
     # The leading left singular vectors of a tall matrix, through its small Gram matrix.
     factor = np.hstack(factors)
@@ -382,3 +380,100 @@ def _compressed_covariance(probs: Array, root: Array) -> Array:
         for c in range(m):
             total[:, c, :, c] += (q.T * g[:, c]) @ q
     return total.reshape(r * m, r * m)
+
+
+# ------------------------------------------------------------------ low rank moments
+#
+# As above, but with W = ΨΨᵀ the sums over pairs i ≠ j are those
+# over all pairs, which factorise, less the diagonal. With C = Σ_i Σ_i ⊗ ψ_i ψ_iᵀ, the covariance of
+# Σ_i D_i ⊗ ψ_i, and w_i = |ψ_i|²:
+#
+# * Σ_{i≠j} W_ij² tr(Σ_i Σ_j) = ‖C‖² − Σ_i w_i² tr Σ_i²;
+# * tr((M Σ)³) = tr C³ − 3 ⟨Σ_i w_i Σ_i² ⊗ ψ_i ψ_iᵀ, C⟩ + 2 Σ_i w_i³ tr Σ_i³, M without its diagonal;
+# * Σ_{i≠j} W_ij³ E⟨D_i, D_j⟩³, a small part of the skewness, is estimated from pairs of some rows.
+
+_ROWS = 2048
+_FEWEST = 4096  # rows; fewer leave too small samples
+_LARGEST = 2500  # m F; C has this many rows: 50 MB
+_SAMPLES, _SAMPLED = 16, 1024  # disjoint samples of rows, and rows of each at most
+
+
+def is_worthwhile(n: int, m: int, f: int) -> bool:
+    """Say whether this takes less time than a sum over pairs."""
+    return n >= _FEWEST and m * f <= _LARGEST and n * (f + 7 * m) > (m * f) ** 2
+
+
+def low_rank_moments(
+    probs: Array, features: Array, linear: Array, workers: Workers
+) -> tuple[float, float, float, float]:
+    """Return mean, variance, third cumulant and the standard error of the third cumulant.
+
+    ``features`` are Ψ, (n, F), and ``linear`` is what the diagonal i = j adds, (n, m). With the centred
+    linear part l, v = E[l D] = g∘l and U = E[l D Dᵀ] = diag(v) − v gᵀ − g vᵀ.
+    """
+    means = np.einsum("ik,ik->i", probs, linear)
+    table = linear - means[:, None]
+    v = probs * table
+    tasks = [(part,) for part in blocks(len(probs), _ROWS)]
+    covariance = np.asarray(sum(workers.map(partial(_covariance, probs, features), tasks, "moments")))
+    inner = partial(_inner_products, probs, features, v, covariance)
+    squares, mixed = sum(workers.map(inner, tasks, "skewness"))
+    # What the sums over all pairs have too much of: those over the diagonal i = j.
+    w = np.einsum("if,if->i", features, features)
+    p2, p3, p4 = (np.sum(probs**power, axis=1) for power in (2, 3, 4))
+    gv, g2v = np.sum(probs * v, axis=1), np.sum(probs**2 * v, axis=1)
+    own_second = w**2 @ (p2 - 2.0 * p3 + p2**2)  # Σ w² tr Σ²
+    own_third = w**3 @ (p3 - 3.0 * p4 + 3.0 * p2 * p3 - p2**3)  # Σ w³ tr Σ³
+    own_mixed = w**2 @ (gv - 3.0 * g2v + 2.0 * p2 * gv)  # Σ w² tr(U Σ)
+    own_cross = w @ np.sum(v * v, axis=1)  # Σ w |v|²
+    third, error = _sampled_cubes(probs, features)
+    variance = 2.0 * (np.vdot(covariance, covariance) - own_second) + np.sum(probs * table**2)
+    trace = np.vdot(covariance @ covariance, covariance) - 3.0 * squares + 2.0 * own_third
+    cumulant = 8.0 * trace + 4.0 * third + 12.0 * (mixed - own_mixed) + np.sum(probs * table**3)
+    cumulant += 6.0 * (np.sum((v.T @ features) ** 2) - own_cross)
+    return float(means.sum()), float(variance), float(cumulant), 4.0 * error
+
+
+def _joint(probs: Array, features: Array) -> Array:
+    """Return g ⊗ ψ, (rows, mF)."""
+    return (probs[:, :, None] * features[:, None, :]).reshape(len(probs), -1)
+
+
+def _covariance(probs: Array, features: Array, rows: slice) -> Array:
+    """Return Σ_i Σ_i ⊗ ψ_i ψ_iᵀ over some rows, (mF, mF)."""
+    q, joint, f = features[rows], _joint(probs[rows], features[rows]), features.shape[1]
+    total = -(joint.T @ joint)
+    for k, weighted in enumerate(np.split(joint, probs.shape[1], axis=1)):
+        own = slice(k * f, (k + 1) * f)
+        total[own, own] += weighted.T @ q
+    return np.asarray(total)
+
+
+def _inner_products(
+    probs: Array, features: Array, tilted: Array, covariance: Array, rows: slice
+) -> Array:
+    """Return ⟨w Σ² ⊗ ψψᵀ, C⟩ and ⟨U ⊗ ψψᵀ, C⟩, summed over some rows."""
+    g, q, v = probs[rows], features[rows], tilted[rows]
+    m, f = g.shape[1], q.shape[1]
+    corners = [covariance[k * f : (k + 1) * f, k * f : (k + 1) * f] for k in range(m)]
+    alone = np.stack([np.einsum("if,if->i", q @ corner, q) for corner in corners], axis=1)
+    images = (_joint(g, q) @ covariance).reshape(-1, m, f)
+    beside = np.einsum("ikf,if->ik", images, q)
+    w = np.einsum("if,if->i", q, q)[:, None]
+    g2 = g * g
+    # Σ² = diag(g²) − g² gᵀ − g g²ᵀ + |g|² g gᵀ
+    squares = w * (g2 * alone - 2.0 * g2 * beside + g2.sum(axis=1, keepdims=True) * g * beside)
+    return np.array([squares.sum(), np.sum(v * alone - 2.0 * v * beside)])
+
+
+def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
+    """Estimate Σ_{i≠j} W_ij³ E⟨D_i, D_j⟩³ from disjoint random samples; return the error too."""
+    n = len(probs)
+    size = min(_SAMPLED, n // _SAMPLES)
+    shuffled = fixed_order(probs)[generator(0).permutation(n)]
+    every, found = slice(0, size), []
+    for sample in blocks(_SAMPLES * size, size):
+        g, weights = probs[shuffled[sample]], LowRankWeights(features[shuffled[sample]])
+        sums = IdentitySums(g, np.zeros_like(g), weights)(every, every)
+        found.append(sums[1] * n * (n - 1) / (size * (size - 1)))
+    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(_SAMPLES))

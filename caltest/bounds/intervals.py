@@ -1,0 +1,419 @@
+"""Exact intervals, for any number of rows: of a mean, of a curve that never falls, of a mean error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from caltest._sums import Array
+from caltest.binning import EqualMass, EqualWidth, intervals
+from caltest.exceptions import InputError
+
+Labels: TypeAlias = NDArray[np.integer[Any]]
+Codes: TypeAlias = NDArray[np.intp] | None
+
+LARGEST_LEVEL = 0.25  # of a single bound, for the proof in `mean_bounds`
+
+
+def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Array]:
+    """Return bounds of the mean of a group's probabilities, which may all differ.
+
+    Of (K,) rows, at least 1, and events, that need not be whole; a single bound fails with a
+    probability of ``level`` at most, up to 1/4. They are Clopper and Pearson's, but for one event (or
+    one row without), where they are level / n (or 1 − level / n).
+
+    If L(1), the lower bound of one event, were Clopper and Pearson's, 1 − (1 − δ)^(1/n), which is above
+    δ/n, it would fail where one row has all the probability: P(an event) can reach δ + δ²/2 or so. The
+    proof is in docs/theory/many.md (Hoeffding 1956, Theorem 4; Greenberg and Mohri 2014).
+    """
+
+    def lower(events: Array) -> Array:
+        found = betaincinv(np.maximum(events, 1.0), counts - np.maximum(events, 1.0) + 1.0, level)
+        return np.where(events > 1.0, found, np.clip(events, 0.0, 1.0) * level / counts)
+
+    return lower(events), 1.0 - lower(counts - events)
+
+
+# ------------------------------------------------------------------ a curve that never falls
+#
+# The curve is P(event | score), where it does not decrease in the score.
+#
+# Rows with scores up to t have an event with probability at most p(t) each, so the Clopper–Pearson
+# lower bound of any interval that ends at or before t is a lower bound of p(t); upper bounds are the
+# mirror image. For any family of intervals that is chosen from the scores alone all of them hold at
+# once, if every bound fails with probability at most α / (2 · number of intervals):
+# docs/theory/many.md.
+#
+# Dimitriadis et al. take all intervals of the N distinct scores. Here neighbouring scores are pooled
+# to G cells first, and intervals are those of whole cells: level α/(G² + G). That is rounding
+# outwards: the lower bound of a cell holds from its LARGEST score on, the upper bound up to its
+# SMALLEST score, so both hold for the curve at every original score and between, whatever the cells.
+
+_MOST_CELLS = 5000  # half a minute or so
+_CELLS_A_CUBE_ROOT = 4.0
+
+
+class Segment(NamedTuple):
+    """A range of scores, ends included as far as the data tell."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rows pooled by score: the unit that intervals are made of.
+
+    Of G cells, ``starts`` and ``ends`` are the smallest and largest score (equal scores are never
+    split), ``counts`` and ``events`` the rows and those in which the event was observed, ``predicted``
+    the mean scores. Of the N distinct ``scores``, ``multiplicities`` says how many rows have each,
+    ``cell`` where it is.
+    """
+
+    starts: Array
+    ends: Array
+    counts: Array
+    events: Array
+    predicted: Array
+    scores: Array
+    multiplicities: Array
+    cell: NDArray[np.intp]
+
+
+def cells_wanted(n_samples: int) -> int:
+    """Return how many cells of equal mass, and as many of equal width, scores are pooled to.
+
+    4 n^(1/3). An interval that settles the band of a rising curve has a width, and a share of the
+    rows, of the order n^(−1/3): cells are a small part of that, and more of them would cost level.
+    """
+    return round(_CELLS_A_CUBE_ROOT * math.cbrt(n_samples))
+
+
+def pool(scores: Array, labels: Labels, n_cells: int) -> Cells:
+    """Pool rows to cells: where a cut into equal masses, or into equal widths, lies between scores.
+
+    The cuts depend on the scores alone. Equal masses follow the rows; equal widths keep a cell from
+    being wide where rows are rare.
+
+    With as many cuts of either kind as rows, every distinct score is a cell.
+    """
+    values, group, multiplicities = np.unique(scores, return_inverse=True, return_counts=True)
+    cuts = min(n_cells, len(scores))  # more would cost time and separate nothing more, or hardly
+    mass = intervals(scores, EqualMass(cuts).edges_of(scores))
+    width = intervals(scores, EqualWidth(cuts).edges_of(scores))
+    of_value = np.empty((2, len(values)), dtype=np.intp)
+    of_value[:, group.reshape(-1)] = mass, width  # the same for equal scores
+    cell = np.r_[0, np.cumsum((np.diff(of_value) != 0).any(axis=0))]
+    if cell[-1] >= _MOST_CELLS:
+        raise InputError(
+            f"cells is {n_cells}, which makes {cell[-1] + 1:,} cells of these scores, and time grows "
+            f"with their square; give fewer, at most {_MOST_CELLS:,}."
+        )
+    first = np.flatnonzero(np.r_[True, np.diff(cell) > 0])
+    last = np.r_[first[1:], len(values)] - 1
+    rows = multiplicities.astype(np.float64)
+    hits = np.bincount(group.reshape(-1), weights=labels.astype(np.float64))
+    counts = np.bincount(cell, weights=rows)
+    starts, ends = values[first], values[last]
+    means = np.bincount(cell, weights=rows * values) / counts
+    return Cells(
+        starts=starts,
+        ends=ends,
+        counts=np.asarray(counts),
+        events=np.asarray(np.bincount(cell, weights=hits)),
+        predicted=np.clip(means, starts, ends),  # equal scores have no other mean
+        scores=values,
+        multiplicities=rows,
+        cell=cell,
+    )
+
+
+def interval_bounds(
+    counts: Array, events: Array, alpha: float, lengths: Iterable[int] | None = None
+) -> tuple[Array, Array]:
+    """Return the band at the cells: lower bounds from a cell's end on, upper ones up to its start.
+
+    Lower: the largest Clopper–Pearson bound of the intervals [j, k'] with k' ≤ k; upper: the smallest
+    of the intervals [j', k'] with j' ≥ j. The curve leaves the band with a probability of ``alpha`` at
+    most. Counts and events need not be whole numbers: a plan takes expected ones. With ``lengths``,
+    intervals of these many cells only are used, at the same level: quicker and a little wider.
+
+    Source: Dimitriadis, Dümbgen, Henzi, Puke, Ziegel, "Honest calibration assessment for binary outcome
+    predictions", Biometrika 110 (2023), section 2.
+    """
+    level = level_of(len(counts), alpha)
+    chosen = range(1, len(counts) + 1) if lengths is None else tuple(lengths)
+    lower = _running_lower(counts, events, level, chosen)
+    upper = 1.0 - _running_lower(counts[::-1], (counts - events)[::-1], level, chosen)[::-1]
+    return lower, upper
+
+
+def level_of(n_cells: int, alpha: float) -> float:
+    """Return the level of every single bound, α/(G² + G)."""
+    return alpha / (n_cells * (n_cells + 1.0))
+
+
+def _running_lower(counts: Array, events: Array, level: float, lengths: Sequence[int]) -> Array:
+    """Return the largest lower bound of the intervals that end at each cell or before."""
+    rows = np.r_[0.0, np.cumsum(counts)]
+    hits = np.r_[0.0, np.cumsum(events)]
+    best = np.zeros(len(counts))
+    for length in lengths:
+        n, s = rows[length:] - rows[:-length], hits[length:] - hits[:-length]
+        found = s > 0.0
+        bounds = betaincinv(s[found], n[found] - s[found] + 1.0, level)
+        ends = best[length - 1 :]
+        ends[found] = np.maximum(ends[found], bounds)
+    return np.maximum.accumulate(best)
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceBand:
+    """Two step functions with the curve between them, at every score, of G steps.
+
+    lower[k] holds from ends[k] on, below ends[0] the bound is 0; upper[k] holds up to starts[k], above
+    starts[−1] the bound is 1.
+    """
+
+    starts: Array
+    ends: Array
+    lower: Array
+    upper: Array
+
+    def lower_at(self, scores: Array) -> Array:
+        """Return the lower bound of the curve at any scores."""
+        place = np.searchsorted(self.ends, scores, side="right")
+        return np.asarray(np.r_[0.0, self.lower][place])
+
+    def upper_at(self, scores: Array) -> Array:
+        """Return the upper bound of the curve at any scores."""
+        place = np.searchsorted(self.starts, scores, side="left")
+        return np.asarray(np.r_[self.upper, 1.0][place])
+
+    def crossings(self) -> tuple[Segment, ...]:
+        """Return where the lower bound is above the upper one: no curve that never falls fits there."""
+        ticks = np.unique(np.r_[self.starts, self.ends])
+        # At the ticks, and between them: the lower bound of the tick before, the upper of the next.
+        below, above = self.lower_at(ticks), self.upper_at(ticks)
+        crossed = np.empty(2 * len(ticks) - 1, dtype=bool)
+        crossed[::2] = below > above
+        crossed[1::2] = below[:-1] > above[1:]
+        edges = np.flatnonzero(np.diff(np.r_[False, crossed, False]))
+        runs = zip(edges[::2], edges[1::2] - 1, strict=True)
+        return tuple(Segment(float(ticks[a // 2]), float(ticks[(b + 1) // 2])) for a, b in runs)
+
+    def too_low(self) -> list[Segment]:
+        """Return the scores that lie below the band: the curve is proved to be above the diagonal."""
+        stops = np.r_[self.ends[1:], self.ends[-1]]
+        return _joined(self.ends, np.minimum(self.lower, stops), self.lower > self.ends)
+
+    def too_high(self) -> list[Segment]:
+        """Return the scores that lie above the band: the curve is proved to be below the diagonal."""
+        begins = np.r_[self.starts[0], self.starts[:-1]]
+        return _joined(np.maximum(self.upper, begins), self.starts, self.upper < self.starts)
+
+
+def _joined(lows: Array, highs: Array, chosen: NDArray[np.bool_]) -> list[Segment]:
+    """Join ranges that touch."""
+    found: list[Segment] = []
+    for low, high in zip(lows[chosen].tolist(), highs[chosen].tolist(), strict=True):
+        if found and low <= found[-1].high:
+            found[-1] = Segment(found[-1].low, max(high, found[-1].high))
+        else:
+            found.append(Segment(low, high))
+    return found
+
+
+# ------------------------------------------------------------------ a mean error
+#
+# Let rows be independent, with events y_i of unknown probability q_i, and D_i ≥ 0. For λ, ν > 0 and any
+# q with Σ D_i q_i ≤ b
+#
+#     log P(Σ D_i y_i ≥ s) ≤ Σ log(1 − q_i + q_i e^{λ D_i}) − λ s ≤ F = Σ h(λ D_i, ν D_i) + ν b − λ s,
+#     h(x, z) = max over q in [0, 1] of log(1 − q + q e^x) − z q,  at q = 1/z − 1/(e^x − 1), clipped.
+#
+# F < log(level) refutes that constraint, *whatever λ and ν are*: a search that stops early makes an
+# interval wider, never too short. Let rows have weights w_i and predictions c_i of the population, and
+# be kept at the rates s_1 with the event and s_0 without. At the mean error e of the population the
+# values w_i (c_i − y_i − e) / s_{y_i} have expectations that sum to 0: Σ D_i q_i = b, with
+#
+#     D_i = w_i ((1 − c_i + e) / s_1 + (c_i − e) / s_0),    b = Σ w_i (c_i − e) / s_0.
+#
+# Without rates D_i = w_i. Where D_i < 0, the row counts |D_i| if it has no event. By convexity the rows
+# of a cluster, in whatever dependence, are like one row that counts Σ |D_i|.
+#
+# For fixed λ and ν, F is convex in e, and h(λ D, ν D) in D. So what refutes two errors e refutes all
+# between, by which intervals close in from outside. And a row may be split among two nodes of a grid
+# whose mean is D: F becomes larger by a hair, and its time does not depend on the number of rows.
+#
+# Source of the bound: Chernoff (1952) and Hoeffding (1963), here for the worst q_i.
+
+_RATIO = 1.05  # of nodes: D² grows by less than .0006 of itself, and intervals by half of that
+_NODES = 283  # to a millionth of the largest; below, the next node is 0
+_SLACK = 1e-9  # of log(level), far more than what rounding may do
+_LEAST_RATE = 1e-10  # of the largest: below, rounding decides where an interval ends
+_STEPS, _CLOSE = 40, 1e-4  # towards an end of the interval; the next step is its square, or so
+_LEAST = 1e-12  # of the largest size
+_MOST = 700.0  # λ times the largest D
+
+
+def error_bounds(
+    scores: Array,
+    labels: Labels,
+    level: float,
+    weights: Array,
+    kept: Array | None = None,
+    codes: Codes = None,
+) -> tuple[float, float]:
+    """Return bounds of the mean error, predicted less true rate, each missed with ``level`` at most.
+
+    Parameters
+    ----------
+    scores, labels
+        Predictions of the population and events, (n,).
+    level
+        Of a side.
+    weights
+        What rows count, at least one of them above 0.
+    kept
+        Of rows without and with the event the share that was kept, (n, 2); default: all.
+    codes
+        The clusters of rows, from 0; default: rows are independent.
+
+    Examples
+    --------
+    >>> low, high = error_bounds(np.full(100, 0.1), np.arange(100) < 10, 0.025, np.ones(100))
+    >>> round(low, 3), round(high, 3)
+    (-0.1, 0.062)
+    """
+    w, kept = weights / weights.max(), np.ones((1, 2)) if kept is None else kept
+    if kept.min() < _LEAST_RATE * kept.max():
+        return float(scores.min()) - 1.0, float(scores.max())
+    high = _end(scores, labels, level, w, kept, codes)
+    return -_end(1.0 - scores, 1 - labels, level, w, kept[:, ::-1], codes), high
+
+
+class _Supposed(NamedTuple):
+    """What is known at a supposed error: sizes D with their counts, b, and Σ D y."""
+
+    sizes: Array
+    counts: Array
+    most: float
+    seen: float
+
+    def shares(self, rate: float, nu: float) -> tuple[Array, Array]:
+        """Return q, and e^h e^(ν D q − λ D)."""
+        x = rate * self.sizes
+        q = np.clip(1.0 / (nu * self.sizes) - np.exp(-x) / -np.expm1(-x), 0.0, 1.0)
+        return q, q + (1.0 - q) * np.exp(-x)
+
+    def value(self, rate: float, nu: float) -> float:
+        """Return F at λ and ν."""
+        q, scaled = self.shares(rate, nu)
+        each = self.sizes * (rate - nu * q) + np.log(scaled)
+        return float(self.counts @ each) + nu * self.most - rate * self.seen
+
+    def best(self, rate: float) -> tuple[float, float]:
+        """Return λ and ν where F is about least: λ by Newton's method from ``rate`` on, ν exactly."""
+        low, high, last = 0.0, math.inf, _MOST / float(self.sizes.max())
+        while True:
+            rate = min(rate, last)
+            most = self.sizes / -np.expm1(-rate * self.sizes)
+            # Σ D q is piecewise linear in 1/ν: a row's q leaves 0 at ``most`` − D, is 1 at ``most``.
+            corners = np.concatenate([most * np.exp(-rate * self.sizes), most])
+            order = np.argsort(corners, kind="stable")
+            rises = np.cumsum(np.concatenate([self.counts, -self.counts])[order])
+            sums = np.cumsum(rises[:-1] * np.diff(corners[order]))
+            nu = 1.0 / float(np.interp(self.most, np.append(0.0, sums), corners[order]))
+            q, scaled = self.shares(rate, nu)
+            tilted = q / scaled
+            gap = float(self.counts @ (self.sizes * tilted)) - self.seen  # dF/dλ, which rises
+            free, rest = self.counts * ((q > 0.0) & (q < 1.0)), most - self.sizes * tilted
+            rest -= float(free @ rest) / max(float(free.sum()), 1e-300)
+            spread = self.sizes**2 * tilted * (1.0 - tilted)
+            curve = float(self.counts @ spread) + float(free @ (rest * rest))
+            low, high = (low, rate) if gap > 0.0 else (rate, high)
+            if gap * gap <= _CLOSE * curve or min(high, last) <= low * (1.0 + _LEAST):
+                return rate, nu
+            rate *= math.exp(min(max(-gap / max(rate * curve, 1e-300), -2.0), 2.0))
+            if not low < rate < high:
+                rate = math.sqrt(low * high)
+
+
+def _pooled(values: Array, counts: Array) -> tuple[Array, Array]:
+    """Return the nodes of a grid down from the largest value, and the counts split among them.
+
+    Few values stay as they are, but for those that are 0 or nearly.
+    """
+    if len(values) <= _NODES:
+        return np.maximum(values, _LEAST * values.max()), counts
+    nodes = np.append(values.max() * _RATIO ** -np.arange(float(_NODES)), 0.0)
+    depth = np.log(nodes[0] / np.maximum(values, nodes[-2])) / math.log(_RATIO)
+    place = np.minimum(depth.astype(np.intp), _NODES - 1)
+    low = nodes[place + 1]
+    above = counts * np.clip((values - low) / (nodes[place] - low), 0.0, 1.0)
+    found: Array = np.bincount(place, above, _NODES).astype(np.float64)
+    found[1:] += np.bincount(place + 1, counts - above, _NODES + 1)[1:_NODES]  # what is 0 adds nothing
+    own = found > 0.0
+    return nodes[:-1][own], found[own]
+
+
+def _end(scores: Array, labels: Labels, level: float, w: Array, kept: Array, codes: Codes) -> float:
+    """Return the largest mean error that is not refuted."""
+    without, event = kept.min() / kept.T
+    slope = without - event
+    sizes, slopes, counts = w * (event + scores * slope), w * slope, np.ones(len(w))
+    most = float((w * without) @ scores), float((w * without).sum())
+    seen = float(labels @ sizes), float(labels @ slopes)
+    rounding = 1e-15 * float(w.sum())  # b is taken to be larger by it, and Σ D y smaller
+    if codes is not None and not slope.any():
+        sizes, codes = np.bincount(codes, sizes).astype(np.float64), None
+        slopes, counts = np.zeros(1), np.ones(len(sizes))
+    if codes is None and len(sizes) > _NODES and slopes.min() == slopes.max():
+        sizes, counts = _pooled(sizes, counts)
+        slopes = slopes[:1]
+
+    def at(error: float) -> _Supposed:
+        here = sizes - error * slopes
+        turned = float(np.minimum(here, 0.0) @ counts)
+        here = np.abs(here) if codes is None else np.bincount(codes, np.abs(here)).astype(np.float64)
+        b, s = (value - error * share - turned for value, share in (most, seen))
+        return _Supposed(*_pooled(here, counts[: len(here)]), b + rounding, s - rounding)
+
+    start = (most[0] - seen[0]) / (most[1] - seen[1])  # the estimate
+    error = float(scores.max())
+    inner, outer = at(start), at(error)
+    for _ in range(_STEPS):
+        if outer.most >= 0.0:
+            break
+        # Errors that no q can have: below 0 is a convex function of e.
+        error = start + (error - start) * max(inner.most, 0.0) / (inner.most - outer.most)
+        outer = at(error)
+    if inner.seen <= 0.0 or error <= start:
+        return error
+    tried = (start + error) / 2.0
+    refuted, rate = math.log(level) * (1.0 + _SLACK), 1.0
+    for _ in range(_STEPS):
+        here = at(tried)
+        if min(here.most, here.seen) <= 0.0:
+            break
+        rate, nu = here.best(rate)
+        near, far = inner.value(rate, nu), outer.value(rate, nu)
+        if far > refuted:  # of no use, or all is refuted that can be
+            if tried == error:
+                break
+            tried = (tried + error) / 2.0 if error - tried > 1e-6 * (error - start) else error
+            continue
+        tried = start + (error - start) * (near - refuted) / (near - far)
+        close = error - tried <= _CLOSE * (tried - start)
+        error = tried
+        if close:
+            break
+        outer = at(error)
+    return error

@@ -1,0 +1,514 @@
+"""What is proved of a model: where it is wrong, for which classes, by how much at least and at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+
+from caltest._arguments import OneOf, Whole, arguments, axes, choose
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.pictures.axes import LINEAR, Array, Limits
+from caltest.pictures.marks import BAD, GRID, Mark, told_apart
+from caltest.plots import canvas
+from caltest.plots.canvas import draw, heading, lettering
+from caltest.plots.display import ResultDisplay
+from caltest.text.numbers import confidence_text, percents, points
+from caltest.text.summaries import at_most, centre_text, extent, row_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from caltest.bounds import Certificate, MiscalibrationBounds
+    from caltest.bounds.lower import SideBound
+    from caltest.localisation import Witness
+
+
+class _Side(NamedTuple):
+    """What is said and drawn of predictions that are wrong in one direction."""
+
+    sign: float  # of observed − predicted
+    too: str
+    beyond: str  # where the truth is, on the diagram
+    colour: str
+    colour_name: str
+
+
+_SIDES = {
+    "over": _Side(-1.0, "too high", "below", canvas.VERMILION, "orange"),
+    "under": _Side(1.0, "too low", "above", canvas.BLUE, "blue"),
+}
+
+# ------------------------------------------------------------------ bounds
+
+Against: TypeAlias = Literal["scores", "rows"]
+
+_NAMED = 5  # places of a side
+_LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
+_LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
+_TAIL = 0.005  # share of the rows on either side that need not be on the axes
+_LEAST_BOX, _LEAST_WIDTH = 0.006, 0.008  # of the axis: of a box and of a range, so that it can be seen
+
+
+@arguments(
+    result=OneOf(
+        "caltest.bounds:MiscalibrationBounds", "give what caltest.miscalibration_bounds returns"
+    ),
+    view=Whole(0, advice="give the number of one, counted from 0"),
+)
+@dataclass(frozen=True, eq=False)
+class BoundsDisplay(ResultDisplay):
+    """Plot proven errors on the reliability diagram: the ranges in which predictions are wrong.
+
+    Make it with ``from_result``.
+
+    Each range with a proven error is shaded; its mark is at the mean predicted probability and the
+    observed rate. The bold line across it, parallel to the diagonal, is the bound: for some rows
+    of the range the true probability is beyond this line, which need not be so for their mean. The
+    title gives the bound for all rows, and the one of the worst range if it is lower. Open circles
+    are 15 bins of equal width; the axes are zoomed to the ranges and to bins with at least 1% of
+    the rows. If there are more than five ranges in one direction, the five with the strongest
+    evidence are drawn, as the legend says.
+
+    Parameters
+    ----------
+    result
+        What :func:`caltest.miscalibration_bounds` returned.
+    view
+        If the lens was "classwise": which of the probabilities to show, counted from 0. Default 0.
+
+    Raises
+    ------
+    InputError
+        If ``view`` is not the number of a view.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> bounds = caltest.miscalibration_bounds(digits.probs, digits.labels, rng=0)
+    >>> display = caltest.BoundsDisplay.from_result(bounds)
+    >>> display.ax_.get_xlabel()
+    'predicted probability that the top class is right'
+    >>> plt.close(display.figure_)
+    """
+
+    result: MiscalibrationBounds
+    view: int = 0
+
+    def __post_init__(self) -> None:
+        count = len(self.result.views)
+        if self.view >= count:
+            raise InputError(
+                f"view is {quoted(self.view)}, and there are {count}; give the number of one, counted "
+                "from 0."
+            )
+
+    @classmethod
+    @arguments(ax=axes)
+    def from_result(
+        cls, result: MiscalibrationBounds, *, view: int = 0, ax: Axes | Sequence[Axes] | None = None
+    ) -> Self:
+        """Draw bounds: ``result`` and ``view`` as above, ``ax`` as in ``plot``."""
+        return cls(result, view).plot(ax)
+
+    def _grid(self) -> dict[str, Any]:
+        found = sum(side.found for side in self.result.views[self.view].sides)
+        return {"figsize": (6.2, 6.6 + 0.8 * found)}
+
+    def _key(self) -> str:
+        found = [_SIDES[each.side] for each in self.result.views[self.view].sides if each.found]
+        named = [f"{side.colour_name}: {side.too}" for side in found]
+        return ", ".join([*named, "line: bound"] if named else ["circles: 15 bins"])
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        (ax,), view = axes, self.result.views[self.view]
+        event = f"probability that {lettering(view.event, canvas.CLAUSE)}"
+        bins = np.array([view.curve.predicted, view.curve.observed])
+        filled = np.array(view.curve.rows) >= _LEAST_SHARE * self.result.n_samples
+        filled |= np.ptp(bins[0]) <= _NEAR * np.ptp(bins[0][filled])
+        shown = [bins[:, filled]]
+        for bound in view.sides:
+            sign = _SIDES[bound.side].sign
+            for place in [each for each in bound.places if each.named][:_NAMED]:
+                line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
+                shown.append(np.array([[place.predicted, place.observed], *line]).T)
+        x, y = np.concatenate(shown, axis=1)
+        limits = _diagram(ax, event, x, x, y, observed="observed share")
+        within = [(low <= v) & (v <= high) for v, (low, high) in zip(bins, limits, strict=True)]
+        inside, label = np.all(within, axis=0), "15 bins of equal width"
+        if not inside.all():
+            label += f", of which {np.count_nonzero(~inside)} with few rows are beyond the axes"
+        x, y = bins[:, inside]
+        draw(ax, Mark("points", "hollow", x, y, label=label), markersize=5.5, clip_on=False)
+        lines = [line for bound in view.sides for line in _draw_side(ax, bound)]
+        sure = f"with {confidence_text(self.result.confidence)} confidence:"
+        heading(ax, f"n = {self.result.n_samples:,}, {sure}", *(lines or ["the scan shows no error"]))
+        canvas.legend_below(ax)
+
+
+@arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
+@dataclass(frozen=True, eq=False)
+class CertificateDisplay(ResultDisplay):
+    """Plot a certificate: how far the true event rates can be from the predicted ones.
+
+    Make it with ``from_result``.
+
+    The band is grey, and the two dotted lines mark the certified distance. Ranges proved to be
+    miscalibrated are shaded; ranges in which isotonic bounds cross are hatched and have no band.
+    Points are the observed rates of the bins, as filled diamonds where the band excludes the
+    diagonal. For the isotonic method a line shows the isotonic regression.
+
+    Parameters
+    ----------
+    result
+        What :func:`caltest.certificate` returned.
+    against
+        "scores" (default): the reliability diagram, with the band around its diagonal. "rows": the
+        deviation from the diagonal in points, with rows side by side in the order of their scores,
+        which spreads out scores that crowd near 1.
+
+    Raises
+    ------
+    InputError
+        If there is no such ``against``.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> found = caltest.certificate(digits.probs, digits.labels)
+    >>> display = caltest.CertificateDisplay.from_result(found)
+    >>> display.ax_.get_xlabel()
+    'predicted probability that the top class is right'
+    >>> plt.close(display.figure_)
+    """
+
+    result: Certificate
+    against: Against = "scores"
+
+    def __post_init__(self) -> None:
+        choose("axis", self.against, {"scores": True, "rows": True})
+
+    @classmethod
+    @arguments(ax=axes)
+    def from_result(
+        cls,
+        result: Certificate,
+        *,
+        against: Against = "scores",
+        ax: Axes | Sequence[Axes] | None = None,
+    ) -> Self:
+        """Draw a certificate: ``result`` and ``against`` as above, ``ax`` as in ``plot``."""
+        return cls(result, against).plot(ax)
+
+    def _grid(self) -> dict[str, Any]:
+        return {"figsize": (6.2, 7.4) if self.against == "scores" else (7.6, 5.6)}
+
+    def _key(self) -> str:
+        if self.result.crossings:
+            return "hatched: bounds cross"
+        return f"grey: {confidence_text(self.result.confidence)} band, dotted: the distance"
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        (ax,), c, ends = axes, self.result, np.array([0.0, 1.0])
+        by_score, bins = self.against == "scores", c.method == "bins"
+        sure, distance = confidence_text(c.confidence), at_most(c.distance)
+        what = "mean probability of each bin" if bins else "probability at every score"
+        event = f"probability that {lettering(c.event, canvas.CLAUSE)}"
+        share, scores = np.cumsum(c.counts) / c.n_samples, np.stack([c.starts, c.ends], axis=1)
+        places = scores if by_score else np.stack([np.r_[0.0, share[:-1]], share], axis=1)
+        bounds = np.stack([c.lower, c.upper, c.estimates])
+        if by_score:  # cells with few rows at the ends are beyond
+            seen = np.ones(len(share), bool) if bins else (share > _TAIL) & (share < 1.0 - _TAIL)
+            seen |= not seen.any()
+            inside = c.predicted[seen], scores.ravel()[[0, -1]], bounds[:, seen].ravel()
+            _diagram(ax, event, *inside, label=canvas.AS_PREDICTED)
+            x = c.predicted
+        else:
+            bounds = 100.0 * (bounds - c.predicted)
+            ax.set_xlabel("share of the rows, from the smallest score to the largest")
+            ax.set_ylabel(f"{event}\nless the predicted one, points")
+            draw(ax, Mark("line", "zero", ends, (0.0, 0.0), label=canvas.AS_PREDICTED), zorder=4)
+            draw(ax, GRID)
+            ax.set_xlim(-0.02, 1.02)
+            x = places.mean(axis=1)
+        for sign in () if c.crossings else (-1.0, 1.0):
+            y = ends + sign * c.distance if by_score else np.full(2, 100.0 * sign * c.distance)
+            label = f"±{distance} points" if sign > 0.0 else ""
+            draw(ax, Mark("line", "limit", ends, y, label=label))
+        self._shade(ax, *((ends, ends) if by_score else (scores.ravel(), places.ravel())))
+        if bins:
+            _draw_bins(ax, places, bounds[:2], f"{what}, {sure} band")
+            for mark in told_apart(x, bounds[2], (c.lower > c.predicted) | (c.upper < c.predicted)):
+                more = ", proved wrong" if mark.style == BAD else ""
+                draw(ax, mark._replace(label=f"observed share of the bin{more}"), markersize=6)
+            each = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
+            claim = f"within ±{distance} points on average over each of {each}"
+        else:
+            self._draw_band(ax, scores, places, f"{what}, {sure} band")
+            look = {"linewidth": 1.6 if by_score else 1.2, "marker": "o" if len(x) == 1 else None}
+            draw(ax, Mark("line", "line", x, bounds[2], label="isotonic regression"), zorder=5, **look)
+            claim = f"within ±{distance} points at every score seen, if the curve never falls"
+        if c.crossings:
+            claim = "nothing certified: the isotonic bounds cross"
+        heading(ax, f"n = {c.n_samples:,}, with {sure} confidence:", claim)
+        canvas.legend_below(ax, 2)
+
+    def _draw_band(self, ax: Any, scores: Array, places: Array, label: str) -> None:
+        """Draw the band of isotonic bounds."""
+        c = self.result
+        if self.against == "scores":
+            x = np.unique(scores)
+            low, high = c.band(x)
+            if len(x) == 1:
+                ax.vlines(x, low, high, color=canvas.WIDE_BAND, linewidth=9.0, zorder=1, label=label)
+                return
+            # Between: the lower bound of the one before, the upper of the next.
+            x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
+        else:  # the bounds are level within a cell, and its scores rise along it
+            x = places.ravel()
+            within = 100.0 * (np.stack(c.band(scores.mean(axis=1)))[:, :, None] - scores)
+            if not c.crossings:  # less than the cell allows is certified of the scores that are there
+                within = within.clip(-100.0 * c.distance, 100.0 * c.distance)
+            low, high = within.reshape(2, -1)
+        possible = low <= high  # a lower bound above the upper one bounds no band
+        if possible.any():
+            draw(ax, Mark("area", "band", x, low, high, label), where=possible)
+            for line in (low, high):
+                draw(ax, Mark("line", "point band", x, np.where(possible, line, np.nan)), linewidth=1.0)
+
+    def _shade(self, ax: Any, scores: Array, places: Array) -> None:
+        """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be named."""
+        c = self.result
+        for name, side in _SIDES.items():
+            label: str | None = f"proved {side.too}"
+            ranges = [each for each in c.miscalibrated if each.direction == name and not c.crossings]
+            for start, end in _merged(ranges, scores, places):
+                _shade(ax, start, end, side.colour, label)
+                label = None
+        label = "bounds cross"
+        for start, end in _merged(c.crossings, scores, places):
+            look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
+            ax.axvspan(start, end, label=label, zorder=0, **look)
+            label = None
+
+
+def _draw_side(ax: Any, bound: SideBound) -> list[str]:
+    """Draw the ranges in which predictions are wrong on one side; return what the title says."""
+    (sign, too, beyond, colour, _), narrow = _SIDES[bound.side], canvas.is_narrow(ax)
+    every, said = [place for place in bound.places if place.named], []
+    if bound.found:
+        least = "≥" if narrow else "predictions are at least"
+        by = f"{least} {points(bound.bound)}" if bound.bound else "predictions are"
+        said.append(f"some {by} {too}")
+        if every and 0.0 < every[0].somewhere_by < bound.bound and not narrow:
+            said[0] += f",\nin the worst range alone at least {points(every[0].somewhere_by)}"
+    some = "" if len(every) <= _NAMED else f" ({_NAMED} of {len(every)} ranges)"
+    title = f"range predicted {too}, its mean{some}"
+    for place in every[:_NAMED]:
+        ends = np.array(_shade(ax, place.low, place.high, colour))
+        for end in (place.low, place.high):
+            ax.axvline(end, color=colour, alpha=0.45, linewidth=0.6, zorder=1)
+        if place.somewhere_by > 0.0:
+            ax.plot(ends, ends + sign * place.somewhere_by, **_LINE, color=colour)
+        mean = Mark("points", BAD, [place.predicted], [place.observed], label=title)
+        edge = {"color": colour, "markeredgecolor": canvas.BLACK, "markersize": 6.5, "zorder": 6}
+        draw(ax, mean, clip_on=False, **edge)
+        title = ""
+    if every and every[0].somewhere_by > 0.0:
+        label = f"somewhere in the range, the true probability is {beyond} this line"
+        ax.plot([], [], **_LINE, color=colour, label=label)
+    return said
+
+
+def _diagram(
+    ax: Any,
+    event: str,
+    points: Array,
+    rest: Array,
+    heights: Array,
+    *,
+    observed: str = "",
+    label: str = "",
+) -> tuple[Limits, Limits]:
+    """Make axes those of a reliability diagram of an event, square if both directions are the same."""
+    few, heights = canvas.is_narrow(ax), heights.clip(0.0, 1.0)
+    limits = canvas.reliability_axes(ax, LINEAR, points, rest, heights, few=few, label=label)
+    ax.set(xlabel=f"predicted {event}", ylabel=observed or event)
+    ax.set_aspect("equal" if limits[0] == limits[1] else "auto")
+    return limits
+
+
+def _shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
+    """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
+    missing = max(0.0, _LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (high - low)) / 2.0
+    ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
+    return [low - missing, high + missing]
+
+
+def _draw_bins(ax: Any, places: Array, bounds: Array, label: str) -> None:
+    from matplotlib.collections import PolyCollection
+
+    left, right = places.T
+    missing = np.maximum(0.0, _LEAST_BOX * np.ptp(ax.get_xlim()) - (right - left)) / 2.0
+    (left, right), (low, high) = (left - missing, right + missing), bounds
+    corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
+    boxes = PolyCollection(
+        list(corners), facecolor=canvas.WIDE_BAND, edgecolor=canvas.NARROW_BAND, linewidth=0.8
+    )
+    boxes.set(zorder=1, label=label)
+    ax.add_collection(boxes)
+    ax.autoscale_view()
+
+
+def _merged(ranges: Sequence[Any], scores: Array, places: Array) -> list[list[float]]:
+    """Return ranges of scores as they lie along the axis, those as one between which no gap is seen."""
+    merged: list[list[float]] = []
+    for each in ranges:
+        start, end = np.interp([each.low, each.high], scores, places).tolist()
+        if merged and start - merged[-1][1] < _LEAST_WIDTH:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return merged
+
+
+# ------------------------------------------------------------------ places
+
+_MOST_CLASSES = 12
+_LEAST_SCALE, _MOST_SCALE = 3.0, 8.0  # |z| at which the colours end
+_DARK = 0.72  # of the scale; text is white above
+_LONGEST_NAME = 14
+
+
+@arguments(result=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
+@dataclass(frozen=True, eq=False)
+class WitnessDisplay(ResultDisplay):
+    """Plot a witness as a heat map: which classes are wrong, near which predictions.
+
+    Make it with ``from_result``.
+
+    There is one row per place found, strongest evidence on top, and one column per class; with
+    more than twelve classes, only for classes with a significant error, the strongest twelve at
+    most. Colour and number are z: above 0 (blue) the class was observed more often than predicted,
+    below 0 (vermilion) less often. Significant errors are bold, with a star and the percentages
+    predicted and observed; if cells are too small, without the percentages, or with the star
+    alone. If nothing is significant, the plot says so.
+
+    Parameters
+    ----------
+    result
+        What :func:`caltest.witness` returned.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> found = caltest.witness(digits.probs, digits.labels, n_resamples=99, rng=0)
+    >>> display = caltest.WitnessDisplay.from_result(found)
+    >>> len(display.ax_.get_yticks()) == len(found.identified)
+    True
+    >>> plt.close(display.figure_)
+    """
+
+    result: Witness
+
+    def _classes(self) -> list[int]:
+        """Return the classes shown, in the order of the columns."""
+        w, told = self.result, list(self.result.identified)
+        if w.n_classes <= _MOST_CLASSES or not told:
+            return list(range(w.n_classes if told else 0))
+        size = np.where(w.pvalues[told] <= w.level, np.abs(w.standardised[told]), 0.0)
+        largest = size.max(axis=0, initial=0.0)
+        named = np.argsort(-largest, kind="stable")[: min(_MOST_CLASSES, np.count_nonzero(largest))]
+        return sorted(int(c) for c in named)
+
+    def _grid(self) -> dict[str, Any]:
+        width = max(6.4, 3.2 + 0.82 * len(self._classes()))
+        return {"figsize": (width, 1.9 + 0.62 * max(len(self.result.identified), 2))}
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        from matplotlib.colors import LinearSegmentedColormap
+
+        (ax,), w, places, classes = axes, self.result, list(self.result.identified), self._classes()
+        narrow = canvas.is_narrow(ax)
+        size = "small" if narrow else "medium"
+        if not places:
+            ax.set_axis_off()
+            nothing = (
+                f"Nothing stands out at {w.n_places:,} places:\nno class is significant at level "
+                f"{w.level:.3g}\n(smallest adjusted p = {w.pvalue:.3g})"
+            )
+            ax.text(0.5, 0.5, nothing, ha="center", va="center", transform=ax.transAxes, size=size)
+            return
+        z = w.standardised[np.ix_(places, classes)]
+        largest = float(np.abs(z).max())
+        scale = min(max(largest, _LEAST_SCALE), _MOST_SCALE)
+        hues = [canvas.VERMILION, "#FFFFFF", canvas.BLUE]
+        look = {
+            "cmap": LinearSegmentedColormap.from_list("errors", hues),
+            "vmin": -scale,
+            "vmax": scale,
+        }
+        names = [lettering(w.names[c], _LONGEST_NAME) for c in classes]
+        image = canvas.heat_map(
+            ax, z, names, [_described(w, place, narrow) for place in places], **look
+        )
+        ax.tick_params(labelsize=size)
+        if narrow or len(classes) > 5:
+            ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
+        bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
+        bar.ax.tick_params(labelsize=size)
+        meaning = "z-score: − observed less\n+ observed more"
+        if not narrow:
+            full = "z-score: − observed less often than predicted, + more often"
+            meaning = canvas.wrapped(full, canvas.inches(ax)[1])
+        bar.set_label(meaning, size=size)
+        bar.outline.set_visible(False)
+        shown = "" if len(classes) == w.n_classes else f", {len(classes)} of {w.n_classes} classes"
+        what = f"Near which predictions which classes are wrong{shown}"
+        heading(ax, what, size=size)
+        for full in "percentages", "numbers", "stars":  # as much in all cells as all have room for
+            cells = []
+            for (i, j), value in np.ndenumerate(z):
+                entry = places[i], classes[j]
+                claimed = bool(w.pvalues[entry] <= w.level)
+                text = ("*" if claimed else "") if full == "stars" else _number(float(value), claimed)
+                if claimed and full == "percentages":
+                    ends = percents(float(w.predicted[entry]), float(w.observed[entry]))
+                    text += "\n" + "→".join(each.rstrip("%") for each in ends)
+                dark = bool(abs(value) > _DARK * scale)
+                cells.append(canvas.write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))
+            how = "" if full == "stars" else "signed numbers: z-scores; "
+            how += f"* significant at {w.level:.3g} for all together"
+            lines = what, how + (": % predicted → % observed" if full == "percentages" else "")
+            canvas.lay_out(ax.figure)
+            room = canvas.room_above(ax)
+            heading(ax, *(canvas.wrapped(line, room, small=narrow) for line in lines), size=size)
+            canvas.lay_out(ax.figure)
+            box = ax.get_window_extent()
+            sizes = [cell.get_window_extent() for cell in cells if cell.get_text()]
+            wide, high = max(each.width for each in sizes), max(each.height for each in sizes)
+            if full == "stars" or (wide * len(classes) < box.width and high * len(places) < box.height):
+                break
+            for cell in cells:
+                cell.remove()
+
+
+def _described(w: Witness, place: int, narrow: bool) -> str:
+    """Return what is written beside the cells of a place."""
+    row, reach = row_text(w, place), extent(float(w.weights[place]), w.n_samples)
+    reach = reach if reach.endswith("rows") else "most rows"  # in the little room there is
+    centre = lettering(centre_text(w, place, 2), canvas.CLAUSE)
+    if len(centre) > 2 * _LONGEST_NAME:
+        centre = centre.replace(", ", ",\n")
+    return row if narrow else f"{centre}\n{row}, {reach}"
+
+
+def _number(z: float, claimed: bool) -> str:
+    text = "0.0" if abs(z) < 0.05 else f"{z:+.1f}".replace("-", "−")
+    return f"{text}*" if claimed else text

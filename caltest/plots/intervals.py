@@ -1,0 +1,493 @@
+"""Numbers with their intervals: errors of models, risks of estimators, power by the number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caltest._arguments import OneOf, arguments, level_of_confidence
+from caltest.pictures.axes import Array
+from caltest.pictures.marks import BAD, Mark
+from caltest.planning import PowerResult, SampleSizeResult
+from caltest.plots import canvas
+from caltest.plots.canvas import draw, heading, lettering
+from caltest.plots.display import ResultDisplay
+from caltest.text.numbers import confidence_text
+from caltest.text.summaries import drawn, resamples_of, shown_names
+
+if TYPE_CHECKING:
+    from caltest.comparison import Comparison
+    from caltest.estimation import FunctionRisk, SquaredErrorEstimate
+
+# ------------------------------------------------------------------ models
+
+_MOST = 125.0  # percent, where the colours end
+_LONGEST_NAME, _MOST_LEVEL = 18, 5  # characters: of a column's name, and of one that is not turned
+_DARK = 85.0  # percent; numbers are white above
+
+
+@arguments(result=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
+@dataclass(frozen=True, eq=False)
+class ComparisonDisplay(ResultDisplay):
+    """Plot a comparison: every model's error with its interval, and how often each beats another.
+
+    Make it with ``from_result``.
+
+    Left: the models in the order of the ranking, best on top, with their intervals; a value that
+    is not finite is written out. Right: in what percentage of the resamples the row's model has a
+    smaller error than the column's; bold if the two errors differ significantly.
+
+    Parameters
+    ----------
+    result
+        What :func:`caltest.compare` returned.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> from caltest.datasets import load_digits_predictions
+    >>> digits = [load_digits_predictions(name) for name in ("naive_bayes", "platt_svm")]
+    >>> models = {each.model: each.probs for each in digits}
+    >>> comparison = caltest.compare(models, digits[0].labels, "ece", n_resamples=50, rng=0)
+    >>> display = caltest.ComparisonDisplay.from_result(comparison)
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['1  platt_svm', '2  naive_bayes']
+    >>> plt.close(display.figure_)
+    """
+
+    result: Comparison
+    _parts = ": one for the intervals, and one for the proportions"
+
+    def _grid(self) -> dict[str, Any]:
+        side = 0.9 + 0.42 * max(len(self.result.names), 4)
+        longest = max(map(len, shown_names(self.result, _LONGEST_NAME)))
+        size = (7.0 + side, 1.5 + side + 0.075 * min(longest, 2 * _LONGEST_NAME))
+        return {"mosaic": [[0, 1]], "figsize": size, "width_ratios": [4.2, side]}
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        _draw_errors(axes[0], self.result)
+        _draw_proportions(axes[1], self.result, new=new)
+
+
+def _ranked(c: Comparison, longest: int, most: int) -> list[str]:
+    """Return the names of the models as they are drawn, the best first."""
+    names = shown_names(c, longest)
+    return [f"{rank}  {lettering(names[i], most)}" for rank, i in enumerate(c.order, 1)]
+
+
+def _draw_errors(ax: Any, c: Comparison) -> None:
+    values, ends, calibrated = c.values[c.order], c.intervals[c.order], c.if_calibrated[c.order]
+    places, finite = np.arange(len(values)), np.isfinite(ends).all(axis=1)
+    percent = confidence_text(c.confidence)
+    if finite.any():
+        low, high = ends[finite].T
+        if c.signed or low.min() < 0.0:
+            zero = canvas.DASHED | {"color": canvas.FAINT, "zorder": 1}
+            ax.axvline(0.0, **zero, label="0: no error")
+        bars = Mark("bars", "error", low, places[finite], high, f"{percent} interval")
+        draw(ax, bars, linewidth=5.0)
+        draw(ax, Mark("points", "value", values[finite], places[finite], label="error on all rows"))
+    for place in places[~finite]:
+        text, where = f"{values[place]:.4g}, interval unknown", ("axes fraction", "data")
+        ax.annotate(text, (0.02, place), xycoords=where, color=canvas.VERMILION, va="center")
+    biased = finite & (calibrated > 0.0)
+    if biased.any():
+        mean = Mark("points", "hollow", calibrated[biased], places[biased], label="mean if calibrated")
+        draw(ax, mean, marker="D", markersize=5.5, markeredgecolor=canvas.VERMILION)
+    canvas.ranked_rows(ax, _ranked(c, canvas.NAME, 4 * canvas.NAME), 0.06, (-3, 4))
+    statistic = lettering(c.statistic)
+    lens = lettering(c.lens) if c.lens else "full probabilities"
+    measures = lettering(c.measures.partition(";")[0], 100)
+    distances = {each.get("distance") for each in c.parameters.values()} - {None}
+    distance = f", distance {lettering(str(*distances))}" if len(distances) == 1 else ""
+    label = statistic if canvas.is_narrow(ax) else canvas.wrapped(measures, canvas.inches(ax)[0])
+    ax.set_xlabel(label, loc="left")  # on the right there may be a power of ten
+    clusters = "" if c.n_clusters is None else f" in {c.n_clusters:,} clusters"
+    what = f"{statistic}{distance}: {lens}, {c.n_samples:,} rows{clusters}"
+    heading(ax, what, f"{percent} intervals")
+    if ax.get_legend_handles_labels()[0]:
+        canvas.legend_below(ax, 2)
+
+
+def _draw_proportions(ax: Any, c: Comparison, *, new: bool) -> None:
+    pairs, count, alpha = np.ix_(c.order, c.order), len(c.order), level_of_confidence(c.confidence)
+    percent, tested = 100.0 * c.pair_proportions[pairs], np.isfinite(c.difference_errors[pairs])
+    apart = tested & (c.adjusted_pvalues[pairs] <= alpha)
+    numbers = [str(rank) for rank in range(1, count + 1)]
+    shown = np.ma.masked_where(np.eye(count, dtype=bool), percent)
+    canvas.heat_map(ax, shown, numbers, numbers, cmap="Blues", vmin=0.0, vmax=_MOST)
+    for i, j in np.ndindex(count, count):
+        if i == j:
+            ax.text(j, i, "·", ha="center", va="center", color=canvas.FAINT)
+            continue
+        share = float(percent[i, j])  # one that is not quite 0 or 100 does not look as if it were
+        number = ">99" if 99.0 < share < 100.0 else "<1" if 0.0 < share < 1.0 else f"{share:.0f}"
+        style = "normal" if tested[i, j] else "italic"
+        canvas.write_cell(ax, i, j, number, dark=share > _DARK, bold=bool(apart[i, j]), style=style)
+    if new:  # in given axes there may be no room
+        named = _ranked(c, _LONGEST_NAME, 2 * _LONGEST_NAME)
+        upright = max(map(len, named)) > _MOST_LEVEL
+        ax.set_xticks(range(count), named, rotation=90 * upright, size="small")
+    correction = f", {c.correction}" if c.correction else ""
+    italic = "" if tested.all() else "\nitalic: not tested"
+    ax.set_xlabel(f"bold: errors differ (p ≤ {alpha:.2g}{correction}){italic}")
+    resamples = f"{c.n_resamples:,} {resamples_of(c)} of {c.size:,} {drawn(c)}"
+    heading(ax, f"% of {resamples}", "with row's error below column's")
+
+
+# ------------------------------------------------------------------ estimators
+
+_PANELS_IN_A_ROW = 4
+_ROOM = 1.5  # curves are shown so many times as far up as the best options, fixed ones and h = 0 reach
+_WIDE = 11.0  # inches: room for a legend of three columns
+_DASHES: tuple[Any, ...] = ((0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)))
+_ZERO: dict[str, Any] = {"color": canvas.BLACK, "linewidth": 1.2, "linestyle": (0, (5, 2))}
+_MEAN = "mean ± standard error of the difference to function 1"
+_NO_ERROR = 1e-8  # a range of squared errors that is rounding
+_GAP = 0.13  # of the axis: room for a number
+
+
+@arguments(
+    result=OneOf(
+        "caltest.estimation:SquaredErrorEstimate",
+        "give what caltest.estimate_squared_error returns",
+    )
+)
+@dataclass(frozen=True, eq=False)
+class RiskDisplay(ResultDisplay):
+    """Plot how estimators of the squared error compare on held-out rows, and what they estimate.
+
+    Make it with ``from_result``.
+
+    There is one panel per tuned estimator (one for all if none is tuned), lowest risk first. It
+    shows the root of the validation risk (mean over the folds), times 100, against the tuned
+    option, with a diamond at the best value. The band is one standard error, over the folds, of
+    the difference to the best estimator; variation that all folds share does not affect the
+    choice. Estimators with fixed options are horizontal lines, and so is h = 0, which treats the
+    model as calibrated. All panels have the same vertical scale, that of the risks from which one
+    chooses: higher values are arrows at the top edge, and the highest is written out. The last
+    panel shows the estimates of the squared error, with their roots above; bars show one standard
+    error.
+
+    Parameters
+    ----------
+    result
+        What :func:`caltest.estimate_squared_error` returned.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> found = caltest.estimate_squared_error(
+    ...     digits.probs, digits.labels, "top_label", ["two_step_ridge"], pvalue="none", rng=0
+    ... )
+    >>> display = caltest.RiskDisplay.from_result(found)
+    >>> [axes.get_xlabel() for axes in display.axes_]
+    ['regularization', 'squared error; its root on top']
+    >>> plt.close(display.figure_)
+    """
+
+    result: SquaredErrorEstimate
+    _parts = ": one for every tuned function (one for all if none is tuned), and one for the estimates"
+
+    def _key(self) -> str:
+        return "dashed: h = 0, diamond: best" if self._tuned() else "dashed: h = 0"
+
+    def _tuned(self) -> list[FunctionRisk]:
+        return [each for each in self.result.functions if len(each.values) > 1]
+
+    def _grid(self) -> dict[str, Any]:
+        count = max(1, len(self._tuned()))
+        rows = 1 if count <= _PANELS_IN_A_ROW else 2
+        columns = -(-count // rows)
+        mosaic = [[*row, count] for row in canvas.rows_of(count, columns)]
+        lines = sum(_name(self.result, each).count("\n") + 1 for each in self.result.functions)
+        size = 0.7 + 2.1 * columns + 4.3, max(2.9 * rows, 1.9 + 0.24 * lines) + 0.7
+        return {"mosaic": mosaic, "figsize": size, "width_ratios": [2.1] * columns + [4.3]}
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        *panels, last = axes
+        result, tuned = self.result, self._tuned()
+        low, high = _limits(result)
+        zero = float(_roots(result, result.zero_risks[None, :])[0][0])
+        columns = len(self._grid()["width_ratios"]) - 1
+        for place, ax in enumerate(panels):
+            if new and place:
+                ax.sharey(panels[0])
+                ax.tick_params(labelleft=place % columns == 0)
+            ax.set_ylim(low, high)
+            if tuned:
+                _draw_curve(ax, result, tuned[place], high)
+            ax.axhline(zero, **_ZERO, label="h = 0: calibrated")
+            _draw_given(ax, result, as_points=not tuned)
+            ax.ticklabel_format(axis="y", useOffset=False, scilimits=(-6, 6))
+            canvas.tidy(ax, "y")
+            title, weight = "options as given", "normal"
+            if tuned:
+                title = _name(result, tuned[place])
+                weight = "bold" if tuned[place] is result.recommended else "normal"
+            heading(ax, title, pad=16, weight=weight)
+            if not new or place % columns == 0:
+                ax.set_ylabel("√ mean validation risk × 100")
+        _draw_estimates(last, result)
+        found = [ax.get_legend_handles_labels() for ax in (panels[0], last)]
+        handles, labels = ([*one, *two] for one, two in zip(*found, strict=True))
+        if new:
+            columns = 3 if last.figure.get_figwidth() > _WIDE else 2
+            last.figure.legend(handles, labels, loc="outside lower left", ncols=columns, **canvas.SMALL)
+        else:
+            canvas.legend_below(panels[0], handles=handles, labels=labels)
+
+
+def _name(result: SquaredErrorEstimate, function: FunctionRisk) -> str:
+    """Return the rank and the label, options as given in a line of their own."""
+    label = lettering(function.label, 2 * canvas.CLAUSE).replace("(", "\n(", 1)
+    return f"{result.functions.index(function) + 1}  {label}"
+
+
+def _roots(result: SquaredErrorEstimate, risks: Array) -> tuple[Array, Array]:
+    """Return 100 times the root of the mean of risks (G, F), (G,), and the ends of a band, (2, G).
+
+    Folds differ in their risk by much more than functions do, and in common: the band is one standard
+    error of the difference to the best function, fold by fold, as :meth:`SquaredErrorEstimate.gap`. The
+    root of the mean, and not the mean of the roots, is smallest where the value that is chosen is.
+    """
+    least = result.recommended.risks[result.recommended.best]
+    with np.errstate(all="ignore"):  # a risk may be infinite
+        means = risks.mean(axis=1)
+        errors = (risks - least).std(axis=1, ddof=1) / np.sqrt(len(least))
+        ends = [np.sqrt(np.maximum(means + sign * errors, 0.0)) for sign in (-1.0, 1.0)]
+        return 100.0 * np.sqrt(means), 100.0 * np.stack(ends)
+
+
+def _limits(result: SquaredErrorEstimate) -> tuple[float, float]:
+    """Return the vertical range: what one chooses from, and some room above for the curves."""
+
+    def ends(*values: Any) -> tuple[float, float]:
+        every = np.concatenate([np.ravel(each) for each in values])
+        finite = every[np.isfinite(every)]
+        return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+
+    curves = [_roots(result, each.risks) for each in result.functions]
+    chosen = [band[:, f.best] for f, (_, band) in zip(result.functions, curves, strict=True)]
+    low, high = ends(*chosen, _roots(result, result.zero_risks[None, :])[0])
+    low = min([low, *(ends(mean)[0] for mean, _ in curves)])
+    span = max(high - low, 1e-3 * high, 1e-3)
+    highest = ends(*(band[1] for _, band in curves))[1]
+    high = min(max(high, highest), high + (_ROOM - 1.0) * span)
+    low = min([low, *(ends(band[0][mean <= high])[0] for mean, band in curves if (mean <= high).any())])
+    return low - 0.06 * span, high + 0.06 * span
+
+
+def _draw_curve(ax: Any, result: SquaredErrorEstimate, function: FunctionRisk, top: float) -> None:
+    """Draw the risk along the tuned option, and say what lies above the top."""
+    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+
+    (mean, ends), values = _roots(result, function.risks), function.values
+    draw(ax, Mark("area", "error", values, *ends), alpha=0.22, linewidth=0, zorder=1)
+    of_values = Mark("line", "line", values, mean, label=_MEAN)
+    draw(ax, of_values, marker="o", markersize=3.0, linewidth=1.4, zorder=2)
+    best = Mark("points", BAD, [function.value], [mean[function.best]], label="best value")
+    draw(ax, best, markersize=7.0, zorder=4)
+    above = ~(mean <= top)
+    if above.any():
+        arrows = Mark("points", "error", values[above], np.full(above.sum(), top))
+        draw(ax, arrows, marker="^", markersize=5.0, zorder=5, clip_on=False)
+        highest = mean[above].max() if np.isfinite(mean[above]).all() else np.inf
+        where = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+        note = f"▲ above, up to {highest:,.3g}"
+        ax.annotate(note, (0.0, 1.0), (0, 4), **where, fontsize="small", color=canvas.BLUE)
+    ax.set_xlabel(lettering(function.tuned))
+    if (values > 0.0).all():  # few ticks: powers of ten; of a short range, 1, 2, 5, 10, …
+        ax.set_xscale("log")
+        ax.xaxis.set_minor_locator(NullLocator())
+        if values.max() < 100.0 * values.min():
+            ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+            ax.xaxis.set_major_formatter("{x:g}")
+        else:
+            first, last = round(np.log10(values.min())), round(np.log10(values.max()))
+            powers = np.arange(last, first - 1.0, (first - last) // 3)
+            ax.xaxis.set_major_locator(FixedLocator((10.0**powers).tolist()))
+
+
+def _draw_given(ax: Any, result: SquaredErrorEstimate, *, as_points: bool) -> None:
+    """Draw functions whose options were given: as lines, or, if all are such, as points."""
+    given = [each for each in result.functions if len(each.values) == 1]
+    for place, each in enumerate(given):
+        mean, ends = _roots(result, each.risks)
+        if as_points:
+            label = _MEAN if place == 0 else "_"
+            ax.errorbar([place], mean, abs(ends - mean), fmt="D", color=canvas.VERMILION, label=label)
+        else:
+            look = {"linestyle": _DASHES[place % len(_DASHES)], "linewidth": 1.6, "color": canvas.FAINT}
+            ax.axhline(mean[0], label=_name(result, each).replace("\n", ""), **look)
+    if as_points:
+        ax.set_xticks(range(len(given)), [str(place) for place in range(1, len(given) + 1)])
+        ax.set_xlabel("function")
+        ax.set_xlim(-0.6, len(given) - 0.4)
+
+
+def _draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
+    """Draw estimates with their standard errors, lowest risk on top, and their roots along the top."""
+    from matplotlib.ticker import MaxNLocator
+
+    functions, places = result.functions, np.arange(len(result.functions))
+    values = np.array([each.estimate for each in functions])
+    errors = np.array([each.standard_error for each in functions])
+    ax.axvline(0.0, **_ZERO, zorder=1)
+    bars = Mark("bars", "error", values - errors, places, values + errors, "standard error")
+    draw(ax, bars, linewidth=6.0)
+    draw(ax, Mark("points", "value", values, places))
+    canvas.ranked_rows(ax, [_name(result, each) for each in functions], 0.08, (-2, 4))
+    ax.get_yticklabels()[0].set_weight("bold")
+    if np.ptp(ax.get_xlim()) < _NO_ERROR:
+        ax.set_xlim(-_NO_ERROR, _NO_ERROR)
+    ax.set_xlabel("squared error; its root on top", loc="left")
+    lens = f"{lettering(result.lens)}, " if result.lens else ""
+    heading(ax, f"estimates, {lens}{result.n_test:,} rows", pad=16)
+    left, right = ax.get_xlim()
+    if right <= 0.0:
+        return
+    roots = MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0.0, float(np.sqrt(right)))
+    shown: list[float] = []
+    for square in (float(root) ** 2 for root in roots if root >= 0.0):
+        if square <= right and (not shown or square - shown[-1] > _GAP * (right - left)):
+            shown.append(square)
+    canvas.scale_above(ax, shown, [f"{np.sqrt(square):.4g}" for square in shown], 2)
+
+
+# ------------------------------------------------------------------ power
+
+_TICKS = 8  # numbers of rows of which each has a tick of its own
+_TICK_ROOM, _ENTRY_ROOM = 0.5, 1.7  # inches: of a tick, of a legend's entry
+_SMALL = 2.0  # inches: narrower or lower axes have no legend
+_LONG = 2.6  # inches: of the label of the vertical axis
+
+
+@arguments(
+    result=OneOf(
+        "caltest.planning:PowerResult SampleSizeResult",
+        "give what caltest.power or caltest.sample_size returns",
+    )
+)
+@dataclass(frozen=True, eq=False)
+class PowerDisplay(ResultDisplay):
+    """Plot power against the number of rows.
+
+    Make it with ``from_result``.
+
+    Points are the shares of data sets rejected, larger for more data sets, with their 95%
+    Clopper–Pearson intervals. For a power, a band joins the intervals, and diamonds show the
+    shares of calibrated models rejected, if you asked for them. For a sample size, the plot shows
+    the fitted curve, the power you want, and the number of rows found with its interval. The
+    dotted line is the level. In axes that you give, the legend is placed below if their figure has
+    a layout, and inside otherwise; axes under two inches have none.
+
+    Parameters
+    ----------
+    result
+        What :func:`caltest.power` or :func:`caltest.sample_size` returned.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> from caltest.simulation import m3
+    >>> found = caltest.power(m3, [50, 100, 200], "ecd", n_datasets=50, rng=0)
+    >>> display = caltest.PowerDisplay.from_result(found)
+    >>> display.ax_.get_xlabel()
+    'rows'
+    >>> plt.close(display.figure_)
+    """
+
+    result: PowerResult | SampleSizeResult
+
+    _size = 6.4, 4.4
+
+    def _key(self) -> str:
+        first = "dots: rejected" if isinstance(self.result, PowerResult) else "dashed: power wanted"
+        return f"{first}, dotted: level {self.result.alpha:g}"
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        (ax,), result, points = axes, self.result, self.result.points
+        rows, shares = np.array([(point.n, point.power) for point in points]).T
+        low, high = np.array([point.interval for point in points]).T
+        counts = np.array([point.n_datasets for point in points], dtype=np.float64)
+        if isinstance(result, SampleSizeResult):
+            _draw_answer(ax, result)
+        elif len(rows) > 1:
+            draw(ax, Mark("area", "between", rows, low, high, "between the intervals"))
+            draw(ax, Mark("line", "line", rows, shares), linewidth=1.2, zorder=2)
+        draw(ax, Mark("intervals", "error", rows, low, high), linewidth=1.0, zorder=3)
+        areas = 12.0 + 42.0 * counts / counts.max()
+        whole: dict[str, Any] = {"zorder": 4, "clip_on": False}  # at 0 and 1 too
+        ax.scatter(rows, shares, areas, color=canvas.BLUE, label="rejected, 95% interval", **whole)
+        asked = [point for point in points if point.size is not None]
+        if asked:
+            own, sizes = [point.n for point in asked], [point.size for point in asked]
+            ends = np.array([point.size_interval for point in asked]).T
+            draw(ax, Mark("intervals", "error", own, *ends), color=canvas.FAINT, zorder=3)
+            of_calibrated = Mark("points", "hollow", own, sizes, label="rejected if calibrated")
+            draw(ax, of_calibrated, marker="D", markersize=6.0, **whole)
+        label, ink = f"level, {result.alpha:g}", ax.xaxis.label.get_color()  # seen on a dark ground too
+        ax.axhline(result.alpha, color=ink, linewidth=1.0, linestyle=(0, (1, 2)), label=label)
+        _set_ticks(ax, result)
+        ax.set_ylim(-0.03, 1.03)
+        width, height = canvas.inches(ax)
+        ax.set_xlabel("rows")
+        ax.set_ylabel("power: share of data sets rejected" if height > _LONG else "power")
+        lens = f", {lettering(result.lens)}" if result.lens else ""
+        what = f"{lettering(result.statistic, canvas.CLAUSE)}{lens}"
+        by = "exact p-values" if result.null == "monte_carlo" else f"null {lettering(result.null)}"
+        heading(ax, canvas.wrapped(f"How often {what} rejects at level {result.alpha:g}, {by}", width))
+        canvas.tidy(ax, "y")
+        if new:
+            ax.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2, **canvas.SMALL)
+        elif min(width, height) >= _SMALL:
+            canvas.legend_below(ax, max(1, min(3, int(width / _ENTRY_ROOM))))
+
+
+def _draw_answer(ax: Any, result: SampleSizeResult) -> None:
+    """Draw the curve, the power wanted, and the number of rows with its interval."""
+    shown = [point.n for point in result.points]
+    if result.n is not None:
+        low, high = result.interval
+        ends = (result.min_n if low is None else low, max(shown) if high is None else high)
+        if result.reached == "yes":
+            label = f"its 95% interval{', open' if high is None else ''}"
+            ax.axvspan(*ends, color=canvas.WIDE_BAND, linewidth=0, zorder=0, label=label)
+            shown += ends
+        label = f"{'at most ' if result.reached == 'at the smallest' else ''}{result.n:,} rows"
+        ax.axvline(result.n, **canvas.STYLES["found"], label=label)
+    wanted = f"power wanted, {result.power:g}"
+    ax.axhline(result.power, color=canvas.VERMILION, linewidth=1.2, linestyle=(0, (5, 2)), label=wanted)
+    if min(shown) < max(shown):
+        rows = np.geomspace(min(shown), max(shown), 200)
+        fitted = Mark("line", "line", rows, result.curve(rows), label="fitted curve")
+        draw(ax, fitted, linewidth=1.4, zorder=2)
+
+
+def _set_ticks(ax: Any, result: PowerResult | SampleSizeResult) -> None:
+    """Make the horizontal axis logarithmic; a few sizes that were asked for have their own ticks."""
+    from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
+
+    ax.set_xscale("log")
+    sizes = [point.n for point in result.points]
+    room = max(canvas.inches(ax)[0] / _TICK_ROOM, 2.0)  # so many ticks
+    if len(sizes) == 1:
+        ax.set_xlim(sizes[0] / 2.0, sizes[0] * 2.0)
+    if len(sizes) == 1 or (isinstance(result, PowerResult) and len(sizes) <= _TICKS):
+        places, chosen = np.log(sizes), [0]  # the first, the last, and what lies well between
+        least = (places[-1] - places[0]) / room
+        for place in range(1, len(sizes) - 1):
+            if min(places[place] - places[chosen[-1]], places[-1] - places[place]) >= least:
+                chosen.append(place)
+        own = [sizes[place] for place in sorted({*chosen, len(sizes) - 1})]
+        ax.xaxis.set_major_locator(FixedLocator(own))
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        subs = (1.0, 2.0, 5.0) if room > 2.5 * np.log10(sizes[-1] / sizes[0]) else (1.0,)
+        ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
