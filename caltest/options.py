@@ -60,7 +60,8 @@ weights clusters sampling-rate
 intersections INT >0  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
 event TEXT harmless  What class 1 of two classes is called. [default: the name of its column]
 materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: no limit]
-materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for rare events.
+materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for rare events; with
+    both, the wider one counts.
 lens/lenses NAME…  A view of the predictions, see below; once for each.
     [default: canonical, top_label and classwise; of two classes canonical]
 statistic/statistics NAME…  What is computed in every view, see below; once for each.
@@ -79,7 +80,7 @@ json FILE harmless  Write all numbers: .json, or -.
 junit FILE harmless  Write every check as a test case for CI: .xml, or -.
 title TEXT harmless  What the report is about. [default: the name of the file]
 date TEXT harmless  The date in the report. [default: today]
-fail-on NAME  When the exit status is 1: material, found (any error) or never.
+fail-on NAME  When the exit status is 1: material, undecided (or material), found (any error) or never.
     [default: material if there is a limit, else found]
 config FILE typed  Options from this file. [default: pyproject.toml, if it has [tool.caltest]]
 scheduler

@@ -30,7 +30,7 @@ from caltest.auditing.plan import (
     check_resolution,
     make_plan,
 )
-from caltest.auditing.result import Audit
+from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import bounds_of
@@ -115,10 +115,11 @@ def audit(
         people over 65; 1 checks every column by itself; 3 is the maximum.
     materiality
         The mean error that matters, in units of probability: 0.02 for 2 percentage points. The
-        verdict then says whether errors are larger. Default None.
+        verdict then says whether errors are larger, shown to be within, or neither, and how many
+        rows would settle it. Default None.
     materiality_ratio
         The same as a ratio of predicted to true rate, in either direction: 1.25 for a quarter.
-        Useful for rare events. Default None.
+        Useful for rare events. With both, the wider one counts, view by view. Default None.
     event
         What class 1 of two classes is called, such as "readmission". Default: the name of its
         column or series, else "class 1".
@@ -406,7 +407,13 @@ def bounds(
 
 @arguments()
 def assert_calibrated(
-    probs: object, labels: object, *, alpha: float = 0.05, rng: Rng = 0, **options: Any
+    probs: object,
+    labels: object,
+    *,
+    alpha: float = 0.05,
+    rng: Rng = 0,
+    fail_on: FailOn | None = None,
+    **options: Any,
 ) -> Audit:
     """Fail a test, as ``assert`` does, if the model is found to be miscalibrated.
 
@@ -422,6 +429,10 @@ def assert_calibrated(
     rng
         As in :func:`caltest.audit`, but 0 by default, so that the test gives the same answer on
         the same data.
+    fail_on
+        What fails: "material" (an error is shown to be larger than the limit), "undecided" (that, or
+        it is not shown to be within the limit), "found" (any error), or "never". Default None:
+        "material" if ``materiality`` or ``materiality_ratio`` is given, "found" if not.
     **options
         All other options of :func:`caltest.audit`: ``groups``, ``lenses``, ``statistics``,
         ``tolerance``, ….
@@ -429,16 +440,16 @@ def assert_calibrated(
     Returns
     -------
     Audit
-        If calibration (within the tolerance) is not rejected. That does not prove the model
-        calibrated.
+        If nothing of what ``fail_on`` names was found. Only ``fail_on="undecided"`` proves something
+        then: that average errors are within the limit.
 
     Raises
     ------
     AssertionError
-        If calibration is rejected. The message is the audit's summary, with the call that repeats
-        it.
+        If it was. The message is the audit's summary, with the call that repeats it.
     InputError
-        A ValueError. If the input is wrong, which says nothing about the model.
+        A ValueError. If the input is wrong, or ``fail_on`` needs a limit, which says nothing about
+        the model.
 
     Examples
     --------
@@ -456,8 +467,9 @@ def assert_calibrated(
     ...
     """
     __tracebackhide__ = True  # pytest then shows the line of the test
+    limits = (options.get(name) for name in ("materiality", "materiality_ratio"))
+    on = gate_of(fail_on, any(limit is not None for limit in limits))
     found = audit(probs, labels, alpha=alpha, rng=rng, **options)
-    limited = found.materiality is not None or found.materiality_ratio is not None
-    if found.verdict == "material" if limited else found.rejected:
+    if found.fails(on):
         raise AssertionError(found._written("failure"))
     return found

@@ -254,15 +254,7 @@ class Audit(Result):
         InputError
             If "material" or "undecided" is asked for without a limit.
         """
-        on = fail_on or ("material" if self.limit else "found")
-        choose("fail_on", on, FAIL_ON)
-        if on in ("material", "undecided") and not self.limit:
-            raise InputError(
-                "{argument} needs a limit; give {limit}, or {found}.",
-                argument=Argument("fail_on", on),
-                limit=Argument("materiality", 0.02),
-                found=Argument("fail_on", "found"),
-            )
+        on = gate_of(fail_on, bool(self.limit))
         failed = {"material": ("material",), "undecided": ("material", "undecided")}
         return self.rejected if on == "found" else self.verdict in failed.get(on, ())
 
@@ -399,6 +391,20 @@ class Audit(Result):
         }
         found: dict[str, Any] = plain(data)
         return found
+
+
+def gate_of(fail_on: str | None, limited: bool) -> FailOn:
+    """Return when a gate fails, by the default if need be; raise if that takes a limit."""
+    on: Any = fail_on or ("material" if limited else "found")
+    choose("fail_on", on, FAIL_ON)
+    if on in ("material", "undecided") and not limited:
+        raise InputError(
+            "{asked} needs a limit; give {limit}, say, or {found}.",
+            asked=Argument("fail_on", on),
+            limit=Argument("materiality", 0.02),
+            found=Argument("fail_on", "found"),
+        )
+    return on  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ where intervals lie

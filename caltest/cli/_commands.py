@@ -382,6 +382,7 @@ def _audit(typed: dict[str, Any]) -> None:
     """
     from caltest import auditing
     from caltest._parallel import on_cluster
+    from caltest.auditing.result import gate_of
     from caltest.data.sample import event_called
     from caltest.report import formats
     from caltest.text.audit import chip
@@ -398,12 +399,12 @@ def _audit(typed: dict[str, Any]) -> None:
     if loaded.path is not None and loaded.place is not None:
         configured = {option: path for option, path in outputs.items() if option[2:] not in said}
         out.check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
-    limited = "materiality" in asked or "materiality-ratio" in asked
-    fail_on = asked.get("fail-on", "material" if limited else "found")
-    if fail_on == "material" and not limited:
-        raise InputError(
-            "--fail-on material needs a limit; give --materiality 0.02, say, or --fail-on found."
-        )
+    of_typed = {each.argument: f"--{each.name}" for each in OPTIONS.values()}
+    try:
+        limited = "materiality" in asked or "materiality-ratio" in asked
+        fail_on = gate_of(asked.get("fail-on"), limited)
+    except InputError as error:
+        raise error.renamed(of_typed) from error
     weaker = _configured(loaded, said)
     source = Input(file, example=example, **{name: asked[name] for name in _READ if name in asked})
     sample, groups, column = source.with_groups(asked.get("rounding"))
@@ -418,12 +419,12 @@ def _audit(typed: dict[str, Any]) -> None:
         with on_cluster(scheduler):
             audit = auditing.audit(sample.rows, sample.labels, **given)
     except InputError as error:  # in the words of who typed it
-        raise error.renamed({each.argument: f"--{each.name}" for each in OPTIONS.values()}) from error
+        raise error.renamed(of_typed) from error
 
     title = asked.get("title", str(example if file is None else Path(file).name))
     date = asked.get("date", datetime.now().astimezone().date().isoformat())
     command = command_line(file, example, {**asked, "seed": audit.seed})
-    told = {"title": title, "date": date, "command": command, "gate": weaker}
+    told = {"title": title, "date": date, "command": command, "gate": weaker, "fail_on": fail_on}
     texts_of = {path: formats.rendered(audit, _FORMATS[each], **told) for each, path in outputs.items()}
     printed = texts_of.pop(out.STANDARD_OUTPUT, None)
     problem = None
@@ -431,19 +432,21 @@ def _audit(typed: dict[str, Any]) -> None:
         write_whole(texts_of)
     except InputError as error:  # what was found is told first, with the status that it leads to
         problem = error
-    failed = {"material": audit.verdict == "material", "found": audit.rejected, "never": False}
-    status, why = out.REJECTED if failed[fail_on] else out.NOT_REJECTED, ""
+    fails = audit.fails(fail_on)
+    status, why = out.REJECTED if fails else out.NOT_REJECTED, ""
     if problem:
         status, why = out.WRONG_INPUT, ", for not all could be written"
-    elif audit.rejected and not failed[fail_on]:
+    elif not fails and (audit.rejected or audit.verdict == "undecided"):
         why = f", by --fail-on {fail_on}"
     notes = []
     if used := [name for name in loaded.values if name not in said]:
         notes.append(f"Options from {loaded.place}: {', '.join(used)}.")
     if texts_of and not problem:
         notes.append(f"Written: {', '.join(shown(str(path), _PATH) for path in texts_of)}.")
-    verdict, _ = chip(audit)
-    notes.append(f"{verdict}, p = {pvalue(audit.pvalue, audit.alpha)} (exit status {status}{why}).")
+    verdict, beside = chip(audit)
+    because = f": {beside}" if audit.limit else ""
+    p = pvalue(audit.pvalue, audit.alpha)
+    notes.append(f"{verdict}{because}; p = {p} (exit status {status}{why}).")
     first = [weaker] if weaker else []
     if printed is None:
         out.write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))

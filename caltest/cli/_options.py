@@ -287,8 +287,8 @@ def _columns(option: Option, name: str, value: object) -> Any:
 
 
 def _gate(option: Option, name: str, value: object) -> object:
-    if value not in ("material", "found", "never"):
-        raise InputError(f"{name} is {_toml(value)}; give material or found or never.")
+    if value not in (gates := ("material", "undecided", "found", "never")):
+        raise InputError(f"{name} is {_toml(value)}; give {' or '.join(gates)}.")
     return value
 
 

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest._arguments import arguments
 from caltest._visible import line, quoted, visible, visible_page
-from caltest.auditing.result import Audit
+from caltest.auditing.result import Audit, FailOn
 from caltest.auditing.views import Check
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
@@ -44,7 +44,7 @@ _BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
     "html": re.compile(
         rb'<!doctype html>.{0,2000}?<meta name="generator" content="caltest ', re.DOTALL
     ),
-    "markdown": re.compile("## (?:▲|◐|◆|●|○|✗) [A-Z][a-z]+(?: [a-z]+)*: ".encode()),
+    "markdown": re.compile("## (?:▲|◐|◆|●|○|✗) [A-Z][^:\n]{1,150}: ".encode()),
     "json": re.compile(rb'\{\s*"caltest":\s*"'),
     "junit": re.compile(rb'<\?xml [^>]*\?>\s*<testsuites name="caltest"'),
 }
@@ -175,19 +175,22 @@ def to_json(audit: Audit) -> str:
 
 
 @arguments()
-def to_junit(audit: Audit) -> str:
+def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     """Return an audit as JUnit's XML, which continuous integration shows as tests.
 
     Parameters
     ----------
     audit
         What :func:`caltest.audit` found.
+    fail_on
+        What fails, as in :meth:`caltest.Audit.fails`. Default None: as there.
 
     Returns
     -------
     str
-        XML: one test suite with a test case for every hypothesis. A finding is a failure, and what was
-        not looked at is skipped, each with the reason.
+        XML: one test suite with a test case for every hypothesis, and one for the limit, if there is
+        one. There are failures exactly where the gate fails: then every finding is one. Of a gate that
+        passes they are told, each in its case. What was not looked at is skipped, with the reason.
 
     Examples
     --------
@@ -200,24 +203,33 @@ def to_junit(audit: Audit) -> str:
     cases: list[SimpleNamespace] = []
     times: Counter[tuple[str, str]] = Counter()
 
-    def case(of: str, name: str, failure: str | None = None, **more: object) -> None:
+    def case(
+        of: str, name: str, failure: str | None = None, told: str | None = None, **more: Any
+    ) -> None:
         """Add a case; one whose name has been given is numbered."""
         of, name = visible(f"caltest.{of}"), visible(name)
         times[of, name] += 1
         number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
-        cases.append(SimpleNamespace(of=of, name=f"{name}{number}", failure=failure, **more))
+        facts = {"of": of, "name": f"{name}{number}", "failure": failure, "told": None}
+        cases.append(SimpleNamespace(**facts | more))
 
+    fails = audit.fails(fail_on)
+    if audit.limit:
+        chip, why = words.chip(audit)
+        failure = f"{chip}: {why}" if fails and audit.verdict != "within" else None
+        case("limit", f"average errors are within {limit(audit)}", failure, told=f"{chip}: {why}")
     if audit.impossible:  # without it, a rejection by such labels alone would pass
         rows = counted(audit.impossible, "row")
         why = f"{rows}: the observed label has predicted probability 0"
-        case("labels", "no label has probability 0", why)
+        case("labels", "no label has probability 0", why if fails else None, told=why)
     for check in audit.checks:
-        failure = words.finding(check, audit) if check.found else None
-        case(check.view.lens, _case_name(check), failure, check=check)
+        finding = words.finding(check, audit) if check.found else None
+        case(check.view.lens, _case_name(check), finding if fails else None, check=check, told=finding)
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"
-        failure = finding_of_rest(rest, audit) if rest.found else None
-        case(rest.lens, f"{parent} without {rest.group.label}: mean", failure)
+        finding = finding_of_rest(rest, audit) if rest.found else None
+        name = f"{parent} without {rest.group.label}: mean"
+        case(rest.lens, name, finding if fails else None, told=finding)
     for each in audit.skipped:
         rows = "" if each.rows is None else f" ({each.rows:,} rows)"
         case("skipped", f"{each.what}{rows}", skipped=each.reason)
@@ -307,6 +319,7 @@ def rendered(
     command: str | None,
     date: str | None = None,
     gate: str | None = None,
+    fail_on: FailOn | None = None,
 ) -> str:
     """Return a report in a format of :data:`SUFFIXES`.
 
@@ -319,7 +332,7 @@ def rendered(
         return template.render(report=report, first=report.first, script=_script())
     if gate is not None:
         audit = replace(audit, warnings=(gate, *audit.warnings))
-    return to_json(audit) if kind == "json" else to_junit(audit)
+    return to_json(audit) if kind == "json" else to_junit(audit, fail_on=fail_on)
 
 
 def is_report(path: Path, kind: str) -> bool:

@@ -123,7 +123,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
         title = captions.cumulative_title(audit, view, view.cumulative)
         drawings = charts.cumulative(view.cumulative, f"{label}cumulative difference. {title}")
         return _pictured(title, captions.cumulative_note(audit), drawings)
-    flat = audit.verdict in ("small", "within") and len(parts) > 1
+    flat = audit.verdict == "within" and len(parts) > 1
     kind = "errors" if flat or charts.small(parts) or charts.crowded(parts) else "curve"
     kind = "rare" if charts.is_rare(parts, view) else kind
     shown = halves if kind == "errors" else ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from caltest._visible import line, shortened, shown, shown_column, visible
@@ -27,6 +26,7 @@ from caltest.text.numbers import (
 from caltest.text.pages import said
 from caltest.text.sizes import (
     LITTLE,
+    about_rows,
     beyond,
     exceeds,
     found_rest,
@@ -35,8 +35,10 @@ from caltest.text.sizes import (
     left_by,
     means,
     rates,
+    rows_in_all,
     size,
     too,
+    why_undecided,
 )
 from caltest.text.vocabulary import (
     TENDS,
@@ -64,21 +66,16 @@ def chip(audit: Audit) -> tuple[str, str]:
     unlimited = (
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
     )
-    beside = {
-        "material": f"larger than your limit of {own}",
-        "small": f"within your limit of {own}",
-        "found": f"may exceed your limit of {own}" if own else unlimited,
-        "within": f"no average error is larger than {own}",
-        "not found": "which does not prove calibration",
-    }
-    names = {
-        "material": "Material error",
-        "small": "Small error",
-        "found": "Error found",
-        "within": "Within your limit",
-        "not found": "No error found",
-    }
-    return names[audit.verdict], beside[audit.verdict]
+    if audit.verdict == "undecided":
+        return f"Not shown to be within {own}", why_undecided(audit)
+    if audit.verdict == "within":
+        found = "an error was found, too small to matter" if audit.rejected else "no error was found"
+        return f"Within your limit of {own}", found
+    return {
+        "material": ("Material error", f"larger than your limit of {own}"),
+        "found": ("Error found", unlimited),
+        "not found": ("No error found", "which does not prove calibration"),
+    }[audit.verdict]
 
 
 def headline(audit: Audit) -> str:
@@ -94,14 +91,17 @@ def headline(audit: Audit) -> str:
             return f"{impossible_rows(audit)}."
         view = audit.found[0].view
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
+    if audit.verdict == "within" and audit.rejected:
+        who = subject(told_view(audit) or audit.views[0])
+        return f"{capital(who)} {_is(who)} slightly wrong, but within your limit of {limit(audit)}."
     if audit.verdict == "within":
-        return f"No error was found, and no average error is larger than {limit(audit)}."
+        every = "Every average error is" if len(audit.wholes) > 1 else "The average error is"
+        return f"{every} shown to be within your limit of {limit(audit)}."
+    if audit.verdict == "undecided" and not audit.rejected:
+        return f"Not shown to be within your limit of {limit(audit)}: {why_undecided(audit)}."
     if not audit.rejected:
         return "No error was found."
     worst = audit.worst
-    if audit.verdict == "small":
-        who = subject(told_view(audit) or audit.views[0])
-        return f"{capital(who)} {_is(who)} slightly wrong, but within your limit of {limit(audit)}."
     if audit.verdict == "material" and (worst is None or not exceeds(audit, worst)):
         whole, part = beyond(audit)
         view = next(each for each in audit.views if each.lens == whole.lens)
@@ -201,33 +201,32 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
     """Say whether the probabilities may be used, and where."""
     rows = where(told.group) if told is not None else ""
     own = limit(audit)
-    if audit.verdict == "small":
+    if audit.verdict == "within":
         yield (
             f"Use the probabilities as they are where average errors up to {own} do not matter. The "
             "next steps remove even the small error."
         )
-    elif audit.verdict == "found" and own is None and not audit.tolerance:
+    elif audit.verdict == "found" and not audit.tolerance:
         yield (
             "Decide how large an average error matters to you, and set that as the limit "
             f"(materiality). If this error matters, do not rely on these probabilities{rows} until "
             "they are corrected."
         )
-    elif audit.verdict == "found" and own is not None:
+    elif audit.verdict == "undecided":
         if told is not None and _estimated_beyond(audit, told):
             yield (
                 f"Do not rely on these probabilities{rows} until they are corrected: the error is "
                 f"estimated to be beyond your limit of {own}, though it is not proved to be."
             )
-        elif told is not None and against_limit(audit, told) == "inside":
+        elif told is not None and told.inside:
             yield (
                 f"Use the probabilities{rows} where only averages matter: the average error is within "
-                f"your limit of {own}. Elsewhere, or in parts of these rows, it could be larger: audit "
-                "again with more rows before you rely on them there."
+                f"your limit of {own}. Elsewhere it could be larger: {_more_rows(audit)}."
             )
         else:
             yield (
-                f"Whether the error{rows} exceeds your limit of {own} is not settled. Until it is, on "
-                "more rows, do not rely on these probabilities where that would be costly."
+                f"Whether the error{rows} exceeds your limit of {own} is not settled. Where that would "
+                f"be costly, do not rely on these probabilities until it is: {_more_rows(audit)}."
             )
     else:
         yield f"Do not rely on these probabilities{rows} until they are corrected."
@@ -236,9 +235,19 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
 def _estimated_beyond(audit: Audit, view: View) -> bool:
     """Whether the mean error as estimated, without its interval, is beyond the limit."""
     predicted, observed = view.predicted or 0.0, view.observed or 0.0
-    if audit.materiality_ratio is None:
-        return abs(predicted - observed) > (audit.materiality or math.inf)
-    return max(predicted, observed) > audit.materiality_ratio * min(predicted, observed)
+    return audit.limit.place(predicted, predicted - observed, predicted - observed) == "beyond"
+
+
+def _more_rows(audit: Audit) -> str:
+    """Return how many rows would settle it, as what to do; time or volume is the reader's."""
+    rows = rows_in_all(audit)
+    if rows is None:
+        return "audit again with more rows, or fewer groups" if audit.groups else "audit more rows"
+    times = rows / audit.n_samples
+    many = f"{times:.1f} times as many" if times < 9.95 else f"{times:,.0f} times as many"
+    shares = ", if groups keep their shares" if audit.groups else ""
+    unit = "" if audit.clusters is None else ", in clusters like these"
+    return f"audit again with {about_rows(rows)} rows in all ({many}{shares}{unit})"
 
 
 def _of_two_classes(audit: Audit) -> str:
@@ -294,23 +303,25 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
             f"Use the probabilities as they are where average errors up to {limit(audit)} do not "
             "matter."
         )
+    elif audit.verdict == "undecided":
+        yield (
+            f"Not settled is not wrong: no error was found. If errors above {limit(audit)} would be "
+            f"costly, {_more_rows(audit)}."
+        )
     elif audit.at_most is not None:
         _, most = outward_points(0.0, audit.at_most)
         more = f"more {'rows' if audit.clusters is None else 'clusters'}"
         fewer = ", or with fewer groups" if audit.groups else ""
-        own = limit(audit)
-        if audit.at_most <= LITTLE and own is None:
+        if audit.at_most <= LITTLE:
             yield (
                 f"Use the probabilities as they are where average errors up to {most} points do not "
                 f"matter. If smaller ones matter, audit again with {more}{fewer}."
             )
         else:
             small = " in small groups" if audit.groups else ""
-            known = f"errors above your limit of {own}" if own else f"large errors{small}"
-            many = "; caltest.sample_size estimates how many" if audit.clusters is None else ""
             yield (
-                f"These rows cannot rule out {known}. If that matters, audit again with "
-                f"{more}{fewer}{many}."
+                f"These rows cannot rule out large errors{small}. If that matters, audit again with "
+                f"{more}{fewer}; a limit (materiality) tells how many are needed."
             )
     else:
         yield "This does not prove calibration: an error may be too small for this many rows."

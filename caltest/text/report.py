@@ -15,7 +15,7 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
 
 #: A mark before the verdict that needs no colour.
-ICONS = {"material": "▲", "small": "◐", "found": "◆", "within": "●", "not found": "○"}
+ICONS = {"material": "▲", "undecided": "◐", "found": "◆", "within": "●", "not found": "○"}
 
 
 def many(count: int) -> str:

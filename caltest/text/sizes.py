@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from caltest._visible import shown_column, shown_value
 from caltest.auditing.result import Audit, against_limit, intervals, shows
@@ -12,9 +12,11 @@ from caltest.text.numbers import (
     about_points,
     confidence_text,
     counted,
+    leading,
     outward_points,
     percents,
     points,
+    pvalue,
 )
 from caltest.text.vocabulary import (
     WRONG,
@@ -128,10 +130,8 @@ def size(audit: Audit) -> str:
     """Return the paragraph below the headline: the size, and where else."""
     texts = [_unseen(column, rows, audit) for column, rows in audit.unseen.items()]
     view = audit.worst
-    if audit.verdict in ("small", "within"):
-        texts += [*_largest(audit), *_halves(audit)]
-        if audit.verdict == "small":
-            texts.append(f"With {audit.n_samples:,} rows even so small an error can be proved.")
+    if audit.verdict == "within":
+        texts += [*_shown_within(audit), *_halves(audit)]
     elif view is not None:
         if audit.verdict == "material" and not exceeds(audit, view):
             texts += [_size_beyond(audit), _sizes(view, audit, named=True)]
@@ -149,10 +149,12 @@ def size(audit: Audit) -> str:
         texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
         if not material and not audit.found and audit.rests:
             texts.append(finding_of_rest(found_rest(audit), audit))
+    elif audit.verdict == "undecided":
+        texts += ["No error was found, which does not settle it.", *_largest(audit)]
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
-    if audit.verdict == "found" and limit(audit):
-        texts += _undecided(audit)
+    if audit.verdict == "undecided":
+        texts += [*_possible_errors(audit), *needs(audit)]
     if audit.rejected and audit.impossible and audit.found:
         texts.append(f"{impossible_rows(audit)}.")
     return " ".join(texts)
@@ -236,25 +238,114 @@ def _worst_part(view: View) -> Iterable[str]:
     yield f"The error depends on the prediction: in {rows}, predicted {predicted}, observed {observed}."
 
 
-def _undecided(audit: Audit) -> Iterable[str]:
-    """Say where an error beyond the limit remains possible, though none is shown.
+# ------------------------------------------------------------------ against the limit
 
-    First of all rows, groups and what these leave, then of a part that may be further off.
-    """
-    every = intervals(audit)
-    wholes = [one for one in every if one[1] is None]
-    own = audit.materiality if audit.materiality_ratio is None else audit.materiality_ratio
-    if not wholes or own is None:
-        return
 
-    def far(one: tuple[View | Rest, Part | None]) -> float:
-        return _farthest(one[1] or one[0], audit)
+def why_undecided(audit: Audit) -> str:
+    """Return why it is not settled whether errors are within the limit, as a clause."""
+    texts = []
+    if beyond_it := audit.beyond:
+        name = _whole_name(beyond_it[0][0], audit)
+        texts.append(f"{name} may be beyond it, but no error was found")
+    few = [each for each in audit.unsettled if each.rows_needed is None or each.rows_needed > each.rows]
+    close = [each for each in audit.unsettled if each not in few]
+    if few:
+        who, several = _counted_wholes(few, audit)
+        texts.append(f"{who} {'have' if several else 'has'} too few rows")
+    if close:
+        texts.append(f"the error of {_counted_wholes(close, audit)[0]} is close to it")
+    return ", and ".join(texts) or "no view has a single probability"
 
-    first, last = max(wholes, key=far), max(every, key=far)
-    places = [_possible(*first, audit)] if far(first) > own else []
-    if far(last) > far(first):
-        places.append(_possible(*last, audit))
-    yield f"Could be above {limit(audit)}; not proved: {', and '.join(places)}."
+
+def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> tuple[str, bool]:
+    """Return which of all that has to be within the limit: "3 of 42 groups", and if several."""
+    views = [each for each in some if isinstance(each, View)]
+    if len(some) == 1:
+        return _whole_name(some[0], audit), some[0].group is None and audit.n_classes == 2
+    if not views:
+        return f"what {counted(len(some), 'group')} leave", False
+    grouped = all(view.group for view in views)
+    every = [each for each in audit.wholes if isinstance(each, View)]
+    every = [view for view in every if view.group] if grouped else every
+    noun = "groups" if grouped and audit.n_classes == 2 else "views"
+    return f"{len(views):,} of {len(every):,} {noun}", True
+
+
+def needs(audit: Audit) -> Iterable[str]:
+    """Say how many rows would settle what is not settled, if it is calibrated, the furthest first."""
+
+    def times(of: View | Rest) -> float:
+        return math.inf if of.rows_needed is None else of.rows_needed / of.rows
+
+    wanted = sorted((each for each in audit.unsettled if times(each) > 1.0), key=times, reverse=True)
+    if wanted:
+        named = [
+            f"{_whole_name(each, audit)} has {counted(each.rows, 'row')}, and "
+            + (f"needs {about_rows(each.rows_needed)}" if each.rows_needed else "no number would do")
+            for each in leading(wanted, _NAMED)
+        ]
+        if len(wanted) > len(named):
+            named.append(f"{len(wanted) - len(named):,} more have too few")
+        yield f"To be shown within {limit(audit)} if calibrated: {'; '.join(named)}."
+    for each in leading([each for each in audit.unsettled if times(each) <= 1.0], 1):
+        yield f"The error of {_whole_name(each, audit)} is close to your limit: {means(each)}."
+
+
+_NAMED = 3  # views of one sentence
+
+
+def rows_in_all(audit: Audit) -> int | None:
+    """Return how many rows would settle all, if groups keep their shares; None if none would."""
+    wanted = [(each.rows_needed, each.rows) for each in audit.unsettled]
+    if not wanted or any(needed is None for needed, _ in wanted):
+        return None
+    most = max((needed or 0) / rows for needed, rows in wanted)
+    return math.ceil(most * audit.n_samples) if most > 1.0 else None
+
+
+def about_rows(count: int) -> str:
+    """Return a number of rows to two figures, rounded up: "about 9,200"."""
+    step: int = 10 ** max(0, len(str(count)) - 2)
+    return f"about {math.ceil(count / step) * step:,}"
+
+
+def _shown_within(audit: Audit) -> Iterable[str]:
+    """Say that all are within the limit, how sure that is, and what may hide in parts."""
+    own, wholes = limit(audit), audit.wholes
+    what = f"All {len(wholes):,} average errors are" if len(wholes) > 1 else "The average error is"
+    wrong = "were one of them not" if len(wholes) > 1 else "were it not"
+    about = "at most" if all(each.exact for each in wholes) else "about"
+    yield (
+        f"{what} shown to be within {own}: {wrong}, this would be said in {about} "
+        f"{confidence_text(min(audit.alpha, 0.25))} of cases."
+    )
+    if audit.rejected:
+        yield f"An error was found; it is within your limit (p = {pvalue(audit.pvalue, audit.alpha)})."
+    largest = max(wholes, key=lambda each: abs(each.error))
+    yield (
+        f"The largest error, as estimated, is that of {_whole_name(largest, audit)}: {means(largest)}."
+        if len(wholes) > 1
+        else f"{capital(means(largest))}."
+    )
+    parts = [(view, part) for view, part in intervals(audit) if part is not None]
+    hidden = [one for one in parts if against_limit(audit, one[1]) != "inside"]
+    if hidden:
+        view, part = max(hidden, key=lambda one: _farthest(one[1], audit))
+        yield f"Single parts of the predictions may be further off: {_possible(view, part, audit)}."
+
+
+def _possible_errors(audit: Audit) -> Iterable[str]:
+    """Say where an error beyond the limit remains possible, though none is shown."""
+    if audit.unsettled:
+        far = max(audit.unsettled, key=lambda each: _farthest(each, audit))
+        yield f"Could be above {limit(audit)}; not proved: {_possible(far, None, audit)}."
+
+
+def _whole_name(whole: View | Rest, audit: Audit) -> str:
+    """Return the rows of a mean, and of more than two classes, of which probability."""
+    if isinstance(whole, Rest):
+        return f"rows{left_by(whole)}"
+    return view_name(whole) if audit.n_classes > 2 else group_name(whole.group)
 
 
 def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
@@ -270,18 +361,15 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
             if far < math.inf
             else "any factor"
         )
-    if isinstance(whole, Rest):
-        name = f"rows{left_by(whole)}"
-    elif audit.n_classes > 2:
-        name = f"the predictions of {view_name(whole)}" if part else view_name(whole)
-    else:
-        name = group_name(whole.group)
+    name = _whole_name(whole, audit)
+    if part is not None and audit.n_classes > 2:
+        name = f"the predictions of {name}"
     return f"{size} in {name}" if part is None else f"{size} in one {PARTS[part.of]} of {name}"
 
 
 def _farthest(of: Sized, audit: Audit) -> float:
     """Return the largest error that an interval holds: in points, or as a ratio."""
-    if audit.materiality_ratio is None:
+    if audit.materiality is not None or audit.materiality_ratio is None:
         return of.most
     predicted, (least, most) = of.predicted or 0.0, of.true_rates
     if least <= 0.0 or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
@@ -337,12 +425,6 @@ def _largest(audit: Audit) -> Iterable[str]:
     grouped = any(view.group for view in sized)
     _, most = outward_points(0.0, audit.at_most)
     sure = f"({confidence_text(audit.confidence)} confidence)"
-    if audit.rejected or audit.verdict == "within":
-        what = ["class"] if any(view.lens.startswith("class:") for view in sized) else []
-        what = [*what, *(["group"] if grouped else []), "part of the predictions"]
-        checked = " checked" if audit.skipped else ""
-        yield f"No {' or '.join(what)}{checked} is wrong by more than {most} points on average {sure}."
-        return
     _, over_all = outward_points(0.0, whole.most)
     small = f"; some {'groups' if grouped else 'parts of them'} are too small to judge"
     if audit.at_most <= LITTLE:

@@ -44,11 +44,11 @@ def listed(names: Iterable[str]) -> str:
 
 def limit(audit: Audit) -> str | None:
     """Return the limit that was set, as a noun: "2 points"; None where none was."""
-    if audit.materiality is not None:
-        return points(audit.materiality)
-    if audit.materiality_ratio is not None:
-        return f"a factor of {audit.materiality_ratio:g}"
-    return None
+    by = None if audit.materiality is None else points(audit.materiality)
+    if audit.materiality_ratio is None:
+        return by
+    times = f"a factor of {audit.materiality_ratio:g}"
+    return f"{by} or {times}, whichever is wider" if by else times
 
 
 def told_view(audit: Audit) -> View | None:
