@@ -9,16 +9,16 @@ import shlex
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command
 
 import caltest
-from caltest.cli import app
 from caltest.cli._audit import command_line
 from caltest.exceptions import InputError
 from caltest.files import read_with_groups
@@ -35,8 +35,7 @@ OUTPUTS = {
 EVERY_OUTPUT = [word for pair in OUTPUTS.items() for word in pair]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+run = partial(command, "audit")
 
 
 def table(seed: int, rows: int = 400) -> pd.DataFrame:

@@ -97,15 +97,18 @@ def test_default_sizes():
     ]
 
 
-def test_errors_of_a_mean_are_those_of_sums_by_cluster():
+@pytest.mark.parametrize(
+    ("n_resamples", "near"), [(400, 0.2), pytest.param(4000, 0.06, marks=pytest.mark.slow)]
+)
+def test_errors_of_a_mean_are_those_of_sums_by_cluster(n_resamples, near):
     """All (40 over 39) subsamples of 39 clusters: the jackknife, by hand."""
-    found = quick("brier", size=39, n_resamples=4000)
+    found = quick("brier", size=39, n_resamples=n_resamples)
     values = []
     for cluster in range(40):
         kept = cluster != CODES
         values.append([caltest.estimate(p[kept], LABELS[kept], "brier") for p in MODELS.values()])
     jackknife = np.sqrt(39.0 / 40.0 * 40.0 * np.var(values, axis=0))
-    assert found.standard_errors == pytest.approx(jackknife, rel=0.06)
+    assert found.standard_errors == pytest.approx(jackknife, rel=near)
 
 
 def test_errors_of_pairs_are_those_of_pairs_of_clusters():
@@ -310,9 +313,13 @@ def calibrated(probs, seed):
     return {"a": probs, "b": np.where(coin[:, None], 0.5, probs)}
 
 
-def test_equal_and_opposite_errors_of_dependent_rows():
-    """Rows taken as independent are told apart much too often."""
-    assert rejections("esce", 60, opposite) <= binomial_limits(60, 0.05)[1]
+@pytest.mark.parametrize("tests", [30, pytest.param(60, marks=pytest.mark.level)])
+def test_equal_and_opposite_errors_of_dependent_rows(tests):
+    assert rejections("esce", tests, opposite) <= binomial_limits(tests, 0.05)[1]
+
+
+@pytest.mark.level
+def test_rows_taken_as_independent_are_told_apart_much_too_often():
     assert rejections("esce", 60, opposite, clusters=False) > binomial_limits(60, 0.05)[1]
 
 

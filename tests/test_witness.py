@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -477,7 +478,9 @@ def test_distributions_of_numbers_have_no_classes():
 
 @pytest.mark.usefixtures("pictures")
 class TestPicture:
-    def found(self, m=3, **options):
+    @staticmethod
+    @cache
+    def found(m=3, **options):
         data = classwise(1500, np.ones(m), bias=2.0, rng=0)
         probs = pd.DataFrame(data.probs, columns=[f"kind {c}" for c in range(m)])
         return caltest.witness(probs, data.labels, n_resamples=99, n_points=30, rng=0, **options)
