@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compared import raised, tempered
-from support import binomial_limits, h_matrix
+from support import binomial_limits, h_matrix, some_fast
 from test_clusters import GOES, clustered, made
 from typer.testing import CliRunner
 
@@ -23,7 +23,6 @@ from caltest.statistics import STATISTICS, UnbiasedSKCE
 PROBS, LABELS, CODES = clustered(40, 4, 3, 0.5, 1)
 MODELS = {"own": PROBS, "sharp": tempered(PROBS, 3.0), "flat": np.full_like(PROBS, 1 / 3)}
 COMPARED = [name for name in GOES if STATISTICS[name].growth is not None]
-SLOW = ("smooth_ece",)
 
 
 def quick(statistic="ecd", models=MODELS, labels=LABELS, clusters=CODES, **options):
@@ -36,7 +35,7 @@ def quick(statistic="ecd", models=MODELS, labels=LABELS, clusters=CODES, **optio
 
 @pytest.mark.parametrize(
     "statistic",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in COMPARED],
+    some_fast(COMPARED, "ecd", "ece", "ks", "skce_uq", "skce_b", "omnibus", "t_cal"),
 )
 def test_every_statistic(statistic):
     found = quick(statistic, n_resamples=5)

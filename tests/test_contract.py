@@ -169,7 +169,7 @@ def test_workers_do_not_change_a_number(statistic, null):
 LENSES = [None, "top_label", "class:1", "sorted"]
 
 
-@pytest.mark.parametrize("lens", LENSES, ids=str)
+@pytest.mark.parametrize("lens", some_fast(LENSES, None, "top_label"), ids=str)
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_every_door_gives_the_number_of_the_reduced_rows(statistic, lens):
     """Through a lens, in an audit, as a number alone: what the reduced predictions say, draws too."""
@@ -304,7 +304,7 @@ UNEVEN = {
 }
 
 
-@pytest.mark.parametrize("spread", some_fast(UNEVEN, "alike", "a power", "beyond"))
+@pytest.mark.parametrize("spread", some_fast(UNEVEN, "alike", "beyond"))
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_extremes(statistic, spread):
     """No warning, no p-value outside (0, 1]; refusals are InputErrors."""
