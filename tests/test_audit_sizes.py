@@ -393,3 +393,15 @@ def test_what_reaches_a_threshold_has_the_evidence(alternative, shape):
         assert (evidence[beyond] > 0.8 * threshold - 0.1).all()
         assert {"greater": low == -np.inf, "less": high == np.inf}.get(alternative, True)
     assert reaching(np.ones(100), 3.0, alternative) == (-np.inf, np.inf)
+
+
+def test_an_impossible_label_is_not_small():
+    """However wide the limit, within which all intervals lie."""
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    labels = (rng.random(400) < p).astype(int)
+    p[0], labels[0] = 0.0, 1
+    audit = caltest.audit(p, labels, materiality=0.9, n_resamples=199, rng=0)
+    assert audit.at_most < 0.9
+    assert audit.impossible
+    assert (audit.rejected, audit.verdict) == (True, "found")

@@ -520,3 +520,10 @@ def test_interrupted_is_130_and_leaves_no_file(here):
         out, error = process.communicate(timeout=30)
     assert (process.returncode, out, error) == (130, b"", b"")
     assert listing() == before
+
+
+def test_with_a_limit_an_error_that_is_not_beyond_it_lets_pass():
+    asked = ("--example", "digits:naive_bayes", "--resamples", 199, "--seed", 0)
+    assert run(*asked).exit_code == 1
+    assert run(*asked, "--materiality", 0.99).exit_code == 0
+    assert run(*asked, "--materiality", 0.99, "--fail-on", "found").exit_code == 1
