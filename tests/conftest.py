@@ -28,13 +28,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Take the examples of docstrings for pages, which are slow together."""
-    for item in items:
-        if isinstance(item, pytest.DoctestItem):
-            item.add_marker("slow")
-
-
 def pytest_collection_finish() -> None:
     """Spare the garbage collector the tests themselves: statsmodels asks for it at every correction."""
     gc.collect()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pytest
 from scipy.stats import binom
 
 from caltest._parallel import ALONE
@@ -31,6 +32,21 @@ P6 = np.array(
     ]
 )
 Y6 = np.array([0, 1, 0, 0, 2, 2])
+
+
+def command(*arguments):
+    """Run the command line in this process: what it prints, and its exit status."""
+    from typer.testing import CliRunner
+
+    from caltest.cli import app
+
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def some_fast(cases, *fast, mark="slow"):
+    """Cases of which these are in the fast tests, the others under a mark."""
+    marked = getattr(pytest.mark, mark)
+    return [case if case in fast else pytest.param(case, marks=marked) for case in cases]
 
 
 def dirichlet(n, m, seed, alpha=1.0):

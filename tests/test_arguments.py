@@ -58,6 +58,13 @@ NOT_FOR_USERS = {
 }  # fmt: skip
 
 
+#: Classes whose methods users call.
+MADE = {
+    "Audit", "BoundsDisplay", "CalibrationResult", "Certificate", "CertificateDisplay", "Comparison",
+    "ComparisonDisplay", "MiscalibrationBounds", "NullDisplay", "PowerDisplay", "PowerResult",
+    "SquaredErrorEstimate", "Witness", "WitnessDisplay",
+}  # fmt: skip
+
 WITHOUT_PICTURE = {"Audit.plot"}  # whatever it is given
 
 
@@ -90,18 +97,24 @@ def is_made_by_users(name, of):
 
 @cache
 def public_callables():
-    """Return functions, constructors and methods by name."""
+    """Return functions, constructors and methods by name; those of objects by class and name."""
     found = {name: of for name, of in named() if is_made_by_users(name, of)}
     for name, of in named():
         if not isinstance(of, type) or issubclass(of, Exception):
             continue
         for method, how in inspect.getmembers_static(of):
-            ours = isinstance(how, types.FunctionType) and of.__name__ in made()
+            ours = isinstance(how, types.FunctionType) and of.__name__ in MADE
             if method.startswith("from_"):
                 found[f"{name}.{method}"] = getattr(of, method)
             elif ours and not method.startswith("_") and f"{name}.{method}" not in WITHOUT_PICTURE:
-                found[f"{name}.{method}"] = getattr(made()[of.__name__], method)
+                found[f"{name}.{method}"] = (of.__name__, method)
     return found
+
+
+def public(name):
+    """Return what is called: a function, a class, or a method of an object that was made."""
+    found = public_callables()[name]
+    return getattr(made()[found[0]], found[1]) if isinstance(found, tuple) else found
 
 
 # ---------------------------------------------------------------------- right arguments
@@ -127,7 +140,9 @@ def made():
     }
     each = {audited, tested, compared, planned, bounded, proved, found, *pictured}
     fitted = caltest.estimate_squared_error(TWO, BINARY, functions="binning", pvalue="none", n_folds=2)
-    return {type(one).__name__: one for one in (*each, fitted)}
+    objects = {type(one).__name__: one for one in (*each, fitted)}
+    assert set(objects) == MADE
+    return objects
 
 
 def model(n_samples, *, rng):
@@ -374,7 +389,7 @@ def complaint(of, given, argument):
 @pytest.mark.parametrize("name", public_callables())
 @pytest.mark.filterwarnings("ignore:More than 20 figures")
 def test_a_wrong_argument_is_answered_in_a_sentence(name, tmp_path):
-    of = public_callables()[name]
+    of = public(name)
     complaints = []
     for argument, parameter in inspect.signature(of).parameters.items():
         if argument.startswith("_") or parameter.kind is parameter.VAR_KEYWORD:
@@ -393,7 +408,7 @@ _ARRAYS = {"points": lambda: P[:3].copy(), "outcomes": lambda: np.zeros(3), "tru
 @pytest.mark.parametrize("name", public_callables())
 def test_what_is_masked_is_not_read(name, tmp_path):
     """Neither what lies beneath a mask nor the NaN that a list makes of it is data."""
-    of = public_callables()[name]
+    of = public(name)
     given = right(name, of, tmp_path)
     known = inspect.signature(of).parameters
     given |= {each: make() for each, make in _ARRAYS.items() if each in known}
@@ -414,7 +429,7 @@ def test_what_is_masked_is_not_read(name, tmp_path):
 
 @pytest.mark.parametrize("name", public_callables())
 def test_an_unknown_argument_is_named(name, tmp_path):
-    of = public_callables()[name]
+    of = public(name)
     given = right(name, of, tmp_path)
     known = [each for each in inspect.signature(of).parameters if not each.startswith("_")]
     for wrong in {"random_state", "seed", "n_job", "nonsense"} - set(known):

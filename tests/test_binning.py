@@ -108,3 +108,10 @@ def test_every_row_has_one_bin_whatever_the_order(scores, random):
         shuffled = np.empty_like(cells)
         shuffled[order] = binning.cells(binary(scores[order]))
         assert groups(shuffled) == groups(cells)
+
+
+def test_many_edges_are_right_closed_as_few_are():
+    """They are searched for, where few are counted."""
+    edges = np.arange(1001) / 1000
+    found = EqualWidth(1000).cells(Rows(np.column_stack([1.0 - edges, edges])))
+    assert found.tolist() == [0, *range(1000)]

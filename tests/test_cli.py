@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command as run
 
 import caltest
-from caltest.cli import app
 from caltest.datasets import digits_models, load_digits_predictions
 from caltest.exceptions import InputError
 from caltest.lenses import LENSES
@@ -24,10 +23,6 @@ from caltest.statistics import STATISTICS
 CALTEST = [sys.executable, "-m", "caltest"]
 CLASSES = ["ant", "bee", "cat"]
 QUICK = ["--resamples", "99", "--seed", "1"]
-
-
-def run(*arguments: str | Path):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def write(path: Path, probs: np.ndarray, labels: np.ndarray, name: str = "label") -> Path:

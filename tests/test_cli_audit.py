@@ -9,16 +9,16 @@ import shlex
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command
 
 import caltest
-from caltest.cli import app
 from caltest.cli._commands import command_line
 from caltest.exceptions import InputError
 from caltest.files import read_with_groups
@@ -35,8 +35,7 @@ OUTPUTS = {
 EVERY_OUTPUT = [word for pair in OUTPUTS.items() for word in pair]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+run = partial(command, "audit")
 
 
 def table(seed: int, rows: int = 400) -> pd.DataFrame:
@@ -521,3 +520,10 @@ def test_interrupted_is_130_and_leaves_no_file(here):
         out, error = process.communicate(timeout=30)
     assert (process.returncode, out, error) == (130, b"", b"")
     assert listing() == before
+
+
+def test_with_a_limit_an_error_that_is_not_beyond_it_lets_pass():
+    asked = ("--example", "digits:naive_bayes", "--resamples", 199, "--seed", 0)
+    assert run(*asked).exit_code == 1
+    assert run(*asked, "--materiality", 0.99).exit_code == 0
+    assert run(*asked, "--materiality", 0.99, "--fail-on", "found").exit_code == 1

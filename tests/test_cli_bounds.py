@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command
 
 import caltest
-from caltest.cli import app
 
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["bounds", *(str(argument) for argument in arguments)])
+run = partial(command, "bounds")
 
 
 @pytest.fixture(scope="module")

@@ -7,20 +7,15 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command as run
 
 import caltest
-from caltest.cli import app
 from caltest.datasets import digits_models, load_digits_predictions
 from caltest.lenses import LENSES
 from caltest.statistics import STATISTICS
 
 CLASSES = ["ant", "bee", "cat"]
 QUICK = ["--statistic", "skce_uq", "--resamples", "20", "--seed", "1"]
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def fails(*arguments):

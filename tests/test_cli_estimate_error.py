@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command
 
 import caltest
-from caltest.cli import app
 from caltest.datasets import load_digits_predictions
 from caltest.estimation import FUNCTIONS
 from caltest.files import read
@@ -20,8 +20,7 @@ CLASSES = ["ant", "bee", "cat"]
 QUICK = ["--functions", "two_step_ridge", "--resamples", "20", "--seed", "1"]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["estimate-error", *(str(argument) for argument in arguments)])
+run = partial(command, "estimate-error")
 
 
 def fails(*arguments):

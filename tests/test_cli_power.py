@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command
 
 import caltest
-from caltest.cli import app
 from caltest.planning import pilot
 from caltest.simulation import tempered
 
@@ -19,8 +18,7 @@ DIGITS = ("--example", "digits:logistic_regression")
 QUICK = ("--statistic", "ecd", "--datasets", 20, "--seed", 3, "--jobs", 1)
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["power", *(str(argument) for argument in arguments)])
+run = partial(command, "power")
 
 
 @pytest.fixture(scope="module")

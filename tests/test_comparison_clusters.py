@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compared import raised, tempered
-from support import binomial_limits, h_matrix
+from support import binomial_limits, h_matrix, some_fast
 from test_clusters import GOES, clustered, made
 from typer.testing import CliRunner
 
@@ -23,7 +23,6 @@ from caltest.statistics import STATISTICS, UnbiasedSKCE
 PROBS, LABELS, CODES = clustered(40, 4, 3, 0.5, 1)
 MODELS = {"own": PROBS, "sharp": tempered(PROBS, 3.0), "flat": np.full_like(PROBS, 1 / 3)}
 COMPARED = [name for name in GOES if STATISTICS[name].growth is not None]
-SLOW = ("smooth_ece",)
 
 
 def quick(statistic="ecd", models=MODELS, labels=LABELS, clusters=CODES, **options):
@@ -36,7 +35,7 @@ def quick(statistic="ecd", models=MODELS, labels=LABELS, clusters=CODES, **optio
 
 @pytest.mark.parametrize(
     "statistic",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in COMPARED],
+    some_fast(COMPARED, "ecd", "ece", "ks", "skce_uq", "skce_b", "omnibus", "t_cal"),
 )
 def test_every_statistic(statistic):
     found = quick(statistic, n_resamples=5)
@@ -97,15 +96,18 @@ def test_default_sizes():
     ]
 
 
-def test_errors_of_a_mean_are_those_of_sums_by_cluster():
+@pytest.mark.parametrize(
+    ("n_resamples", "near"), [(400, 0.2), pytest.param(4000, 0.06, marks=pytest.mark.slow)]
+)
+def test_errors_of_a_mean_are_those_of_sums_by_cluster(n_resamples, near):
     """All (40 over 39) subsamples of 39 clusters: the jackknife, by hand."""
-    found = quick("brier", size=39, n_resamples=4000)
+    found = quick("brier", size=39, n_resamples=n_resamples)
     values = []
     for cluster in range(40):
         kept = cluster != CODES
         values.append([caltest.estimate(p[kept], LABELS[kept], "brier") for p in MODELS.values()])
     jackknife = np.sqrt(39.0 / 40.0 * 40.0 * np.var(values, axis=0))
-    assert found.standard_errors == pytest.approx(jackknife, rel=0.06)
+    assert found.standard_errors == pytest.approx(jackknife, rel=near)
 
 
 def test_errors_of_pairs_are_those_of_pairs_of_clusters():
@@ -310,9 +312,13 @@ def calibrated(probs, seed):
     return {"a": probs, "b": np.where(coin[:, None], 0.5, probs)}
 
 
-def test_equal_and_opposite_errors_of_dependent_rows():
-    """Rows taken as independent are told apart much too often."""
-    assert rejections("esce", 60, opposite) <= binomial_limits(60, 0.05)[1]
+@pytest.mark.parametrize("tests", [30, pytest.param(60, marks=pytest.mark.level)])
+def test_equal_and_opposite_errors_of_dependent_rows(tests):
+    assert rejections("esce", tests, opposite) <= binomial_limits(tests, 0.05)[1]
+
+
+@pytest.mark.level
+def test_rows_taken_as_independent_are_told_apart_much_too_often():
     assert rejections("esce", 60, opposite, clusters=False) > binomial_limits(60, 0.05)[1]
 
 

@@ -6,11 +6,13 @@ A pair either works, and then keeps all the promises, or is refused with the nul
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
-from support import binomial_limits, dirichlet, labels_from, tied
+from support import binomial_limits, dirichlet, labels_from, some_fast, tied
 
 import caltest
 from caltest import InputError, blocks, testing
@@ -25,12 +27,15 @@ ROWS = 600  # more than one tile, so that workers have something to share
 PROBS = dirichlet(ROWS, 3, 0, 0.7)
 LABELS = labels_from(PROBS, np.random.default_rng(1))
 SMALL, FEW = PROBS[:60], LABELS[:60]
+WEIGHTS = np.random.default_rng(2).exponential(size=60)
+#: What rows may carry. What clusters are is in test_clusters.py.
+KINDS = {"alike": None, "weights": WEIGHTS}
 
 
-def form_of(statistic):
+def form_of(statistic, weights=None):
     """The statistic on the small data, seen through its default lens."""
     lens = find_lens(STATISTICS[statistic].default_lens)
-    predictions = Rows(SMALL)
+    predictions = Rows(SMALL) if weights is None else Rows(SMALL, weights=weights)
     return STATISTICS[statistic]().given(lens.show(predictions).rows if lens else predictions)
 
 
@@ -164,7 +169,7 @@ def test_workers_do_not_change_a_number(statistic, null):
 LENSES = [None, "top_label", "class:1", "sorted"]
 
 
-@pytest.mark.parametrize("lens", LENSES, ids=str)
+@pytest.mark.parametrize("lens", some_fast(LENSES, None, "top_label"), ids=str)
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_every_door_gives_the_number_of_the_reduced_rows(statistic, lens):
     """Through a lens, in an audit, as a number alone: what the reduced predictions say, draws too."""
@@ -205,26 +210,36 @@ def test_every_door_gives_the_number_of_the_reduced_rows(statistic, lens):
 
 PREDICTED = dirichlet(5000, 3, 2)  # two blocks of rows
 CAME_TRUE = labels_from(PREDICTED, np.random.default_rng(3))
+COUNTED = np.random.default_rng(4).exponential(size=5000)
 #: Statistics of which a file of very many rows gives a subsample, or which look at a grid of it.
 COARSER = ("omnibus", "skce_uq", "skce_b", "jkce", "mmce", "ckce", "ks", "kuiper", "ace")
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("statistic", STATISTICS)
-def test_a_file_gives_the_numbers_of_its_rows(statistic, tmp_path, monkeypatch):
+def test_a_file_gives_the_numbers_of_its_rows(statistic, kind, tmp_path, monkeypatch):
     """Read a block at a time where that can be: 4000 rows are taken for very many."""
-    rows = 200 if statistic in COARSER else 5000
+    rows = 200 if statistic in COARSER or (statistic, kind) == ("t_cal", "weights") else 5000
     probs, labels = PREDICTED[:rows], CAME_TRUE[:rows]
+    options = {"statistic": statistic, "n_resamples": 2 if statistic == "cox" else 19, "rng": 5}
+    given = {} if kind == "alike" else {"weights": COUNTED[:rows]}
     np.save(tmp_path / "rows.npy", np.column_stack([probs, labels]))
-    options = {"statistic": statistic, "n_resamples": 19, "rng": 5}
+    stored = scan(tmp_path / "rows.npy", label=-1)
+    if given:
+        frame = pd.DataFrame(probs, columns=["a", "b", "c"]).assign(label=np.array([*"abc"])[labels])
+        frame.assign(survey=given["weights"]).to_parquet(tmp_path / "rows.parquet")
+        stored = scan(tmp_path / "rows.parquet", weights="survey")
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
     monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
     monkeypatch.setattr(blocks, "_MANY_ROWS", 4000)
-    held = caltest.test(probs, labels, **options)
-    read = caltest.test(scan(tmp_path / "rows.npy", label=-1), **options)
+    held = caltest.test(probs, labels, **given, **options)
+    read = caltest.test(stored, **options)
     assert read.statistic == pytest.approx(held.statistic, rel=1e-9, abs=1e-15)
     assert read.null_distribution == pytest.approx(held.null_distribution, rel=1e-8, abs=1e-12)
     assert read.pvalue == held.pvalue
     assert (read.lens, read.n_samples, read.n_classes) == (held.lens, rows, held.n_classes)
+    effective = held.parameters.get("effective_n")
+    assert read.parameters.get("effective_n") == (effective and pytest.approx(effective))
 
 
 # ------------------------------------------------------------------ forms
@@ -249,10 +264,11 @@ def test_class_names_do_not_matter(statistic):
     assert caltest.estimate(permuted, names[FEW], statistic) == pytest.approx(one, rel=1e-9, abs=1e-13)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("statistic", STATISTICS)
-def test_blocks_of_draws(statistic):
+def test_blocks_of_draws(statistic, kind):
     """A form gives a block of labels the values it gives them one by one, whatever the type."""
-    form = form_of(statistic)
+    form = form_of(statistic, KINDS[kind])
     classes = 2 if STATISTICS[statistic].default_lens else 3
     labels = np.random.default_rng(0).integers(0, classes, (70, 60)).astype(np.uint8)
     block = form.of_labels(labels)
@@ -263,6 +279,7 @@ def test_blocks_of_draws(statistic):
     assert form.of_labels(labels, Workers(2)) == pytest.approx(block, rel=1e-12, abs=1e-15)
 
 
+EVEN = ("skce_b", "skce_uq", "ece")
 EXTREMES = {
     "two rows": ([[0.6, 0.4], [0.3, 0.7]], [0, 1]),
     "all equal": (np.full((20, 2), 0.5), [0, 1] * 10),
@@ -275,12 +292,27 @@ EXTREMES = {
 }
 
 
-@pytest.mark.parametrize(("statistic", "null"), CHEAP)
-def test_extremes(statistic, null):
+UNEVEN = {
+    "alike": lambda n: None,
+    "a power": lambda n: 10.0 ** np.linspace(-12, 12, n),
+    "one row": lambda n: np.where(np.arange(n) == 0, 1e9, 1.0),
+    "tiny": lambda n: 1e-300 * (1.0 + np.arange(n)),
+    "huge": lambda n: 1e300 * (1.0 + np.arange(n)),
+    "beyond": lambda n: np.where(np.arange(n) == 0, 1e300, 1e-300),
+    "three": lambda n: np.where(np.arange(n) < 3, 1e160 + 1e159 * np.arange(n), 1.0),
+    "half": lambda n: np.where(np.arange(n) < n / 2, 1e160, 1e-150) * (1.0 + np.arange(n)),
+}
+
+
+@pytest.mark.parametrize("spread", some_fast(UNEVEN, "alike", "beyond"))
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_extremes(statistic, spread):
     """No warning, no p-value outside (0, 1]; refusals are InputErrors."""
-    for case, (probs, labels) in EXTREMES.items():
+    nulls = [null for null in OF_ROWS if (statistic, null) in CHEAP or spread != "alike"]
+    for (case, (probs, labels)), null in product(EXTREMES.items(), nulls):
+        options = {"null": null, "weights": UNEVEN[spread](len(labels)), "n_resamples": 19, "rng": 0}
         try:
-            result = caltest.test(probs, labels, statistic, null=null, n_resamples=19, rng=0)
+            result = caltest.test(probs, labels, statistic, **options)
         except InputError:
             continue
         assert 0.0 < result.pvalue <= 1.0, case
@@ -288,7 +320,7 @@ def test_extremes(statistic, null):
         # There every possible outcome but one has a probability below 1e-10: it is no evidence.
         if case in ("certain and right", "saturated") and null in ("monte_carlo", "moments"):
             assert result.pvalue > 0.99, case
-        if case == "all equal" and null == "monte_carlo" and statistic in ("skce_b", "skce_uq", "ece"):
+        if (case, spread, null) == ("all equal", "alike", "monte_carlo") and statistic in EVEN:
             assert result.pvalue == 1.0  # as many of each class as can be
 
 

@@ -112,6 +112,32 @@ def test_taken_or_refused_with_a_way_out(name, argument):
         assert name in TAKES[argument]
 
 
+#: What is about independent rows that count alike, given rows that carry something.
+OF_ROWS = {
+    "certificate": caltest.certificate,
+    "bounds": partial(caltest.miscalibration_bounds, n_resamples=39),
+    "witness": caltest.witness,
+    "squared error": caltest.estimate_squared_error,
+    "fit": lambda rows, labels: caltest.estimation.HistogramBinning(2).fit(rows, labels),
+    "recalibration": caltest.recalibration,
+    "reliability": caltest.ReliabilityDisplay.from_predictions,
+    "cumulative": caltest.CumulativeDisplay.from_predictions,
+}
+CARRIED = {
+    "weights": ("takes no weights, and these rows have some", [*OF_ROWS][:5]),
+    "clusters": ("takes rows to be independent", [name for name in OF_ROWS if name != "fit"]),
+}
+
+
+@pytest.mark.parametrize("argument", CARRIED)
+def test_what_rows_carry_is_not_left_out_in_silence(argument):
+    rows = sample(PROBS, LABELS, **{argument: GIVEN[argument]}).rows
+    says, refusing = CARRIED[argument]
+    for name in refusing:
+        with pytest.raises(InputError, match=says):
+            OF_ROWS[name](rows, LABELS)
+
+
 def test_the_way_out_of_sampling_rates_works():
     rows = sample(PROBS, LABELS, sampling_rates={0: 0.5}).rows
     found = caltest.certificate(rows, LABELS)

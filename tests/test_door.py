@@ -19,10 +19,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command
 
 from caltest import InputError, _memory
-from caltest.cli import app
 from caltest.cli._options import load_config
 from caltest.files import arrays, can_scan, places, read, read_pilot, read_with_groups, scan
 
@@ -32,10 +31,6 @@ FRAME = pd.DataFrame(PROBS, columns=["cat", "dog", "owl"]).assign(label=["cat", 
 TABLE = np.column_stack([PROBS, LABELS])
 COMMANDS = ("test", "estimate", "audit", "bounds", "estimate-error", "power")
 LIMIT = 100  # seconds, on a busy machine; what waits for a pipe waits for ever
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def is_one_sentence(text):

@@ -19,6 +19,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from hostile import NAMES, assert_fit
+from support import command as run
+from support import some_fast
 from typer.testing import CliRunner
 
 import caltest
@@ -40,10 +42,6 @@ PICTURED = {
     "power": ["--n", "40", "--datasets", "5", "--resamples", "19", "--bias", "0.5"],
 }
 PICTURES = (".png", ".pdf", ".svg")
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments])
 
 
 def shell(*arguments, **options):
@@ -551,7 +549,7 @@ def test_weights_of_a_parent_folder_do_not_open_the_gate_unseen(tmp_path, monkey
 # --- interruptions, dates
 
 
-@pytest.mark.parametrize("module", ["typer", "narwhals", "matplotlib"])
+@pytest.mark.parametrize("module", some_fast(["typer", "narwhals", "matplotlib"], "typer"))
 def test_an_interruption_of_imports_is_quiet(module, tmp_path):
     """Before the command line is loaded, and while a command loads what it needs."""
     (tmp_path / "stub").mkdir()
@@ -580,5 +578,5 @@ def test_a_date_that_is_none_is_refused_before_anything_is_imported(command, mon
 @pytest.mark.parametrize("given", ["", "0"])
 def test_an_empty_date_is_none_given(given, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", given)
-    status, _, said = shell("test", "--example", "digits:naive_bayes", "--resamples", "99")
-    assert (status, said) == (1, "")
+    found = CliRunner().invoke(app, ["test", "--example", "digits:naive_bayes", "--resamples", "99"])
+    assert (found.exit_code, found.stderr) == (1, "")

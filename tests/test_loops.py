@@ -213,8 +213,8 @@ def test_distances(m):
     found, within = np.empty((150, 201)), np.empty((150, 150))
     _kernel_loops.cityblock(x, np.ascontiguousarray(y.T), False, found)
     _kernel_loops.cityblock(x, np.ascontiguousarray(x.T), True, within)
-    assert found == pytest.approx(cdist(x, y, "cityblock"), rel=1e-12, abs=1e-15)
-    assert within == pytest.approx(cdist(x, x, "cityblock"), rel=1e-12, abs=1e-15)
+    assert np.allclose(found, cdist(x, y, "cityblock"), rtol=1e-12, atol=1e-15)
+    assert np.allclose(within, cdist(x, x, "cityblock"), rtol=1e-12, atol=1e-15)
     assert np.array_equal(within, within.T)
 
 

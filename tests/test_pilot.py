@@ -91,13 +91,13 @@ def test_rows_to_come_have_weights_like_the_pilots():
     assert drawn.rows.weights.mean() == pytest.approx(1.0)
 
 
-def test_weights_cost_rows():
+@pytest.mark.level
+def test_tests_of_weighted_rows_have_the_power_of_those_in_effect():
     """A test of a mean has the power of as many rows as these count in effect."""
     rng = np.random.default_rng(5)
     probs, weights = rng.uniform(0.3, 0.7, 2000), rng.choice([1.0, 9.0], 2000)
     weighted = pilot(probs, bias=0.35, weights=weights)
     share = weights.mean() ** 2 / (weights**2).mean()
-    assert f"100 rows are worth {100 * share:.0f} of equal weight" in weighted.notes[-1]
     given = {"statistic": "citl", "n_datasets": 300, "n_resamples": 199, "rng": 1}
     found = caltest.power(weighted, 400, **given)
     effective = caltest.power(pilot(probs, bias=0.35), round(400 * share), **given)
@@ -281,3 +281,10 @@ def test_wrong_input(call, words):
     with pytest.raises(InputError, match=words) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_weights_cost_rows():
+    weights = np.random.default_rng(5).choice([1.0, 9.0], 2000)
+    share = weights.mean() ** 2 / (weights**2).mean()
+    weighted = pilot(np.linspace(0.3, 0.7, 2000), bias=0.35, weights=weights)
+    assert f"100 rows are worth {100 * share:.0f} of equal weight" in weighted.notes[-1]

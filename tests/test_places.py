@@ -10,12 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import dirichlet, labels_from
-from typer.testing import CliRunner
+from support import command, dirichlet, labels_from
 
 import caltest
 from caltest import InputError, blocks
-from caltest.cli import app
 from caltest.files import can_scan, places, read, scan
 from caltest.files.places import located, opened, size_of
 
@@ -24,10 +22,6 @@ fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 PROBS = dirichlet(9000, 3, 0)
 LABELS = labels_from(PROBS, np.random.default_rng(1))
 TABLE = pa.table({**{f"c{k}": PROBS[:, k] for k in range(3)}, "label": LABELS})
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module", params=["local", "url of local", "memory"])

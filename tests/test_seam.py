@@ -91,7 +91,7 @@ def signed_columns_of_numbers(columns, outcomes, rows):
     return [one for (one,) in numbers]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.level), True])
 def test_levels_of_numbers_and_of_their_events(weighted):
     found = []
     for seed in range(200):

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import betaincinv
 from scipy.stats import binom
+from support import some_fast
 
 import caltest
 from caltest.auditing.sizes import Design
@@ -214,8 +215,8 @@ def test_intervals_miss_no_more_often_than_said(design, count):
     assert found <= binom.ppf(0.999, count, 0.04)
 
 
-@pytest.mark.parametrize("wrong", [1.0, 0.7])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("wrong", some_fast([1.0, 0.7], 0.7, mark="level"))
+@pytest.mark.parametrize("weighted", some_fast([False, True], True, mark="level"))
 def test_intervals_of_rows_kept_by_their_label(wrong, weighted):
     """One in a hundred of those without the event; the error is that of what the rows stand for."""
     found = 0
@@ -301,9 +302,10 @@ def test_rows_of_opposite_errors_do_not_shorten_an_interval():
 
 
 @pytest.mark.filterwarnings("error")
-def test_few_rows_of_any_weights_and_rates():
+@pytest.mark.parametrize("seeds", [range(60), pytest.param(range(60, 300), marks=pytest.mark.slow)])
+def test_few_rows_of_any_weights_and_rates(seeds):
     """Neither an exception nor a warning; ends in order, about the estimate, within what can be."""
-    for seed in range(300):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 8))
         p, y = rng.choice([rng.random(n), rng.choice([0, 0.01, 0.5, 1], n)]), rng.integers(0, 2, n)

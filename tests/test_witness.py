@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from support import P6, Y6, binomial_limits, dirichlet, labels_from, matrix_kernel, tied
+from support import P6, Y6, binomial_limits, dirichlet, labels_from, matrix_kernel, some_fast, tied
 from test_step_down import plain_loop
 
 import caltest
@@ -477,7 +478,9 @@ def test_distributions_of_numbers_have_no_classes():
 
 @pytest.mark.usefixtures("pictures")
 class TestPicture:
-    def found(self, m=3, **options):
+    @staticmethod
+    @cache
+    def found(m=3, **options):
         data = classwise(1500, np.ones(m), bias=2.0, rng=0)
         probs = pd.DataFrame(data.probs, columns=[f"kind {c}" for c in range(m)])
         return caltest.witness(probs, data.labels, n_resamples=99, n_points=30, rng=0, **options)
@@ -486,7 +489,7 @@ class TestPicture:
         display.figure_.canvas.draw()
         return [text.get_text() for text in display.ax_.texts]
 
-    @pytest.mark.parametrize("m", [2, 3, 10, 12])
+    @pytest.mark.parametrize("m", some_fast([2, 3, 10, 12], 3, 12))
     def test_nothing_is_clipped_and_nothing_overlaps(self, m):
         display = caltest.WitnessDisplay.from_result(self.found(m))
         display.figure_.canvas.draw()
@@ -496,7 +499,14 @@ class TestPicture:
         boxes = [text.get_window_extent() for text in display.ax_.texts]
         assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
 
-    @pytest.mark.parametrize(("m", "width"), [(2, 3.0), (3, 6.0), (10, 6.5), (10, 3.0)])
+    @pytest.mark.parametrize(
+        ("m", "width"),
+        [
+            (3, 6.0),
+            (10, 3.0),
+            *(pytest.param(*each, marks=pytest.mark.slow) for each in [(2, 3.0), (10, 6.5)]),
+        ],
+    )
     def test_cells_hold_what_they_have_room_for(self, m, width):
         import matplotlib.pyplot as plt
 

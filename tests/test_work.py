@@ -117,7 +117,7 @@ def test_a_warning_changes_no_number(call, few, monkeypatch):
 def test_a_file_says_so_of_all_its_rows(many, tmp_path, monkeypatch):
     np.save(tmp_path / "probs.npy", np.column_stack([1 - many[0], many[0]]))
     mapped = np.load(tmp_path / "probs.npy", mmap_mode="r")
-    monkeypatch.setattr("caltest.testing.table_of_blocks", started)
+    monkeypatch.setattr("caltest.one_pass.table_of_blocks", started)
     monkeypatch.setattr(_work, "LONG", 1.0)
     said = pytest.warns(caltest.LongWorkWarning, match="'ecd' of 300,000 rows")
     with said, pytest.raises(StartedError):
