@@ -33,7 +33,7 @@ Kind: TypeAlias = Literal["shift", "temperature", "temperature and shift", "isot
 KINDS: tuple[Kind, ...] = ("temperature", "shift", "temperature and shift", "isotonic")
 _FOLDS = 5
 _FEWEST = 100  # rows, below which nothing is tried
-_MOST = 5e5  # predicted numbers of the rows that are tried
+_MOST = 2e5  # predicted numbers of the rows that are tried
 _MOST_ISOTONIC = 100  # classes
 _CLEAR = 2.0  # standard errors
 _LEAST = 1e-12  # of a probability, for its logarithm
@@ -85,7 +85,7 @@ class Remedy:
 
 
 def remedies(
-    whole: Sample, lens: Lens | None, group: NDArray[np.intp] | None, seed: int
+    whole: Sample, lens: str | Lens | None, group: NDArray[np.intp] | None, seed: int
 ) -> tuple[Remedy, ...]:
     """Try remedies on all rows, and on a group alone.
 
@@ -149,7 +149,7 @@ class _Trial:
     fold: Labels
     unit: Labels
     member: NDArray[np.bool_]
-    lens: Lens | None
+    lens: str | Lens | None
 
     def mean(self, values: Array) -> tuple[float, float]:
         """Return the weighted mean and its standard error, over clusters."""

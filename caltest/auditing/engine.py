@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,9 +41,11 @@ from caltest.data.diagnose import copied_rows, why_zero
 from caltest.exceptions import Argument, InputError
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative
+from caltest.remedies import remedies
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
 from caltest.text.audit_notes import few_carry, limit_too_large
+from caltest.usual import usual_numbers
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -348,7 +351,7 @@ def audit(
     alike = whole.rows.are_alike
     named_rows = [] if alike else ["weights"]
     named_rows += [] if n_clusters is None else ["clusters"]
-    return Audit(
+    audited = Audit(
         pvalue=p,
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
@@ -378,8 +381,16 @@ def audit(
         clusters=n_clusters,
         effective_n=None if alike else whole.rows.effective,
         sampled=sampling_rates is not None,
+        usual=usual_numbers(whole) if error is None and sampling_rates is None else None,
         **{name: getattr(options, name) for name in _STATED},
     )
+    explains = audited.told
+    if not audited.rejected or explains is None or audited.usual is None:
+        return audited
+    look = next(each for each in plan.looks if views[each].key == explains.key)
+    lens = None if look.scope.label == "canonical" else look.scope.label
+    tried = remedies(whole, lens, look.places, options.seed)
+    return replace(audited, remedies=tried)
 
 
 # ------------------------------------------------------------------ bounds

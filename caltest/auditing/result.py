@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from caltest.cox import Recalibration
     from caltest.data.diagnose import Zeros
+    from caltest.remedies import Remedy
+    from caltest.usual import UsualNumbers
 
 FailOn: TypeAlias = Literal["material", "undecided", "found", "never"]
 #: When a gate fails, by name.
@@ -102,6 +105,11 @@ class Audit(Result):
         Number of clusters of rows that may depend on each other; None if rows are independent.
     effective_n
         Effective number of rows, (Σ w)²/Σ w², if rows have weights; else None.
+    remedies
+        Where an error was found: what the usual recalibrations would gain, by cross-fitting inside
+        these rows (:class:`caltest.remedies.Remedy`). Estimates, which prove nothing.
+    usual
+        The usual numbers of all rows (:class:`caltest.usual.UsualNumbers`): they describe.
     sampled
         Whether rows were sampled by their label; for two classes, sizes of errors then refer to
         the population.
@@ -169,6 +177,8 @@ class Audit(Result):
     clusters: int | None = None
     effective_n: float | None = None
     sampled: bool = False
+    remedies: tuple[Remedy, ...] = ()
+    usual: UsualNumbers | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -239,6 +249,20 @@ class Audit(Result):
             if each.inside is False and against_limit(self, each) != "beyond"
         )
 
+    @property
+    def rows_needed(self) -> int | None:
+        """How many rows in all would settle what is not, if groups keep their shares of the rows.
+
+        With a probability of 80%, were the model calibrated. None where nothing is unsettled for want
+        of rows, or no number of them would do.
+        """
+        wanted = [(each.rows_needed, each.rows) for each in self.unsettled]
+        if any(needed is None for needed, _ in wanted):
+            return None
+        most = max(((needed or 0) / rows for needed, rows in wanted), default=0.0)
+        return math.ceil(most * self.n_samples) if most > 1.0 else None
+
+    @arguments()
     def fails(self, fail_on: FailOn | None = None) -> bool:
         """Whether a gate fails.
 
@@ -291,6 +315,13 @@ class Audit(Result):
         if not best:
             return max(wrong, key=lambda each: (each.rows, each.proved), default=None)
         return max(best, key=lambda each: each.proved)
+
+    @property
+    def told(self) -> View | None:
+        """The view that the answer is about: the worst, else one with a shape, else the strongest."""
+        views = [check.view for check in self.found]
+        shaped = next((view for view in views if view.shape), None)
+        return self.worst or shaped or (views[0] if views else None)
 
     @property
     def headline(self) -> str:
@@ -388,6 +419,8 @@ class Audit(Result):
             "rests": list(map(sized, self.rests)),
             "skipped": self.skipped,
             "sensitivity": self.sensitivity,
+            "remedies": self.remedies,
+            "usual": self.usual,
         }
         found: dict[str, Any] = plain(data)
         return found
@@ -441,7 +474,7 @@ _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
     "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
-    "impossible", "clusters", "effective_n", "sampled", "unseen",
+    "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

@@ -446,7 +446,7 @@ def _audit(typed: dict[str, Any]) -> None:
     verdict, beside = chip(audit)
     because = f": {beside}" if audit.limit else ""
     p = pvalue(audit.pvalue, audit.alpha)
-    notes.append(f"{verdict}{because}; p = {p} (exit status {status}{why}).")
+    notes.append(f"{verdict}{because}, p = {p} (exit status {status}{why}).")
     first = [weaker] if weaker else []
     if printed is None:
         out.write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))

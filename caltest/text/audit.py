@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from caltest._visible import line, shortened, shown, shown_column, visible
-from caltest.auditing.result import Audit, against_limit, shows
+from caltest.auditing.result import Audit, shows
 from caltest.auditing.views import Check, Group, Rest, View
 from caltest.data.diagnose import advice_on_zeros
-from caltest.forms import Side
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
 from caltest.text.numbers import (
+    about_points,
     confidence_text,
     counted,
     leading,
@@ -35,7 +35,6 @@ from caltest.text.sizes import (
     left_by,
     means,
     rates,
-    rows_in_all,
     size,
     too,
     why_undecided,
@@ -142,11 +141,7 @@ def _is(who: str) -> str:
 #
 # First for who uses the probabilities, then for who maintains the model.
 
-_MINOR = 0.1  # of the largest error: smaller ones of other classes do not decide the advice
-DEVIATIONS = 3.0  # standard errors beyond which a slope or an intercept is clear
-
 _MAINTAINER = "For whoever maintains the model: "
-_HELD_OUT = "recalibrate it on held-out rows"
 _AGAIN = "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
 
 
@@ -166,21 +161,15 @@ def advice(audit: Audit) -> tuple[str, ...]:
         )
         about = f"{about[:1].lower()}{about[1:]}"
         texts.append(f"{_MAINTAINER}{about} Recalibration cannot change probabilities of 0 and 1.")
-    if group is not None:
+    if group is not None or (told is None and not audit.impossible):
+        rows = "that group" if group is not None else "these rows"
         texts.append(
-            f"{_MAINTAINER}look at the data of that group (labels, missing inputs, how it differs from "
-            f"the training rows), and recalibrate the group on held-out rows. One correction for all "
-            "rows cannot fix an error in a single group."
+            f"{_MAINTAINER}look at the data of {rows} (labels, missing inputs, how they differ from "
+            "others)."
         )
-    elif told is None and not audit.impossible:
-        texts.append(
-            f"{_MAINTAINER}look at the data of these rows (labels, missing inputs, how they differ "
-            "from others)."
-        )
-    elif told is not None and (audit.zeros is None or audit.worst is not None):
+    if told is not None and (audit.zeros is None or audit.worst is not None):
         # Else nothing more is known until the zeros are gone.
-        by_classes = _of_two_classes if audit.n_classes == 2 else _of_more_classes
-        texts.append(f"{_MAINTAINER}{by_classes(audit)}")
+        texts.append(capital(remedy(audit)) if group else f"{_MAINTAINER}{remedy(audit)}")
     return (*texts, *_close(audit), _AGAIN)
 
 
@@ -240,7 +229,7 @@ def _estimated_beyond(audit: Audit, view: View) -> bool:
 
 def _more_rows(audit: Audit) -> str:
     """Return how many rows would settle it, as what to do; time or volume is the reader's."""
-    rows = rows_in_all(audit)
+    rows = audit.rows_needed
     if rows is None:
         return "audit again with more rows, or fewer groups" if audit.groups else "audit more rows"
     times = rows / audit.n_samples
@@ -250,51 +239,62 @@ def _more_rows(audit: Audit) -> str:
     return f"audit again with {about_rows(rows)} rows in all ({many}{shares}{unit})"
 
 
-def _of_two_classes(audit: Audit) -> str:
-    """Advise by the line that fits."""
-    return said("recalibrate", "of_two_classes", audit.recalibration, _HELD_OUT, DEVIATIONS)
+#: What remedies are called, of two classes and of more.
+_REMEDIES: Mapping[str, tuple[str, str]] = {
+    "temperature": ("a slope of the log-odds (temperature scaling)", "temperature scaling"),
+    "shift": ("an intercept of the log-odds", "an intercept for every class"),
+    "temperature and shift": (
+        "a slope and an intercept of the log-odds (Platt scaling)",
+        "a temperature and an intercept for every class",
+    ),
+    "isotonic": ("isotonic regression", "isotonic regression of every class"),
+}
 
 
-def _of_more_classes(audit: Audit) -> str:
-    """Advise one temperature only where no class is proved too high or too low."""
-    overall = [check.view for check in audit.found if check.view.group is None]
-    shown = [each for each in overall if shows(audit, each)]
-    least = _MINOR * max((abs(each.error or 0.0) for each in shown), default=0.0)
-    top: Side | None = next(
-        (shows(audit, each) for each in shown if each.lens == "top_label"), None
-    ) or next((each.shape for each in overall if each.event is None and each.shape), None)
-    classes = [each for each in shown if each.lens.startswith("class:")]
-    large = [each for each in classes if abs(each.error or 0.0) >= least]
-    large = [each for each in large if against_limit(audit, each) != "inside"]
-    classes = large if top or large else classes
-    if top and not classes:
-        of_top = any(each.lens == "top_label" for each in shown)
-        return (
-            f"{_HELD_OUT}. It is {TENDS[top]}{' in its top class' if of_top else ''}; temperature "
-            "scaling is the first thing to try."
-        )
-    told = told_view(audit)
-    if not classes and told is not None and told.event is not None:
-        return (
-            f"{_HELD_OUT}. Whether it is too extreme or too cautious was not shown; the "
-            f"reliability diagram of {lens_name(told)} shows which predictions are off."
-        )
-    if not classes:
-        return (
-            f"{_HELD_OUT}. No single class stands out; caltest.witness shows near which predictions "
-            "the error is found."
-        )
-    sides = {
-        WRONG[side]: listed(lens_name(each) for each in classes if shows(audit, each) == side)
-        for side in ("over", "under")
-    }
-    off = "; ".join(f"{names}: {side} on average" for side, names in sides.items() if names)
-    with_temperature, alone = (" and a temperature", "may not") if top else ("", "cannot")
-    these = "this class is" if len(classes) == 1 else "these classes are"
+def remedy(audit: Audit) -> str:
+    """Return which recalibration to try, and what cross-fitting says that it brings."""
+    line, told, many = audit.recalibration, audit.told, audit.n_classes > 2
+    if line is not None and (vain := said("recalibrate", "in_vain", line, _DEVIATIONS)):
+        return vain
+    if not audit.remedies:
+        return f"recalibrate the {'group' if told and told.group else 'model'} on held-out rows."
+    best, rows = next((each for each in audit.remedies if each.chosen), None), audit.remedies[0].rows
+    some = "these rows" if rows == audit.n_samples else f"{rows:,} of these rows"
+    tried = f"Tried by cross-fitting inside {some}"
+    if best is None:
+        names = (_REMEDIES[each.name][many] for each in audit.remedies if not each.in_group)
+        nothing = "no usual recalibration clearly lowers the log loss here: look at the data"
+        return f"{nothing}. {tried}: {', '.join(names)}."
+    brings = "the mean error"
+    if told is not None and told.event is not None:
+        brings = f"{lens_name(told)}{where(told.group)}"
+    elif many:
+        brings = "the top class"
+    if best.off_before > _STRIKING * abs(best.before):
+        before, after = (about_points(each, "point") for each in (best.off_before, best.off_after))
+        brings = f"the mean error of tenths of the predictions from {before} to {after}"
+    else:
+        error = about_points(best.after_se, "point")
+        after = _way(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"
+        brings += f" from {_way(best.before)} to {after} (standard error {error})"
+    others = [each for each in audit.remedies if each.in_group == best.in_group]
+    later = [_REMEDIES[each.name][many] for each in others[others.index(best) + 1 :]]
+    alone = " for that group alone" if best.in_group else ""
+    more = f" Nothing clear is gained beyond it by {' or '.join(later)}." if later else ""
     return (
-        f"{_HELD_OUT} class by class ({off}): an intercept for every class{with_temperature}, as "
-        f"in vector scaling. Temperature scaling alone {alone} fix this. Check how {these} labelled."
+        f"recalibrate{alone} on held-out rows by {_REMEDIES[best.name][many]}. {tried}, it brings "
+        f"{brings}, and lowers the log loss by {best.gain:.2g} (standard error {best.gain_se:.1g})."
+        f"{more} These are estimates, not a test."
     )
+
+
+_DEVIATIONS = 3.0  # standard errors beyond which a slope is clear
+_STRIKING = 1.5  # times the mean error: then the error depends on the prediction
+
+
+def _way(error: float) -> str:
+    """Return an estimated error: "13.9 points too high"."""
+    return f"{about_points(abs(error), 'point')} {WRONG['over' if error > 0.0 else 'under']}"
 
 
 def _after_a_pass(audit: Audit) -> Iterable[str]:

@@ -294,15 +294,6 @@ def needs(audit: Audit) -> Iterable[str]:
 _NAMED = 3  # views of one sentence
 
 
-def rows_in_all(audit: Audit) -> int | None:
-    """Return how many rows would settle all, if groups keep their shares; None if none would."""
-    wanted = [(each.rows_needed, each.rows) for each in audit.unsettled]
-    if not wanted or any(needed is None for needed, _ in wanted):
-        return None
-    most = max((needed or 0) / rows for needed, rows in wanted)
-    return math.ceil(most * audit.n_samples) if most > 1.0 else None
-
-
 def about_rows(count: int) -> str:
     """Return a number of rows to two figures, rounded up: "about 9,200"."""
     step: int = 10 ** max(0, len(str(count)) - 2)

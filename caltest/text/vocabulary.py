@@ -53,9 +53,7 @@ def limit(audit: Audit) -> str | None:
 
 def told_view(audit: Audit) -> View | None:
     """Return the view of the answer: the worst, else one with a shape, else the strongest."""
-    views = [check.view for check in audit.found]
-    shaped = next((view for view in views if view.shape), None)
-    return audit.worst or shaped or (views[0] if views else None)
+    return audit.told
 
 
 def event_name(audit: Audit) -> str:
