@@ -8,7 +8,7 @@ from typing import Any
 
 from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
-from caltest.auditing.result import Audit, shows
+from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.pictures import axes
 from caltest.report import charts
@@ -174,9 +174,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             rows += named if len(parts) > 1 else []
         elif audit.worst is None and any(shows(audit, half) for half in halves):
             rows = [*named, *rows[: _ROWS - len(named)]]
-    if groups:
-        rows.sort(key=lambda row: not shows(audit, row[1]))
-        rows.sort(key=lambda row: row[1].group is None if isinstance(row[1], View) else False)
+    if groups:  # the overall gap first, then groups: those shown to be wrong, by size of error
+        rows.sort(key=lambda row: (not shows(audit, row[1]), -abs(row[1].error or 0.0)))
+        rows.sort(key=lambda row: row[1].group is not None if isinstance(row[1], View) else True)
     noun, nouns = ("class", "classes") if by_class else ("group", "groups")
     if not by_class and not groups:
         noun, nouns = "part", "parts"
@@ -255,10 +255,12 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -
     def related(view: View) -> int:
         if view.key == subject.key or view.group is None:
             return 0
-        own = set(subject.group.conditions) if subject.group else set()
-        if shows(audit, view) or set(view.group.conditions) < own:
+        if shows(audit, view):  # what is shown is never displaced by what is not
             return 1
-        return 2 if subject.group and view.group.column == subject.group.column else 3
+        own = set(subject.group.conditions) if subject.group else set()
+        if set(view.group.conditions) < own:
+            return 2
+        return 3 if subject.group and view.group.column == subject.group.column else 4
 
     by_size = sorted(pool, key=lambda view: (-view.proved, -abs(view.error or 0.0)))
     if not by_class:
@@ -325,6 +327,9 @@ def summarise(
         unbounded=any(view.at_least_over is None for view in sized),
         null=null,
         chance=None if null is None else captions.chance_title(null.reached, null.draws),
+        grid=_grid(audit),
+        usual=captions.usual(audit),
+        of_usual="the top class" if audit.usual and audit.usual.lens else None,
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
         listed=[_view_row(view, audit) for view in listed],
         more=more | {"listed": len(sized) - len(listed)},
@@ -388,14 +393,56 @@ def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
 
 def _view_row(view: View, audit: Audit) -> SimpleNamespace:
     side, least = captions.side(audit, view), captions.at_least(view)
-    return _sized(view, audit, name=named(view, audit), side=side, at_least=least)
+    more = {"side": side, "at_least": least, "settled": captions.settled(audit, view)}
+    return _sized(view, audit, name=named(view, audit), **more)
 
 
 def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
     several = len({each.lens for each in audit.rests}) > 1
     group = name(view_name(view) if several else group_name(rest.group))
-    return _sized(rest, audit, group=group, parent=name(group_name(rest.parent)), found=rest.found)
+    more = {"found": rest.found, "settled": captions.settled(audit, rest)}
+    return _sized(rest, audit, group=group, parent=name(group_name(rest.parent)), **more)
+
+
+_SHADES = 3  # of a cell of the grid
+_MOST_CELLS = 12  # values of a column that a grid has room for
+
+
+def _grid(audit: Audit) -> SimpleNamespace | None:
+    """Lay out the errors of two crossed group columns, of those with the most crossings."""
+    crossed: dict[tuple[str, ...], dict[tuple[str, ...], View]] = {}
+    for view in audit.views:
+        conditions = view.group.conditions if view.group else ()
+        if len(conditions) == 2 and view.low is not None:
+            columns = (view.lens, *(each.column for each in conditions))
+            crossed.setdefault(columns, {})[tuple(each.value for each in conditions)] = view
+    if not crossed:
+        return None
+    (_, *named_by), cells = max(crossed.items(), key=lambda item: len(item[1]))
+    values = [list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1)]
+    if max(map(len, values)) > _MOST_CELLS:
+        return None
+    most = max([audit.materiality or 0.0, *(abs(view.error) for view in cells.values())]) or 1.0
+
+    def cell(first: str, second: str) -> SimpleNamespace | None:
+        view = cells.get((first, second))
+        if view is None:
+            return None
+        shown = view.inside or against_limit(audit, view) == "beyond" or shows(audit, view)
+        side = "over" if view.error > 0.0 else "under"
+        shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
+        words = f"{group_name(view.group)}: {captions.error_words(view)}"
+        return SimpleNamespace(
+            error=signed_points(view.error), kind=f"{side}{shade}", open=not shown, words=words
+        )
+
+    return SimpleNamespace(
+        columns=[name(column, 24) for column in named_by],
+        heads=[name(value, 16) for value in values[1]],
+        rows=[(name(first, 16), [cell(first, second) for second in values[1]]) for first in values[0]],
+        of=lens_name(next(iter(cells.values()))) if audit.n_classes > 2 else None,
+    )
 
 
 def _picture(view: View, audit: Audit) -> SimpleNamespace:

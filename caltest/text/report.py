@@ -6,9 +6,16 @@ import math
 from collections.abc import Sequence
 
 from caltest.auditing.result import Audit, against_limit, shows
-from caltest.auditing.views import Cumulative, Part, View
-from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
-from caltest.text.sizes import MOST_TIMES, RARE, distances
+from caltest.auditing.views import Cumulative, Part, Rest, View
+from caltest.text.numbers import (
+    confidence_text,
+    number,
+    outward_points,
+    percent,
+    percents,
+    signed_points,
+)
+from caltest.text.sizes import MOST_TIMES, RARE, about_rows, distances
 from caltest.text.vocabulary import WRONG, capital, group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -88,6 +95,41 @@ def at_least(view: View) -> str:
     sides = [(over, "too high"), (under, "too low")]
     texts = [f"{outward_points(bound, bound)[0]} {way}" for bound, way in sides if bound]
     return "; ".join(texts) or "not shown"
+
+
+def settled(audit: Audit, of: View | Rest) -> str:
+    """Return whether a view is shown to be within the limit, and if not, what would show it."""
+    if of.inside:
+        return "within"
+    if against_limit(audit, of) == "beyond":
+        return "beyond" if audit.rejected else "may be beyond"
+    if of.rows_needed is None:
+        return "no number of rows would show it"
+    return f"needs {about_rows(of.rows_needed)} rows" if of.rows_needed > of.rows else "close to it"
+
+
+def usual(audit: Audit) -> list[tuple[str, str]]:
+    """Return the usual numbers, by the names that they usually have."""
+    of = audit.usual
+    if of is None:
+        return []
+    parts = f"{of.miscalibration:.3g} − {of.discrimination:.3g} + {of.uncertainty:.3g}"
+    found: list[tuple[str, float | str | None]] = [
+        ("ECE, 15 bins", of.ece),
+        ("Brier score", f"{of.brier:.3g}"),
+        ("= miscalibration − discrimination + uncertainty", parts),
+        ("Log loss", of.log_loss),
+        ("AUC", of.auc),
+        ("Accuracy", of.accuracy),
+        ("Slope", of.slope),
+        ("Intercept", of.intercept),
+        ("ICI", of.ici),
+        ("E50", of.e50),
+        ("E90", of.e90),
+        ("Observed ÷ expected", of.observed_to_expected),
+    ]
+    told = [(name, value) for name, value in found if value is not None and value == value]
+    return [(name, value if isinstance(value, str) else number(value)) for name, value in told]
 
 
 # ------------------------------------------------------------------ pictures

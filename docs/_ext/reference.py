@@ -48,7 +48,9 @@ PARTS = {
     "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
     "planning.simulate": ("Simulation",),
+    "remedies": ("Remedy",),
     "results": ("Result",),
+    "usual": ("UsualNumbers",),
 }
 
 #: Titles of the groups of top-level names, with the sentence above their table.
