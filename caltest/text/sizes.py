@@ -260,8 +260,9 @@ def why_undecided(audit: Audit) -> str:
 def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> tuple[str, bool]:
     """Return which of all that has to be within the limit: "3 of 42 groups", and if several."""
     views = [each for each in some if isinstance(each, View)]
-    if len(some) == 1:
-        return _whole_name(some[0], audit), some[0].group is None and audit.n_classes == 2
+    if len(one := views or list(some)) == 1:
+        several = one[0].group is None and audit.n_classes == 2  # all rows
+        return _whole_name(one[0], audit), several or isinstance(one[0], Rest)
     if not views:
         return f"what {counted(len(some), 'group')} leave", False
     grouped = all(view.group for view in views)
@@ -277,7 +278,11 @@ def needs(audit: Audit) -> Iterable[str]:
     def times(of: View | Rest) -> float:
         return math.inf if of.rows_needed is None else of.rows_needed / of.rows
 
-    wanted = sorted((each for each in audit.unsettled if times(each) > 1.0), key=times, reverse=True)
+    rows = {
+        (each.lens, each.rows, round(each.predicted or 0.0, 12)): each
+        for each in reversed(audit.unsettled)
+    }  # what a group leaves may be a group: named once
+    wanted = sorted((each for each in rows.values() if times(each) > 1.0), key=times, reverse=True)
     if wanted:
         named = [
             f"{_whole_name(each, audit)} has {counted(each.rows, 'row')}, and "
