@@ -260,7 +260,7 @@ def why_undecided(audit: Audit) -> str:
 def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> tuple[str, bool]:
     """Return which of all that has to be within the limit: "3 of 42 groups", and if several."""
     views = [each for each in some if isinstance(each, View)]
-    if len(one := views or list(some)) == 1:
+    if len(one := views or some) == 1:
         several = one[0].group is None and audit.n_classes == 2  # all rows
         return _whole_name(one[0], audit), several or isinstance(one[0], Rest)
     if not views:
