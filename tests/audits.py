@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 import caltest
+from caltest.auditing.limits import Limit, Wanted, rows_needed
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import Design, Family, binned_error, cut, histogram
 from caltest.auditing.views import (
@@ -21,6 +22,7 @@ from caltest.auditing.views import (
     Skipped,
     View,
 )
+from caltest.bounds.intervals import mean_bounds
 
 DRAWS = 199
 MEASURES = {"citl": "mean error", "ks": "cumulative difference"}
@@ -99,9 +101,40 @@ def chance(view, factor):
     return min(max(p, 1.0 / (1 + DRAWS)), 0.99)
 
 
+def settled(wholes, alpha, materiality=None, materiality_ratio=None, **_):
+    """The same views, or what groups leave, held against a limit: each by its own two tests."""
+    limit = Limit(materiality, materiality_ratio)
+    if not limit:
+        return tuple(replace(each, inside=None, rows_needed=None) for each in wholes)
+    found = []
+    for each in wholes:
+        inside = needed = None
+        if each.predicted is not None:
+            events = np.array([float(round(each.rows * each.observed))])
+            ends = mean_bounds(np.array([float(each.rows)]), events, alpha)
+            errors = (each.predicted - float(end[0]) for end in reversed(ends))
+            inside = limit.place(each.predicted, *errors) == "inside"
+            if not inside:
+                wanted = [Wanted(each.predicted, 1.0, False)]
+                (needed,) = rows_needed(wanted, limit, alpha, len(wholes))
+        found.append(replace(each, inside=inside, rows_needed=needed))
+    return tuple(found)
+
+
+def limited(audit, **limit):
+    """The same audit with another limit."""
+    views = settled(audit.views, audit.alpha, **limit)
+    by_key = {each.key: each for each in views}
+    checks = tuple(replace(each, view=by_key[each.view.key]) for each in audit.checks)
+    rests = settled(audit.rests, audit.alpha, **limit)
+    whole = {"materiality": None, "materiality_ratio": None} | limit
+    return replace(audit, views=views, checks=checks, rests=rests, **whole)
+
+
 def made(views, **changes):
     """An audit of these views, each checked by two statistics."""
     alpha = changes.get("alpha", 0.05)
+    views = settled(views, **{"alpha": alpha} | changes)
     factor = 2.0 * len(views)
     views = tuple(replace(each, adjusted_pvalue=chance(each, factor)) for each in views)
     checks = [
@@ -147,7 +180,8 @@ def made(views, **changes):
         "call": f"caltest.audit(probs, labels, n_resamples={DRAWS}, rng=1)",
         "warnings": ("2 rows were given twice.",),
     }
-    return Audit(**(settings | changes))
+    rests = settled(changes.pop("rests", ()), **{"alpha": alpha} | changes)
+    return Audit(**(settings | {"rests": rests} | changes))
 
 
 def audit(names=("cat", "dog", "bird"), groups=("north", "south", "west"), wrong=True, **changes):

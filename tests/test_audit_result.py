@@ -235,7 +235,7 @@ def test_plain_data(wrong):
         "n_samples", "n_classes", "classes", "event", "lenses", "groups", "n_checks", "n_resamples",
         "seed", "statistic", "call", "warnings", "impossible", "clusters", "effective_n",
         "sampled", "worst", "views", "checks", "rests",
-        "skipped", "sensitivity",
+        "skipped", "sensitivity", "remedies", "usual", "rows_needed",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]
     assert data["groups"] == ["region", "x"]
@@ -251,6 +251,9 @@ def test_plain_data(wrong):
     assert (worst["lens"], worst["direction"]) == (wrong.worst.lens, wrong.worst.direction)
     assert [part["error"] for part in worst["parts"]] == [part.error for part in wrong.worst.parts]
     assert [rest["error"] for rest in data["rests"]] == [rest.error for rest in wrong.rests]
+    assert [each["chosen"] for each in data["remedies"]].count(True) == 1
+    assert data["remedies"] == [vars(each) for each in wrong.remedies]
+    assert data["usual"] == vars(wrong.usual)
     assert "null_distribution" not in data
     assert len(wrong.to_dict(draws=True)["null_distribution"]) == 99
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from audited import calibrated
-from scipy.stats import binom
+from scipy.stats import beta, binom
 from support import binomial_limits, some_fast
 
 import caltest
@@ -16,8 +17,11 @@ from caltest._parallel import ALONE
 from caltest.auditing import Group
 from caltest.auditing.draws import draw_all, subtractions, with_rests
 from caltest.auditing.groups import read_groups
+from caltest.auditing.limits import Limit
 from caltest.auditing.plan import Options, make_plan
+from caltest.auditing.result import against_limit
 from caltest.auditing.sizes import Family, binned_error, cut
+from caltest.bounds.intervals import mean_bounds
 from caltest.data import Rows, sample
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import evidence_of_draws, reaching
@@ -199,59 +203,274 @@ def test_the_binned_error_is_inside_its_interval():
 
 VERDICTS = [
     (300, 0.0, {}, "not found"),
-    (300, 0.0, {"materiality": 0.02}, "not found"),
+    (300, 0.0, {"materiality": 0.02}, "undecided"),
     (20_000, 0.0, {"materiality": 0.1}, "within"),
     (20_000, 0.0, {"materiality_ratio": 2.0}, "within"),
-    (20_000, 0.02, {"materiality": 0.1}, "small"),
-    (20_000, 0.02, {"materiality_ratio": 2.0}, "small"),
+    (20_000, 0.02, {"materiality": 0.1}, "within"),
+    (20_000, 0.02, {"materiality_ratio": 2.0}, "within"),
     (3000, 0.1, {"materiality": 0.02}, "material"),
     (3000, 0.1, {"materiality_ratio": 1.1}, "material"),
     (3000, -0.1, {"materiality_ratio": 1.1}, "material"),
-    (3000, 0.1, {"materiality": 0.1}, "found"),
-    (3000, 0.1, {"materiality_ratio": 2.5}, "found"),
+    (3000, 0.1, {"materiality": 0.1}, "undecided"),
+    (3000, 0.1, {"materiality_ratio": 1.25}, "material"),
+    (3000, 0.1, {"materiality_ratio": 2.5}, "within"),
     (3000, 0.1, {}, "found"),
 ]
 
 
 @pytest.mark.parametrize(("n", "by", "limit", "verdict"), VERDICTS)
-def test_the_five_verdicts(n, by, limit, verdict):
+def test_the_verdicts(n, by, limit, verdict):
     audit = caltest.audit(*shifted(n, by), statistics=("ks", "citl"), n_resamples=99, rng=0, **limit)
     assert audit.verdict == verdict
-    assert audit.rejected == (verdict in ("found", "small", "material"))
-    if verdict in ("small", "within") and "materiality" in limit:
-        assert audit.at_most <= limit["materiality"]
+    assert audit.rejected == (by != 0.0)
+    assert bool(audit.beyond) == (verdict == "material")
+    assert audit.views[0].inside == ((verdict == "within") if limit else None)
+    if verdict != "material":
+        assert bool(audit.unsettled) == (verdict == "undecided")
     assert audit.headline in " ".join(str(audit).split())
 
 
 def test_limits_that_are_touched():
     """What reaches a limit is inside it; what begins at it is not proved to be beyond."""
-    audit = caltest.audit(*shifted(500, 0.2), statistics="ks", n_resamples=99, rng=0)
-    assert audit.rejected
+
+    def place(low, high, predicted=0.5, points=None, ratio=None):
+        return Limit(points, ratio).place(predicted, low, high)
+
+    for sign in (1, -1):
+        ends = {"near": 0.125, "at": 0.25, "over": 0.2500001, "far": 0.5}
+
+        def one(least, most, sign=sign, ends=ends, **limit):
+            return place(*sorted((sign * ends[least], sign * ends[most])), **limit)
+
+        assert one("near", "at", points=0.25) == "inside"
+        assert one("near", "over", points=0.25) == "across"
+        assert one("at", "far", points=0.25) == "across"
+        assert one("over", "far", points=0.25) == "beyond"
+    assert place(-0.5, 0.25, ratio=2.0) == "inside"  # true rates from 1/4 to 1
+    assert place(-0.5, 0.2500001, ratio=2.0) == "across"
+    assert place(0.25, 0.3, ratio=2.0) == "across"
+    assert place(0.2500001, 0.3, ratio=2.0) == "beyond"
+    assert place(-0.5, -0.25, 0.25, ratio=2.0) == "across"  # from 1/2 to 3/4
+    assert place(-0.5, -0.2500001, 0.25, ratio=2.0) == "beyond"
+
+
+def test_of_two_limits_the_wider_counts():
+    """Either way by itself: low predictions by points, high ones by their ratio."""
+    both = Limit(0.02, 1.25)
+    assert both.allowed(0.01) == pytest.approx((-0.01, 0.03))
+    assert both.allowed(0.5) == pytest.approx((0.4, 0.625))
+    assert both.allowed(0.09) == pytest.approx((0.07, 0.1125))
+    assert Limit(0.02, None).allowed(0.5) == pytest.approx((0.48, 0.52))
+    assert Limit(None, 1.25).allowed(0.01) == pytest.approx((0.008, 0.0125))
+    assert [bool(each) for each in (both, Limit(0.02, None), Limit(None, 2.0), Limit(None, None))] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    groups = np.where(np.arange(20_000) < 10_000, "rare", "common")
+    p = np.where(groups == "rare", 0.01, 0.5)
+    labels = drawn(p, np.random.default_rng(3))
+    limits = {"points": {"materiality": 0.006}, "ratio": {"materiality_ratio": 1.1}}
+    limits["both"] = limits["points"] | limits["ratio"]
+    settled = {}
+    for name, limit in limits.items():
+        audit = caltest.audit(p, labels, groups=groups, n_resamples=99, rng=0, **limit)
+        settled[name] = {str(view.group.value): view.inside for view in audit.views if view.group}
+    assert settled["points"] == {"rare": True, "common": False}
+    assert settled["ratio"] == {"rare": False, "common": True}
+    assert settled["both"] == {"rare": True, "common": True}
+    assert audit.verdict == "within"
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_every_view_and_what_groups_leave_pass_their_own_two_tests(alpha):
+    """Clopper and Pearson's limits with ``alpha`` a side, as if each were alone; no share of the level."""
+    p, labels = shifted(4000, 0.02, where=np.arange(4000) % 4 == 0)
+    groups = {"g": np.arange(4000) % 4, "h": np.arange(4000) // 200}
+    for limit in (0.06, 0.045):
+        audit = caltest.audit(
+            p, labels, groups=groups, materiality=limit, alpha=alpha, n_resamples=199, rng=0
+        )
+        assert {type(each).__name__ for each in audit.wholes} == {"View", "Rest"}
+        for each in audit.wholes:
+            events = round(each.rows * each.observed)
+            lower = beta.ppf(alpha, events, each.rows - events + 1)
+            upper = beta.ppf(1.0 - alpha, events + 1, each.rows - events)
+            inside = each.predicted - upper >= -limit and each.predicted - lower <= limit
+            assert each.inside == inside
+            assert (each in audit.unsettled) == (not inside)
+        assert not audit.beyond
+        assert audit.verdict == ("undecided" if audit.unsettled else "within")
+    # Of each alone the interval is shorter than of all together.
+    assert any(
+        each.inside and against_limit(audit, each) == "across" for each in audit.wholes
+    )
+
+
+def test_no_part_has_to_be_within_but_none_may_lie_beyond():
+    """All means are within 5 points: parts may be too uncertain, but not shown to be further off."""
+    quiet = caltest.audit(*shifted(6000, 0.0), materiality=0.05, n_resamples=99, rng=0)
+    places = [against_limit(quiet, part) for part in quiet.views[0].parts]
+    assert "across" in places
+    assert (quiet.verdict, quiet.unsettled) == ("within", ())
+    stated = even(6000)
+    truth = stated + np.where(stated > 0.5, 0.15, -0.15)
+    found = caltest.audit(
+        stated, drawn(truth, np.random.default_rng(1)), materiality=0.05, n_resamples=99, rng=0
+    )
+    assert found.views[0].inside
+    assert found.unsettled == ()
+    assert {whole for whole, _ in found.beyond} == {found.views[0]}
+    assert all(part is not None for _, part in found.beyond)
+    assert found.verdict == "material"
+
+
+def test_what_lies_beyond_though_no_error_is_found_is_undecided_and_named():
+    """A test of one view at its level may find what the joint test does not: then nothing is proved."""
+    audit = caltest.audit(
+        *shifted(3000, 0.1), groups=["a", "b"] * 1500, materiality=0.02, n_resamples=99, rng=0
+    )
+    assert (audit.verdict, audit.fails()) == ("material", True)
+    weak = replace(
+        audit,
+        pvalue=0.06,
+        checks=tuple(replace(each, adjusted=0.06, found=False) for each in audit.checks),
+    )
+    assert weak.beyond == audit.beyond
+    assert (weak.verdict, weak.fails(), weak.fails("undecided")) == ("undecided", False, True)
+    assert "all rows may be beyond it, but no error was found" in " ".join(weak.headline.split())
+
+
+def test_nothing_with_an_event_settles_nothing():
+    """Of whole vectors of three classes there is no mean."""
+    audit = caltest.audit(
+        *calibrated(300, 3, 0), lenses="canonical", materiality=0.5, n_resamples=99, rng=0
+    )
+    assert (audit.wholes, audit.unsettled, audit.rows_needed) == ((), (), None)
+    assert audit.verdict == "undecided"
+    assert "no view has a single probability" in audit.headline
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters", "sampled"])
+def test_an_error_at_the_limit_is_called_within_with_probability_alpha_at_most(kind):
+    """One of four groups lies just beyond the limit; the others are well inside."""
+    n, limit, within, options = 8000, 0.08, 0, {}
+    group = np.arange(n) % 4
+    rng = np.random.default_rng(5)
+    for seed in range(200):
+        stated = even(n)[np.arange(n) % 1000]
+        truth = stated - np.where(group == 0, limit + 1e-9, 0.0)
+        labels = drawn(truth, rng)
+        if kind == "weights":
+            options = {"weights": rng.uniform(0.5, 1.5, n)}
+        if kind == "clusters":
+            options = {"clusters": np.arange(n) // 8}
+        rows = np.arange(n)
+        if kind == "sampled":
+            rows = rows[rng.random(n) < np.where(labels == 1, 1.0, 0.5)]
+            options = {"sampling_rates": {0: 0.5, 1: 1.0}}
+        audit = caltest.audit(
+            stated[rows], labels[rows], groups=group[rows], statistics="citl", alpha=0.2,
+            materiality=limit, n_resamples=39, rng=seed, **options,
+        )  # fmt: skip
+        within += audit.verdict == "within"
+    assert within <= binom.ppf(0.9999, 200, 0.2)
+    if kind == "rows":
+        assert within >= binom.ppf(0.0001, 200, 0.15)  # nearly as many as allowed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [None, 5])
+def test_as_many_rows_as_asked_are_within_in_four_of_five(groups):
+    few = even(500)
+    asked = caltest.audit(
+        few, drawn(few, np.random.default_rng(0)), materiality=0.02, statistics="citl",
+        groups=None if groups is None else np.arange(500) // 10 % groups, n_resamples=39, rng=0,
+    )  # fmt: skip
+    assert asked.verdict == "undecided"
+    assert all(each.rows_needed > each.rows for each in asked.unsettled)
+    n = -(-asked.rows_needed // 50) * 50
+    p, cells = even(n), None if groups is None else np.arange(n) // 10 % groups
+    within = 0
+    for seed in range(40):
+        labels = drawn(p, np.random.default_rng(seed + 1))
+        audit = caltest.audit(
+            p, labels, groups=cells, materiality=0.02, statistics="citl", n_resamples=39, rng=seed
+        )
+        within += audit.verdict == "within"
+    low, high = binomial_limits(40, 0.8)
+    assert low <= within / 40 <= (high if groups is None else 1.0)  # what groups leave depends on them
+
+
+def test_rows_needed_are_those_of_the_group_that_needs_most():
+    p = even(4000)
+    group = np.where(np.arange(4000) < 200, "small", "large")
+    audit = caltest.audit(
+        p, drawn(p, np.random.default_rng(1)), groups=group, materiality=0.04, n_resamples=99, rng=0
+    )
+    whole, large, small = sorted(audit.views, key=lambda view: -view.rows)
+    assert (whole.inside, large.inside, small.inside) == (True, True, False)
+    assert (whole.rows_needed, large.rows_needed) == (None, None)
+    assert audit.unsettled[0] == small
+    assert audit.rows_needed == math.ceil(small.rows_needed / small.rows * 4000)
+    assert audit.to_dict()["rows_needed"] == audit.rows_needed
+    # A limit that is settled, none at all, or one that no number of rows would meet.
+    for limit in ({"materiality": 0.4}, {}):
+        settled = caltest.audit(
+            p, drawn(p, np.random.default_rng(1)), groups=group, n_resamples=99, rng=0, **limit
+        )
+        assert (settled.unsettled, settled.rows_needed) == ((), None)
+    never = replace(small, rows_needed=None)
+    views = tuple(never if view is small else view for view in audit.views)
+    assert replace(audit, views=views).rows_needed is None
+
+
+def test_an_error_close_to_the_limit_needs_no_more_rows_than_there_are():
+    audit = caltest.audit(*shifted(20_000, 0.02), materiality=0.02, n_resamples=99, rng=0)
+    (view,) = audit.unsettled
+    assert view.rows_needed < view.rows
+    assert audit.rows_needed is None
+    text = " ".join(str(audit).split())
+    assert "The error of all rows is close to your limit: predicted 50.0%, observed 4" in text
+    assert "the error of all rows is close to it" in text  # beside the verdict
+
+
+@pytest.mark.parametrize("kind", ["weights", "clusters", "sampled"])
+def test_weights_clusters_and_sampled_rows_are_inside_by_their_own_bounds(kind):
+    p, labels = shifted(4000, 0.0)
+    rows = np.arange(4000)
+    options = {"weights": np.random.default_rng(0).uniform(0.5, 2.0, 4000)}
+    given = {}
+    if kind == "clusters":
+        options = {"clusters": rows // 400}  # few: no interval of t
+    if kind == "sampled":
+        rates = {0: 0.5, 1: 1.0}
+        rows = rows[np.random.default_rng(0).random(4000) < np.where(labels == 1, 1.0, 0.5)]
+        options = {"sampling_rates": rates}
+    if kind == "weights":
+        given = options
+    settled = []
+    for limit in np.linspace(0.01, 0.6, 60):
+        audit = caltest.audit(
+            p[rows], labels[rows], materiality=float(limit), statistics="citl", n_resamples=39, rng=0,
+            **options,
+        )  # fmt: skip
+        settled.append(audit.views[0].inside)
+        if settled[-1]:
+            break
+    assert settled.count(True) == 1
+    assert len(settled) > 1
     (view,) = audit.views
-
-    def verdict(low, high, predicted=0.5, **limit):
-        one = replace(view, predicted=predicted, low=low, high=high, parts=())
-        return replace(audit, views=(one,), **limit).verdict
-
-    assert verdict(0.125, 0.25, materiality=0.25) == "small"
-    assert verdict(0.125, 0.2500001, materiality=0.25) == "found"
-    assert verdict(0.25, 0.5, materiality=0.25) == "found"
-    assert verdict(0.2500001, 0.5, materiality=0.25) == "material"
-    assert verdict(-0.25, -0.125, materiality=0.25) == "small"
-    assert verdict(-0.5, -0.25, materiality=0.25) == "found"
-    assert verdict(-0.5, -0.2500001, materiality=0.25) == "material"
-    assert verdict(-0.5, 0.25, materiality_ratio=2.0) == "small"  # true rates from 1/4 to 1
-    assert verdict(-0.5, 0.2500001, materiality_ratio=2.0) == "found"
-    assert verdict(0.25, 0.3, materiality_ratio=2.0) == "found"
-    assert verdict(0.2500001, 0.3, materiality_ratio=2.0) == "material"
-    assert verdict(-0.5, -0.25, 0.25, materiality_ratio=2.0) == "found"  # from 1/2 to 3/4
-    assert verdict(-0.5, -0.2500001, 0.25, materiality_ratio=2.0) == "material"
+    assert audit.verdict == "within"
+    assert view.exact
+    plain = mean_bounds(np.array([4000.0]), np.array([float(labels.sum())]), 0.05)
+    widths = view.predicted - plain[0][0], plain[1][0] - view.predicted
+    assert limit > max(map(abs, widths))  # wider than of as many plain rows
+    assert not given or audit.effective_n < 4000
 
 
 @pytest.mark.parametrize(
     ("limit", "message"),
     [
-        ({"materiality": 0.02, "materiality_ratio": 1.25}, "are both given; give one of them"),
         ({"materiality": 1.5}, "materiality is 1.5; give a difference of probabilities"),
         ({"materiality": 0.0}, "materiality is 0.0; give a difference of probabilities"),
         ({"materiality_ratio": 0.8}, "materiality_ratio is 0.8; give a ratio above 1"),
@@ -325,7 +544,7 @@ def test_rests_are_mean_checks_of_their_rows_on_the_same_draws():
     rows, read = Rows(probs), read_groups(groups, 400)
     plan = make_plan(rows, read, Options.of(lenses="canonical", statistics="citl", min_rows=20))
     values, resolutions, _ = draw_all(plan.hypotheses, Trial(rows, labels, 30, 7, ALONE))
-    rests = subtractions(plan.hypotheses)
+    rests = subtractions(plan.hypotheses, 20)
     both, rounding = with_rests(values, resolutions, rests)
     every = [labels, *sample(probs, labels).rows.sampler(7).draw(0, 30).astype(int)]
     assert len(rests) == 5 + 2 * 6
@@ -395,8 +614,8 @@ def test_what_reaches_a_threshold_has_the_evidence(alternative, shape):
     assert reaching(np.ones(100), 3.0, alternative) == (-np.inf, np.inf)
 
 
-def test_an_impossible_label_is_not_small():
-    """However wide the limit, within which all intervals lie."""
+def test_an_impossible_label_is_no_mean_error():
+    """Means are within a wide limit, and that is all that is claimed; calibration is rejected."""
     rng = np.random.default_rng(0)
     p = rng.random(400)
     labels = (rng.random(400) < p).astype(int)
@@ -404,4 +623,6 @@ def test_an_impossible_label_is_not_small():
     audit = caltest.audit(p, labels, materiality=0.9, n_resamples=199, rng=0)
     assert audit.at_most < 0.9
     assert audit.impossible
-    assert (audit.rejected, audit.verdict) == (True, "found")
+    assert (audit.rejected, audit.verdict) == (True, "within")
+    assert (audit.fails(), audit.fails("undecided"), audit.fails("found")) == (False, False, True)
+    assert "gave probability 0 to the observed label" in " ".join(str(audit).split())
