@@ -56,7 +56,7 @@ def chosen(audit):
 
 
 def _sharp(n, power, sizes=None, stated=1.0):
-    """Three classes, all too sure alike; then their probabilities are stated so many times too large."""
+    """Three classes, all too sure alike; then stated so many times too large."""
     truth = dirichlet(n, 3, 0) if sizes is None else np.random.default_rng(0).dirichlet(sizes, n)
     sharp = truth**power * stated
     labels = labels_from(truth, np.random.default_rng(0))
@@ -94,7 +94,9 @@ def test_the_remedy_of_the_planted_error_is_named_with_what_it_brings(planted):
     audit, text = advised(*data)
     best = chosen(audit)
     assert (best.name, best.in_group) == (name, False)
-    assert text.startswith(f"{RECALIBRATE}{called}. Tried by cross-fitting inside these rows, it brings ")
+    assert text.startswith(
+        f"{RECALIBRATE}{called}. Tried by cross-fitting inside these rows, it brings "
+    )
     gain = f"lowers the log loss by {best.gain:.2g} (standard error {best.gain_se:.1g})."
     assert gain in text
     assert text.endswith("These are estimates, not a test.")
@@ -184,9 +186,7 @@ def test_an_error_of_one_group_is_corrected_there_alone():
     assert audit.worst.group == Group.of(site="a")
     assert audit.headline.endswith(" too high where site is a.")
     use, data, text, again = advice(audit)
-    assert use.endswith(
-        "do not rely on these probabilities where site is a until they are corrected."
-    )
+    assert use.endswith("do not rely on these probabilities where site is a until they are corrected.")
     assert data.startswith(f"{MAINTAINER}look at the data of that group (labels, ")
     assert (chosen(audit).name, chosen(audit).in_group) == ("shift", True)
     assert text.startswith(f"Recalibrate for that group alone on held-out rows by {SHIFT}. Tried ")
@@ -266,7 +266,11 @@ def test_the_verdict_decides_whether_the_probabilities_may_be_used():
         ({}, "found", "Decide how large an average error matters to you, "),
         ({"materiality": 0.02}, "material", refused),
         ({"materiality": 0.08}, "undecided", f"{refused[:-1]}: the error is estimated to be beyond "),
-        ({"materiality": 0.09}, "undecided", "Whether the error exceeds your limit of 9 points is not "),
+        (
+            {"materiality": 0.09},
+            "undecided",
+            "Whether the error exceeds your limit of 9 points is not ",
+        ),
         ({"materiality": 0.5}, "within", "Use the probabilities as they are where average errors "),
         ({"tolerance": 0.02}, "found", refused),
     ):

@@ -263,7 +263,9 @@ def test_what_remains_possible_is_held_against_the_limit_and_needs_clusters():
     text = " ".join(str(audit).split())
     assert audit.at_most <= 0.1
     assert "Not shown to be within your limit of 0.5 points: all rows have too few rows." in text
-    assert re.search(r"audit again with about [\d,]+ rows in all \([\d,.]+ times as many, in clusters like", text)
+    assert re.search(
+        r"audit again with about [\d,]+ rows in all \([\d,.]+ times as many, in clusters like", text
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -31,6 +31,7 @@ from caltest.pvalues import evidence_of_draws, reaching
 def _without_bounds(monkeypatch):
     """Leave out what is not looked at, and most of the work."""
     monkeypatch.setattr("caltest.auditing.engine.bounds", lambda *_: {})
+    monkeypatch.setattr("caltest.auditing.engine.remedies", lambda *_: ())
 
 
 def drawn(truth, rng):
@@ -282,7 +283,7 @@ def test_of_two_limits_the_wider_counts():
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_every_view_and_what_groups_leave_pass_their_own_two_tests(alpha):
-    """Clopper and Pearson's limits with ``alpha`` a side, as if each were alone; no share of the level."""
+    """Clopper and Pearson's limits with ``alpha`` a side, as if each were alone."""
     p, labels = shifted(4000, 0.02, where=np.arange(4000) % 4 == 0)
     groups = {"g": np.arange(4000) % 4, "h": np.arange(4000) // 200}
     for limit in (0.06, 0.045):
@@ -300,9 +301,7 @@ def test_every_view_and_what_groups_leave_pass_their_own_two_tests(alpha):
         assert not audit.beyond
         assert audit.verdict == ("undecided" if audit.unsettled else "within")
     # Of each alone the interval is shorter than of all together.
-    assert any(
-        each.inside and against_limit(audit, each) == "across" for each in audit.wholes
-    )
+    assert any(each.inside and against_limit(audit, each) == "across" for each in audit.wholes)
 
 
 def test_no_part_has_to_be_within_but_none_may_lie_beyond():
@@ -353,11 +352,10 @@ def test_nothing_with_an_event_settles_nothing():
 @pytest.mark.parametrize("kind", ["rows", "weights", "clusters", "sampled"])
 def test_an_error_at_the_limit_is_called_within_with_probability_alpha_at_most(kind):
     """One of four groups lies just beyond the limit; the others are well inside."""
-    n, limit, within, options = 8000, 0.08, 0, {}
-    group = np.arange(n) % 4
+    n, limit, within, options = 2000, 0.12, 0, {}
+    group, stated = np.arange(n) // 10 % 4, even(n)
     rng = np.random.default_rng(5)
-    for seed in range(200):
-        stated = even(n)[np.arange(n) % 1000]
+    for seed in range(100):
         truth = stated - np.where(group == 0, limit + 1e-9, 0.0)
         labels = drawn(truth, rng)
         if kind == "weights":
@@ -373,9 +371,9 @@ def test_an_error_at_the_limit_is_called_within_with_probability_alpha_at_most(k
             materiality=limit, n_resamples=39, rng=seed, **options,
         )  # fmt: skip
         within += audit.verdict == "within"
-    assert within <= binom.ppf(0.9999, 200, 0.2)
+    assert within <= binom.ppf(0.9999, 100, 0.2)
     if kind == "rows":
-        assert within >= binom.ppf(0.0001, 200, 0.15)  # nearly as many as allowed
+        assert within >= binom.ppf(0.0001, 100, 0.15)  # nearly as many as allowed
 
 
 @pytest.mark.slow
@@ -383,7 +381,7 @@ def test_an_error_at_the_limit_is_called_within_with_probability_alpha_at_most(k
 def test_as_many_rows_as_asked_are_within_in_four_of_five(groups):
     few = even(500)
     asked = caltest.audit(
-        few, drawn(few, np.random.default_rng(0)), materiality=0.02, statistics="citl",
+        few, drawn(few, np.random.default_rng(0)), materiality=0.04, statistics="citl",
         groups=None if groups is None else np.arange(500) // 10 % groups, n_resamples=39, rng=0,
     )  # fmt: skip
     assert asked.verdict == "undecided"
@@ -394,7 +392,7 @@ def test_as_many_rows_as_asked_are_within_in_four_of_five(groups):
     for seed in range(40):
         labels = drawn(p, np.random.default_rng(seed + 1))
         audit = caltest.audit(
-            p, labels, groups=cells, materiality=0.02, statistics="citl", n_resamples=39, rng=seed
+            p, labels, groups=cells, materiality=0.04, statistics="citl", n_resamples=39, rng=seed
         )
         within += audit.verdict == "within"
     low, high = binomial_limits(40, 0.8)

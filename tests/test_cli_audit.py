@@ -312,7 +312,7 @@ FOUND_EARLY = {
     "jobs": (["wrong.csv", "--jobs", "0"], "--jobs is 0; give how many workers"),
     "fail on": (
         ["wrong.csv", "--fail-on", "always"],
-        '--fail-on is "always"; give material or found or never.',
+        '--fail-on is "always"; give material or undecided or found or never.',
     ),
     "no folder": (
         ["wrong.csv", "--report", "no/report.html"],

@@ -169,7 +169,10 @@ WRONG = {
         "jobs = 100000",
         "jobs is 100000; give how many workers (at most 1,024), or -1 for all cores.",
     ),
-    "choice": ('fail-on = "always"', 'fail-on is "always"; give material or undecided or found or never.'),
+    "choice": (
+        'fail-on = "always"',
+        'fail-on is "always"; give material or undecided or found or never.',
+    ),
     "no choice": ("fail-on = 1", "fail-on is 1; give material or undecided or found or never."),
 }
 

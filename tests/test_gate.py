@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
+from pathlib import Path
+from xml.etree import ElementTree
 
 import audits
 import numpy as np
+import pandas as pd
 import pytest
-from support import binomial_limits
+from support import binomial_limits, command
 
 import caltest
 from caltest.exceptions import InputError
@@ -75,6 +79,98 @@ def test_wrong_input_is_no_finding(data):
         caltest.assert_calibrated(right, labels[:-1])
     with pytest.raises(InputError, match="'tolerence'; did you mean 'tolerance'"):
         caltest.assert_calibrated(right, labels, tolerence=0.1)
+
+
+# ------------------------------------------------------------------ one gate in four places
+
+
+#: Verdict and whether an error was found, the shift of the predictions, the limit.
+GATES = {
+    "material": (0.15, {"materiality": 0.02}),
+    "undecided, found": (0.15, {"materiality": 0.15}),
+    "undecided": (0.0, {"materiality": 0.005}),
+    "within, found": (0.15, {"materiality": 0.5}),
+    "within": (0.0, {"materiality": 0.3}),
+    "found": (0.15, {}),
+    "not found": (0.0, {}),
+}
+FAILING = {
+    "never": set(),
+    "found": {"material", "undecided, found", "within, found", "found"},
+    "material": {"material"},
+    "undecided": {"material", "undecided, found", "undecided"},
+}
+
+
+@pytest.fixture
+def shifted(tmp_path, monkeypatch):
+    """A working folder with predictions of class 1 and their labels, by shift."""
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    for by in (0.0, 0.15):
+        p = np.tile(np.linspace(0.3, 0.8, 10), 60)
+        labels = (np.random.default_rng(1).random(600) < p - by).astype(int)
+        found[by] = p, labels
+        pd.DataFrame({"p": p, "label": labels}).to_csv(f"{by}.csv", index=False)
+    return found
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_the_gate_fails_alike_in_all_four_places(shifted, kind):
+    by, limit = GATES[kind]
+    options = {"statistics": "citl", "n_resamples": 99, **limit}
+    audit = caltest.audit(*shifted[by], rng=0, **options)
+    assert audit.verdict == kind.partition(",")[0]
+    assert audit.rejected == (by > 0.0)
+    default = "material" if limit else "found"
+    asked = [f"--materiality={each}" for each in limit.values()]
+    for fail_on in (None, *FAILING):
+        if fail_on in ("material", "undecided") and not limit:
+            continue
+        fails = kind in FAILING[fail_on or default]
+        assert audit.fails(fail_on) == fails
+        with pytest.raises(AssertionError) if fails else nullcontext() as caught:
+            returned = caltest.assert_calibrated(*shifted[by], fail_on=fail_on, **options)
+            assert returned.verdict == audit.verdict
+        assert not fails or audit.headline in str(caught.value)
+        for text in (caltest.report.to_junit(audit, fail_on=fail_on), None):
+            if text is None:  # that of the command, with its status
+                gate = [] if fail_on is None else ["--fail-on", fail_on]
+                arguments = (f"{by}.csv", "--columns", "p", "--statistic", "citl", "--resamples", 99)
+                done = command("audit", *arguments, "--seed", 0, *asked, *gate, "--junit", "j.xml")
+                assert done.exit_code == (1 if fails else 0), done.output
+                text = Path("j.xml").read_text(encoding="utf-8")
+            (suite,) = ElementTree.fromstring(text)
+            assert (int(suite.get("failures")) > 0) == fails
+            assert len(suite.findall("testcase/failure")) == int(suite.get("failures"))
+
+
+@pytest.mark.parametrize("fail_on", ["material", "undecided"])
+def test_a_gate_by_a_limit_needs_one_before_any_work(shifted, monkeypatch, fail_on):
+    def begun(*_, **__):
+        raise RuntimeError("too late")
+
+    audit = caltest.audit(*shifted[0.0], statistics="citl", n_resamples=99, rng=0)
+    needs = f"{fail_on!r} needs a limit; give materiality=0.02, say, or fail_on='found'"
+    for call in (audit.fails, lambda fail_on: caltest.report.to_junit(audit, fail_on=fail_on)):
+        with pytest.raises(InputError, match=needs):
+            call(fail_on)
+    monkeypatch.setattr("caltest.auditing.engine.audit", begun)
+    monkeypatch.setattr("caltest.files.formats._blocks", begun)
+    with pytest.raises(InputError, match=needs):
+        caltest.assert_calibrated(*shifted[0.0], fail_on=fail_on)
+    done = command("audit", "missing.csv", "--fail-on", fail_on, "--junit", "j.xml")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"Error: --fail-on {fail_on!r} needs a limit; give --materiality 0.02, say, or --fail-on "
+        "'found'.\n"
+    )
+    assert not Path("j.xml").exists()
+
+
+def test_an_unknown_gate_is_named(shifted):
+    with pytest.raises(InputError, match="'undecide'; did you mean 'undecided'"):
+        caltest.assert_calibrated(*shifted[0.0], fail_on="undecide", materiality=0.1)
 
 
 @pytest.mark.level

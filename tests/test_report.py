@@ -111,7 +111,7 @@ def test_a_group_that_explains_leads_the_table_and_has_the_picture():
     assert first.table_leads
     assert first.slices.title == "One group stands out."
     names = [row.name.short for row in first.slices.rows]
-    assert names[:4] == ["All rows", "sex = F, age = old", "age = old", "sex = F"]
+    assert names[:4] == ["All rows", "sex = F, age = old", "sex = F", "age = old"]
     assert [row.bad for row in first.slices.rows] == [True] * 4 + [False] * 5
     low, high = first.slices.rows[1].bar.low, first.slices.rows[1].bar.high
     start, width = first.slices.axis.corridor

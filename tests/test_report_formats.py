@@ -222,12 +222,11 @@ def test_no_name_becomes_a_link_in_markdown(name):
 BEGINS = {
     "material": (lambda: audits.binary(materiality=0.02), "## ▲ Material error: "),
     "undecided": (
-        lambda: audits.binary(-0.05, materiality=0.06), "## ◐ Not shown to be within 6 points: "
+        lambda: audits.binary(-0.05, materiality=0.06),
+        "## ◐ Not shown to be within 6 points: ",
     ),
     "found": (audits.binary, "## ◆ Error found: "),
-    "within": (
-        lambda: audits.binary(0.0, materiality=0.3), "## ● Within your limit of 30 points: "
-    ),
+    "within": (lambda: audits.binary(0.0, materiality=0.3), "## ● Within your limit of 30 points: "),
     "not found": (lambda: audits.binary(0.0), "## ○ No error found: "),
 }
 
