@@ -379,24 +379,19 @@ def test_an_error_at_the_limit_is_called_within_with_probability_alpha_at_most(k
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", [None, 5])
 def test_as_many_rows_as_asked_are_within_in_four_of_five(groups):
-    few = even(500)
-    asked = caltest.audit(
-        few, drawn(few, np.random.default_rng(0)), materiality=0.04, statistics="citl",
-        groups=None if groups is None else np.arange(500) // 10 % groups, n_resamples=39, rng=0,
-    )  # fmt: skip
+    """All are predicted .3, so that events are binomial; views that share rows settle together."""
+
+    def audit_of(n, seed):
+        p, cells = np.full(n, 0.3), None if groups is None else np.arange(n) % groups
+        options = {"statistics": "citl", "materiality": 0.04, "n_resamples": 39, "rng": seed}
+        return caltest.audit(p, drawn(p, np.random.default_rng(seed)), groups=cells, **options)
+
+    asked = audit_of(500, 0)
     assert asked.verdict == "undecided"
     assert all(each.rows_needed > each.rows for each in asked.unsettled)
-    n = -(-asked.rows_needed // 50) * 50
-    p, cells = even(n), None if groups is None else np.arange(n) // 10 % groups
-    within = 0
-    for seed in range(40):
-        labels = drawn(p, np.random.default_rng(seed + 1))
-        audit = caltest.audit(
-            p, labels, groups=cells, materiality=0.04, statistics="citl", n_resamples=39, rng=seed
-        )
-        within += audit.verdict == "within"
+    within = sum(audit_of(asked.rows_needed, seed).verdict == "within" for seed in range(1, 41))
     low, high = binomial_limits(40, 0.8)
-    assert low <= within / 40 <= (high if groups is None else 1.0)  # what groups leave depends on them
+    assert low <= within / 40 <= (high if groups is None else 1.0)
 
 
 def test_rows_needed_are_those_of_the_group_that_needs_most():
@@ -561,6 +556,18 @@ def test_what_leaves_nothing_has_no_rest():
     labels = [0, 1] * 30 + [1] * 60
     audit = caltest.audit(p, labels, groups=["a"] * 60 + ["b"] * 60, n_resamples=99, rng=0)
     assert audit.rests == ()
+
+
+@pytest.mark.parametrize(("min_rows", "rests"), [(30, 2), (31, 0)])
+def test_what_a_group_leaves_needs_as_many_rows_as_a_group(min_rows, rests):
+    """One group has all rows but 30; these are neither a group nor what another leaves."""
+    groups = ["a"] * 370 + ["b"] * 30
+    audit = caltest.audit(
+        *shifted(400, 0.0), groups=groups, min_rows=min_rows, materiality=0.3, n_resamples=99, rng=0
+    )
+    assert len(audit.rests) == rests
+    assert len(audit.wholes) == 1 + (2 if rests else 1) + rests
+    assert audit.verdict == "within"
 
 
 # ------------------------------------------------------------------ what would have been found

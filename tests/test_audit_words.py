@@ -228,8 +228,10 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     [
         (
             lambda: audits.binary(-0.05, materiality=0.06),
-            r"Could be above 6 points; not proved: up to 8\.\d points too low in sex = F, age = old\. "
-            r"The error of sex = F, age = old is close to your limit: predicted 24\.9%, observed 29\.9%\.$",
+            r"Could be above 6 points; not proved: up to 8\.\d points too low in sex = F, age = "
+            r"old\. "
+            r"The error of sex = F, age = old is close to your limit: predicted 24\.9%, observed "
+            r"29\.9%\.$",
         ),
         (
             lambda: audits.audit(materiality=0.13),
@@ -254,8 +256,8 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
         (
             lambda: audits.binary(0.0, materiality=0.02),
             r"^All 21 average errors are shown to be within 2 points: were one of them not, "
-            r"this would be said in at most 5% of cases\. The largest error, as estimated, is that of sex = F, "
-            r"age = old: predicted 24\.93%, observed 24\.95%\. Single parts of the predictions may be "
+            r"this would be said in at most 5% of cases\. The largest error, as estimated, is that of "
+            r"sex = F, age = old: predicted 24\.93%, observed 24\.95%\. Single parts of the predictions may be "
             r"further off: up to \d\.\d points too low in one fifth of sex = F, age = old\.$",
         ),
         (
