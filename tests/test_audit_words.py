@@ -257,7 +257,8 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
             lambda: audits.binary(0.0, materiality=0.02),
             r"^All 21 average errors are shown to be within 2 points: were one of them not, "
             r"this would be said in at most 5% of cases\. The largest error, as estimated, is that of "
-            r"sex = F, age = old: predicted 24\.93%, observed 24\.95%\. Single parts of the predictions may be "
+            r"sex = F, age = old: predicted 24\.93%, observed 24\.95%\. "
+            r"Single parts of the predictions may be "
             r"further off: up to \d\.\d points too low in one fifth of sex = F, age = old\.$",
         ),
         (
