@@ -133,7 +133,7 @@ def _with_choice(found: list[Remedy], losses: list[Array], tried: _Trial) -> tup
             continue
         if best is not None:
             more, error = tried.mean(losses[best] - losses[k])
-            if more <= _CLEAR * error:
+            if more <= (0.0 if tried.as_simple(found[best], remedy) else _CLEAR * error):
                 continue
         best = k
     marked = [Remedy(**{**vars(each), "chosen": k == best}) for k, each in enumerate(found)]
@@ -157,6 +157,11 @@ class _Trial:
         found = float(w @ values) / float(w.sum())
         sums = np.bincount(self.unit, w * (values - found))
         return found, float(np.sqrt(sums @ sums)) / float(w.sum())
+
+    def as_simple(self, one: Remedy, other: Remedy) -> bool:
+        """Say whether two remedies have equally many parameters: of two classes a shift is one."""
+        both = {one.name, other.name} == {"temperature", "shift"}
+        return both and self.rows.n_classes == 2 and one.in_group == other.in_group
 
     def remedy(self, kind: Kind, in_group: bool) -> tuple[Remedy, Array]:
         """Cross-fit a remedy; return it with the log loss of every row."""
@@ -183,7 +188,7 @@ class _Trial:
 
     def _errors(self, probs: Array) -> tuple[float, float, float]:
         """Return the mean error of the view, its standard error, and that of its tenths."""
-        view, _ = seen(Sample(self.rows.shown_as(probs), self.labels), self.lens)
+        view, _ = seen(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), self.lens)
         scores, w = view.rows.probs[:, 1], np.where(self.member, self.rows.weights, 0.0)
         errors, total = scores - view.labels, float(w.sum())
         mean = float(w @ errors) / total

@@ -239,7 +239,7 @@ class View(Sized):
         What is drawn; None where nothing is.
     exact
         Whether the interval, and the test against the limit, hold for any number of rows; else one of
-        them is of t, which many clusters make right. Those of parts and rests always do.
+        them is of t, which many clusters make right. Those of parts always do.
     inside
         Whether its own two one-sided tests at level alpha show the mean error to be within the limit;
         None without a limit or an event.

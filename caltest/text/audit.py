@@ -92,7 +92,7 @@ def headline(audit: Audit) -> str:
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if audit.verdict == "within" and audit.rejected:
         who = subject(told_view(audit) or audit.views[0])
-        return f"{capital(who)} {_is(who)} slightly wrong, but within your limit of {limit(audit)}."
+        return f"{capital(who)} {_is(who)} wrong, but by less than your limit of {limit(audit)}."
     if audit.verdict == "within":
         every = "Every average error is" if len(audit.wholes) > 1 else "The average error is"
         return f"{every} shown to be within your limit of {limit(audit)}."
@@ -267,22 +267,23 @@ def remedy(audit: Audit) -> str:
         return f"{nothing}. {tried}: {', '.join(names)}."
     brings = "the mean error"
     if told is not None and told.event is not None:
-        brings = f"{lens_name(told)}{where(told.group)}"
+        brings = f"the mean error of {lens_name(told)}{where(told.group)}"
     elif many:
-        brings = "the top class"
+        brings = "the mean error of the top class"
     if best.off_before > _STRIKING * abs(best.before):
         before, after = (about_points(each, "point") for each in (best.off_before, best.off_after))
-        brings = f"the mean error of tenths of the predictions from {before} to {after}"
+        brings = f"the error of tenths of the predictions, on average, from {before} to {after}"
     else:
         error = about_points(best.after_se, "point")
         after = _way(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"
         brings += f" from {_way(best.before)} to {after} (standard error {error})"
-    others = [each for each in audit.remedies if each.in_group == best.in_group]
-    later = [_REMEDIES[each.name][many] for each in others[others.index(best) + 1 :]]
+    alike = [each for each in audit.remedies if each.in_group == best.in_group]
+    later = [_REMEDIES[each.name][many] for each in alike[alike.index(best) + 1 :]]
     alone = " for that group alone" if best.in_group else ""
-    more = f" Nothing clear is gained beyond it by {' or '.join(later)}." if later else ""
+    others = f"{', '.join(later[:-1])}{' or ' if later[1:] else ''}{later[-1]}" if later else ""
+    more = f" Nothing clear is gained beyond it by {others}." if later else ""
     return (
-        f"recalibrate{alone} on held-out rows by {_REMEDIES[best.name][many]}. {tried}, it brings "
+        f"recalibrate{alone} on held-out rows by {_REMEDIES[best.name][many]}. {tried}, it takes "
         f"{brings}, and lowers the log loss by {best.gain:.2g} (standard error {best.gain_se:.1g})."
         f"{more} These are estimates, not a test."
     )

@@ -253,7 +253,9 @@ def why_undecided(audit: Audit) -> str:
         who, several = _counted_wholes(few, audit)
         texts.append(f"{who} {'have' if several else 'has'} too few rows")
     if close:
-        texts.append(f"the error of {_counted_wholes(close, audit)[0]} is close to it")
+        errors = "error" if len(close) == 1 else "errors"
+        is_close = "is" if len(close) == 1 else "are"
+        texts.append(f"the {errors} of {_counted_wholes(close, audit)[0]} {is_close} close to it")
     return ", and ".join(texts) or "no view has a single probability"
 
 
@@ -265,10 +267,10 @@ def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> tuple[str, boo
         return _whole_name(one[0], audit), several or isinstance(one[0], Rest)
     if not views:
         return f"what {counted(len(some), 'group')} leave", False
-    grouped = all(view.group for view in views)
     every = [each for each in audit.wholes if isinstance(each, View)]
-    every = [view for view in every if view.group] if grouped else every
-    noun = "groups" if grouped and audit.n_classes == 2 else "views"
+    noun = "views"
+    if audit.n_classes == 2 and all(view.group for view in views):
+        every, noun = [view for view in every if view.group], "groups"
     return f"{len(views):,} of {len(every):,} {noun}", True
 
 
@@ -278,11 +280,13 @@ def needs(audit: Audit) -> Iterable[str]:
     def times(of: View | Rest) -> float:
         return math.inf if of.rows_needed is None else of.rows_needed / of.rows
 
-    rows = {
-        (each.lens, each.rows, round(each.predicted or 0.0, 12)): each
-        for each in reversed(audit.unsettled)
-    }  # what a group leaves may be a group: named once
-    wanted = sorted((each for each in rows.values() if times(each) > 1.0), key=times, reverse=True)
+    views = [(each.lens, rates(each), each.rows) for each in audit.unsettled if isinstance(each, View)]
+    named_once = [
+        each  # what a group leaves may be another group
+        for each in audit.unsettled
+        if isinstance(each, View) or (each.lens, rates(each), each.rows) not in views
+    ]
+    wanted = sorted((each for each in named_once if times(each) > 1.0), key=times, reverse=True)
     if wanted:
         named = [
             f"{_whole_name(each, audit)} has {counted(each.rows, 'row')}, and "
@@ -293,7 +297,9 @@ def needs(audit: Audit) -> Iterable[str]:
             named.append(f"{len(wanted) - len(named):,} more have too few")
         yield f"To be shown within {limit(audit)} if calibrated: {'; '.join(named)}."
     for each in leading([each for each in audit.unsettled if times(each) <= 1.0], 1):
-        yield f"The error of {_whole_name(each, audit)} is close to your limit: {means(each)}."
+        size = about_points(abs(each.error), "point")
+        way = WRONG["over" if each.error > 0.0 else "under"]
+        yield f"The error of {_whole_name(each, audit)} is close to your limit: about {size} {way}."
 
 
 _NAMED = 3  # views of one sentence
