@@ -12,11 +12,11 @@ import difflib
 import inspect
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
-from importlib import import_module
 from itertools import chain
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -114,7 +114,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class OneOf:
-    """An object of a class, which is only imported when a value is checked: "module:Class Class"."""
+    """An object of a class, "module:Class Class"; a module that was not imported has no objects."""
 
     path: str
     advice: str
@@ -122,8 +122,9 @@ class OneOf:
     def __call__(self, name: str, value: T) -> T:
         """Return the object."""
         module, _, names = self.path.partition(":")
-        found = import_module(module)
-        if not isinstance(value, tuple(getattr(found, each) for each in names.split())):
+        found = sys.modules.get(module)
+        classes = [getattr(found, each) for each in names.split()] if found else []
+        if not isinstance(value, tuple(classes)):
             raise wrong(name, value, self.advice)
         return value
 

@@ -163,7 +163,7 @@ def test_json_on_standard_output(here):
 
 def test_what_takes_long_is_announced_before_it_starts(here, monkeypatch):
     assert run("plain.csv", *SMALL).stderr == ""
-    monkeypatch.setattr("caltest._work.LONG", 1e-9)
+    monkeypatch.setattr("caltest._parallel.LONG", 1e-9)
     assert re.fullmatch(
         r"Note: an audit of 400 rows takes about 0 seconds on \d+ workers?; "
         r"fewer draws \(--resamples\), groups or statistics take less\.\n",

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._memory import check_fits
-from caltest._work import announce, together
+from caltest._numbers import counted
+from caltest._parallel import announce, together
 from caltest.auditing.plan import MEAN, WESTFALL_YOUNG, Hypothesis, Look, Options, form_of
 from caltest.data import Sample
 from caltest.exceptions import Argument, InputError, Phrase
@@ -36,7 +37,6 @@ from caltest.resampling import (
     table,
 )
 from caltest.sampling import child_seed
-from caltest.text.numbers import counted
 from caltest.tolerance import rounded_view, sided_answer
 
 Array: TypeAlias = NDArray[np.float64]

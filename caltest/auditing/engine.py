@@ -13,6 +13,7 @@ from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import notes_on, read_groups
+from caltest.auditing.notes import few_carry, limit_too_large
 from caltest.auditing.plan import (
     ALPHA,
     INTERSECTIONS,
@@ -41,7 +42,6 @@ from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
-from caltest.text.audit_notes import few_carry, limit_too_large
 
 Array: TypeAlias = NDArray[np.float64]
 

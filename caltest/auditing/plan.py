@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from caltest import lenses as registered
 from caltest._arguments import MOST_RESAMPLES, choose, has
+from caltest._numbers import counted
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted, shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, large_enough
@@ -39,7 +40,6 @@ from caltest.statistics import (
     UnbiasedSKCE,
     find_statistic,
 )
-from caltest.text.numbers import counted
 from caltest.tolerance import check_possible
 
 # ------------------------------------------------------------------ options

@@ -381,11 +381,11 @@ def _audit(typed: dict[str, Any]) -> None:
     checks. Exit status: 1 if what --fail-on names was found, 0 if not, 2 for wrong input.
     """
     from caltest import auditing
+    from caltest._numbers import pvalue
     from caltest._parallel import on_cluster
     from caltest.data.sample import event_called
     from caltest.report import formats
     from caltest.text.audit import chip
-    from caltest.text.numbers import pvalue
 
     file, example, config, scheduler = map(typed.pop, ("FILE", "example", "config", "scheduler"))
     loaded = load_config(config, OPTIONS)

@@ -19,10 +19,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._numbers import counted
 from caltest.data.containers import Table
 from caltest.data.rows import Sample
 from caltest.exceptions import InputError, Phrase, Row
-from caltest.text.numbers import counted
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from caltest._arguments import arguments, flag, has
+from caltest._numbers import counted
 from caltest._sums import over_columns
 from caltest._visible import quoted, shown
 from caltest.data.attributes import cluster_codes, kept_at, row_weights
@@ -19,7 +20,6 @@ from caltest.data.labels import column_indices, without_prefix
 from caltest.data.rows import Event, Rows, Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws import Classes, Law
-from caltest.text.numbers import counted
 
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "

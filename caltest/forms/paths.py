@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers
-from caltest._work import Work
+from caltest._parallel import ALONE, Work, Workers
 from caltest.clusters import Clusters
 from caltest.forms.base import (
     ROUNDING,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments, level_of_confidence
+from caltest._numbers import confidence_text
 from caltest.pictures.axes import Array
 from caltest.pictures.marks import BAD, Mark
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import ResultDisplay
-from caltest.text.numbers import confidence_text
 from caltest.text.summaries import drawn, resamples_of, shown_names
 
 if TYPE_CHECKING:

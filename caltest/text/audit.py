@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from caltest._numbers import (
+    confidence_text,
+    counted,
+    leading,
+    outward_points,
+    percents,
+    points,
+    pvalue,
+    signed_points,
+)
 from caltest._visible import line, shortened, shown, shown_column, visible
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Check, Group, Rest, View
 from caltest.data.diagnose import advice_on_zeros
 from caltest.forms import Side
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
-from caltest.text.numbers import (
-    confidence_text,
-    counted,
-    leading,
-    outward_points,
-    page,
-    paragraph,
-    percents,
-    points,
-    pvalue,
-    row,
-    signed_points,
-)
-from caltest.text.pages import said
+from caltest.text.pages import page, paragraph, row, said
 from caltest.text.sizes import (
     LITTLE,
     beyond,

@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from caltest._numbers import (
+    confidence_text,
+    outward_points,
+    percent,
+    percents,
+    signed_points,
+)
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Cumulative, Part, View
-from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
 from caltest.text.sizes import MOST_TIMES, RARE, distances
 from caltest.text.vocabulary import WRONG, capital, group_name, limit, view_name
 

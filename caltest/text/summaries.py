@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caltest._arguments import level_of_confidence
-from caltest._visible import CLAUSE, shortened, shown, visible
-from caltest.nulls import GUARANTEES
-from caltest.text.numbers import (
+from caltest._numbers import (
     confidence_text,
     counted,
     percent,
@@ -20,6 +18,8 @@ from caltest.text.numbers import (
     short,
     without_rounding,
 )
+from caltest._visible import CLAUSE, shortened, shown, visible
+from caltest.nulls import GUARANTEES
 from caltest.text.pages import written
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
