@@ -98,6 +98,27 @@ def test_the_sweep_is_an_ece_in_the_bins_that_it_finds():
     assert value == pytest.approx(same)
 
 
+@pytest.mark.parametrize("norm", [1, 2])
+def test_the_bins_of_the_source(norm):
+    """It puts row i of n, in order, into bin floor(i b/n); where b divides n, that is ours."""
+    for seed in range(5):
+        rng = np.random.default_rng([8, seed])
+        n, p = 2520, np.sort(rng.uniform(0.45, 0.55, 2520))
+        labels, found = (rng.random(n) < 0.5).astype(int), np.zeros(n, int)
+        for number in range(2, 11):  # which all divide n
+            cells = np.arange(n) * number // n
+            rates = np.bincount(cells, labels) / np.bincount(cells)
+            if (np.diff(rates) < 0).any():
+                break
+            found = cells
+        else:
+            raise AssertionError("more bins than divide n")
+        sizes = np.bincount(found)
+        gaps = np.abs(np.bincount(found, labels) - np.bincount(found, p)) / sizes
+        expected = (gaps**norm @ sizes / n) ** (1 / norm)
+        assert caltest.estimate(p, labels, ECESweep(norm=norm)) == pytest.approx(expected)
+
+
 def test_blocks_of_draws_change_nothing(monkeypatch):
     p, rng = DESIGNS["many"], np.random.default_rng(7)
     draws = (rng.random((50, len(p))) < p).astype(np.uint8)

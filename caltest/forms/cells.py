@@ -196,7 +196,7 @@ class ClassBins(BinnedDistance):
 
     @cached_property
     def fixed(self) -> Array:
-        """Nothing: how many rows a bin holds cancels."""
+        """Nothing: the numbers of rows in the bins cancel."""
         return np.zeros((1, self.n_cells))
 
 
