@@ -625,7 +625,7 @@ def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
 
 def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
     """Say so where a binned statistic is not the one that is usually printed of a network."""
-    if lens is not None or not isinstance(form, Binned) or form.probs.shape[1] == 2:
+    if lens is not None or not isinstance(form, Binned) or 2 in (form.probs.shape[1], form.cells.ndim):
         return ()
     return (
         f"Bins are cells of the full probability vector, {form.n_cells} for {len(form.probs)} rows; "

@@ -544,8 +544,8 @@ def _measured(
                 if not isinstance(form, HasSigns):
                     raise InputError(
                         f"no form of {measure.name!r} is known that is valid for rows in clusters; "
-                        "compare by another statistic (any but 'cox', 'mcb_brier', 'mcb_log' and "
-                        "functions of your own), or keep one row per cluster."
+                        "compare by another statistic (any but 'cox', 'ece_sweep', 'mcb_brier', "
+                        "'mcb_log' and functions of your own), or keep one row per cluster."
                     )
                 effective = effective_clusters(measure.name, form, clusters, view.labels)
             value, signed = valued(form, view.labels, view.rows, workers)
