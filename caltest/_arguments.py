@@ -246,6 +246,7 @@ KINDS: dict[str, Kind] = {
     "date": _text,
     "correction": _text,
     "label": name_or_place,
+    "logits": flag,
     "min_rows": positive_integer,
     "kernel": OneOf(
         "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"
@@ -400,6 +401,7 @@ _OF_ROWS = {
     "cluster, or use caltest.test, estimate, audit or compare, which take clusters",
     "sampling_rates": "pass the .rows of caltest.data.sample(probs, labels, sampling_rates=…) instead "
     "of probs; results are then about the rows that were kept",
+    "logits": "pass the .rows of caltest.data.sample(probs, labels, logits=True) instead of probs",
 }
 
 

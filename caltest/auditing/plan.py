@@ -146,7 +146,7 @@ class Options:
         if asked is not None:
             return tuple(each for each in asked if scope.event or each.default_lens is None)
         if self.tolerance is not None:
-            return (Scan(),)
+            return (Scan() if scope.whole.clusters is None else MEAN,)
         found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if scope.event else []
         if not scope.event or scope.label == CANONICAL:
             found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
@@ -492,7 +492,7 @@ def check_resolution(
 _NAMED = (
     "lenses", "statistics", "alpha", "tolerance", "correction", "min_rows", "n_resamples",
     "intersections", "event", "class_names", "sampling_rates", "rounding", "materiality",
-    "materiality_ratio",
+    "materiality_ratio", "logits",
 )  # fmt: skip
 
 

@@ -195,7 +195,7 @@ def _models(
             raise InputError(
                 f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
             )
-        for name in "weights", "clusters":
+        for name in "weights", "clusters", "logits":
             asked.refuse(name, "files")
         if asked.label is not None or asked.columns is not None or asked.group:
             raise InputError("--label and --columns are for files; those of an example are known.")
@@ -323,9 +323,9 @@ def _model(
         from caltest.planning import pilot
 
         return pilot(whole, **assumed)
-    for name in ("file", "example", "label", "columns", "group", "weights"):
+    for name in ("file", "example", "label", "columns", "group", "weights", "logits"):
         value = getattr(asked, name)
-        if value not in (None, (), []):
+        if value not in (None, (), [], False):
             called = "FILE" if name == "file" else f"--{name}"
             words = ",".join(value) if name in ("columns", "group") else value
             raise InputError(
@@ -369,7 +369,7 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-_READ = ("label", "columns", "group", "weights", "clusters")
+_READ = ("label", "columns", "logits", "group", "weights", "clusters")
 #: What the numbers follow from: all before what is written.
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 
@@ -389,7 +389,7 @@ def _audit(typed: dict[str, Any]) -> None:
 
     file, example, config, scheduler = map(typed.pop, ("FILE", "example", "config", "scheduler"))
     loaded = load_config(config, OPTIONS)
-    given = {name: value for name, value in typed.items() if value is not None}
+    given = {name: value for name, value in typed.items() if value is not None and value is not False}
     said = {name: checked(OPTIONS[name], f"--{name}", value) for name, value in given.items()}
     asked = {**loaded.values, **said}
     outputs = {option: asked[option[2:]] for option in _FORMATS if option[2:] in asked}
@@ -461,6 +461,7 @@ audit = declared("audit", _audit.__doc__, _audit)
 _USUALLY = {
     "label": "found by its name",
     "columns": "all others",
+    "logits": "False",
     "lens": "several",
     "statistic": "several",
     "correction": "westfall_young",
@@ -504,6 +505,9 @@ def command_line(file: str | Path | None, example: str | None, asked: Mapping[st
         words += ["--example", example]
     for name in _NUMBERS:
         value = asked.get(name, ())
+        if isinstance(value, bool):
+            words += [f"--{name}"] * value
+            continue
         if name == "columns" and value:
             cells = io.StringIO()
             csv.writer(cells, lineterminator="").writerow(value)

@@ -327,6 +327,7 @@ def compare(
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
+    logits: bool = False,
     rng: Rng = None,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -379,6 +380,8 @@ def compare(
         as in :func:`caltest.test`. Every model's predictions are transformed to what they mean
         among the rows kept, and models are compared there. Default None: rows were not sampled by
         label.
+    logits
+        Whether all models' predictions are logits, as in :func:`caltest.test`. Default False.
     rng, n_jobs, progress
         As in :func:`caltest.test`.
 
@@ -439,7 +442,7 @@ def compare(
         )
     check_correction(correction)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    counting["class_names"] = class_names
+    counting |= {"class_names": class_names, "logits": logits}
     wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting)
     rows = next(iter(wholes.values())).rows
     n, together = rows.n_samples, clusters_of(rows)
