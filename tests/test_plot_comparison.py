@@ -69,7 +69,8 @@ def test_what_is_drawn():
     shown = [100 * gap[1] for gap in gaps if gap[0] > 0]
     assert marks.get("D", np.empty(0)) == pytest.approx(shown)
     assert len(marks["o"]) == len(gaps) - len(shown)
-    assert left.get_title(loc="left").startswith("Off by: the model's confidence in its top class")
+    what = left.get_title(loc="left").replace("\n", " ")
+    assert what == "Off by: the model's confidence in its top class"
     assert right.get_title(loc="left") == f"Further off than {nearest}"
 
 

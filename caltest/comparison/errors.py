@@ -133,7 +133,7 @@ def _error(
     each = np.array([(part.error, part.proved, part.most, part.predicted) for part in parts]).T
     error, (least, most) = each[0], each[1:3] @ share
     if design.plain:
-        events = np.bincount(part_of, seen.astype(np.float64))
+        events = np.bincount(part_of, seen).astype(np.float64)
         least, most = absolute_bounds(each[3], sizes.astype(np.float64), events, family.of_view)
     centred = w * (scores - seen - error[part_of])
     by_part = [design.sums(np.where(part_of == k, centred, 0.0)) for k in range(len(parts))]

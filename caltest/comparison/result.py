@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from caltest._arguments import arguments
+from caltest._arguments import OneOf, anything, arguments
 from caltest._sums import Array
 from caltest._visible import quoted, visible
 from caltest.auditing.views import Group, Sized
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_GROUP = "give a group of errors, such as errors[-1].group"
 Interval: TypeAlias = tuple[float, float, float]  # its lower end, the estimate, and its upper end
 
 
@@ -183,7 +184,7 @@ class Comparison(Result):
     >>> float(found.adjusted_pvalues[0, 1]) < 0.05
     True
     >>> found.event, [round(each.absolute[1], 2) for each in found.errors]
-    ('the top class is right', [0.19, 0.06])
+    ('the top class is right', [0.14, 0.06])
     """
 
     errors: tuple[ModelError, ...]
@@ -236,31 +237,32 @@ class Comparison(Result):
         errors = sorted(self.errors[: len(self.names)], key=lambda each: each.absolute[1])
         return [each.model for each in errors]
 
-    @arguments()
-    def gap(self, model: str, other: str, group: Group | None = None) -> ModelDifference:
-        """Return how much further off a model is than another, whichever was given first.
+    @arguments(first=anything, second=anything, group=OneOf("caltest.auditing:Group", _GROUP))
+    def gap(self, first: str, second: str, group: Group | None = None) -> ModelDifference:
+        """Return how much further off a model is than another, in whichever order they were given.
 
         Parameters
         ----------
-        model, other
-            Two names.
+        first, second
+            Names of two models.
         group
             A group of ``errors``. Default None: all rows.
 
         Returns
         -------
         ModelDifference
-            Of ``model`` less ``other``.
+            Of ``first`` less ``second``.
 
         Raises
         ------
         InputError
-            If there is no such pair.
+            If these were not compared on these rows.
         """
+        pair = {each for each in (first, second) if isinstance(each, str)}
         for each in self.gaps:
-            if each.group == group and {each.model, each.other} == {model, other}:
-                return each if each.model == model else each.turned
-        raise InputError(f"no models {quoted(model)} and {quoted(other)} were compared there.")
+            if each.group == group and {each.model, each.other} == pair:
+                return each if each.model == first else each.turned
+        raise InputError(f"no models {quoted(first)} and {quoted(second)} were compared there.")
 
     @arguments()
     def table(self) -> pd.DataFrame:
