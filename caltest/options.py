@@ -126,7 +126,10 @@ seed json plot jobs example
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
-label columns logits group weights clusters sampling-rate
+label columns logits
+group COL…  A column whose values group the rows: errors are told in every group too; give it once for
+    each column.
+weights clusters sampling-rate
 statistic NAME =ckce  What is computed; see below.
 lens
 resampling NAME =subsampling  How rows are drawn: subsampling or bootstrap.
@@ -134,7 +137,7 @@ resamples/n_resamples INT >=2 =500  Number of subsamples or bootstrap samples.
 size INT  Rows of a subsample, or clusters.
     [default: 500 rows, or about as many in clusters; half of all if less]
 correction NAME =holm  Correction for the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none.
-seed json jobs
+seed json plot jobs
 example NAME  Bundled predictions instead of files: digits, by all models.
 """,
     "bounds": """

@@ -173,17 +173,22 @@ def bounds(
 
 @command
 def compare(asked: Input, *, files: Sequence[Path] | None, correction: str, **given: Any) -> Found:
-    """Rank models by a calibration error, and show how certain the ranking is.
+    """Say how far off models are, in points, and which differ; and rank them by a statistic.
 
     A model is called by its file, or its column. Exit status: 0, or 2 if the input is wrong.
     """
     sources, models, labels = _models(asked, files or [], asked.example)
+    groups = None
+    if files and asked.group:
+        columns = asked.columns if len(files) > 1 else (asked.columns or [])[:1]  # of the first model
+        groups = replace(asked, file=files[0], columns=columns).with_groups()[1]
 
     from caltest import comparison
 
-    corrected = None if correction == "none" else correction
-    found = comparison.compare(models, labels, correction=corrected, progress=True, **given)
-    return Found({"files": sources, "example": asked.example, **found.to_dict()}, found.summary())
+    given["correction"] = None if correction == "none" else correction
+    found = comparison.compare(models, labels, groups=groups, progress=True, **given)
+    data = {"files": sources, "example": asked.example, **found.to_dict()}
+    return Found(data, found.summary(), found.plot)
 
 
 def _models(
