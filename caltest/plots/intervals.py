@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments
-from caltest._numbers import confidence_text
+from caltest._numbers import confidence_text, counted
 from caltest.auditing.views import View
 from caltest.pictures.axes import Array
 from caltest.pictures.marks import BAD, OK, Mark
@@ -89,7 +89,8 @@ class ComparisonDisplay(ResultDisplay):
         heading(axes[0], canvas.wrapped(f"Off by: {lettering(what, canvas.CLAUSE)}", width))
         heading(axes[1], canvas.wrapped(f"Further off than {names[0]}", width))
         axes[0].set_xlabel("points, mean absolute error over tenths", loc="left")
-        axes[1].set_xlabel("points, paired interval", loc="left")
+        over = "" if c.n_clusters is None else f" over {counted(c.n_clusters, 'cluster')}"
+        axes[1].set_xlabel(f"points, paired interval{over}", loc="left")
 
 
 # ------------------------------------------------------------------ estimators
