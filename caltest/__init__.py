@@ -9,8 +9,10 @@ True
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from caltest import _printers
 from caltest._version import __version__ as __version__
 from caltest.exceptions import InputError as InputError
 from caltest.exceptions import LongWorkWarning as LongWorkWarning
@@ -90,6 +92,21 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 if not TYPE_CHECKING:  # checkers, which cannot compute it, take the names above
     __all__ = sorted([*_HOMES, *_MODULES.split(), "InputError", "LongWorkWarning", "__version__"])
+
+
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of a module, which is imported when it is called."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(importlib.import_module(f"caltest.{module}"), name)(*arguments)
+
+    return call
+
+
+# Results show themselves by these, and import none of these rooms.
+_printers.written = _later("text", "written")
+_printers.drawn = _later("plots", "drawn")
+_printers.to_fragment = _later("report", "to_fragment")
 
 
 def __getattr__(name: str) -> Any:

@@ -12,11 +12,11 @@ import difflib
 import inspect
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
-from importlib import import_module
 from itertools import chain
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -114,7 +114,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class OneOf:
-    """An object of a class, which is only imported when a value is checked: "module:Class Class"."""
+    """An object of a class, "module:Class Class"; a module that was not imported has no objects."""
 
     path: str
     advice: str
@@ -122,8 +122,9 @@ class OneOf:
     def __call__(self, name: str, value: T) -> T:
         """Return the object."""
         module, _, names = self.path.partition(":")
-        found = import_module(module)
-        if not isinstance(value, tuple(getattr(found, each) for each in names.split())):
+        found = sys.modules.get(module)
+        classes = [getattr(found, each) for each in names.split()] if found else []
+        if not isinstance(value, tuple(classes)):
             raise wrong(name, value, self.advice)
         return value
 
@@ -245,6 +246,7 @@ KINDS: dict[str, Kind] = {
     "date": _text,
     "correction": _text,
     "label": name_or_place,
+    "logits": flag,
     "min_rows": positive_integer,
     "kernel": OneOf(
         "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"
@@ -399,6 +401,7 @@ _OF_ROWS = {
     "cluster, or use caltest.test, estimate, audit or compare, which take clusters",
     "sampling_rates": "pass the .rows of caltest.data.sample(probs, labels, sampling_rates=…) instead "
     "of probs; results are then about the rows that were kept",
+    "logits": "pass the .rows of caltest.data.sample(probs, labels, logits=True) instead of probs",
 }
 
 

@@ -1,9 +1,10 @@
-"""The one place with joblib: parallel maps that give the same numbers for every backend and n_jobs.
+"""Workers: parallel maps that give the same numbers for every backend and n_jobs, and their time.
 
-Workers are threads, processes, or the machines of a Dask cluster, as ``joblib.parallel_config`` says. A
-function with all its data is packed once, and unpacked once by every worker process, so that what it
-has computed for one task is there for the next; a task is a few numbers. What was being done by workers
-that are lost is done again by others. What tasks find is added in one order, `added`, whoever adds it.
+The one place with joblib. Workers are threads, processes, or the machines of a Dask cluster, as
+``joblib.parallel_config`` says. A function with all its data is packed once, and unpacked once by every
+worker process, so that what it has computed for one task is there for the next; a task is a few
+numbers. What was being done by workers that are lost is done again by others. What tasks find is added
+in one order, `added`, whoever adds it.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ import os
 import pickle
 import sys
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 import cloudpickle
@@ -34,8 +35,9 @@ from threadpoolctl import ThreadpoolController
 
 from caltest._arguments import jobs
 from caltest._memory import addresses_left
+from caltest._numbers import counted, duration
 from caltest._visible import quoted
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, LongWorkWarning, Phrase
 
 Function: TypeAlias = Callable[..., Any]
 Task: TypeAlias = tuple[Any, ...]
@@ -439,3 +441,56 @@ def _with_bar(results: Iterable[Any], total: int, description: str) -> Iterator[
     yield from track(
         results, description=description, total=total, console=Console(stderr=True), transient=True
     )
+
+
+# ------------------------------------------------------------------ how long it takes
+#
+# What is to be done is counted in elementary operations, from the shapes of the data alone. What one of
+# each takes stands in `SECONDS`, and nowhere else.
+
+Operation: TypeAlias = Literal["coordinate", "pair", "feature", "label", "fit"]
+#: How often each is done.
+Work: TypeAlias = Mapping[Operation, float]
+
+#: Seconds that one operation takes one core, as ``python -m validation.benchmarks`` measures them with
+#: ten classes: right to a factor of two or three, as an announcement must be.
+SECONDS: dict[Operation, float] = {
+    "coordinate": 2e-10,  # of the distance of two rows, its share of the kernel included
+    "pair": 1e-10,  # of rows, in the sum of one label vector
+    "feature": 1e-10,  # of a row, added to the sum of a drawn label
+    "label": 1e-8,  # drawn, and looked up in a table
+    "fit": 3e-7,  # of a line to drawn labels, a row
+}
+LONG = 60.0
+"""Seconds from which on work is announced."""
+
+
+def together(parts: Iterable[Work], times: float = 1.0) -> Work:
+    """Add up the work of several parts, and take it so often."""
+    total: Counter[Operation] = Counter()
+    for part in parts:
+        total.update({kind: times * count for kind, count in part.items()})
+    return total
+
+
+def announce(what: str, work: Work, workers: Workers, faster: Phrase) -> None:
+    """Warn of work that will take more than a minute; ``faster`` says what to do instead."""
+    alone = sum(SECONDS[kind] * count for kind, count in work.items())
+    if alone < LONG or alone / (hands := workers.hands) < LONG:
+        return
+    facts = {
+        "what": what,
+        "time": duration(alone / hands),
+        "workers": counted(hands, "worker"),
+        "faster": faster,
+    }
+    text = Phrase("{what} takes about {time} on {workers}; {faster}.", facts)
+    warnings.warn(LongWorkWarning(text), stacklevel=_calls_inside() + 1)
+
+
+def _calls_inside() -> int:
+    """Return how many frames lie between a caller and the line outside of the package."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "caltest":
+        frame, depth = frame.f_back, depth + 1
+    return depth - 1

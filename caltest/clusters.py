@@ -61,11 +61,13 @@ class Clusters:
         return np.asarray(self._members @ values)
 
     def sums_at(self, places: NDArray[np.intp], values: Array, size: int) -> Any:
-        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size m)."""
+        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size m).
+
+        Places are of rows, (n,), or of every value.
+        """
         width = 1 if values.ndim == 1 else values.shape[1]
-        rows, columns = np.repeat(self.codes, width), np.repeat(places * width, width)
-        columns += np.tile(np.arange(width), len(places))
-        entries = (values.ravel(), (rows, columns))
+        columns = places.reshape(len(places), -1) * width + np.arange(width)
+        entries = (values.ravel(), (np.repeat(self.codes, width), columns.ravel()))
         return sparse.csr_array(entries, shape=(self.count, size * width))
 
     def pairs(self, tile: Tile) -> Array:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 from scipy.special import gammaincc, ndtri
 
+from caltest import _printers
 from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest.data import Sample, sample, without_zeros
@@ -42,7 +42,7 @@ class ChiSquareTest:
     pvalue: float
 
     def __str__(self) -> str:
-        text: str = import_module("caltest.text").written(self, "summary")
+        text: str = _printers.written(self, "summary")
         return text
 
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import Workers
-from caltest._work import together
+from caltest._parallel import Workers, together
 from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
 from caltest.data import Rows, Sample, impossible_rows
 from caltest.files import Stored

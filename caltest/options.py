@@ -36,6 +36,7 @@ FILE Any typed  CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tabl
 label COL  The column of labels. [default: label, y, y_true, target or class]
 columns COLS  The columns of probabilities, separated by commas.
     [default: all but the label and the groups]
+logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
 weights COL  The column of weights. [default: all rows have equal weight]
 clusters COL  The column of clusters, such as patient: rows with the same entry may depend on each
@@ -54,7 +55,7 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 
 _TEXTS = {
     "audit": """
-FILE label columns
+FILE label columns logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters sampling-rate
 intersections INT >0  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
@@ -88,7 +89,7 @@ jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
 example
 """,
     "test": """
-FILE label columns group weights clusters sampling-rate
+FILE label columns logits group weights clusters sampling-rate
 statistic NAME  What is computed; see below.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from; see below. [default: monte_carlo; with clusters, cluster_signs]
@@ -107,12 +108,12 @@ resamples/n_resamples INT >=1 =999  Simulated label sets, where the null needs t
 seed scheduler json jobs example
 """,
     "estimate": """
-FILE label columns group weights clusters sampling-rate
+FILE label columns logits group weights clusters sampling-rate
 statistic NAME =skce_uq  What is computed; see below.
 lens json jobs example
 """,
     "estimate-error": """
-FILE label columns group lens
+FILE label columns logits group lens
 functions NAMES =all  The estimators to compare, separated by commas, see below; all: those that suit
     the data.
 pvalue NAME =held_out  held_out: from the test rows; pipeline: from all rows, everything repeated for
@@ -126,7 +127,10 @@ seed json plot jobs example
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
-label columns group weights clusters sampling-rate
+label columns logits
+group COL…  A column whose values group the rows: errors are told in every group too; give it once for
+    each column.
+weights clusters sampling-rate
 statistic NAME =ckce  What is computed; see below.
 lens
 resampling NAME =subsampling  How rows are drawn: subsampling or bootstrap.
@@ -134,11 +138,11 @@ resamples/n_resamples INT >=2 =500  Number of subsamples or bootstrap samples.
 size INT  Rows of a subsample, or clusters.
     [default: 500 rows, or about as many in clusters; half of all if less]
 correction NAME =holm  Correction for the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none.
-seed json jobs
+seed json plot jobs
 example NAME  Bundled predictions instead of files: digits, by all models.
 """,
     "bounds": """
-FILE label columns group lens
+FILE label columns logits group lens
 confidence FLOAT =0.95  Confidence for all statements of one kind at once.
 resamples/n_resamples INT >=1  Simulated label sets. [default: 499, more if there are many bounds]
 certificate NAME =bins  What bounds the errors from above: bins (on average over each of ten), isotonic
@@ -147,7 +151,7 @@ wanted FLOAT  Report how many rows would certify this distance, 0.02 for 2 point
 seed json plot jobs example
 """,
     "power": """
-FILE label columns group weights
+FILE label columns logits group weights
 n INT…  Rows of a data set; give it once for each size.
 sample-size -  Find how many rows one test needs to find the assumed error with the wanted power. (How
     many rows show that errors are within a limit is another question, of audit.)

@@ -5,7 +5,7 @@ from the full predictions, and every column sees the same draws, so that joint s
 columns are exact too. The observed labels are one more draw, number 0, evaluated once and by the same
 loop as the others: `table` returns (1 + B, H) values whose first row they are.
 
-Here rows are taken all at once, a block of draws after another; :mod:`caltest.blocks` takes very many
+Here rows are taken all at once, a block of draws after another; ``caltest.blocks`` takes very many
 a block of rows at a time.
 """
 

@@ -1,7 +1,7 @@
 """Results: their base class, and the result of a test.
 
 A result holds facts. Its texts are made by :mod:`caltest.text`, and its pictures by
-:mod:`caltest.plots`; both are looked up when something is shown: results import neither.
+:mod:`caltest.plots`; :mod:`caltest._printers` finds both when something is shown.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
-from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest import _printers
 from caltest._arguments import arguments, axes, flag
 from caltest.forms import Side
 from caltest.nulls import Guarantee, Part
 from caltest.pvalues import Alternative
-from caltest.text.numbers import Page
 
 
 def plain(value: Any) -> Any:
@@ -74,6 +73,16 @@ class Facts:
         return {name: plain(getattr(self, name)) for name in (*names, *self.derived)}
 
 
+class Page(str):
+    """A summary as text, and what other printers make of the same: a table, or one line."""
+
+    __slots__ = ("brief", "headline", "rows")
+
+    headline: str  #: What was found, in one sentence.
+    brief: str  #: The facts that matter, in a few words; "" where nobody wrote them.
+    rows: tuple[tuple[str, str], ...]  #: The table, names and texts, notes last.
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Facts):
     """Base class of results: facts that print themselves."""
@@ -104,16 +113,16 @@ class Result(Facts):
         InputError
             If there is no picture of such a result.
         """
-        return import_module("caltest.plots").drawn(self, ax, options)
+        return _printers.drawn(self, ax, options)
 
     def _page(self) -> Page:
         """Return the summary, and what other printers make of the same."""
-        page: Page = import_module("caltest.text").written(self, "summary")
+        page: Page = _printers.written(self, "summary")
         return page
 
     def _written(self, what: str) -> str:
         """Return what :mod:`caltest.text` writes of it."""
-        text: str = import_module("caltest.text").written(self, what)
+        text: str = _printers.written(self, what)
         return text
 
     def __str__(self) -> str:

@@ -152,11 +152,14 @@ class Steps(Scores):
 
 @dataclass(frozen=True, eq=False)
 class Residuals(Scores):
-    """s_i(y) = w_i (e_y − g_i) in the cell that the row lies in: a number for every cell and class."""
+    """s_i(y) = w_i (e_y − g_i) in the cell that the row lies in: a number for every cell and class.
+
+    Every class may have cells of its own.
+    """
 
     probs: Array  #: The predictions g, (n, m).
     weights: Array  #: w, (n,).
-    cells: Cells  #: The cell of every row, (n,).
+    cells: Cells  #: The cell of every row, (n,); or of every row for each class, (n, m).
     count: int  #: Number of cells.
 
     @property
@@ -175,20 +178,30 @@ class Residuals(Scores):
         return self._expected(ALL)
 
     def _expected(self, rows: slice) -> Array:
-        cells, weights = self.cells[rows], self.weights[rows]
-        found = [np.bincount(cells, weights * p, self.count) for p in self.probs[rows].T]
+        probs, weights = self.probs[rows].T, self.weights[rows]
+        cells = np.broadcast_to(self.cells[rows].T, probs.shape)
+        found = [np.bincount(c, weights * p, self.count) for c, p in zip(cells, probs, strict=True)]
         return np.stack(found, axis=1)
+
+    def places(self, outcomes: Outcomes, rows: slice = ALL) -> Cells:
+        """Return which of the numbers every label (B, n) adds to."""
+        cells = self.cells[rows]
+        if cells.ndim == 2:
+            cells = cells[np.arange(len(cells)), outcomes]
+        return np.asarray(cells * self.probs.shape[1] + outcomes)
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Count the labels of every cell, less what is predicted."""
         cells, weights, m = self.cells[rows], self.weights[rows], self.probs.shape[1]
         expected = self.expected if rows == ALL else self._expected(rows)
-        if len(outcomes) == 1:  # sooner counted than a loop is compiled
-            counts = np.bincount(cells * m + outcomes[0], weights, self.size)[None].astype(float)
+        counts = np.zeros((len(outcomes), self.count, m))
+        if len(outcomes) == 1 or cells.ndim == 2:  # sooner counted than a loop is compiled
+            for own, labels in zip(counts, outcomes, strict=True):
+                places = self.places(labels[None], rows)[0]
+                own[:] = np.bincount(places, weights, self.size).reshape(-1, m)
         else:
             from caltest.loops import rows as _loops
 
-            counts = np.zeros((len(outcomes), self.count, m))
             _loops.bin_counts(outcomes, cells, steps_of(weights), counts)
         return np.asarray(counts.reshape(len(outcomes), -1) - expected.ravel())
 

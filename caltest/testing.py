@@ -82,6 +82,7 @@ def test(
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
+    logits: bool = False,
     n_resamples: int = 999,
     rng: Rng = None,
     n_jobs: int | None = None,
@@ -150,6 +151,9 @@ def test(
         If rows were sampled by their label: for each class (its name or column) the share of its
         rows that was kept. {0: 0.01} means one row of class 0 in a hundred, and all rows of other
         classes. Default None: rows were not sampled by label. See Notes.
+    logits
+        Whether ``probs`` holds logits, of which the softmax is taken in float64 before anything else;
+        of one column, (n,) or (n, 1), the logistic function. Default False: probabilities.
     n_resamples
         Number of simulated label sets, where the null simulates. Default 999: p-values down to
         0.001.
@@ -248,10 +252,14 @@ def test(
             "clusters of a file are a column of it; give its name where the file is opened, as in "
             "caltest.files.scan(path, clusters='patient')."
         )
+    if logits and isinstance(probs, Stored):
+        raise InputError(
+            f"{probs.name} was opened already; say so there, caltest.files.scan(path, logits=True)."
+        )
     if class_names is not None and isinstance(probs, Stored):
         raise InputError(f"{probs.name} names its columns itself; leave class_names out.")
     in_memory = not (clusters is class_names is None)
-    stored = None if in_memory else _stored_in(probs, labels)
+    stored = None if in_memory else _stored_in(probs, labels, logits)
     if stored is not None:
         exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
         exact = (exact or isinstance(chosen, ClusterSigns)) and weights is sampling_rates is None
@@ -259,9 +267,9 @@ def test(
             with suppress(AllRowsNeededError):
                 return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load(rounding=rounding)
-        probs, labels = read.rows, read.labels
+        probs, labels, logits = read.rows, read.labels, False
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    counting["class_names"] = class_names
+    counting |= {"class_names": class_names, "logits": logits}
     given = _given(probs, labels, lens, measure, rounding, counting)
     with single_threaded_blas():
         if tolerant:
@@ -316,13 +324,14 @@ def estimate(
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
+    logits: bool = False,
     n_jobs: int | None = None,
 ) -> float:
     """Return the value of a statistic, without a p-value.
 
     Parameters
     ----------
-    probs, labels, statistic, lens, class_names, weights, sampling_rates, n_jobs
+    probs, labels, statistic, lens, class_names, weights, sampling_rates, logits, n_jobs
         As in :func:`test`.
     clusters
         As in :func:`test`. Means over pairs of rows are then taken over pairs from different
@@ -348,7 +357,7 @@ def estimate(
     """
     measure = find_statistic(statistic)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    counting["class_names"] = class_names
+    counting |= {"class_names": class_names, "logits": logits}
     given = _given(probs, labels, lens, measure, counting=counting)
     rows, observed = given.view.rows, given.view.labels
     _check_law(measure, rows)
@@ -410,7 +419,7 @@ def _result(
 # ------------------------------------------------------------------ what is given
 
 
-def _stored_in(probs: object, labels: object) -> Stored | None:
+def _stored_in(probs: object, labels: object, logits: bool) -> Stored | None:
     """Return rows that are to be read from where they are; None if they are in memory."""
     if isinstance(probs, Stored):
         if labels is not None:
@@ -419,7 +428,7 @@ def _stored_in(probs: object, labels: object) -> Stored | None:
     if labels is None:
         raise InputError("there are no labels; give the observed classes, second.")
     if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
-        return scan_arrays(probs, labels)
+        return scan_arrays(probs, labels, logits)
     return None
 
 
@@ -487,7 +496,7 @@ def _given(
             found["clusters"] = len(np.unique(rows.clusters))
         return _Given(view, label, whole.rows.n_samples, found, rounded, whole)
     for name, given in counting.items():
-        if given is not None:
+        if given is not None and given is not False:
             raise InputError(
                 "{argument} is about probabilities of classes, and the predictions are distributions "
                 "of numbers; leave it out.",
@@ -606,8 +615,9 @@ def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
     """Raise unless the null is for rows like these: in clusters, or independent."""
     if clustered and tolerant:
         raise InputError(
-            "tolerances, and what rounding explains, are tested for independent rows only: no valid "
-            "test is known for rows in clusters; leave out the tolerance, or keep one row per cluster."
+            "tolerances, and what rounding explains, are tested for independent rows only; for rows in "
+            "clusters use caltest.audit, which then tests means, or leave out the tolerance or "
+            "rounding: errors are then found that rounding may explain."
         )
     if clustered and not null.of_clusters:
         raise InputError(
@@ -625,7 +635,7 @@ def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
 
 def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
     """Say so where a binned statistic is not the one that is usually printed of a network."""
-    if lens is not None or not isinstance(form, Binned) or form.probs.shape[1] == 2:
+    if lens is not None or not isinstance(form, Binned) or 2 in (form.probs.shape[1], form.cells.ndim):
         return ()
     return (
         f"Bins are cells of the full probability vector, {form.n_cells} for {len(form.probs)} rows; "

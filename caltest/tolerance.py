@@ -29,6 +29,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from caltest._numbers import points
 from caltest._parallel import Workers
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, impossible_labels
@@ -38,7 +39,6 @@ from caltest.lenses import Lens, show
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
 from caltest.pvalues import Alternative
 from caltest.statistics import STATISTICS, Statistic
-from caltest.text.numbers import points
 
 #: Sides on which a model may be wrong; the first is the default.
 ToleranceAlternative: TypeAlias = Literal["two-sided", "over", "under"]

@@ -175,6 +175,8 @@ RIGHT = {
     "labels": lambda: Y.copy(),
     "models": lambda: {"a": P.copy(), "b": P[:, [1, 0, 2]]},
     "model": lambda: model,
+    "first": lambda: "a",
+    "second": lambda: "b",
     "n": lambda: 20,
     "n_datasets": lambda: 2,
     "min_n": lambda: 20,

@@ -13,12 +13,12 @@ from support import binomial_limits, dirichlet, form_within, labels_from
 
 import caltest
 from caltest import BoundsDisplay, InputError
+from caltest._numbers import percents, points
 from caltest.binning import CountLaw
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
 from caltest.data import Rows
 from caltest.laws.classes import LabelSampler
 from caltest.statistics import Scan
-from caltest.text.numbers import percents, points
 from caltest.tolerance import shifted
 
 SIDES = ("over", "under")

@@ -126,13 +126,14 @@ def test_a_tolerance(here):
 
 def test_what_to_leave_out_is_named_as_it_was_typed(here):
     pd.DataFrame({"p": [0.2, 0.8] * 30, "label": [0, 1] * 30, "c": range(60)}).to_csv("p.csv")
-    for leave, keep in (
-        (("--rounding", "0.1"), ("--clusters", "c")),
-        (("--tolerance", "0.1"), ("--sampling-rate", "0=0.5")),
-    ):
-        done = run("p.csv", "--columns", "p", *leave, *keep)
+    done = run("p.csv", "--columns", "p", "--tolerance", "0.1", "--sampling-rate", "0=0.5")
+    assert done.exit_code == 2
+    assert "leave out --tolerance; keep --sampling-rate." in done.stderr
+    for allowed in (("--tolerance", "0.1"), ("--rounding", "0.1")):
+        done = run("p.csv", "--columns", "p", "--clusters", "c", "--statistic", "scan", *allowed)
         assert done.exit_code == 2
-        assert f"leave out {leave[0]}; keep {keep[0]}." in done.stderr
+        assert "only means are tested" in done.stderr
+        assert "leave out --statistic, or give --statistic 'citl'." in done.stderr
 
 
 def test_the_example():
@@ -163,7 +164,7 @@ def test_json_on_standard_output(here):
 
 def test_what_takes_long_is_announced_before_it_starts(here, monkeypatch):
     assert run("plain.csv", *SMALL).stderr == ""
-    monkeypatch.setattr("caltest._work.LONG", 1e-9)
+    monkeypatch.setattr("caltest._parallel.LONG", 1e-9)
     assert re.fullmatch(
         r"Note: an audit of 400 rows takes about 0 seconds on \d+ workers?; "
         r"fewer draws \(--resamples\), groups or statistics take less\.\n",

@@ -18,6 +18,7 @@ from support import binomial_limits, command, dirichlet, h_matrix, labels_from, 
 import caltest
 from caltest import InputError
 from caltest._parallel import Workers
+from caltest.binning import EqualWidth
 from caltest.clusters import Clusters
 from caltest.data import Rows, sample
 from caltest.data.attributes import cluster_codes
@@ -28,7 +29,7 @@ from caltest.lenses import View, find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
 from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 from caltest.sampling import DRAWS, SignSampler
-from caltest.statistics import CKCE, ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
+from caltest.statistics import CKCE, ECE, STATISTICS, ClasswiseECE, LinearSKCE, UnbiasedSKCE
 
 
 def clustered(clusters, size, classes, correlation, seed, temperature=1.0):
@@ -47,14 +48,15 @@ def clustered(clusters, size, classes, correlation, seed, temperature=1.0):
 
 PROBS, LABELS, CODES = clustered(30, 4, 3, 0.5, 0)
 WEIGHTS = np.random.default_rng(9).uniform(0.5, 2.0, len(LABELS))
-GOES = [name for name in STATISTICS if name not in ("cox", "mcb_brier", "mcb_log")]
+GOES = [name for name in STATISTICS if name not in ("cox", "ece_sweep", "mcb_brier", "mcb_log")]
 #: One statistic for each kind of form.
 KINDS = ("ecd", "ece", "ks", "scan", "skce_uq", "skce_ul", "ucme", "t_cal", "smooth_ece")
 
 
 def made(name):
     """A statistic with signs for these rows: "ece" needs bins in which clusters meet."""
-    return ECE(caltest.binning.Uniform(2)) if name == "ece" else name
+    few = {"ece": ECE(caltest.binning.Uniform(2)), "classwise_ece": ClasswiseECE(EqualWidth(2))}
+    return few.get(name, name)
 
 
 def run(statistic, probs=PROBS, labels=LABELS, clusters=CODES, **options):

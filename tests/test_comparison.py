@@ -282,18 +282,41 @@ def test_summary():
 SUMMARY = """\
 Comparison of calibration
   data       2 models on 120 rows of 3 classes
-  statistic  skce_uq  (squared kernel calibration error); smallest first
-  options    kernel Exponential, bandwidth 0.5, bandwidth_rule given, distance tv
-  errors     from the variance of a U-statistic, of both orders
+  errors     of the model's confidence in its top class, predicted less observed, in percentage
+             points
+  intervals  95%: of errors all correct together, of differences about right
 
-       model      skce_uq        95% interval         first in
+true's confidence in its top class is off by about 14.0 points on average (0.0 to 30.1), sharp's
+by 19.7 (1.0 to 39.6). No difference shown between true and sharp (5.7 points, about −14.4 to
+27.2).
+
+By log loss, which also counts how well predictions separate, true is best: sharp loses 0.22
+(about 0.06 to 0.39) more.
+
+  model  off by (95%)          mean error              more than true (about)
+  true   14.0 (0.0 to 30.1)    −1.2 (−12.2 to 10.7)
+  sharp  19.7 (1.0 to 39.6)    +19.0 (8.0 to 30.9)     +5.7 (−14.4 to 27.2)
+
+  model  log loss  more than true (about)              Brier   more (about)
+  true   0.8008                                        0.4844
+  sharp  1.0227    +0.22 (0.06 to 0.39)                0.5553  +0.07 (0.01 to 0.14)
+
+“Off by” is the mean absolute error over tenths of a model's own predictions: too high here does
+not cancel too low there. Chance makes it larger rather than smaller. In the mean error they
+cancel; its difference between two models is that of their mean predictions, known exactly.
+
+Behind it, a ranking by skce_uq (squared kernel calibration error), smallest first; kernel
+Exponential, bandwidth 0.5, bandwidth_rule given, distance tv; standard errors from the variance
+of a U-statistic, of both orders.
+
+       model      skce_uq         95% interval        first in
     1  true         0.008       -0.004 to 0.020             95%
     2  sharp        0.015        0.001 to 0.030              5%
 
-true has the smallest error on all rows; no difference shown. “First in”: the share of 20
-subsamples of 60 rows in which a model comes first, 76% to 99.1% for true (95% interval). The
-whole ranking was the same in 95% (76% to 99.1%). These shares are not the probability that the
-ranking is right.
+No difference shown by skce_uq: true comes first, but other rows may give another order. “First
+in”: the share of 20 subsamples of 60 rows in which a model comes first, 76% to 99.1% for true
+(95% interval). The whole ranking was the same in 95% (76% to 99.1%). These shares are not the
+probability that the ranking is right.
 
 Tests of equal error, two-sided at level 0.05 (one pair): no difference found: true and sharp (p
 = 0.096). A difference that is not found may still exist.
@@ -333,7 +356,12 @@ def test_numbers_have_the_decimals_that_their_intervals_justify():
 
 def test_a_lens_says_what_the_rows_are_of():
     found = quick(statistic="ece", lens="top_label")
-    assert " models on 120 rows, lens top_label\n" in found.summary()
+    assert " models on 120 rows of 3 classes, lens top_label\n" in found.summary()
+    assert (found.n_predicted, found.probability, found.event) == (
+        3,
+        "top_label",
+        "the top class is right",
+    )
 
 
 def test_what_cannot_be_resampled_is_said():

@@ -13,6 +13,7 @@ from caltest.exceptions import InputError
 EVERYTHING = """
 label = "truth"
 columns = ["cat", "dog, owl"]
+logits = true
 group = ["region", "age"]
 weights = "w"
 clusters = "patient"
@@ -42,6 +43,7 @@ jobs = 2
 MEANS = {
     "label": "truth",
     "columns": ("cat", "dog, owl"),
+    "logits": True,
     "group": ("region", "age"),
     "weights": "w",
     "clusters": "patient",
@@ -138,12 +140,13 @@ def test_columns_as_they_are_typed(here):
 
 WRONG = {
     "unknown": ("alhpa = 0.1", "there is no option 'alhpa' (is 'alpha' meant?); the options are "),
-    "unlike any": ("moon = 1", "there is no option 'moon'; the options are label, columns, group,"),
+    "unlike any": ("moon = 1", "there is no option 'moon'; the options are label, columns, logits,"),
     "of no file": ('example = "digits:naive_bayes"', "there is no option 'example'"),
     "a table": ("[audit]\nalpha = 1", "there is no option 'audit'"),
     "twice": ("min-rows = 1\nmin_rows = 2", "the option 'min-rows' is given twice"),
     "text for a number": ('alpha = "0.1"', 'alpha is "0.1", but must be a number.'),
     "boolean for a number": ("tolerance = true", "tolerance is true, but must be a number."),
+    "text for a flag": ('logits = "yes"', "logits is 'yes'; give True or False."),
     "not a level": ("alpha = 5", "alpha is 5.0; give a level between 0 and 1, such as 0.05."),
     "nan": ("alpha = nan", "alpha is nan; give a level between 0 and 1"),
     "fraction": ("resamples = 99.5", "resamples is 99.5, but must be a whole number."),

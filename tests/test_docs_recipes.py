@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +12,6 @@ import pandas as pd
 import pytest
 import yaml
 from pages import blocks, commands, follow, page
-from scipy.special import log_softmax
 from typer.testing import CliRunner
 
 from caltest.cli import app
@@ -33,42 +31,7 @@ def test_a_model_is_fixed_and_tested_again():
     assert Path("before_after.png").stat().st_size > 10_000
 
 
-def harness_log(path, rows=800):
-    """Write a log of multiple-choice questions as lm-evaluation-harness does, of a model too sure.
-
-    Its fields are those of `EvaluationTracker.save_results_samples`, which writes numbers as text.
-    """
-    rng = np.random.default_rng(0)
-    with path.open("w", encoding="utf-8") as file:
-        for doc_id in range(rows):
-            choices = rng.integers(3, 6)
-            scores = rng.normal(scale=2.0, size=choices)
-            likely = log_softmax(scores) - rng.exponential(5.0)
-            chances = np.exp(log_softmax(scores / 2.0))
-            gold = int(rng.choice(choices, p=chances / chances.sum()))
-            pairs = [[str(value), str(bool(value == likely.max()))] for value in likely]
-            sample = {
-                "doc_id": doc_id,
-                "doc": {"question": f"question {doc_id}", "choices": list("ABCDE"[:choices])},
-                "target": str(gold),
-                "arguments": {
-                    f"gen_args_{k}": {"arg_0": "Question: …\nAnswer:", "arg_1": f" {'ABCDE'[k]}"}
-                    for k in range(choices)
-                },
-                "resps": [[pair] for pair in pairs],
-                "filtered_resps": pairs,
-                "filter": "none",
-                "metrics": ["acc"],
-                "doc_hash": "0" * 64,
-                "prompt_hash": "0" * 64,
-                "target_hash": "0" * 64,
-                "acc": float(int(likely.argmax()) == gold),
-            }
-            file.write(json.dumps(sample, ensure_ascii=False) + "\n")
-
-
 def test_recipes_do_what_they_show():
-    harness_log(Path("samples_arc_easy_2026-01-31T12-00-00.jsonl"))
     follow("docs/recipes.md")
     shown = sys.modules["shown"]
     shown.test_probabilities_mean_what_they_say()

@@ -420,8 +420,10 @@ def test_real_logits_are_recognised() -> None:
     path = REFERENCE / "cifar10_densenet40_logits.npz"
     if not path.exists():
         pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
-    with pytest.raises(InputError, match="holds logits; apply softmax first"):
+    with pytest.raises(InputError, match="holds logits; give logits=True"):
         read(path)
+    with pytest.raises(InputError, match="'val_logits', 'test_logits' could all be the logits"):
+        read(path, logits=True)
 
 
 # ------------------------------------------------------------------ a block at a time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -52,7 +53,39 @@ def test_rooms_have_the_lines_that_they_may_have():
     assert not below, "these have fewer lines of code now; lower their numbers"
 
 
+def by_name(path):
+    """How the names begin that a module imports by calls; None for one that is computed."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+            ("import_module", "__import__")
+        ):
+            text = node.args[0]
+            start = text.values[0] if isinstance(text, ast.JoinedStr) else text
+            yield start.value if isinstance(start, ast.Constant) else None
+
+
+def test_only_the_front_door_imports_a_room_by_its_name():
+    """Else rooms could know each other in ways that `lint-imports` does not see."""
+    package = ROOT / "caltest"
+    found = {str(each.relative_to(package)): [*by_name(each)] for each in package.rglob("*.py")}
+    assert {name: starts for name, starts in found.items() if starts} == {
+        "__init__.py": ["caltest.", "caltest."],
+        "text/__init__.py": ["."],  # a part of its own
+    }
+
+
+def layers():
+    every, *_ = (each["layers"] for each in TOOLS["importlinter"]["contracts"] if "layers" in each)
+    return [set(re.findall(r"\w+", each)) for each in every]
+
+
 def test_modules_and_layers():
     modules = len(list((ROOT / "caltest").rglob("*.py")))
-    layers, *_ = (each["layers"] for each in TOOLS["importlinter"]["contracts"] if "layers" in each)
-    assert (modules, len(layers)) == (ALLOWED["modules"], ALLOWED["layers"])
+    assert (modules, len(layers())) == (ALLOWED["modules"], ALLOWED["layers"])
+
+
+def test_contributing_shows_the_layers():
+    page = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
+    table = re.sub(r"\n +", "  ", page.partition("```text\n")[2].partition("```")[0])
+    rooms_of = [line.split("  ", 1)[1] for line in table.splitlines()]
+    assert [set(re.findall(r"\w+", each)) for each in rooms_of] == layers()

@@ -9,11 +9,11 @@ import audits
 import numpy as np
 import pytest
 
+from caltest._numbers import probability_axis
 from caltest.auditing.views import Reliability
 from caltest.pictures import axes
 from caltest.report import charts
 from caltest.report.summary import first_screen
-from caltest.text.numbers import probability_axis
 
 
 def test_reliability_diagram_by_hand():

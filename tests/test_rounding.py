@@ -238,3 +238,56 @@ def test_files(tmp_path):
     assert refused.exit_code == 2
     assert "rounding needs a single probability" in refused.output
     assert "give --lens 'top_label'" in refused.output
+
+
+# ------------------------------------------------------------------ clusters
+
+
+def answers_in_clusters(rng, clusters=120, each=5, shift=0.0):
+    """Stated confidences of several answers a question, rounded upwards by half a step.
+
+    True rates are ``shift`` below what was stated less half a step.
+    """
+    truth = np.repeat((rng.integers(3, 11, clusters) + 0.5 + 1e-9) / 10 - 0.1, each)
+    together = rng.random(clusters)[:, None] * np.ones(each)
+    alone = rng.random((clusters, each))
+    uniforms = np.where(rng.random((clusters, each)) < 0.6, together, alone).ravel()
+    labels = (uniforms < truth - shift).astype(int)
+    return np.ceil((truth - 1e-6) * 10) / 10, labels, np.repeat(np.arange(clusters), each)
+
+
+def found_in_clusters(datasets, **options):
+    count = 0
+    for seed in range(datasets):
+        probs, labels, clusters = answers_in_clusters(np.random.default_rng([3, seed]), **options)
+        half = {"half": np.arange(len(labels)) % 2}
+        given = {"clusters": clusters, "groups": half, "rounding": 0.1, "n_resamples": 199, "rng": seed}
+        count += caltest.audit(probs, labels, **given).rejected
+    return count
+
+
+@pytest.mark.level
+def test_the_size_of_means_in_clusters():
+    # All are rounded upwards by half a step: one side of three views is at the border.
+    assert found_in_clusters(400) / 400 <= binomial_limits(400, 0.05)[1]
+
+
+def test_an_error_beyond_rounding_is_found_in_clusters():
+    assert found_in_clusters(10, shift=0.2) >= 8
+
+
+def test_with_clusters_means_are_tested():
+    probs, labels, clusters = answers_in_clusters(np.random.default_rng(0))
+    found = caltest.audit(probs, labels, clusters=clusters, rounding=0.1, **FAST)
+    assert {check.statistic for check in found.checks} == {"citl"}
+    assert "rounding to 0.1 explains" in found.summary() or not found.rejected
+    same = caltest.audit(probs, labels, clusters=clusters, tolerance=0.05, **FAST)
+    assert same.pvalue == found.pvalue
+    names = [f"q{cluster}" for cluster in clusters]
+    assert caltest.audit(probs, labels, clusters=names, rounding=0.1, **FAST).pvalue == found.pvalue
+    with pytest.raises(InputError, match="only means are tested"):
+        caltest.audit(
+            probs, labels, clusters=clusters, rounding=0.1, statistics=["citl", "scan"], **FAST
+        )
+    with pytest.raises(InputError, match=r"use caltest\.audit, which then tests means"):
+        caltest.test(probs, labels, clusters=clusters, rounding=0.1, **FAST)

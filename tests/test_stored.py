@@ -18,6 +18,7 @@ from caltest.statistics import (
     ACE,
     ECE,
     MCE,
+    ClasswiseECE,
     DebiasedECE,
     Omnibus,
     SquaredECE,
@@ -85,6 +86,7 @@ STATISTICS = [
     (ECE(distance="sqeuclidean"), LENS),
     (SquaredECE(binning.FromEdges([0, 0.5, 0.6, 1.0])), LENS),
     (DebiasedECE(), LENS),
+    (ClasswiseECE(), None),
     pytest.param(Omnibus(), None, marks=pytest.mark.slow),
 ]
 

@@ -11,24 +11,22 @@ import audits
 import pytest
 from pages import page as docs_page
 
-from caltest.auditing import Group, View
-from caltest.auditing.views import Condition
-from caltest.report import to_html
-from caltest.text.numbers import (
+from caltest._numbers import (
     about_points,
     confidence_text,
     counted,
     number,
     outward_points,
-    page,
-    paragraph,
     percent,
     percents,
     points,
     pvalue,
-    row,
     signed_points,
 )
+from caltest.auditing import Group, View
+from caltest.auditing.views import Condition
+from caltest.report import to_html
+from caltest.text.pages import page, paragraph, row
 from caltest.text.sizes import interval, times, too
 from caltest.text.summaries import at_least, at_most, extent, scores_between
 from caltest.text.vocabulary import (

@@ -82,6 +82,58 @@ def test_by_definition(targets, seed):
     assert form.value(LABELS) == pytest.approx(expected, rel=1e-12)
 
 
+OWN = np.array([[0.8, 0.1, 0.1], [0.2, 0.2, 0.6], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("targets", BOTH)
+@pytest.mark.parametrize("given", [OWN, OWN.tolist(), OWN[:1]], ids=["array", "lists", "one"])
+def test_locations_of_ones_own(given, targets):
+    statistic = UCME(Gaussian(0.4), given, targets, seed=2)
+    points = np.array(given)
+    form = statistic.given(Rows(PROBS))
+    expected = naive(PROBS, LABELS, Gaussian(0.4), points, form.targets)
+    assert form.value(LABELS) == pytest.approx(expected, rel=1e-12)
+    assert statistic == UCME(Gaussian(0.4), points.copy(), targets, seed=2)
+    assert statistic != UCME(Gaussian(0.4), points[::-1] * 0 + [0, 0, 1], targets, seed=2)
+    assert isinstance(hash(statistic), int)
+    halves = [statistic.fitted(Rows(PROBS, part_of=Extent.alike(40)))] * 2
+    parts = [
+        each.given(Rows(PROBS[rows], part_of=Extent.alike(40)))
+        for each, rows in zip(halves, (slice(0, 9), slice(9, 40)), strict=True)
+    ]
+    sums = parts[0].scores.sums(LABELS[None, :9]) + parts[1].scores.sums(LABELS[None, 9:])
+    assert parts[0].reduce(sums, parts[0].fixed)[0] == pytest.approx(expected)
+
+
+def test_what_the_result_says_of_ones_own():
+    found = caltest.test(PROBS, LABELS, UCME(locations=OWN), n_resamples=9, rng=0)
+    assert found.parameters["locations"] == 4
+    assert found.statistic == caltest.estimate(PROBS, LABELS, UCME(locations=OWN))
+
+
+@pytest.mark.parametrize(
+    ("locations", "said"),
+    [
+        ([[0.5, 0.5], [0.5, 0.6]], r"\[0.5, 0.6\] in row 1 \(counting from 0\); give rows"),
+        ([[1.5, -0.5]], r"\[1.5, -0.5\] in row 0"),
+        ([[np.nan, 1.0]], r"\[nan, 1.0\] in row 0"),
+        ([0.5, 0.5], r"shape \(2,\); give rows of m probabilities"),
+        (np.zeros((0, 3)), r"shape \(0, 3\)"),
+        ([["a", "b"]], "give a number of them, or points"),
+        ([[0.5, 0.5], [1.0]], "give a number of them, or points"),
+        ("ten", "give a positive whole number"),
+    ],
+)
+def test_wrong_locations(locations, said):
+    with pytest.raises(InputError, match=said):
+        UCME(locations=locations)
+
+
+def test_locations_of_other_classes():
+    with pytest.raises(InputError, match="points of 2 classes, and there are 3; give a probability"):
+        caltest.estimate(PROBS, LABELS, UCME(locations=[[0.5, 0.5]]))
+
+
 @pytest.mark.parametrize("targets", BOTH)
 def test_neither_rows_nor_classes_count_by_where_they_stand(targets):
     rng = np.random.default_rng(0)
@@ -186,6 +238,25 @@ def test_level(targets, m):
     for level in (0.05, 0.01):
         low, high = binomial_limits(1000, level, 1e-4 / 8)
         assert low <= np.mean(np.array(found) <= level + 1e-12) <= high
+
+
+@pytest.mark.level
+def test_locations_of_ones_own_keep_the_level_and_find_what_is_there():
+    """Two levels: by chance in 1 of 10 000 runs. The error is of class 0, near a location."""
+    sizes, powers = [], []
+    for seed in range(1000):
+        probs = dirichlet(60, 3, seed, 0.7)
+        rng = np.random.default_rng([2, seed])
+        options = {"n_resamples": 99, "rng": seed}
+        labels = labels_from(probs, rng)
+        sizes.append(caltest.test(probs, labels, UCME(locations=OWN), **options).pvalue)
+        if seed < 100:
+            wrong = np.where((probs[:, 0] > 0.6) & (rng.random(60) < 0.7), 1, labels)
+            powers.append(caltest.test(probs, wrong, UCME(locations=OWN[:1]), **options).pvalue)
+    for level in (0.05, 0.01):
+        low, high = binomial_limits(1000, level, 1e-4 / 2)
+        assert low <= np.mean(np.array(sizes) <= level + 1e-12) <= high
+    assert np.mean(np.array(powers) <= 0.05) > 0.8
 
 
 @pytest.mark.level

@@ -10,14 +10,14 @@ from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
 import caltest
-from caltest import _work
+from caltest import _parallel
+from caltest._numbers import duration
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import over_columns
 from caltest.cli import app
 from caltest.exceptions import Argument, Phrase
 from caltest.nulls import Bootstrap, ConditionalMoments, MonteCarlo
 from caltest.statistics import UnbiasedSKCE
-from caltest.text.numbers import duration
 
 ROWS = 300_000
 
@@ -71,7 +71,7 @@ def test_long_work_says_so_and_what_is_faster_before_it_starts(
 
 def test_an_estimate_of_all_pairs_says_so_too(three, monkeypatch):
     monkeypatch.setattr("caltest.testing.observed_value", started)
-    monkeypatch.setattr(_work, "LONG", 5.0)
+    monkeypatch.setattr(_parallel, "LONG", 5.0)
     said = pytest.warns(caltest.LongWorkWarning, match=r"'skce_b' of 300,000 rows takes about \d+ s")
     with said, pytest.raises(StartedError):
         caltest.estimate(*three, "skce_b")
@@ -109,7 +109,7 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_warning_changes_no_number(call, few, monkeypatch):
     silent = call(*few)
-    monkeypatch.setattr(_work, "LONG", 1e-12)
+    monkeypatch.setattr(_parallel, "LONG", 1e-12)
     with pytest.warns(caltest.LongWorkWarning, match="300 rows"):
         assert call(*few) == silent
 
@@ -118,7 +118,7 @@ def test_a_file_says_so_of_all_its_rows(many, tmp_path, monkeypatch):
     np.save(tmp_path / "probs.npy", np.column_stack([1 - many[0], many[0]]))
     mapped = np.load(tmp_path / "probs.npy", mmap_mode="r")
     monkeypatch.setattr("caltest.one_pass.table_of_blocks", started)
-    monkeypatch.setattr(_work, "LONG", 1.0)
+    monkeypatch.setattr(_parallel, "LONG", 1.0)
     said = pytest.warns(caltest.LongWorkWarning, match="'ecd' of 300,000 rows")
     with said, pytest.raises(StartedError):
         caltest.test(mapped, many[1], "ecd", n_jobs=1)
@@ -131,7 +131,7 @@ def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monke
     more = ["--statistic", "skce_uq"] if command != "audit" else []
     arguments = [command, str(tmp_path / "few.csv"), *more]
     assert CliRunner().invoke(app, arguments).stderr == ""
-    monkeypatch.setattr(_work, "LONG", 1e-12)
+    monkeypatch.setattr(_parallel, "LONG", 1e-12)
     (line,) = CliRunner().invoke(app, arguments).stderr.splitlines()
     assert line.startswith("Note: ")
     assert "takes about 0 seconds on " in line
@@ -140,16 +140,16 @@ def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monke
 
 def test_more_workers_take_less(monkeypatch):
     faster = Phrase("{option} is faster", {"option": Argument("rank", 64)})
-    work = {"label": 150.0 / _work.SECONDS["label"]}
+    work = {"label": 150.0 / _parallel.SECONDS["label"]}
     for workers, text in ((Workers(1), "2 minutes on 1 worker"), (Workers(2), "1 minute on 2 workers")):
         with pytest.warns(caltest.LongWorkWarning, match=f"^it takes about {text}; rank=64 is faster"):
-            _work.announce("it", work, workers, faster)
-    _work.announce("it", work, Workers(4), faster)  # says nothing
-    _work.announce("it", {}, Workers(1), faster)
+            _parallel.announce("it", work, workers, faster)
+    _parallel.announce("it", work, Workers(4), faster)  # says nothing
+    _parallel.announce("it", {}, Workers(1), faster)
 
 
 def test_the_warning_can_be_silenced(few, monkeypatch):
-    monkeypatch.setattr(_work, "LONG", 1e-12)
+    monkeypatch.setattr(_parallel, "LONG", 1e-12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", caltest.LongWorkWarning)
         CALLS["estimate"](*few)

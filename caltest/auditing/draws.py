@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._memory import check_fits
-from caltest._work import announce, together
+from caltest._numbers import counted
+from caltest._parallel import announce, together
 from caltest.auditing.plan import MEAN, WESTFALL_YOUNG, Hypothesis, Look, Options, form_of
 from caltest.data import Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
 from caltest.forms.base import CERTAIN
 from caltest.lenses import View
-from caltest.nulls import MonteCarlo
+from caltest.nulls import ClusterSigns, MonteCarlo
 from caltest.nulls.base import ranked
 from caltest.nulls.clusters import Confirmation, Trial
 from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
@@ -36,7 +37,6 @@ from caltest.resampling import (
     table,
 )
 from caltest.sampling import child_seed
-from caltest.text.numbers import counted
 from caltest.tolerance import rounded_view, sided_answer
 
 Array: TypeAlias = NDArray[np.float64]
@@ -267,7 +267,9 @@ def tolerated(
 ) -> Answers:
     """Test every hypothesis on both sides; its seed depends on what it is, not on the others.
 
-    What rounding to multiples explains is added to the tolerance, lens by lens.
+    What rounding to multiples explains is added to the tolerance, lens by lens. Of rows in clusters
+    the mean of the least favourable model is tested by signs: within the tolerance all others have, on
+    average, smaller sums in every cluster.
     """
     count, seed, workers = options.n_resamples, options.seed, options.workers
     found = []
@@ -281,9 +283,8 @@ def tolerated(
             rows = Sample(look.scope.whole.take(places), labels[places])
             rounded = rounded_view(rows, look.scope.lens, options.rounding)
             view, allowed = rounded.view, tolerance + rounded.tolerance
-        found.append(
-            sided_answer(statistic, MonteCarlo(), view, allowed, "two-sided", count, own, workers)
-        )
+        null = MonteCarlo() if view.rows.clusters is None else ClusterSigns()
+        found.append(sided_answer(statistic, null, view, allowed, "two-sided", count, own, workers))
     pvalues = np.array([each.answer.pvalue for each in found])
     return Answers(
         values=np.array([each.value for each in found]),

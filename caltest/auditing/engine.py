@@ -15,6 +15,7 @@ from caltest._visible import quoted
 from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import notes_on, read_groups
 from caltest.auditing.limits import Limit
+from caltest.auditing.notes import few_carry, limit_too_large
 from caltest.auditing.plan import (
     ALPHA,
     INTERSECTIONS,
@@ -44,13 +45,12 @@ from caltest.pvalues import Alternative
 from caltest.remedies import remedies
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
-from caltest.text.audit_notes import few_carry, limit_too_large
 from caltest.usual import usual_numbers
 
 Array: TypeAlias = NDArray[np.float64]
 
 #: Options that belong to the rows, and those that a result states as they are.
-_OF_ROWS = ("weights", "clusters", "sampling_rates")
+_OF_ROWS = ("weights", "clusters", "sampling_rates", "logits")
 _STATED = (
     "alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed",
 )  # fmt: skip
@@ -86,6 +86,7 @@ def audit(
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
+    logits: bool = False,
     lenses: Lenses = LENSES,
     statistics: Statistics | None = None,
     alpha: float = ALPHA,
@@ -143,6 +144,9 @@ def audit(
         as in :func:`caltest.test`. The test is about the rows kept; for two classes, sizes of
         errors, with exact intervals, and the materiality limit refer to the whole population.
         Default None.
+    logits
+        Whether ``probs`` holds logits instead of probabilities, as in :func:`caltest.test`. Default
+        False.
     lenses
         What to check, on all rows and in every group: "canonical" (the full probability vector),
         "top_label", "classwise" (every class by itself), or any lens of :func:`caltest.test`.
@@ -165,7 +169,8 @@ def audit(
     rounding
         The step to which probabilities were rounded, such as 0.05 for 0%, 5%, …, as in
         :func:`caltest.test`. Only errors that rounding cannot explain are found, one probability
-        at a time. It is added to the tolerance. Default None.
+        at a time. It is added to the tolerance. With clusters only means are tested, see Notes.
+        Default None.
     correction
         How p-values are adjusted for the number of checks: "westfall_young" (default), or one of
         ``caltest.pvalues.CORRECTIONS``, such as "holm" (default with a tolerance or rounding) or
@@ -218,7 +223,10 @@ def audit(
     adjusted one.
 
     *With a tolerance* each check has its own draws, from the least favourable model within the
-    tolerance, with a seed that depends on the check; p-values are adjusted by "holm".
+    tolerance, with a seed that depends on the check; p-values are adjusted by "holm". With clusters a
+    check is of a mean ("citl"): all probabilities are moved by the tolerance to one side, sums of
+    errors over clusters get random signs, and the smaller of both sides' p-values is doubled. This is
+    right for many clusters, and does not see errors that cancel on average.
 
     *A label of probability 0* cannot occur in a calibrated model. If one is observed, calibration
     is rejected whatever the checks found, and ``pvalue`` is 1/(B + 1). With a tolerance above 0 it
@@ -278,19 +286,24 @@ def audit(
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
     design = Design.of(whole.rows, sampling_rates)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
-    if error is not None and (design.clusters is not None or sampling_rates is not None):
-        leave = "tolerance" if rounding is None else "rounding"
-        keep = "sampling_rates" if design.clusters is None else "clusters"
+    if error is not None and sampling_rates is not None:
         raise InputError(
-            "a tolerance, or rounding, needs independent rows that were not sampled by their label: no "
-            "valid test is known otherwise; leave out {leave}; keep {keep}.",
-            leave=Argument(leave, ...),
-            keep=Argument(keep, ...),
+            "a tolerance is about probabilities of all rows, and these are those of the rows kept; "
+            "leave out {leave}; keep {keep}.",
+            leave=Argument("tolerance", ...),
+            keep=Argument("sampling_rates", ...),
         )
     n_clusters = None if design.clusters is None else int(design.clusters.max()) + 1
     if n_clusters is not None:
         draws = draws_of_signs(n_clusters, draws, options.seed).count  # of few clusters all signs
     plan = make_plan(whole.rows, groupings, options, draws)
+    if error is not None and n_clusters and any(each != MEAN for _, each in plan.hypotheses):
+        raise InputError(
+            "of rows in clusters only means are tested within a tolerance, or what rounding explains; "
+            "leave out {statistics}, or give {mean}.",
+            statistics=Argument("statistics", ...),
+            mean=Argument("statistics", MEAN.name),
+        )
     rests = subtractions(plan.hypotheses, options.min_rows) if error is None else []
     sides: list[Alternative] = [each.alternatives[0] for _, each in plan.hypotheses]
     sides += [MEAN.alternatives[0]] * len(rests)
@@ -421,6 +434,7 @@ def assert_calibrated(
     probs: object,
     labels: object,
     *,
+    logits: bool = False,
     alpha: float = 0.05,
     rng: Rng = 0,
     fail_on: FailOn | None = None,
@@ -433,6 +447,8 @@ def assert_calibrated(
     probs, labels
         Predicted probabilities, (n, m) or (n,), and observed classes, (n,), as in
         :func:`caltest.audit`.
+    logits
+        Whether ``probs`` holds logits, as in :func:`caltest.audit`. Default False.
     alpha
         Level: a calibrated model fails with at most this probability, over all checks together.
         Default 0.05. For a test that runs often choose a smaller level, and enough ``n_resamples``
@@ -480,7 +496,7 @@ def assert_calibrated(
     __tracebackhide__ = True  # pytest then shows the line of the test
     limits = (options.get(name) for name in ("materiality", "materiality_ratio"))
     on = gate_of(fail_on, any(limit is not None for limit in limits))
-    found = audit(probs, labels, alpha=alpha, rng=rng, **options)
+    found = audit(probs, labels, logits=logits, alpha=alpha, rng=rng, **options)
     if found.fails(on):
         raise AssertionError(found._written("failure"))
     return found

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import as_float, has
 from caltest._visible import quoted, shown_column, shown_group, shown_value
+from caltest.auditing.notes import cut_column, like_the_labels, no_numbers
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data.containers import (
     as_entry,
@@ -27,7 +28,6 @@ from caltest.data.containers import (
     one_as_text,
 )
 from caltest.exceptions import InputError
-from caltest.text.audit_notes import cut_column, like_the_labels, no_numbers
 
 Places: TypeAlias = NDArray[np.intp]
 

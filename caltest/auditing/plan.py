@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from caltest import lenses as registered
 from caltest._arguments import MOST_RESAMPLES, choose, has
+from caltest._numbers import counted
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted, shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, large_enough
@@ -39,7 +40,6 @@ from caltest.statistics import (
     UnbiasedSKCE,
     find_statistic,
 )
-from caltest.text.numbers import counted
 from caltest.tolerance import check_possible
 
 # ------------------------------------------------------------------ options
@@ -144,7 +144,7 @@ class Options:
         if asked is not None:
             return tuple(each for each in asked if scope.event or each.default_lens is None)
         if self.tolerance is not None:
-            return (Scan(),)
+            return (Scan() if scope.whole.clusters is None else MEAN,)
         found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if scope.event else []
         if not scope.event or scope.label == CANONICAL:
             found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
@@ -490,7 +490,7 @@ def check_resolution(
 _NAMED = (
     "lenses", "statistics", "alpha", "tolerance", "correction", "min_rows", "n_resamples",
     "intersections", "event", "class_names", "sampling_rates", "rounding", "materiality",
-    "materiality_ratio",
+    "materiality_ratio", "logits",
 )  # fmt: skip
 
 

@@ -7,12 +7,12 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest import _printers
 from caltest._arguments import arguments, choose, flag
 from caltest._version import __version__
 from caltest._visible import visible
@@ -330,8 +330,7 @@ class Audit(Result):
 
     def _repr_html_(self) -> str:
         """Return the first screen of its report, as notebooks show it."""
-        fragment: str = import_module("caltest.report").to_fragment(self)
-        return fragment
+        return _printers.to_fragment(self)
 
     @arguments()
     def to_frame(self) -> pd.DataFrame:

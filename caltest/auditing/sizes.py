@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
+from caltest.auditing import notes
 from caltest.auditing.draws import Answers, Subtraction
 from caltest.auditing.limits import Limit, Wanted, rows_needed
 from caltest.auditing.plan import MEAN, Look, Plan
@@ -41,7 +42,6 @@ from caltest.laws import Classes
 from caltest.pictures.marks import path_of
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
-from caltest.text import audit_notes
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -324,7 +324,7 @@ class Sizes:
         few = sum(each < FEWEST_CLUSTERS for each in carrying)
         if not few:
             return ()
-        return (audit_notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
+        return (notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
 
     def of_look(self, look: Look, seen: Sample) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""

@@ -173,17 +173,22 @@ def bounds(
 
 @command
 def compare(asked: Input, *, files: Sequence[Path] | None, correction: str, **given: Any) -> Found:
-    """Rank models by a calibration error, and show how certain the ranking is.
+    """Say how far off models are, in points, and which differ; and rank them by a statistic.
 
     A model is called by its file, or its column. Exit status: 0, or 2 if the input is wrong.
     """
     sources, models, labels = _models(asked, files or [], asked.example)
+    groups = None
+    if files and asked.group:
+        columns = asked.columns if len(files) > 1 else (asked.columns or [])[:1]  # of the first model
+        groups = replace(asked, file=files[0], columns=columns).with_groups()[1]
 
     from caltest import comparison
 
-    corrected = None if correction == "none" else correction
-    found = comparison.compare(models, labels, correction=corrected, progress=True, **given)
-    return Found({"files": sources, "example": asked.example, **found.to_dict()}, found.summary())
+    given["correction"] = None if correction == "none" else correction
+    found = comparison.compare(models, labels, groups=groups, progress=True, **given)
+    data = {"files": sources, "example": asked.example, **found.to_dict()}
+    return Found(data, found.summary(), found.plot)
 
 
 def _models(
@@ -195,7 +200,7 @@ def _models(
             raise InputError(
                 f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
             )
-        for name in "weights", "clusters":
+        for name in "weights", "clusters", "logits":
             asked.refuse(name, "files")
         if asked.label is not None or asked.columns is not None or asked.group:
             raise InputError("--label and --columns are for files; those of an example are known.")
@@ -323,9 +328,9 @@ def _model(
         from caltest.planning import pilot
 
         return pilot(whole, **assumed)
-    for name in ("file", "example", "label", "columns", "group", "weights"):
+    for name in ("file", "example", "label", "columns", "group", "weights", "logits"):
         value = getattr(asked, name)
-        if value not in (None, (), []):
+        if value not in (None, (), [], False):
             called = "FILE" if name == "file" else f"--{name}"
             words = ",".join(value) if name in ("columns", "group") else value
             raise InputError(
@@ -369,7 +374,7 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-_READ = ("label", "columns", "group", "weights", "clusters")
+_READ = ("label", "columns", "logits", "group", "weights", "clusters")
 #: What the numbers follow from: all before what is written.
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 
@@ -381,16 +386,16 @@ def _audit(typed: dict[str, Any]) -> None:
     checks. Exit status: 1 if what --fail-on names was found, 0 if not, 2 for wrong input.
     """
     from caltest import auditing
+    from caltest._numbers import pvalue
     from caltest._parallel import on_cluster
     from caltest.auditing.result import gate_of
     from caltest.data.sample import event_called
     from caltest.report import formats
     from caltest.text.audit import chip
-    from caltest.text.numbers import pvalue
 
     file, example, config, scheduler = map(typed.pop, ("FILE", "example", "config", "scheduler"))
     loaded = load_config(config, OPTIONS)
-    given = {name: value for name, value in typed.items() if value is not None}
+    given = {name: value for name, value in typed.items() if value is not None and value is not False}
     said = {name: checked(OPTIONS[name], f"--{name}", value) for name, value in given.items()}
     asked = {**loaded.values, **said}
     outputs = {option: asked[option[2:]] for option in _FORMATS if option[2:] in asked}
@@ -464,6 +469,7 @@ audit = declared("audit", _audit.__doc__, _audit)
 _USUALLY = {
     "label": "found by its name",
     "columns": "all others",
+    "logits": "False",
     "lens": "several",
     "statistic": "several",
     "correction": "westfall_young",
@@ -507,6 +513,9 @@ def command_line(file: str | Path | None, example: str | None, asked: Mapping[st
         words += ["--example", example]
     for name in _NUMBERS:
         value = asked.get(name, ())
+        if isinstance(value, bool):
+            words += [f"--{name}"] * value
+            continue
         if name == "columns" and value:
             cells = io.StringIO()
             csv.writer(cells, lineterminator="").writerow(value)

@@ -317,6 +317,7 @@ def _whole(option: Option, name: str, value: object) -> int:
 
 #: How a value is read, by what the option takes, or by its name.
 _KINDS: Mapping[str, Callable[[Option, str, object], Any]] = {
+    "-": lambda option, name, value: value,  # which the option itself checks
     "INT": _whole,
     "FLOAT": _number,
     "FILE": _path,
@@ -347,6 +348,7 @@ _OF_EXAMPLES = {
     "columns": "those of an example are known",
     "weights": "the examples have no weights",
     "clusters": "the rows of an example are independent",
+    "logits": "an example has probabilities",
 }
 
 
@@ -361,6 +363,7 @@ class Input:
     example: str | None = None
     weights: str | None = None
     clusters: str | None = None
+    logits: bool = False
 
     @property
     def source(self) -> dict[str, str | None]:
@@ -390,11 +393,10 @@ class Input:
     def refuse(self, name: str, whose: str = "a FILE") -> None:
         """Raise if an option is given that examples do not have."""
         value = getattr(self, name)
-        if value not in (None, (), []):
-            words = (
-                value if isinstance(value, str) else value[0] if name == "group" else ",".join(value)
-            )
-            raise InputError(f"--{name} {words} is for {whose}; {_OF_EXAMPLES[name]}.")
+        if value not in (None, (), [], False):
+            several = "" if value is True else f" {value[0] if name == 'group' else ','.join(value)}"
+            words = f" {value}" if isinstance(value, str) else several
+            raise InputError(f"--{name}{words} is for {whose}; {_OF_EXAMPLES[name]}.")
 
     def read(self, how: str, **more: Any) -> Any:
         """Read the file by a function of `caltest.files`, or load the example."""
@@ -423,10 +425,12 @@ class Input:
             read = getattr(files, how)
             apart = {"weights": self.weights, "clusters": self.clusters}
             more |= {name: column for name, column in apart.items() if column is not None}
+            more["logits"] = self.logits
             return read(self.file, self.label, columns=self.columns, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
-            raise error.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
+            typed = error.renamed({"logits": "--logits", "rounding": "--rounding"})
+            raise typed.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
 
 
 # ------------------------------------------------------------------ commands
@@ -452,11 +456,11 @@ _OF_ROWS = {
     "estimate, compare or audit, which take rates",
 }
 #: Options of what is read, besides FILE; those, and of what is written.
-_READ = ("label", "columns", "group", "example", "weights", "clusters")
+_READ = ("label", "columns", "logits", "group", "example", "weights", "clusters")
 _FRAME = ("FILE", *_READ, "json", "plot")
 #: Options that messages of a command call as they are typed, and not as they are called in Python.
 _TYPED = {
-    "test": ("lens", "rounding", "weights", "clusters", "sampling-rate"),
+    "test": ("logits", "lens", "rounding", "weights", "clusters", "sampling-rate"),
     "estimate": ("lens", "weights", "clusters", "sampling-rate"),
     "power": [each for each in COMMANDS["power"] if each not in _READ],
 }

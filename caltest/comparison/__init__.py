@@ -1,5 +1,6 @@
-"""Compare models: which is best calibrated, and how certain is that?"""
+"""Compare models: how far off is each, which is best calibrated, and how certain is that?"""
 
-from caltest.comparison.ranking import Comparison, compare
+from caltest.comparison.ranking import compare
+from caltest.comparison.result import Comparison, ModelDifference, ModelError
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "ModelDifference", "ModelError", "compare"]

@@ -1,9 +1,8 @@
-"""`compare`: models checked alike, measured, and ranked; and the result, frozen, inert."""
+"""`compare`: models checked alike, measured, and ranked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from types import MappingProxyType
@@ -15,7 +14,8 @@ from scipy.special import stdtrit
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import Array
-from caltest._visible import as_text, quoted, visible
+from caltest._visible import as_text, quoted
+from caltest.auditing.groups import notes_on, read_groups
 from caltest.comparison.equality import (
     FEWEST_ROWS,
     LABEL_DRAWS,
@@ -32,6 +32,8 @@ from caltest.comparison.equality import (
     standard_errors,
     valued,
 )
+from caltest.comparison.errors import sizes_of
+from caltest.comparison.result import Comparison
 from caltest.data import Sample, check_index, sample, without_zeros
 from caltest.data.attributes import effective_number
 from caltest.data.containers import listed
@@ -41,12 +43,11 @@ from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_cluster
 from caltest.laws import recognised
 from caltest.lenses import Labels, Lens, find_lens, lens_of, show
 from caltest.pvalues import adjusted, check_correction
-from caltest.results import Result
 from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 # ------------------------------------------------------------------ inputs
 
@@ -133,178 +134,6 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
     return Sample(ordered, np.argsort(order)[other.labels])
 
 
-# ------------------------------------------------------------------ result
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Result):
-    """Models ranked by calibration error, with intervals, p-values, and how stable the ranking is.
-
-    Arrays are read-only, in the order of ``names``.
-
-    Attributes
-    ----------
-    names
-        The K models, as given.
-    ranking
-        The names, smallest error first; equal ones as given.
-    values
-        The statistic on all rows, (K,).
-    if_calibrated
-        What ``values`` (their size, if signed) would be on average if each model were calibrated, (K,):
-        the bias. 0 for "skce_uq" and "jkce", else from 200 draws of labels or, of rows in clusters, of
-        signs of these.
-    standard_errors
-        Of the values, (K,); infinite where unknown.
-    intervals
-        values ± t · standard_errors, (K, 2): for each model alone, t with n − 1 degrees of freedom (of
-        rows, or effective clusters), fewer where standard errors come from few resamples.
-    first_proportions, first_intervals
-        Share of resamples in which the model's error is the smallest, ties shared, (K,), and its
-        Wilson interval, (K, 2).
-    pair_proportions, pair_intervals
-        [i, j]: share of resamples in which model i has a smaller error than model j, ties counted
-        half, (K, K), and its Wilson interval, (K, K, 2).
-    order_proportion, order_interval
-        Share of resamples that rank all models exactly as ``ranking`` does (ties allowed), and its
-        Wilson interval.
-    differences
-        [i, j]: error of model i less that of model j, on all rows, (K, K).
-    difference_errors
-        Their standard errors, (K, K), at least what they would be if one of the models were calibrated.
-        Of values with different signs it is that of their sum.
-    pvalues, adjusted_pvalues
-        Two-sided p-values, (K, K), of the hypothesis that both errors are equal in size; for a
-        statistic without a sign, equal up to the bias ``if_calibrated``. ``adjusted_pvalues`` are
-        adjusted for the K(K − 1)/2 pairs. Never 0.
-    statistic
-        Registered name of the statistic, or the name of the function.
-    measures
-        What the statistic measures, in words.
-    signed
-        Whether errors have a sign; the size is what is ranked and compared then.
-    errors_from
-        Where standard errors come from: "u_statistic" or the resampling.
-    confidence
-        Of all intervals.
-    correction
-        Of the p-values; None where they are not adjusted.
-    parameters
-        Options in force for every model, by its name: a fitted bandwidth for instance.
-    resampling, size
-        How rows were drawn, or clusters, and how many at a time.
-    n_samples, n_classes, lens, n_resamples, seed, warnings
-        As in :class:`caltest.CalibrationResult`.
-    n_clusters
-        Number of clusters, if whole clusters are drawn; None where rows are independent.
-    sampling_rates
-        By class, the share of its rows that was kept, if rows were sampled by their label; errors
-        are then those among the rows kept. Else None.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
-    >>> models = {"sure": sure.probs, "true": sure.truth}
-    >>> found = caltest.compare(models, sure.labels, "skce_uq", n_resamples=50, rng=0)
-    >>> found.ranking, found.first_proportions.tolist()
-    (('true', 'sure'), [0.0, 1.0])
-    >>> float(found.adjusted_pvalues[0, 1]) < 0.05
-    True
-    """
-
-    names: tuple[str, ...]
-    ranking: tuple[str, ...]
-    values: Array
-    if_calibrated: Array
-    standard_errors: Array
-    intervals: Array
-    first_proportions: Array
-    first_intervals: Array
-    pair_proportions: Array
-    pair_intervals: Array
-    order_proportion: float
-    order_interval: tuple[float, float]
-    differences: Array
-    difference_errors: Array
-    pvalues: Array
-    adjusted_pvalues: Array
-    statistic: str
-    measures: str
-    signed: bool
-    errors_from: str
-    confidence: float
-    correction: str | None
-    n_samples: int
-    n_classes: int
-    lens: str | None
-    parameters: dict[str, dict[str, Any]]
-    resampling: Kind
-    n_resamples: int
-    size: int
-    seed: int
-    warnings: tuple[str, ...] = ()
-    n_clusters: int | None = None
-    sampling_rates: dict[Any, float] | None = None
-
-    @property
-    def order(self) -> list[int]:
-        """Where in ``names`` each model of ``ranking`` stands."""
-        return [self.names.index(name) for name in self.ranking]
-
-    @arguments()
-    def table(self) -> pd.DataFrame:
-        """Return a row for each model, in the order of the ranking.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Index ``model``; columns ``value``, ``if_calibrated``, ``standard_error``, ``low``, ``high``
-            (the interval), ``first`` (share of resamples in which it has the smallest error).
-        """
-        import pandas as pd
-
-        found = {
-            "value": self.values,
-            "if_calibrated": self.if_calibrated,
-            "standard_error": self.standard_errors,
-            "low": self.intervals[:, 0],
-            "high": self.intervals[:, 1],
-            "first": self.first_proportions,
-        }
-        index = pd.Index([visible(name) for name in self.names], name="model")
-        return pd.DataFrame(found, index=index).iloc[self.order]
-
-    @arguments()
-    def pairs(self) -> pd.DataFrame:
-        """Return a row for each pair of models, in the order of the ranking.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``better`` and ``worse`` (by all rows); ``difference`` of their errors, worse less
-            better, with ``standard_error``, ``pvalue`` and ``adjusted`` p-value; ``proportion`` of
-            resamples in which better is better, with its interval ``low``, ``high``.
-        """
-        import pandas as pd
-
-        rows = [
-            {
-                "better": visible(self.names[i]),
-                "worse": visible(self.names[j]),
-                "difference": self.differences[j, i],
-                "standard_error": self.difference_errors[j, i],
-                "pvalue": self.pvalues[i, j],
-                "adjusted": self.adjusted_pvalues[i, j],
-                "proportion": self.pair_proportions[i, j],
-                "low": self.pair_intervals[i, j, 0],
-                "high": self.pair_intervals[i, j, 1],
-            }
-            for i, j in combinations(self.order, 2)
-        ]
-        return pd.DataFrame(rows)
-
-
 # ------------------------------------------------------------------ ranking
 
 # At level .05 "ecd" rejects .012 of equal and opposite errors with 35 rows, .024 with 50, .032 with 70.
@@ -318,6 +147,7 @@ def compare(
     statistic: StatisticLike = "ckce",
     *,
     lens: str | Lens | None = None,
+    groups: object = None,
     class_names: Sequence[str | int] | None = None,
     resampling: Kind = "subsampling",
     n_resamples: int = 500,
@@ -327,11 +157,12 @@ def compare(
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
+    logits: bool = False,
     rng: Rng = None,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Comparison:
-    """Rank models by calibration error, test their differences, and show how stable the ranking is.
+    """Say how far off models are, in points, and which differ; and rank them by a statistic.
 
     Parameters
     ----------
@@ -345,7 +176,11 @@ def compare(
         than others on how a model's predictions are distributed. A function must depend on its two
         arguments alone, and must estimate a number that does not grow with n.
     lens
-        As in :func:`caltest.test`. Default: the statistic's own.
+        As in :func:`caltest.test`. Default: the statistic's own. Errors in points are those of its
+        probability if it shows a single one; else of class 1 of two classes, or of the top class.
+    groups
+        Columns that group the rows, as :func:`caltest.audit` takes them: errors in points are told in
+        every group of 50 rows or more too. Columns are not crossed. Default None: no groups.
     class_names
         Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     resampling
@@ -379,13 +214,16 @@ def compare(
         as in :func:`caltest.test`. Every model's predictions are transformed to what they mean
         among the rows kept, and models are compared there. Default None: rows were not sampled by
         label.
+    logits
+        Whether all models' predictions are logits, as in :func:`caltest.test`. Default False.
     rng, n_jobs, progress
         As in :func:`caltest.test`.
 
     Returns
     -------
     Comparison
-        Frozen; ``print`` it, or call ``.table()``, ``.pairs()``, ``.to_dict()``, ``.summary()``.
+        Frozen; ``print`` it, look at ``.errors`` and ``.gap(model, other)``, or call ``.table()``,
+        ``.pairs()``, ``.plot()``, ``.to_dict()``.
 
     Raises
     ------
@@ -395,6 +233,14 @@ def compare(
 
     Notes
     -----
+    *Errors in points* are predicted less observed: on average, where errors of opposite sign cancel,
+    and in absolute value over tenths of the model's own predictions (of a group, fifths), where they do
+    not. The intervals are exact, for any number of rows: Clopper and Pearson's, for mean absolute
+    errors those
+    of every choice of signs. With weights or clusters they are Chernoff bounds, as in an audit. All of
+    them are correct together. Differences between two models have paired t intervals, over rows or
+    clusters, which are about right; the difference of two mean errors of the same event is known.
+
     *Ranking.* Models are ranked by the value on all rows, bias included. Statistics with a sign
     ("ecd", "citl", "esce", …) are ranked by their absolute value. Options that are rules (a
     bandwidth, the λ and method of the CKCE) are fitted to each model's predictions once, on all
@@ -430,6 +276,8 @@ def compare(
     (('platt_svm', 'naive_bayes'), 1.0)
     >>> bool(comparison.pvalues[0, 1] < 0.001)
     True
+    >>> {each.model: round(each.absolute[1], 2) for each in comparison.errors}
+    {'naive_bayes': 0.15, 'platt_svm': 0.07}
     """
     measure = find_statistic(statistic)
     if measure.growth is None:
@@ -439,9 +287,14 @@ def compare(
         )
     check_correction(correction)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    counting["class_names"] = class_names
+    counting |= {"class_names": class_names, "logits": logits}
     wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting)
     rows = next(iter(wholes.values())).rows
+    given: Any = labels
+    n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
+    groupings = read_groups(groups, n_given, probs=next(iter(models.values())), labels=labels)
+    if rows.places is not None:
+        groupings = tuple(each._replace(member=each.member[rows.places]) for each in groupings)
     n, together = rows.n_samples, clusters_of(rows)
     units, effective = n, rows.effective
     if together is not None:  # clusters, by their rows as these count
@@ -482,7 +335,12 @@ def compare(
     reach = float(stdtrit(degrees, 0.5 + 0.5 * confidence)) * np.where(known, errors.values, np.inf)
     centre = np.where(known, values, 0.0)
     names = tuple(each.name for each in candidates)
+    sizes = sizes_of(wholes, found_lens, groupings, confidence)
     return Comparison(
+        errors=sizes.errors,
+        gaps=sizes.gaps,
+        probability=sizes.probability,
+        event=sizes.event,
         names=names,
         ranking=tuple(names[i] for i in order),
         values=values,
@@ -502,13 +360,18 @@ def compare(
         correction=correction,
         n_samples=n,
         n_classes=candidates[0].view.rows.n_classes,
+        n_predicted=rows.n_classes,
         lens=found_lens.label if found_lens else None,
         parameters={each.name: each.measure.parameters for each in candidates},
         resampling=plan.kind,
         n_resamples=plan.n_resamples,
         size=plan.size,
         seed=plan.seed,
-        warnings=_notes(candidates, units, carrying, differences, difference_errors),
+        warnings=(
+            *_notes(candidates, units, carrying, differences, difference_errors),
+            *notes_on(groupings, next(iter(wholes.values())).labels),
+            *sizes.warnings,
+        ),
         n_clusters=None if together is None else together.count,
         sampling_rates=None if sampling_rates is None else dict(sampling_rates),
     )
@@ -544,8 +407,8 @@ def _measured(
                 if not isinstance(form, HasSigns):
                     raise InputError(
                         f"no form of {measure.name!r} is known that is valid for rows in clusters; "
-                        "compare by another statistic (any but 'cox', 'mcb_brier', 'mcb_log' and "
-                        "functions of your own), or keep one row per cluster."
+                        "compare by another statistic (any but 'cox', 'ece_sweep', 'mcb_brier', "
+                        "'mcb_log' and functions of your own), or keep one row per cluster."
                     )
                 effective = effective_clusters(measure.name, form, clusters, view.labels)
             value, signed = valued(form, view.labels, view.rows, workers)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import as_float, closest, whole_number
+from caltest._numbers import counted
 from caltest._visible import quoted
 from caltest.data.containers import (
     as_entry,
@@ -32,7 +33,6 @@ from caltest.data.containers import (
 )
 from caltest.data.labels import numbers_in, without_prefix
 from caltest.exceptions import InputError
-from caltest.text.numbers import counted
 
 Array: TypeAlias = NDArray[np.float64]
 

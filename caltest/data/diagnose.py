@@ -19,10 +19,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._numbers import counted
 from caltest.data.containers import Table
 from caltest.data.rows import Sample
-from caltest.exceptions import InputError, Phrase, Row
-from caltest.text.numbers import counted
+from caltest.exceptions import Argument, InputError, Phrase, Row
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -30,17 +30,17 @@ _LOOKS = {
     "log-probabilities": "probs looks like log-probabilities: no entry is positive, and the "
     "exponentials of each row sum to 1; give np.exp(probs).",
     "logarithms": "probs looks like log-probabilities: {entry}, outside [0, 1], none positive; give "
-    "np.exp(probs).",
+    "np.exp(probs), or {logits} if these are logits.",
     "no probability": "{column} of probs seems to be no probability, since the other columns of each "
     "row sum to 1; leave that column out.",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
     "percentage": "probs looks like percentages: {entry}, outside [0, 1]; divide by 100.",
     "counts": "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by "
     "its sum.",
-    "logits": "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; apply "
-    "softmax first, for instance scipy.special.softmax(probs, axis=1).",
-    "logit": "probs looks like logits: {entry}, outside [0, 1]; apply the sigmoid first, for instance "
-    "scipy.special.expit(probs).",
+    "logits": "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; give "
+    "{logits}, and their softmax is taken.",
+    "logit": "probs looks like logits: {entry}, outside [0, 1]; give {logits}, and the logistic "
+    "function is taken.",
     "labels": "probs looks like class labels: {entry}; give probabilities first and labels second, "
     "P(class 1) or one column of probabilities for every class.",
     "not finite": "probs has entries that are not finite, in {wrong} of {rows} rows: {entry}; find "
@@ -173,7 +173,7 @@ def probs_error(suspect: Suspect) -> InputError:
     look = _of_one_column if suspect.values.shape[1] == 1 else _of_columns
     with np.errstate(over="ignore", invalid="ignore"):
         kind, facts = look(suspect)
-    return InputError(_LOOKS[kind], **facts)
+    return InputError(_LOOKS[kind], logits=Argument("logits", True), **facts)
 
 
 def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:

@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from caltest._arguments import arguments, flag, has
+from caltest._numbers import counted
 from caltest._sums import over_columns
 from caltest._visible import quoted, shown
 from caltest.data.attributes import cluster_codes, kept_at, row_weights
@@ -19,7 +20,6 @@ from caltest.data.labels import column_indices, without_prefix
 from caltest.data.rows import Event, Rows, Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws import Classes, Law
-from caltest.text.numbers import counted
 
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
@@ -42,6 +42,11 @@ _WRONG = {
     "probabilities first, labels second.",
     "rounding": "rounding and sampling_rates do not go together: a rounded statement has no one "
     "meaning among the rows kept; leave one of them out.",
+    "logits": "{rounding} and {logits} do not go together: what was rounded are probabilities; leave "
+    "one of them out.",
+    "read": "probs holds probabilities that were read before; give {logits} to what read it, "
+    "caltest.data.sample or caltest.files.read, or leave it out.",
+    "no logits": "probs holds probabilities, as every row sums to 1; leave out {logits}.",
     "stated": "probs was divided by the sums of its rows when it was read, and what was stated is "
     "lost; give {rounding} to what read it too, caltest.data.sample or caltest.files.read.",
     "width": "class_names has {count} for {n} classes; give one for each, in the order of the columns.",
@@ -130,6 +135,7 @@ def sample(
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
+    logits: bool = False,
 ) -> Sample:
     """Read and check predictions and labels.
 
@@ -174,6 +180,10 @@ def sample(
         rows that was kept; 1 for classes not listed. Predictions are transformed to what they mean
         among the rows kept, g_k s_k / Σ_l g_l s_l, and a note says so. Default None: rows were not
         sampled by label.
+    logits
+        Whether ``probs`` holds logits instead of probabilities: their softmax is taken in float64,
+        row by row; of one column, (n,) or (n, 1), the logistic function. −∞ is a class ruled out in
+        that row; other entries that are not finite are refused. Default False.
 
     Returns
     -------
@@ -198,11 +208,14 @@ def sample(
     """
     if rounding is not None and sampling_rates is not None:
         raise InputError(_WRONG["rounding"])
+    if logits and (rounding is not None or isinstance(probs, Rows | Law)):
+        wrong = _WRONG["read" if rounding is None else "logits"]
+        raise InputError(wrong, rounding=Argument("rounding"), logits=Argument("logits", True))
     for what, column in (("weights", weights), ("clusters", clusters)):
         if column is not None:
             check_index(probs, column, "probs", what)
             check_index(labels, column, "labels", what)
-    found = _sample(probs, labels, class_names, part, rounding)
+    found = _sample(probs, labels, class_names, part, rounding, logits)
     rows = found.rows
     if weights is not None:
         rows = replace(rows, weights=row_weights(weights, rows.n_samples))
@@ -216,7 +229,7 @@ def sample(
 
 
 def _sample(
-    probs: object, labels: object, class_names: object, part: bool, rounding: float | None
+    probs: object, labels: object, class_names: object, part: bool, rounding: float | None, logits: bool
 ) -> Sample:
     """Read and check predictions and labels alone."""
     given_names = None if class_names is None else _class_names(class_names)
@@ -235,7 +248,7 @@ def _sample(
         values = probs.probs if rounding is None or probs.stated is None else probs.stated
         if rounding is not None and probs.stated is None and probs.sums_off > 0.0:
             raise InputError(_WRONG["stated"], rounding=Argument("rounding", rounding))
-        found = _sample(Table(values, names), truth, None, part, rounding)
+        found = _sample(Table(values, names), truth, None, part, rounding, False)
         return Sample(
             probs if rounding is None else replace(probs, stated=found.rows.stated), found.labels
         )
@@ -248,7 +261,7 @@ def _sample(
         table = _called(table, given_names)
         if len(given_names) != table.n_columns and truth.values.dtype.kind == "b":
             truth = Table(truth.values.astype(np.int64))  # of one column, P(class 1), True is class 1
-    rows = _simplex(table, rounding)
+    rows = _softmax(table) if logits else _simplex(table, rounding)
     indices, matched = column_indices(truth, rows.n_classes, rows.classes)
     return Sample(replace(rows, notes=rows.notes + matched), indices)
 
@@ -332,8 +345,8 @@ def named_sample(
 
 
 @arguments()
-def predictions(probs: object, weights: object = None) -> Rows:
-    """Read and check predictions alone, and weights, where no labels are known.
+def predictions(probs: object, weights: object = None, *, logits: bool = False) -> Rows:
+    """Read and check predictions alone, or logits, and weights, where no labels are known.
 
     Examples
     --------
@@ -344,13 +357,29 @@ def predictions(probs: object, weights: object = None) -> Rows:
     """
     if weights is not None:
         check_index(probs, weights, "probs", "weights")
-        rows = predictions(probs)
+        rows = predictions(probs, logits=logits)
         return replace(rows, weights=row_weights(weights, rows.n_samples))
     if isinstance(probs, Rows):
         return probs
     table = read_table(probs, "probs")
     _check_shapes(table, len(table.values))
-    return _simplex(table)
+    return _softmax(table) if logits else _simplex(table)
+
+
+def _softmax(table: Table) -> Rows:
+    """Return the softmax of logits; those of one column are of class 1, beside 0 for the other."""
+    values = table.values.astype(np.float64).reshape(len(table.values), -1)
+    if not np.isfinite(values.max(axis=1)).all():  # NaN, ∞, or −∞ alone
+        raise probs_error(Suspect(table, 0.0))
+    note = "Logits, made probabilities by softmax."
+    if values.shape[1] == 1:
+        values = np.column_stack([np.zeros(len(values)), values])
+        note = "One column of logits, made P(class 1) by the logistic function."
+    elif values.min() >= 0.0 and np.abs(values.sum(axis=1) - 1.0).max() <= _TOLERANCE_COARSE:
+        raise InputError(_WRONG["no logits"], logits=Argument("logits", True))
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    names = table.names if len(table.names or ()) == values.shape[1] else None
+    return Rows(Classes(powers / powers.sum(axis=1, keepdims=True), names), notes=(note,))
 
 
 def _simplex(table: Table, rounding: float | None = None) -> Rows:

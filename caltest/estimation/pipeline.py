@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, choose, real_array
+from caltest._numbers import short
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest._visible import quoted
@@ -29,7 +30,6 @@ from caltest.estimation.functions import (
 )
 from caltest.exceptions import InputError
 from caltest.sampling import generator
-from caltest.text.numbers import short
 
 Places: TypeAlias = NDArray[np.intp]
 

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from io import BufferedIOBase, BufferedReader
 from typing import IO, Any
 
@@ -22,7 +23,7 @@ from caltest._arguments import whole_number
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data.containers import Table, listed, read_table, shape_of
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.files.columns import (
     COPIES,
     Content,
@@ -44,7 +45,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
     _check_kind(file, _ZIP, roles)
     archive = Archive(file)
     names = list(archive.members)
-    key = roles.found(names, _chosen_probs)
+    key = roles.found(names, partial(_chosen_probs, logits=roles.logits))
     others = [name for name in names if name not in (key, "classes")]
     truth = roles.found_label(others, "array", [name for name in names if name != key])
     with archive.opened(key) as (_, header):
@@ -65,7 +66,8 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
     notes = unread_note("arrays", [name for name in others if name not in apart])
     cells = {name: each.tolist() for name, each in groups.items()}
     clusters = None if roles.clusters is None else cells[roles.clusters]
-    return Content(table, labels, cells, notes, weights=weights, clusters=clusters)
+    own: dict[str, Any] = {"weights": weights, "clusters": clusters, "logits": roles.logits}
+    return Content(table, labels, cells, notes, **own)
 
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
@@ -74,8 +76,8 @@ def read_npy(file: BufferedReader, roles: Roles) -> Content:
     check_held(header.shape[0] if header.shape else 1, math.prod(header.shape[1:]))
     table = read_array(file, header)
     if label is None:
-        return Content(table, None, {})
-    return Content(np.delete(table, label, axis=1), table[:, label], {})
+        return Content(table, None, {}, logits=roles.logits)
+    return Content(np.delete(table, label, axis=1), table[:, label], {}, logits=roles.logits)
 
 
 def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None]:
@@ -122,24 +124,23 @@ def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
         raise InputError("columns is for CSV and other tables with names; leave it out.")
 
 
-def _chosen_probs(names: Sequence[str]) -> str:
-    """Return the name of the one array of an archive that holds the probabilities."""
-    likely = [name for name in names if name.lower() in _PROBS]
+def _chosen_probs(names: Sequence[str], logits: bool) -> str:
+    """Return the name of the one array of an archive that holds the probabilities, or logits."""
+    of_logits = [name for name in names if "logit" in name.lower()]
+    likely = (logits and of_logits) or [name for name in names if name.lower() in _PROBS]
     if len(likely) == 1:
         return likely[0]
     if likely:
         raise InputError(
-            f"the arrays {listed(likely)} could all be the probabilities; leave one in the file."
+            f"the arrays {listed(likely)} could all be the "
+            f"{'logits' if logits else 'probabilities'}; leave one in the file."
         )
-    found = (
-        f"no array is called {', '.join(_PROBS[:-1])} or {_PROBS[-1]}; the arrays are {listed(names)}"
-    )
-    do = "save the probabilities as 'probs'"
-    logits = next((name for name in names if "logit" in name.lower()), None)
-    if logits is not None:
-        found = f"the array {quoted(logits)} holds logits; apply softmax first"
-        do = "and save the result as 'probs'"
-    raise InputError(f"{found}{':' if logits is None else ','} {do}.")
+    if of_logits:
+        text = "the array {array} holds logits; give {logits}, and their softmax is taken."
+        raise InputError(text, array=quoted(of_logits[0]), logits=Argument("logits", True))
+    known = f"{', '.join(_PROBS[:-1])} or {_PROBS[-1]}"
+    found = f"no array is called {known}; the arrays are {listed(names)}"
+    raise InputError(f"{found}: save the probabilities as 'probs'.")
 
 
 def _with_classes(table: Table, classes: np.ndarray) -> Table:

@@ -42,6 +42,7 @@ class Roles:
     needs_labels: bool = True
     weights: str | None = None
     clusters: str | None = None  # among the groups too, as which they are read
+    logits: bool = False  # what there is in place of probabilities
 
     @classmethod
     def of(
@@ -52,6 +53,7 @@ class Roles:
         needs_labels: bool = True,
         weights: str | None = None,
         clusters: str | None = None,
+        logits: bool = False,
     ) -> Roles:
         """Take names as users give them; one name is one."""
         probs, read = (
@@ -62,7 +64,7 @@ class Roles:
         )
         if together is not None and together not in read:
             read = (*read, together)
-        return cls(truth, None if columns is None else probs, read, needs_labels, own, together)
+        return cls(truth, None if columns is None else probs, read, needs_labels, own, together, logits)
 
     @property
     def may_lack_labels(self) -> bool:
@@ -207,7 +209,7 @@ class Columns:
         weights = None if roles.weights is None else frame.get_column(roles.weights)
         clusters = None if roles.clusters is None else groups[roles.clusters]
         probs = self._floats(table) or frame.select(self.probs)
-        return Content(probs, labels, groups, self.notes, origin, weights, clusters)
+        return Content(probs, labels, groups, self.notes, origin, weights, clusters, roles.logits)
 
     def _floats(self, table: Any) -> Table | None:
         """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
@@ -229,11 +231,13 @@ class Content:
     origin: str | None = None  # from where in the file, as a clause; None if there are no names
     weights: Any = None
     clusters: list[Any] | None = None
+    logits: bool = False
 
     def checked(self, *, rounding: float | None = None) -> Sample:
         """Check predictions, labels, weights and clusters."""
         with self._told():
-            found = sample(self.probs, self.labels, rounding=rounding, weights=self.weights)
+            of_probs: dict[str, Any] = {"rounding": rounding, "logits": self.logits}
+            found = sample(self.probs, self.labels, weights=self.weights, **of_probs)
         if self.clusters is not None:
             found = sample(found.rows, found.labels, clusters=self.clusters)
         return Sample(self._noting(found.rows), found.labels)
@@ -242,7 +246,7 @@ class Content:
         """Check those of some of the rows, as all of them weigh and are clustered."""
         own: dict[str, Any] = {}
         with self._told():
-            found = sample(self.probs, self.labels, part=True)
+            found = sample(self.probs, self.labels, part=True, logits=self.logits)
             if weighing is not None:
                 own["weights"] = weighing.scaled(checked_weights(self.weights, len(found.labels)))
             if clustering is not None and self.clusters is not None:
@@ -252,7 +256,7 @@ class Content:
     def checked_predictions(self) -> Rows:
         """Check predictions and weights alone."""
         with self._told():
-            return self._noting(predictions(self.probs, self.weights))
+            return self._noting(predictions(self.probs, self.weights, logits=self.logits))
 
     def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))

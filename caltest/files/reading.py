@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ def read(
     weights: str | None = None,
     clusters: str | None = None,
     rounding: float | None = None,
+    logits: bool = False,
 ) -> Sample:
     r"""Read predictions and observed labels from a file, and check them.
 
@@ -65,8 +67,9 @@ def read(
     clusters
         Name of the column of clusters, see :func:`caltest.data.sample`. Default None: rows are
         independent.
-    rounding
-        As in :func:`caltest.data.sample`.
+    rounding, logits
+        As in :func:`caltest.data.sample`. The array of logits of an ``.npz`` file has "logit" in its
+        name.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def read(
     array([1, 0])
     """
     with places.named(places.called(path)):
-        roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters)
+        roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
         return _content(path, roles).checked(rounding=rounding)
 
 
@@ -104,6 +107,7 @@ def read_with_groups(
     weights: str | None = None,
     clusters: str | None = None,
     rounding: float | None = None,
+    logits: bool = False,
 ) -> tuple[Sample, pd.DataFrame]:
     r"""Read predictions, labels and grouping columns from one file.
 
@@ -114,7 +118,7 @@ def read_with_groups(
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         are no probabilities. Default none.
-    weights, clusters, rounding
+    weights, clusters, rounding, logits
         As in :func:`read`.
 
     Returns
@@ -144,7 +148,8 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with places.named(places.called(path)):
-        content = _content(path, Roles.of(label, columns, groups, weights=weights, clusters=clusters))
+        roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
+        content = _content(path, roles)
         found = content.checked(rounding=rounding)
     import pandas as pd
 
@@ -165,12 +170,13 @@ def read_pilot(
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
     weights: str | None = None,
+    logits: bool = False,
 ) -> Sample | Rows:
     r"""Read predictions from a file, with labels if it has any: the pilot data of a plan.
 
     Parameters
     ----------
-    path, label, columns, groups, weights
+    path, label, columns, groups, weights, logits
         As in :func:`read`. The file may have no labels, unless ``label`` is given.
 
     Returns
@@ -195,7 +201,7 @@ def read_pilot(
     ('dry', 'rain')
     """
     with places.named(places.called(path)):
-        content = _content(path, Roles.of(label, columns, groups, needs_labels=False, weights=weights))
+        content = _content(path, Roles.of(label, columns, groups, False, weights, logits=logits))
         return content.checked_predictions() if content.labels is None else content.checked()
 
 
@@ -226,23 +232,24 @@ def scan(
     groups: Sequence[str] = (),
     weights: str | None = None,
     clusters: str | None = None,
+    logits: bool = False,
 ) -> Stored:
     """Open a file of predictions and labels that is too large for memory.
 
     These statistics need one pass over the file, and memory that does not grow with the number of
     rows: "omnibus", "ecd", "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece",
-    "ks", "kuiper", "t_cal", the ECE family of one probability, "ucme", and low-rank kernel
-    statistics. What a statistic fits to the predictions (bandwidths, landmarks, quantiles) is
-    fitted to a random sample of 8 192 rows, for which the file is read once before. Files of up to
-    100 000 rows are read into memory; larger ones are too if another statistic needs all rows and
-    they fit.
+    "ks", "kuiper", "t_cal", "classwise_ece", the ECE family of one probability, "ucme", and
+    low-rank kernel statistics. What a statistic fits to the predictions (bandwidths, landmarks,
+    quantiles) is fitted to a random sample of 8 192 rows, for which the file is read once before.
+    Files of up to 100 000 rows are read into memory; larger ones are too if another statistic needs
+    all rows and they fit.
 
     Parameters
     ----------
     path
         A table, or a directory of them, as in :func:`read`, or a ``.npy`` array. CSV and JSON lines
         are read once when they are opened: rows are counted, and columns take one type.
-    label, columns, groups, weights, clusters
+    label, columns, groups, weights, clusters, logits
         As in :func:`read`. Weights and clusters are read once, when the file is opened. Rows of a
         cluster may be anywhere in the file. The names of all clusters are held in memory, and
         during a test each sum of the statistic for each cluster.
@@ -270,19 +277,19 @@ def scan(
     ...     stored.n_samples, caltest.test(stored, statistic="ecd", rng=0).pvalue
     (20, 0.12)
     """
-    roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters)
+    roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
     with places.named(places.called(path)):
         place = places.located(path)
         if not (places.is_folder(place) or places.is_pattern(place)):
             places.check_file(place)
         if place.suffix.lower() != ".npy":
-            return stored_table(place, roles, whole=False)
+            return replace(stored_table(place, roles, whole=False), logits=logits)
         with places.opened(place, NUMPY) as file:
             header, column = table_header(file, roles)
         if header.shape[0] == 0:
             raise InputError("there are no rows; write the file again.")
         assert column is not None  # labels are needed
-        return StoredFile(places.called(path), header.shape[0], place, header, column)
+        return StoredFile(places.called(path), header.shape[0], place, header, column, logits=logits)
 
 
 def can_scan(path: str | Path) -> bool:
@@ -300,7 +307,7 @@ def _is_table(place: Place) -> bool:
     return place.suffix.lower() in FORMATS or places.is_folder(place) or places.is_pattern(place)
 
 
-def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
+def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:
     """Read arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
     probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
     if len(probs) != len(labels):
@@ -310,8 +317,8 @@ def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
     if len(probs) == 0:
         raise InputError("probs is empty; give one row per sample.")
     if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
-        sample(probs, labels, part=True)
-    return StoredArrays("probs", len(probs), probs, labels)
+        sample(probs, labels, part=True, logits=logits)
+    return StoredArrays("probs", len(probs), probs, labels, logits=logits)
 
 
 def _as_array(data: Any, what: str) -> Any:

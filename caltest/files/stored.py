@@ -52,6 +52,7 @@ class Stored(ABC):
 
     weighing: Weighing | None = field(default=None, kw_only=True)  # of the weights, if rows have some
     clustering: Clustering | None = field(default=None, kw_only=True)  # of the clusters
+    logits: bool = field(default=False, kw_only=True)  # what is stored in place of probabilities
 
     @abstractmethod
     def _chunks(self, first: int, last: int) -> Iterator[Any]:
@@ -59,7 +60,7 @@ class Stored(ABC):
 
     def _check(self, block: Any) -> Sample:
         """Check one of them: probabilities and labels, unless they are stored in another way."""
-        return sample(*block, part=True)
+        return sample(*block, part=True, logits=self.logits)
 
     @abstractmethod
     def content(self) -> Content:
@@ -360,7 +361,7 @@ class StoredFile(Stored):
         """Read all rows, as they are."""
         with self._opened() as file:
             file.seek(0)
-            return read_npy(file, Roles.of(self.label, None))
+            return read_npy(file, Roles.of(self.label, None, logits=self.logits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,12 +377,12 @@ class StoredArrays(Stored):
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = _by_reference(self.probs), _by_reference(self.labels)
-        return _sent, (self.name, self.n_samples, *arrays)
+        return _sent, (self.name, self.n_samples, self.logits, *arrays)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
         check_held(self.n_samples, int(np.prod(self.probs.shape[1:])))
-        return Content(np.array(self.probs), np.array(self.labels), {})
+        return Content(np.array(self.probs), np.array(self.labels), {}, logits=self.logits)
 
 
 def _by_reference(array: Any) -> Any:
@@ -398,7 +399,7 @@ def _by_reference(array: Any) -> Any:
     return str(root.filename), array.dtype, place, array.shape, array.strides
 
 
-def _sent(name: str, rows: int, *arrays: Any) -> StoredArrays:
+def _sent(name: str, rows: int, logits: bool, *arrays: Any) -> StoredArrays:
     """Return arrays as they came; those that are told by reference are mapped again."""
     found = []
     for array in arrays:
@@ -409,4 +410,4 @@ def _sent(name: str, rows: int, *arrays: Any) -> StoredArrays:
             found.append(np.ndarray(shape, dtype, numbers, strides=strides))
         else:
             found.append(array)
-    return StoredArrays(name, rows, *found)
+    return StoredArrays(name, rows, *found, logits=logits)

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Work, Workers, together
 from caltest._sums import Array as Array
 from caltest._sums import Tile
 from caltest._visible import quoted
-from caltest._work import Work, together
 from caltest.exceptions import InputError
 from caltest.laws import Law
 from caltest.lenses import View

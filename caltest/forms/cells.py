@@ -118,7 +118,8 @@ class Binned(HasLeadingSum, Sums):
     def _evaluate_visited(self, labels: Labels) -> float:
         """Evaluate one label vector by correcting Σ_k f(−E_bk) where a label was counted."""
         m, expected, known = self.probs.shape[1], self.scores.expected, self.here
-        keys, places = np.unique(self.cells * m + labels.astype(np.intp), return_inverse=True)
+        own = self.scores.places(labels.astype(np.intp)[None])
+        keys, places = np.unique(own, return_inverse=True)
         counts = np.bincount(places.reshape(-1), self.weights)
         cells, classes = keys // m, keys % m
         missing = -expected[cells, classes]
@@ -159,8 +160,9 @@ class BinnedDistance(Binned):
         """
         sums = self.scores.by_cluster(labels, clusters)
         squares = sums.multiply(sums).tocoo()
-        entries = (squares.data, (squares.row, squares.col // self.probs.shape[1]))
-        by_bin = sparse.csr_array(entries, shape=(clusters.count, self.n_cells))
+        width = self.probs.shape[1] if self.cells.ndim == 1 else 1
+        entries = (squares.data, (squares.row, squares.col // width))
+        by_bin = sparse.csr_array(entries, shape=(clusters.count, squares.shape[1] // width))
         total, fourth = (np.asarray(each.sum(axis=0)) for each in (by_bin, by_bin.multiply(by_bin)))
         lengths = np.sqrt(total)
         effective = total**2 / np.where(fourth > 0.0, fourth, 1.0)
@@ -186,6 +188,16 @@ class BinnedDistance(Binned):
         if self.maximum:
             return np.asarray(distances.max(axis=1))
         return np.asarray(distances @ (known / self.total))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassBins(BinnedDistance):
+    """T = Σ_k Σ_b |S_bk| / total, where every class has bins of its own: cells (n, m)."""
+
+    @cached_property
+    def fixed(self) -> Array:
+        """Nothing: the numbers of rows in the bins cancel."""
+        return np.zeros((1, self.n_cells))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers, added
+from caltest._parallel import ALONE, Work, Workers, added
 from caltest._sums import Array, blocks
-from caltest._work import Work
 from caltest.clusters import Clusters
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
 from caltest.forms.moments import diagonal_table, is_worthwhile, low_rank_moments

@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Work, Workers
 from caltest._sums import TILE, Array, Tile, blocks, multiply, sum_over_strips, sum_over_tiles
-from caltest._work import Work
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import (

@@ -12,14 +12,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers
-from caltest._work import Work
+from caltest._parallel import ALONE, Work, Workers
+from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.forms.base import (
     ROUNDING,
     Array,
     BrownianFunctional,
     BrownianLimit,
+    Form,
     HasBrownianLimit,
     Labels,
     effective_surprises,
@@ -173,6 +174,86 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit, HasEvents):
         lowest, highest = np.empty(len(rows)), np.empty(len(rows))
         _loops.extremes_of_events(rows, ends, column, place_of, expected, lowest, highest)
         return apart(lowest, highest, self.functional) / len(place_of)
+
+
+# ------------------------------------------------------------------ as many bins as rise
+
+_HELD = 2**22  # numbers of a block of draws, 32 MiB
+_ROUNDED = 1e-12  # of a bin's number, where a row lies at an edge
+_EQUAL = 1e-9  # rates of weighted rows that differ by less differ by rounding
+
+
+@dataclass(frozen=True, eq=False)
+class RisingBins(Form):
+    """T = (Σ_b n_b/n |ȳ_b − p̄_b|^q)^(1/q), of as many bins as leave the rates ȳ_b in order.
+
+    Bins have equal numbers of rows. Bins are one more and one more, until the rates fall somewhere.
+    """
+
+    chances: Array  #: The probabilities p of class 1, (n,).
+    weights: Array  #: (n,).
+    norm: int  #: q.
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of a norm of mean residuals."""
+        return 2.0 * ROUNDING
+
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * len(self.chances)}
+
+    @cached_property
+    def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
+        """Return the rows in order, and of each of the G different scores where it begins there.
+
+        And how many rows it has, as they count, and what share of all comes before its middle.
+        """
+        order = np.argsort(self.chances, kind="stable")
+        starts = np.flatnonzero(np.diff(self.chances[order], prepend=-1.0))
+        sizes = np.add.reduceat(self.weights[order], starts)
+        ends = np.cumsum(sizes)
+        return order, starts, sizes, (ends - 0.5 * sizes) / ends[-1]
+
+    def _edges(self, bins: int, first: int = 0, last: int = -1) -> NDArray[np.intp]:
+        """Return where bins begin, as `EqualMass` has them, and the end: those around some scores."""
+        middles = self._groups[-1]
+        low, high = np.floor(middles[[first, last]] * bins)
+        return np.unique(np.searchsorted(middles, (np.arange(low, high + 3.0) - _ROUNDED) / bins))
+
+    def _rise(self, rates: Array) -> NDArray[np.bool_]:
+        slack = 0.0 if steps_of(self.weights) is None else _EQUAL
+        return np.asarray((np.diff(rates, axis=1) >= -slack).all(axis=1))
+
+    def _bins(self, events: Array, sizes: Array) -> NDArray[np.intp]:
+        """Return how many bins there are, (B,), for the events of every score (B, G)."""
+        rising = self._rise(events / sizes)  # then they are in bins too
+        found, left = np.where(rising, len(self.chances), 1), np.flatnonzero(~rising)
+        kept = events[left]
+        # Before the first event all rates are 0, and behind the last row without one they are 1.
+        first = int(kept.any(axis=0).argmax())
+        last = int(np.flatnonzero((kept < sizes).any(axis=0)).max(initial=first))
+        for bins in range(2, len(self.chances) + 1):
+            if not len(left):
+                break
+            edges = self._edges(bins, first, last)
+            inside, begins = slice(edges[0], edges[-1]), edges[:-1] - edges[0]
+            sums, mass = (np.add.reduceat(each[..., inside], begins, -1) for each in (kept, sizes))
+            if not (rising := self._rise(sums / mass)).all():
+                left, kept = left[rising], kept[rising]
+            found[left] = bins
+        return found
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        (order, starts, sizes, _), found = self._groups, np.empty(len(labels))
+        for part in blocks(len(labels), max(1, _HELD // len(order))):
+            events = np.add.reduceat(self.weights[order] * labels[part][:, order], starts, axis=1)
+            residuals, counts = events - sizes * self.chances[order][starts], self._bins(events, sizes)
+            for bins in np.unique(counts):
+                own, edges = counts == bins, self._edges(int(bins))[:-1]
+                mass = np.add.reduceat(sizes, edges)
+                errors = np.abs(np.add.reduceat(residuals[own], edges, axis=1) / mass) ** self.norm
+                found[part][own] = np.sum(errors * (mass / mass.sum()), axis=1) ** (1.0 / self.norm)
+        return found
 
 
 # ------------------------------------------------------------------ scan

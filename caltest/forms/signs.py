@@ -24,10 +24,9 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Work, Workers
 from caltest._sums import WIDE_TILE, blocks
 from caltest._visible import quoted
-from caltest._work import Work
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels

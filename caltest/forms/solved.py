@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, xlogy
 
-from caltest._parallel import ALONE, Workers
-from caltest._work import Work
+from caltest._parallel import ALONE, Work, Workers
 from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, HasChiSquare, Labels, OneByOne
 
 _EQUAL = 1e-9  # logits that differ by this, relatively, differ by rounding only

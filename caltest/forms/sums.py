@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Work, Workers
 from caltest._sums import blocks, over_columns
-from caltest._work import Work
 from caltest.clusters import Clusters
 from caltest.forms.base import (
     CERTAIN,

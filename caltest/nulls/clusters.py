@@ -59,8 +59,8 @@ class _OfSums(Null):
     """A null of statistics that know what each cluster adds."""
 
     requires = (
-        "sums, paths or pairs of residuals (every statistic but 'cox', 'mcb_brier', 'mcb_log' and "
-        "functions of your own)"
+        "sums, paths or pairs of residuals (every statistic but 'cox', 'ece_sweep', 'mcb_brier', "
+        "'mcb_log' and functions of your own)"
     )
     of_clusters = True
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from caltest.text.numbers import probabilities as as_probabilities
-from caltest.text.numbers import probability_axis
+from caltest._numbers import probabilities as as_probabilities
+from caltest._numbers import probability_axis
 
 Array: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[float, float]

@@ -23,6 +23,7 @@ from caltest._arguments import (
     real_array,
     whole_number,
 )
+from caltest._numbers import points
 from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
@@ -32,7 +33,6 @@ from caltest.laws.classes import LabelSampler
 from caltest.sampling import seed_of
 from caltest.simulation import Simulated
 from caltest.testing import test
-from caltest.text.numbers import points
 
 Array: TypeAlias = NDArray[np.float64]
 

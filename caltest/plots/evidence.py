@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_confidence
+from caltest._numbers import confidence_text, number, probabilities, pvalue
 from caltest._visible import quoted
 from caltest.data import sample, without_zeros
 from caltest.data.attributes import refuse_clusters
@@ -26,7 +27,6 @@ from caltest.results import CalibrationResult
 from caltest.sampling import Rng
 from caltest.statistics import StatisticLike
 from caltest.testing import test
-from caltest.text.numbers import confidence_text, number, probabilities, pvalue
 from caltest.text.summaries import statistic
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from caltest._arguments import OneOf, Whole, arguments, axes, choose
+from caltest._numbers import confidence_text, percents, points
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.pictures.axes import LINEAR, Array, Limits
@@ -16,7 +17,6 @@ from caltest.pictures.marks import BAD, GRID, Mark, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import ResultDisplay
-from caltest.text.numbers import confidence_text, percents, points
 from caltest.text.summaries import at_most, centre_text, extent, row_text
 
 if TYPE_CHECKING:

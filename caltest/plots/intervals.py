@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._arguments import OneOf, arguments, level_of_confidence
+from caltest._arguments import OneOf, arguments
+from caltest._numbers import confidence_text, counted
+from caltest.auditing.views import View
 from caltest.pictures.axes import Array
-from caltest.pictures.marks import BAD, Mark
+from caltest.pictures.marks import BAD, OK, Mark
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import ResultDisplay
-from caltest.text.numbers import confidence_text
-from caltest.text.summaries import drawn, resamples_of, shown_names
+from caltest.text.summaries import shown_names
+from caltest.text.vocabulary import subject
 
 if TYPE_CHECKING:
     from caltest.comparison import Comparison
@@ -23,21 +25,18 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------------ models
 
-_MOST = 125.0  # percent, where the colours end
-_LONGEST_NAME, _MOST_LEVEL = 18, 5  # characters: of a column's name, and of one that is not turned
-_DARK = 85.0  # percent; numbers are white above
-
 
 @arguments(result=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
 @dataclass(frozen=True, eq=False)
 class ComparisonDisplay(ResultDisplay):
-    """Plot a comparison: every model's error with its interval, and how often each beats another.
+    """Plot a comparison: how far off every model is, and how much further than the nearest one.
 
     Make it with ``from_result``.
 
-    Left: the models in the order of the ranking, best on top, with their intervals; a value that
-    is not finite is written out. Right: in what percentage of the resamples the row's model has a
-    smaller error than the column's; bold if the two errors differ significantly.
+    Both in percentage points, of all rows; models are in the order of their mean absolute errors, the
+    smallest on top. Left: these errors, over tenths of the model's own predictions, with their exact
+    intervals. Right: their differences to that of the first model, with paired intervals; a filled
+    diamond is a difference that is shown, a hollow circle one that is not.
 
     Parameters
     ----------
@@ -53,88 +52,45 @@ class ComparisonDisplay(ResultDisplay):
     >>> comparison = caltest.compare(models, digits[0].labels, "ece", n_resamples=50, rng=0)
     >>> display = caltest.ComparisonDisplay.from_result(comparison)
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
-    ['1  platt_svm', '2  naive_bayes']
+    ['platt_svm', 'naive_bayes']
     >>> plt.close(display.figure_)
     """
 
     result: Comparison
-    _parts = ": one for the intervals, and one for the proportions"
+    _parts = ": one for errors, and one for differences"
 
     def _grid(self) -> dict[str, Any]:
-        side = 0.9 + 0.42 * max(len(self.result.names), 4)
-        longest = max(map(len, shown_names(self.result, _LONGEST_NAME)))
-        size = (7.0 + side, 1.5 + side + 0.075 * min(longest, 2 * _LONGEST_NAME))
-        return {"mosaic": [[0, 1]], "figsize": size, "width_ratios": [4.2, side]}
+        longest = max(len(each) for each in shown_names(self.result, canvas.NAME))
+        size = 8.4 + 0.07 * min(longest, 2 * canvas.NAME), 1.9 + 0.36 * max(len(self.result.names), 3)
+        return {"mosaic": [[0, 1]], "figsize": size}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        _draw_errors(axes[0], self.result)
-        _draw_proportions(axes[1], self.result, new=new)
-
-
-def _ranked(c: Comparison, longest: int, most: int) -> list[str]:
-    """Return the names of the models as they are drawn, the best first."""
-    names = shown_names(c, longest)
-    return [f"{rank}  {lettering(names[i], most)}" for rank, i in enumerate(c.order, 1)]
-
-
-def _draw_errors(ax: Any, c: Comparison) -> None:
-    values, ends, calibrated = c.values[c.order], c.intervals[c.order], c.if_calibrated[c.order]
-    places, finite = np.arange(len(values)), np.isfinite(ends).all(axis=1)
-    percent = confidence_text(c.confidence)
-    if finite.any():
-        low, high = ends[finite].T
-        if c.signed or low.min() < 0.0:
-            zero = canvas.DASHED | {"color": canvas.FAINT, "zorder": 1}
-            ax.axvline(0.0, **zero, label="0: no error")
-        bars = Mark("bars", "error", low, places[finite], high, f"{percent} interval")
-        draw(ax, bars, linewidth=5.0)
-        draw(ax, Mark("points", "value", values[finite], places[finite], label="error on all rows"))
-    for place in places[~finite]:
-        text, where = f"{values[place]:.4g}, interval unknown", ("axes fraction", "data")
-        ax.annotate(text, (0.02, place), xycoords=where, color=canvas.VERMILION, va="center")
-    biased = finite & (calibrated > 0.0)
-    if biased.any():
-        mean = Mark("points", "hollow", calibrated[biased], places[biased], label="mean if calibrated")
-        draw(ax, mean, marker="D", markersize=5.5, markeredgecolor=canvas.VERMILION)
-    canvas.ranked_rows(ax, _ranked(c, canvas.NAME, 4 * canvas.NAME), 0.06, (-3, 4))
-    statistic = lettering(c.statistic)
-    lens = lettering(c.lens) if c.lens else "full probabilities"
-    measures = lettering(c.measures.partition(";")[0], 100)
-    distances = {each.get("distance") for each in c.parameters.values()} - {None}
-    distance = f", distance {lettering(str(*distances))}" if len(distances) == 1 else ""
-    label = statistic if canvas.is_narrow(ax) else canvas.wrapped(measures, canvas.inches(ax)[0])
-    ax.set_xlabel(label, loc="left")  # on the right there may be a power of ten
-    clusters = "" if c.n_clusters is None else f" in {c.n_clusters:,} clusters"
-    what = f"{statistic}{distance}: {lens}, {c.n_samples:,} rows{clusters}"
-    heading(ax, what, f"{percent} intervals")
-    if ax.get_legend_handles_labels()[0]:
-        canvas.legend_below(ax, 2)
-
-
-def _draw_proportions(ax: Any, c: Comparison, *, new: bool) -> None:
-    pairs, count, alpha = np.ix_(c.order, c.order), len(c.order), level_of_confidence(c.confidence)
-    percent, tested = 100.0 * c.pair_proportions[pairs], np.isfinite(c.difference_errors[pairs])
-    apart = tested & (c.adjusted_pvalues[pairs] <= alpha)
-    numbers = [str(rank) for rank in range(1, count + 1)]
-    shown = np.ma.masked_where(np.eye(count, dtype=bool), percent)
-    canvas.heat_map(ax, shown, numbers, numbers, cmap="Blues", vmin=0.0, vmax=_MOST)
-    for i, j in np.ndindex(count, count):
-        if i == j:
-            ax.text(j, i, "·", ha="center", va="center", color=canvas.FAINT)
-            continue
-        share = float(percent[i, j])  # one that is not quite 0 or 100 does not look as if it were
-        number = ">99" if 99.0 < share < 100.0 else "<1" if 0.0 < share < 1.0 else f"{share:.0f}"
-        style = "normal" if tested[i, j] else "italic"
-        canvas.write_cell(ax, i, j, number, dark=share > _DARK, bold=bool(apart[i, j]), style=style)
-    if new:  # in given axes there may be no room
-        named = _ranked(c, _LONGEST_NAME, 2 * _LONGEST_NAME)
-        upright = max(map(len, named)) > _MOST_LEVEL
-        ax.set_xticks(range(count), named, rotation=90 * upright, size="small")
-    correction = f", {c.correction}" if c.correction else ""
-    italic = "" if tested.all() else "\nitalic: not tested"
-    ax.set_xlabel(f"bold: errors differ (p ≤ {alpha:.2g}{correction}){italic}")
-    resamples = f"{c.n_resamples:,} {resamples_of(c)} of {c.size:,} {drawn(c)}"
-    heading(ax, f"% of {resamples}", "with row's error below column's")
+        c, sure = self.result, confidence_text(self.result.confidence)
+        nearest, *others = c.nearest
+        by_name = dict(zip(c.names, shown_names(c, canvas.NAME), strict=True))
+        names = [lettering(by_name[each], 4 * canvas.NAME) for each in c.nearest]
+        of_model = {each.model: each.absolute for each in c.errors[: len(names)]}
+        errors = 100.0 * np.array([of_model[each] for each in c.nearest]).T
+        gaps = 100.0 * np.array([c.gap(each, nearest).absolute for each in others]).T
+        places = np.arange(len(names))
+        for ax, (low, value, high), own in zip(axes, (errors, gaps), (places, places[1:]), strict=True):
+            draw(ax, Mark("bars", "error", low, own, high, f"{sure} interval"), linewidth=5.0)
+            shown = low > 0.0 if ax is axes[1] else np.ones(len(own), dtype=bool)
+            looks = ((BAD, "shown"), (OK, "not shown")) if ax is axes[1] else (("value", "error"),)
+            for (look, label), those in zip(looks, (shown, ~shown), strict=False):
+                if those.any():
+                    draw(ax, Mark("points", look, value[those], own[those], label=label))
+            canvas.ranked_rows(ax, names, 0.06, (-3, 4))
+            ax.axvline(0.0, **canvas.DASHED | {"color": canvas.FAINT, "zorder": 1})
+            canvas.legend_below(ax, 3)
+        axes[1].tick_params(labelleft=not new)
+        what = subject(View(c.probability, c.event, None, c.n_samples))
+        width = canvas.inches(axes[0])[0]
+        heading(axes[0], canvas.wrapped(f"Off by: {lettering(what, canvas.CLAUSE)}", width))
+        heading(axes[1], canvas.wrapped(f"Further off than {names[0]}", width))
+        axes[0].set_xlabel("points, mean absolute error over tenths", loc="left")
+        over = "" if c.n_clusters is None else f" over {counted(c.n_clusters, 'cluster')}"
+        axes[1].set_xlabel(f"points, paired interval{over}", loc="left")
 
 
 # ------------------------------------------------------------------ estimators

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
+from caltest._numbers import confidence_text
 from caltest._parallel import Workers
 from caltest.binning import Binning, ConsistencyBand, EqualMass
 from caltest.exceptions import InputError
@@ -20,7 +21,6 @@ from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import PredictionsDisplay
 from caltest.plots.panel import Panel, panel_of, views_of
 from caltest.sampling import Rng, seed_of
-from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

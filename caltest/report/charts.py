@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from caltest import pvalues
+from caltest._numbers import number
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Histogram, Part, Reliability, View
 from caltest.pictures import axes
 from caltest.pictures import marks as pictures
 from caltest.pictures.axes import Axis
 from caltest.pictures.marks import BAD, DIAGONAL, GRID, Mark, Marks, told_apart
-from caltest.text.numbers import number
 from caltest.text.sizes import RARE
 
 

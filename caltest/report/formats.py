@@ -19,6 +19,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest._arguments import arguments
+from caltest._numbers import confidence_text, counted, points
 from caltest._visible import line, quoted, visible, visible_page
 from caltest.auditing.result import Audit, FailOn
 from caltest.auditing.views import Check
@@ -26,7 +27,6 @@ from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.report.summary import first_screen, name, sentence, summarise
 from caltest.text import audit as words
-from caltest.text.numbers import confidence_text, counted, points
 from caltest.text.report import chance_note
 from caltest.text.sizes import finding_of_rest
 from caltest.text.vocabulary import lens_name, limit

@@ -6,15 +6,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from caltest._version import __version__
-from caltest._visible import shortened, shown_value, visible
-from caltest.auditing.result import Audit, against_limit, shows
-from caltest.auditing.views import Check, Part, Rest, View
-from caltest.pictures import axes
-from caltest.report import charts
-from caltest.text import audit as words
-from caltest.text import report as captions
-from caltest.text.numbers import (
+from caltest._numbers import (
     counted,
     leading,
     number,
@@ -23,6 +15,14 @@ from caltest.text.numbers import (
     pvalue,
     signed_points,
 )
+from caltest._version import __version__
+from caltest._visible import shortened, shown_value, visible
+from caltest.auditing.result import Audit, against_limit, shows
+from caltest.auditing.views import Check, Part, Rest, View
+from caltest.pictures import axes
+from caltest.report import charts
+from caltest.text import audit as words
+from caltest.text import report as captions
 from caltest.text.sizes import rates, size
 from caltest.text.vocabulary import (
     capital,

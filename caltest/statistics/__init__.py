@@ -21,7 +21,18 @@ from caltest.statistics.classical import (
     Spiegelhalter,
 )
 from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper, LargestBinError, Scan
-from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SmoothECE, SquaredECE, TCal
+from caltest.statistics.ece import (
+    ACE,
+    ECE,
+    ESCE,
+    MCE,
+    ClasswiseECE,
+    DebiasedECE,
+    ECESweep,
+    SmoothECE,
+    SquaredECE,
+    TCal,
+)
 from caltest.statistics.omnibus import Omnibus
 from caltest.statistics.skce import MMCE, UCME, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
@@ -42,6 +53,8 @@ STATISTICS: dict[str, type[Statistic]] = {
         ESCE,
         SquaredECE,
         DebiasedECE,
+        ECESweep,
+        ClasswiseECE,
         SmoothECE,
         BrierMCB,
         LogMCB,
@@ -83,8 +96,10 @@ __all__ = [
     "Brier",
     "BrierMCB",
     "CalibrationInTheLarge",
+    "ClasswiseECE",
     "CoxRecalibration",
     "DebiasedECE",
+    "ECESweep",
     "FunctionStatistic",
     "HosmerLemeshow",
     "KolmogorovSmirnov",

@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, check_takes, takes
-from caltest._parallel import Workers
+from caltest._numbers import counted
+from caltest._parallel import Work, Workers, announce
 from caltest._visible import quoted
-from caltest._work import Work, announce
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import Form, LabelFunction
 from caltest.laws import Classes, Law
 from caltest.pvalues import Alternative
-from caltest.text.numbers import counted
 
 #: Alternatives of a statistic with a sign: both sides count unless one is asked for.
 SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")

@@ -8,12 +8,13 @@ from typing import ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from caltest._arguments import Whole, arguments, choose
-from caltest.binning import Binning, EqualMass, EqualWidth, FromEdges, ScoreBinning, Uniform
+from caltest._arguments import OneOf, Whole, arguments, choose
+from caltest.binning import Binning, EqualMass, EqualWidth, FromEdges, ScoreBinning, Uniform, intervals
 from caltest.data import Rows
 from caltest.forms import BinnedDistance, BinnedSquares, LinearSum, MultiscaleBins, SmoothedResiduals
 from caltest.forms.base import Array
-from caltest.forms.cells import Distance
+from caltest.forms.cells import ClassBins, Distance
+from caltest.forms.paths import RisingBins
 from caltest.scores import Cells
 from caltest.statistics.base import SIGNED, AllRowsNeededError, BinaryStatistic, Statistic
 
@@ -262,6 +263,124 @@ class ESCE(BinaryStatistic):
         p = self.probability(predictions)
         table = predictions.weighted(np.column_stack([-p, 1.0 - p]))
         return LinearSum(table / predictions.whole.total, predictions.probs)
+
+
+# ------------------------------------------------------------------ class by class
+
+
+@arguments(
+    binning=OneOf("caltest.binning:ScoreBinning", "give a binning of one score, such as EqualWidth(15)")
+)
+@dataclass(frozen=True)
+class ClasswiseECE(Statistic):
+    """Class-wise ECE: the mean over the classes of the binned error of each class's probability.
+
+    (1/m) Σ_k Σ_b |b|/n · |share of class k in b − mean predicted probability of k in b|, where
+    every class k has bins b of its own.
+
+    With many classes most predictions are near 0, and so is the mean over the classes: compare it with
+    that of other models of the same classes only.
+
+    Parameters
+    ----------
+    binning
+        Bins of each class's probability. Default ``EqualWidth(15)``, the literature's;
+        ``EqualMass(15)`` for the adaptive error of Nixon et al.
+
+    Raises
+    ------
+    InputError
+        If the binning is not one of a single score.
+
+    References
+    ----------
+    Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach, "Beyond temperature scaling", NeurIPS
+    2019, Equation 4; Nixon, Dusenberry, Zhang, Jerfel, Tran, "Measuring calibration in deep learning",
+    2019: static calibration error.
+
+    Examples
+    --------
+    Class 0 is predicted 60% and observed half the time, class 1 30% and half, class 2 10% and never.
+
+    >>> import caltest
+    >>> round(caltest.estimate([[0.6, 0.3, 0.1]] * 4, [0, 1, 0, 1], "classwise_ece"), 6)
+    0.133333
+    """
+
+    binning: ScoreBinning = field(default_factory=EqualWidth)
+    _edges: tuple[Array, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    name = "classwise_ece"
+    measures = "class-wise expected calibration error"
+    reported = ("binning",)
+    of_parts = True
+
+    def fitted(self, predictions: Rows) -> Self:
+        """Find the bins of every class; of parts, in a sample of the rows."""
+        columns, weights = predictions.probs.T, predictions.weights
+        return replace(self, _edges=tuple(self.binning.edges_of(p, weights) for p in columns))
+
+    def given(self, predictions: Rows) -> ClassBins:
+        """Fix the predictions and their bins."""
+        probs, edges = predictions.probs, self._edges or self.fitted(predictions)._edges or ()
+        cells = np.stack([intervals(*each) for each in zip(probs.T, edges, strict=True)], axis=1)
+        count, total = max(map(len, edges)) - 1, predictions.n_classes * predictions.whole.total
+        return ClassBins(probs, cells, count, predictions.weights, total, "l1", maximum=False)
+
+
+# ------------------------------------------------------------------ as many bins as rise
+
+
+@arguments(norm=Whole(1, 2, "give 1 or 2", "give 1 or 2"))
+@dataclass(frozen=True)
+class ECESweep(BinaryStatistic):
+    """ECE sweep: a binned error whose number of bins is chosen by the labels, for two classes.
+
+    (Σ_b |b|/n · |observed rate − mean prediction|^q)^(1/q), over bins of equal numbers of rows.
+
+    Beginning with 2, bins are one more and one more as long as the observed rate rises, or stays, from
+    every bin to the next; the last such number is used, and 1 bin if it falls from the first of 2 to
+    the second. The search is done anew for every drawn label set, so the p-value is exact.
+    With more than two classes, the top class is tested (the lens "top_label").
+
+    Parameters
+    ----------
+    norm
+        q, 1 or 2. Default 2, the source's.
+
+    Raises
+    ------
+    InputError
+        If ``norm`` is neither, or there are more than two classes and the lens leaves them so.
+
+    Notes
+    -----
+    Bins are those of :class:`~caltest.binning.EqualMass`: equal predictions stay in one bin, which the
+    source splits by the order of the rows. There are at most as many as rows. A file is read whole.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens, Mozer, "Mitigating bias in calibration error estimation", AISTATS 2022.
+
+    Examples
+    --------
+    Rates rise over 2 bins, 0.5 and 1, but not over 3.
+
+    >>> import caltest
+    >>> from caltest.statistics import ECESweep
+    >>> round(caltest.estimate([0.1, 0.2, 0.7, 0.9], [1, 0, 1, 1], ECESweep(norm=1)), 6)
+    0.275
+    """
+
+    norm: int = 2
+
+    name = "ece_sweep"
+    measures = "expected calibration error in as many bins as leave observed rates in order"
+    reported = ("norm",)
+
+    def given(self, predictions: Rows) -> RisingBins:
+        """Fix the predictions and their order."""
+        return RisingBins(self.probability(predictions), predictions.weights, self.norm)
 
 
 # ------------------------------------------------------------------ smooth ece

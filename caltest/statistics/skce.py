@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Whole, arguments, choose, real_kernel
+from caltest._arguments import Whole, arguments, choose, has, real_array, real_kernel
 from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.data import Rows, subsample
@@ -497,7 +498,10 @@ class MMCE(BinaryStatistic, _SKCE):
 # ------------------------------------------------------------------ a few locations
 
 
-@arguments(kernel=real_kernel, locations=Whole(1, 10_000), seed=Whole(0))
+_OFF_SIMPLEX = 1e-6  # of the sum of a location's probabilities
+
+
+@arguments(kernel=real_kernel, seed=Whole(0))
 @dataclass(frozen=True)
 class UCME(Statistic):
     """Unnormalised calibration mean embedding: a kernel measure at a few test locations. O(n J m).
@@ -516,7 +520,9 @@ class UCME(Statistic):
         :class:`BiasedSKCE`.
     locations
         Number J of test locations, up to 10 000. Default 10. They are rows of the predictions, chosen
-        by the seed whatever the order of the rows; all of them where there are fewer.
+        by the seed whatever the order of the rows; all of them where there are fewer. Or locations of
+        your own, probabilities of shape (J, m): where an error would matter. Choose them without the
+        labels.
     targets
         Which residuals to use at a location. "every" (default): those of all classes. "drawn":
         those of one class, drawn by the seed from the location's own prediction, as in the source,
@@ -544,10 +550,15 @@ class UCME(Statistic):
     >>> from caltest.statistics import UCME
     >>> round(caltest.estimate([[1, 0], [0, 1]], [0, 0], UCME(Gaussian(1.0))), 12)
     0.567667641618
+
+    With a location of your own, the second row:
+
+    >>> round(caltest.estimate([[1, 0], [0, 1]], [0, 0], UCME(Gaussian(1.0), [[0, 1]])), 12)
+    0.5
     """
 
     kernel: Kernel = field(default_factory=Exponential)
-    locations: int = 10
+    locations: int | Sequence[Sequence[float]] = 10
     targets: Literal["every", "drawn"] = "every"
     seed: int = 0
     _points: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
@@ -559,16 +570,38 @@ class UCME(Statistic):
 
     def __post_init__(self) -> None:
         choose("choice of targets", self.targets, {"every": True, "drawn": True})
+        given: Any = self.locations
+        if has(given, "__len__") and not isinstance(given, str):
+            points = real_array("locations", given, "give a number of them, or points of shape (L, m)")
+            found, on_it = f"shape {points.shape}", points.ndim == 2 and len(points) > 0
+            if on_it:
+                fits = (points >= 0.0).all(axis=1) & (np.abs(points.sum(axis=1) - 1.0) <= _OFF_SIMPLEX)
+                row, on_it = int(fits.argmin()), bool(fits.all())
+                found = f"{quoted(points[row].tolist())} in row {row} (counting from 0)"
+            if not on_it:
+                raise InputError(f"locations has {found}; give rows of m probabilities that sum to 1.")
+            given = tuple(map(tuple, points.tolist()))
+        else:
+            given = Whole(1, 10_000)("locations", given)
+        object.__setattr__(self, "locations", given)
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth and choose the locations."""
         probs = predictions.probs
+        kernel = fitted(self.kernel, probs, predictions.weights)
+        if not isinstance(self.locations, int):
+            points = np.asarray(self.locations)
+            if points.shape[1] != probs.shape[1]:
+                raise InputError(
+                    f"the locations are points of {points.shape[1]} classes, and there are "
+                    f"{probs.shape[1]}; give a probability for each, in the order of the columns."
+                )
+            return replace(self, kernel=kernel, _points=points)
         # An order in which neither rows nor, but for ties, classes count by where they stand.
         order = fixed_order(probs)
         order = order[fixed_order(np.sort(probs[order], axis=1))]
         count = min(self.locations, len(probs))
         chosen = order[generator(self.seed).choice(len(probs), count, replace=False)]
-        kernel = fitted(self.kernel, probs, predictions.weights)
         return replace(self, kernel=kernel, _points=probs[chosen])
 
     def given(self, predictions: Rows) -> FeatureSquares:
@@ -587,6 +620,7 @@ class UCME(Statistic):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The kernel, its bandwidth, and the locations."""
-        count = self.locations if self._points is None else len(self._points)
+        """The kernel, its bandwidth, and how many locations."""
+        given: Any = self.locations if self._points is None else self._points
+        count = given if isinstance(given, int) else len(given)
         return {**super().parameters, "locations": count, "location_seed": self.seed}

@@ -1,9 +1,9 @@
 """All sentences that users read of results, and only here.
 
-A result does not import its words. When it is printed it asks :func:`written`, which finds them by the
-name of its class: a new result has its function in :mod:`caltest.text.summaries`, and its line in the
-table. The function gathers facts; a page of sentences is a template in ``templates/``, which
-:mod:`caltest.text.pages` fills.
+A result does not import its words. When it is printed it calls :func:`written` (through
+:mod:`caltest._printers`), which finds them by the name of its class: a new result has its function in
+:mod:`caltest.text.summaries`, and its line in the table. The function gathers facts; a page of
+sentences is a template in ``templates/``, which :mod:`caltest.text.pages` fills.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ def written(result: object, what: str) -> str:
     """
     name = next(each.__name__ for each in type(result).__mro__ if each.__name__ in SUMMARIES)
     module, _, summary = SUMMARIES[name].partition(".")
-    write = getattr(import_module(f"caltest.text.{module}"), summary if what == "summary" else what)
+    write = getattr(import_module(f".{module}", __name__), summary if what == "summary" else what)
     text: str = write(result)
     return text

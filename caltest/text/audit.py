@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from caltest._visible import line, shortened, shown, shown_column, visible
-from caltest.auditing.result import Audit, shows
-from caltest.auditing.views import Check, Group, Rest, View
-from caltest.data.diagnose import advice_on_zeros
-from caltest.pvalues import CORRECTIONS, interval_of_adjusted
-from caltest.text.numbers import (
+from caltest._numbers import (
     about_points,
     confidence_text,
     counted,
     leading,
     outward_points,
-    page,
-    paragraph,
     percents,
     points,
     pvalue,
-    row,
     signed_points,
 )
-from caltest.text.pages import said
+from caltest._visible import line, shortened, shown, shown_column, visible
+from caltest.auditing.result import Audit, shows
+from caltest.auditing.views import Check, Group, Rest, View
+from caltest.data.diagnose import advice_on_zeros
+from caltest.pvalues import CORRECTIONS, interval_of_adjusted
+from caltest.text.pages import page, paragraph, row, said
 from caltest.text.sizes import (
     LITTLE,
     about_rows,

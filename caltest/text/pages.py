@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from caltest._visible import shown, visible
-from caltest.text import numbers
-from caltest.text.numbers import Page, page
+from caltest import _numbers
+from caltest._visible import line, message, shown, visible
+from caltest.results import Page
 from caltest.text.vocabulary import TENDS, WRONG
 
 _BREAK: Literal["\r\n"] = "\r\n"  # of a template; texts that come with the data are made visible before
@@ -30,7 +31,6 @@ _FACTS = (
     "points",
     "pvalue",
     "short",
-    "through",
     "without_rounding",
 )
 
@@ -45,8 +45,14 @@ def _environment() -> Environment:
         newline_sequence=_BREAK,
         autoescape=False,  # a page is plain text; who shows it escapes it
     )
-    environment.globals |= {name: getattr(numbers, name) for name in _FACTS}
-    environment.globals |= {"shown": shown, "TENDS": TENDS, "WRONG": WRONG, "finite": math.isfinite}
+    environment.globals |= {name: getattr(_numbers, name) for name in _FACTS}
+    environment.globals |= {
+        "shown": shown,
+        "through": through,
+        "TENDS": TENDS,
+        "WRONG": WRONG,
+        "finite": math.isfinite,
+    }
     environment.filters |= {"quoted": repr, "visible": visible}
     return environment
 
@@ -66,11 +72,11 @@ def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
     blocks: list[Sequence[str]] = []
     lead = dict.fromkeys(("title", "headline", "brief"), "")
 
-    def row(name: str, caller: Callable[[], str]) -> str:
+    def add_row(name: str, caller: Callable[[], str]) -> str:
         rows.append((name, _joined(caller())))
         return ""
 
-    def paragraph(caller: Callable[[], str]) -> str:
+    def add_paragraph(caller: Callable[[], str]) -> str:
         blocks.append(_joined(caller()))
         return ""
 
@@ -78,8 +84,8 @@ def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
         above = blocks.pop()
         blocks.append(
             [
-                *(numbers.paragraph(above) if isinstance(above, str) else above),
-                *numbers.paragraph(_joined(caller())),
+                *(paragraph(above) if isinstance(above, str) else above),
+                *paragraph(_joined(caller())),
             ]
         )
         return ""
@@ -92,9 +98,66 @@ def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
         lead[name] = _joined(caller())
         return ""
 
-    facts |= {"row": row, "paragraph": paragraph, "beneath": beneath, "lines": lines}
+    facts |= {"row": add_row, "paragraph": add_paragraph, "beneath": beneath, "lines": lines}
     facts |= {name: partial(leading, name=name) for name in lead}
     _environment().get_template(f"{template}.j2").render(facts)
     return page(
         lead["title"], rows, *blocks, notes=notes, headline=lead["headline"], brief=lead["brief"]
     )
+
+
+# ------------------------------------------------------------------ layout
+
+
+_WIDTH = 96
+_PARAGRAPH = 4000  # characters
+
+
+def page(
+    title: str,
+    rows: Iterable[tuple[str, str]],
+    *blocks: Sequence[str],
+    notes: Iterable[str] = (),
+    headline: str = "",
+    brief: str = "",
+) -> Page:
+    """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
+
+    A block is a paragraph, or lines; empty ones are left out. Every summary is made here, and every
+    line is one to whatever shows it, so that no name that comes with the data is obeyed by a terminal
+    or a log. ``headline`` and ``brief`` are for other printers, as :class:`Page` says.
+    """
+    rows, notes = tuple(rows), tuple(notes)
+    lines = [title, *(each for name, text in rows for each in row(name, text))]
+    for block in (*blocks, *(f"Note: {note}" for note in notes)):
+        if block:
+            lines += ["", *(paragraph(block) if isinstance(block, str) else block)]
+    found = Page("\n".join(map(line, lines)))
+    found.headline, found.brief = (
+        line(message(text, _PARAGRAPH)) for text in (headline or title, brief)
+    )
+    noted = (*rows, *(("note", note) for note in notes))
+    found.rows = tuple((line(name), line(message(text, _PARAGRAPH))) for name, text in noted)
+    return found
+
+
+def row(name: str, text: str) -> list[str]:
+    """Return the lines of a row of a table: a name, and a text that may wrap."""
+    whole = message(text, _PARAGRAPH)
+    return textwrap.wrap(
+        whole,
+        _WIDTH,
+        initial_indent=f"  {name:<11}",
+        subsequent_indent=" " * 13,
+        break_on_hyphens=False,
+    )
+
+
+def paragraph(text: str) -> list[str]:
+    """Return the lines of a paragraph."""
+    return textwrap.wrap(message(text, _PARAGRAPH), _WIDTH, break_on_hyphens=False)
+
+
+def through(lens: str | None) -> str:
+    """Say through which lens something was seen, after a noun."""
+    return f", lens {shown(lens)}" if lens else ""

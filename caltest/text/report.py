@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from caltest.auditing.result import Audit, against_limit, shows
-from caltest.auditing.views import Cumulative, Part, Rest, View
-from caltest.text.numbers import (
+from caltest._numbers import (
     confidence_text,
     number,
     outward_points,
@@ -15,6 +13,8 @@ from caltest.text.numbers import (
     percents,
     signed_points,
 )
+from caltest.auditing.result import Audit, against_limit, shows
+from caltest.auditing.views import Cumulative, Part, Rest, View
 from caltest.text.sizes import MOST_TIMES, RARE, about_rows, distances
 from caltest.text.vocabulary import WRONG, capital, group_name, limit, view_name
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from caltest._visible import shown_column, shown_value
-from caltest.auditing.result import Audit, against_limit, intervals, shows
-from caltest.auditing.views import Part, Rest, Sized, View
-from caltest.text.numbers import (
+from caltest._numbers import (
     about_points,
     confidence_text,
     counted,
@@ -18,6 +15,9 @@ from caltest.text.numbers import (
     points,
     pvalue,
 )
+from caltest._visible import shown_column, shown_value
+from caltest.auditing.result import Audit, against_limit, intervals, shows
+from caltest.auditing.views import Part, Rest, Sized, View
 from caltest.text.vocabulary import (
     WRONG,
     capital,

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caltest._arguments import level_of_confidence
-from caltest._visible import CLAUSE, shortened, shown, visible
-from caltest.nulls import GUARANTEES
-from caltest.text.numbers import (
-    confidence_text,
+from caltest._numbers import (
     counted,
     percent,
     percents,
@@ -20,12 +17,18 @@ from caltest.text.numbers import (
     short,
     without_rounding,
 )
+from caltest._visible import CLAUSE, shortened, shown, visible
+from caltest.auditing.views import View
+from caltest.nulls import GUARANTEES
 from caltest.text.pages import written
+from caltest.text.vocabulary import group_name, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
+    from caltest.auditing.views import Group
     from caltest.bounds.certificates import Certificate
     from caltest.bounds.lower import MiscalibrationBounds, SideBound
-    from caltest.comparison import Comparison
+    from caltest.comparison import Comparison, ModelError
+    from caltest.comparison.result import Interval as ErrorInterval
     from caltest.cox import ChiSquareTest, Recalibration
     from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate
     from caltest.localisation import Witness
@@ -190,17 +193,29 @@ def at_least(distance: float) -> str:
 # ------------------------------------------------------------------ a comparison
 
 _NAME = 32  # characters of a model's name
+_COLUMN = 20  # in tables of several numbers
 
 
 def comparison(c: Comparison) -> str:
-    """Return what was compared, the ranking, how sure it is, and which pairs differ."""
-    best, *others = c.order
+    """Return how far off models are, which differ, and behind that the ranking and its tests."""
+    best = c.order[0]
     names, alpha = shown_names(c), level_of_confidence(c.confidence)
+    by_name = dict(zip(c.names, names, strict=True))
+    nearest, *further = c.nearest
+    gaps = {name: c.gap(name, nearest).absolute for name in further}
+    least = min(c.errors[: len(names)], key=lambda each: each.log_loss).model
+    possible = [each.model for each in c.errors[: len(names)] if math.isfinite(each.log_loss)]
+    losses = {name: c.gap(name, least).log_loss for name in possible if name != least}
+    grouped: dict[Group | None, list[ModelError]] = {}
+    for each in sorted(c.errors, key=lambda each: c.nearest.index(each.model)):
+        grouped.setdefault(each.group, []).append(each)
     first, *rest = (c.parameters[name] for name in c.names)
     shared = [key for key in first if all(each.get(key) == first[key] for each in rest)]
     options = [f"{key} {short(first[key])}" for key in shared]
     options += [f"{key} differs by model" for key in first if key not in shared]
     known = c.adjusted_pvalues[np.isfinite(c.adjusted_pvalues) & ~np.eye(len(names), dtype=bool)]
+    wide = np.diff(c.intervals)  # no more decimals than the narrowest interval justifies
+    narrow = float(wide[np.isfinite(wide) & (wide > 0.0)].min(initial=1.0))
     pairs = list(combinations(c.order, 2))
     tested = [pair for pair in pairs if np.isfinite(c.difference_errors[pair])]
     return written(
@@ -209,14 +224,24 @@ def comparison(c: Comparison) -> str:
         c=c,
         names=names,
         options=options,
-        ranking=_ranking(c, names),
+        names_of=by_name,
+        probability=subject(View(c.probability, c.event, None, c.n_samples)),
+        errors={each.model: each.absolute for each in c.errors[: len(names)]},
+        nearest=nearest,
+        gaps=gaps,
+        least=least,
+        losses=losses,
+        impossible=[name for name in c.names if name not in possible],
+        in_units=in_units,
+        tables=grouped,
+        group_name=group_name,
+        shortened=shortened,
+        width=min(max(len("model"), *map(len, names)), _COLUMN),
+        decimals=min(1 - math.floor(math.log10(narrow)), 9),
         level_of_confidence=level_of_confidence,
-        ahead=sum(c.adjusted_pvalues[best, j] <= alpha for j in others),  # NaN, if not tested, is not
         leaders=[names[j] for j in c.order if c.differences[best, j] == 0.0],
         alike=(known > alpha).all(),
         often=int(c.first_proportions.argmax()),
-        resamples=resamples_of(c),
-        drawn=drawn(c),
         share=_share,
         pairs=len(pairs),
         apart=[pair for pair in tested if c.adjusted_pvalues[pair] <= alpha],
@@ -224,34 +249,25 @@ def comparison(c: Comparison) -> str:
     )
 
 
-def _ranking(c: Comparison, names: list[str]) -> list[str]:
-    width = max(len("model"), *map(len, names))
-    title, named = f"{confidence_text(c.confidence)} interval", shown(c.statistic, 24)
-    biased = c.errors_from != "u_statistic"
-    bias = f"{'if calibrated':>13}  " if biased else ""
-    lines = [f"  {'':>3}  {'model':<{width}}  {named:>11}  {title:^25}  {bias}first in"]
-    wide = np.diff(c.intervals)  # no more decimals than the narrowest interval justifies
-    narrow = float(wide[np.isfinite(wide) & (wide > 0.0)].min(initial=1.0))
-    decimals = min(1 - math.floor(math.log10(narrow)), 9)
-    for place, i in enumerate(c.order, 1):
-        ends = (round(each, decimals) + 0.0 for each in (*c.intervals[i], c.values[i]))
-        low, high, value = (f"{each:.{decimals}f}" for each in ends)
-        between = f"{low:>11} to {high:<11}"
-        share = _share(float(c.first_proportions[i]))
-        bias = f"{c.if_calibrated[i]:>13.{decimals}f}  " if biased else ""
-        found = f"{value:>11}  {between:^25}  {bias}{share:>8}"
-        lines.append(f"  {place:>3}  {names[i]:<{width}}  {found}")
-    return lines
+def in_units(found: ErrorInterval, sign: str = "", about: str = "", unit: float = 0.01) -> str:
+    """Write a number with its interval, rounded outwards, as precisely as its length justifies.
 
-
-def resamples_of(c: Comparison) -> str:
-    """Return what resamples are called, in the plural."""
-    return "subsamples" if c.resampling == "subsampling" else "bootstrap samples"
-
-
-def drawn(c: Comparison) -> str:
-    """Return what a resample is of."""
-    return "rows" if c.n_clusters is None else "clusters"
+    Examples
+    --------
+    >>> in_units((0.061, 0.098, 0.138)), in_units((-0.0026, 0.0018, 0.0051), "+", "about ")
+    ('9.8 (6.1 to 13.8)', '+0.18 (about −0.26 to 0.51)')
+    """
+    low, value, high = (each / unit for each in found)
+    length = high - low
+    known = math.isfinite(length)
+    decimals = min(max(1 - math.floor(math.log10(length)), 1), 6) if known and length > 0.0 else 2
+    scale = 10.0**decimals
+    told = " (unknown)"
+    if known:
+        ends = math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
+        told = f" ({about}{' to '.join(f'{each + 0.0:.{decimals}f}' for each in ends)})"
+    told = told if length else ""
+    return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}{told}".replace("-", "−")
 
 
 def shown_names(c: Comparison, most: int = _NAME) -> list[str]:

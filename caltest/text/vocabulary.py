@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from caltest._numbers import points
 from caltest._visible import shortened, shown_class, shown_column, shown_value, visible
-from caltest.text.numbers import points
 
 if TYPE_CHECKING:
     from caltest.auditing.result import Audit

@@ -2,8 +2,9 @@
 Which model is better calibrated? A comparison
 ==============================================
 
-Four models predict the same rows. They are ranked by an unbiased kernel calibration error. Random
-subsamples show how often the ranking holds, and every pair of models is tested for equal errors.
+Four models predict the same rows. How far off is each, in points, and how much further than the
+nearest one? Behind that, they are ranked by an unbiased kernel calibration error, random subsamples
+show how often the ranking holds, and every pair of models is tested for equal errors.
 """
 
 import caltest

@@ -1,16 +1,12 @@
-"""Numbers and lines as a reader sees them."""
+"""Numbers as a reader sees them."""
 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from caltest._visible import line, message, shown
-
-# ------------------------------------------------------------------ numbers
-
+from caltest._visible import shown
 
 T = TypeVar("T")
 
@@ -211,70 +207,3 @@ def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5)
         if high - low <= most:
             break
     return [round(k * step, 9) for k in range(low, high + 1)]
-
-
-# ------------------------------------------------------------------ layout
-
-
-_WIDTH = 96
-_PARAGRAPH = 4000  # characters
-
-
-class Page(str):
-    """A summary as text, and what other printers make of the same: a table, or one line."""
-
-    __slots__ = ("brief", "headline", "rows")
-
-    headline: str  #: What was found, in one sentence.
-    brief: str  #: The facts that matter, in a few words; "" where nobody wrote them.
-    rows: tuple[tuple[str, str], ...]  #: The table, names and texts, notes last.
-
-
-def page(
-    title: str,
-    rows: Iterable[tuple[str, str]],
-    *blocks: Sequence[str],
-    notes: Iterable[str] = (),
-    headline: str = "",
-    brief: str = "",
-) -> Page:
-    """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
-
-    A block is a paragraph, or lines; empty ones are left out. Every summary is made here, and every
-    line is one to whatever shows it, so that no name that comes with the data is obeyed by a terminal
-    or a log. ``headline`` and ``brief`` are for other printers, as :class:`Page` says.
-    """
-    rows, notes = tuple(rows), tuple(notes)
-    lines = [title, *(each for name, text in rows for each in row(name, text))]
-    for block in (*blocks, *(f"Note: {note}" for note in notes)):
-        if block:
-            lines += ["", *(paragraph(block) if isinstance(block, str) else block)]
-    found = Page("\n".join(map(line, lines)))
-    found.headline, found.brief = (
-        line(message(text, _PARAGRAPH)) for text in (headline or title, brief)
-    )
-    noted = (*rows, *(("note", note) for note in notes))
-    found.rows = tuple((line(name), line(message(text, _PARAGRAPH))) for name, text in noted)
-    return found
-
-
-def row(name: str, text: str) -> list[str]:
-    """Return the lines of a row of a table: a name, and a text that may wrap."""
-    whole = message(text, _PARAGRAPH)
-    return textwrap.wrap(
-        whole,
-        _WIDTH,
-        initial_indent=f"  {name:<11}",
-        subsequent_indent=" " * 13,
-        break_on_hyphens=False,
-    )
-
-
-def paragraph(text: str) -> list[str]:
-    """Return the lines of a paragraph."""
-    return textwrap.wrap(message(text, _PARAGRAPH), _WIDTH, break_on_hyphens=False)
-
-
-def through(lens: str | None) -> str:
-    """Say through which lens something was seen, after a noun."""
-    return f", lens {shown(lens)}" if lens else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from caltest._numbers import counted, points
 from caltest._visible import shown_column
 from caltest.exceptions import Row
-from caltest.text.numbers import counted, points
 
 
 def cut_column(column: str, different: int, ranges: int) -> str:

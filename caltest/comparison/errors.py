@@ -1,0 +1,183 @@
+"""How far off models are, in points, and how much further one is than another: all rows, and groups.
+
+A mean absolute error over parts is too large on average, since chance adds to its size: by sqrt(2/π) of
+the standard error of every part where that has no error, and by less where it has one. What chance may
+add therefore widens the interval of a difference, on the side of the model to which it may have added.
+
+What happens seldom leaves no trace in the variation of rows if it did not happen. A standard error is
+therefore at least what it would be if one of the two models were calibrated: of errors the larger one,
+of losses, which have no limit, the smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from caltest._sums import Array, blocks
+from caltest.auditing.groups import Grouping, large_enough
+from caltest.auditing.plan import MIN_ROWS
+from caltest.auditing.sizes import Cut, Design, Family, cut
+from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
+from caltest.comparison.result import Interval, ModelDifference, ModelError
+from caltest.data import Sample
+from caltest.data.attributes import effective_number
+from caltest.lenses import Lens, TopLabel, event, show
+
+_OF_CHANCE = (2.0 / np.pi) ** 0.5  # the mean size of a normal number, in standard deviations
+_MOST_LOSS = 700.0  # of what was not observed, and was called impossible
+_AT_ONCE = 2**20  # numbers of a table
+
+
+class Sizes(NamedTuple):
+    """Errors in points and their differences, and whose they are: a lens, and its event."""
+
+    probability: str
+    event: str
+    errors: tuple[ModelError, ...]
+    gaps: tuple[ModelDifference, ...]
+    warnings: tuple[str, ...]
+
+
+class _Model(NamedTuple):
+    """One model on some rows: its law (n, m), scores of an event, and of which labels that is, (n, m).
+
+    ``sides`` is on which side its part of the predictions is wrong, 1 or −1, and ``chance`` what chance
+    adds to its absolute error at most.
+    """
+
+    law: Array
+    scores: Array
+    events: NDArray[np.bool_]
+    sides: Array
+    chance: float
+
+    def table(self, rows: slice) -> Array:
+        """Return (4, r, m): absolute error, error, log loss and Brier score of rows, by label."""
+        law = self.law[rows]
+        errors = self.scores[rows, None] - self.events[rows]
+        with np.errstate(divide="ignore"):
+            logs = -np.log(law)
+        squares = (law**2).sum(axis=1, keepdims=True) + 1.0 - 2.0 * law
+        squares = squares / 2.0 if law.shape[1] == 2 else squares  # of two classes, that of one of them
+        return np.stack([self.sides[rows, None] * errors, errors, logs, squares])
+
+
+def sizes_of(
+    wholes: Mapping[str, Sample], lens: Lens | None, groupings: Iterable[Grouping], confidence: float
+) -> Sizes:
+    """Measure all models, and all pairs of them, on all rows and in every group.
+
+    Half of the level is for mean errors, half for absolute ones, shared among models and groups.
+    """
+    first, *_ = wholes.values()
+    labels, classes = first.labels, np.arange(first.rows.n_classes or 0)
+    design, n = Design.of(first.rows, None), len(labels)
+    groups = [large_enough(grouping, MIN_ROWS) for grouping in groupings]
+    where = [(None, np.arange(n)), *(each for kept, _ in groups for each in kept)]
+    shown = {}
+    for name, whole in wholes.items():
+        view = show(whole.rows, lens)
+        view = view if view.rows.n_classes == 2 else TopLabel().show(whole.rows)
+        events = view.seen(np.repeat(classes[:, None], n, axis=1)).T == 1
+        shown[name] = view.rows.probs[:, 1], events
+    cuts = {
+        (name, group): _in_parts(scores[rows], group is None)
+        for group, rows in where
+        for name, (scores, _) in shown.items()
+    }
+    alpha, pairs = 1.0 - confidence, list(combinations(wholes, 2))
+    counts = len(cuts), sum(len(each.ends[0][1]) for each in cuts.values())
+    family = Family(*(min(0.25 * alpha / count, LARGEST_LEVEL) for count in counts))
+    errors, gaps = [], []
+    for group, rows in where:
+        here, models = design.at(rows), {}
+        for name, (scores, events) in shown.items():
+            own = scores[rows], events[rows]
+            law = wholes[name].rows.probs[rows]
+            seen = own[1][np.arange(len(rows)), labels[rows]].astype(np.intp)
+            found, sides, chance = _error(own[0], seen, cuts[name, group], here, family)
+            models[name] = _Model(law, *own, sides, chance)
+            values, _ = _values(models[name], None, labels[rows])
+            losses = (values[2:] @ here.weights / here.weights.sum()).tolist()
+            errors.append(ModelError(name, group, len(rows), *found, *losses))
+        level = alpha / (2 * len(where) * len(pairs))
+        for a, b in pairs:
+            kinds = _gap(models[a], models[b], labels[rows], here, level)
+            gaps.append(ModelDifference(a, b, group, *kinds))
+    small = tuple(f"{each.what} is left out: {each.reason}." for _, few in groups for each in few)
+    about = event(view.label, view.rows)
+    return Sizes(view.label or "canonical", about, tuple(errors), tuple(gaps), small)
+
+
+def _in_parts(scores: Array, whole: bool) -> Cut:
+    """Cut scores into tenths, of groups fifths; where they are too few, or all equal, into one part."""
+    found = cut(scores, whole)
+    return found._replace(ends=found.ends[:1] or ((1, np.array([len(scores)])),))
+
+
+def _error(
+    scores: Array, seen: NDArray[np.intp], where: Cut, design: Design, family: Family
+) -> tuple[tuple[float, float, float, float, Interval], Array, float]:
+    """Return the mean error with its interval, the absolute one, the sides of rows, and chance."""
+    w, ends = design.weights, where.ends[0][1]
+    parts, sizes = family.parts(scores, seen, where, design), np.diff(ends, prepend=0)
+    part_of = np.empty(len(scores), dtype=np.intp)
+    part_of[where.order] = np.repeat(np.arange(len(parts)), sizes)
+    share = np.bincount(part_of, w) / w.sum()
+    each = np.array([(part.error, part.proved, part.most, part.predicted) for part in parts]).T
+    error, (least, most) = each[0], each[1:3] @ share
+    if design.plain:
+        events = np.bincount(part_of, seen).astype(np.float64)
+        least, most = absolute_bounds(each[3], sizes.astype(np.float64), events, family.of_view)
+    centred = w * (scores - seen - error[part_of])
+    by_part = [design.sums(np.where(part_of == k, centred, 0.0)) for k in range(len(parts))]
+    varied = np.bincount(part_of, w**2 * scores * (1.0 - scores))
+    varied = np.maximum([float(sums @ sums) for sums in by_part], varied)
+    absolute = float(least), float(share @ abs(error)), float(most)
+    found = *design.interval(scores, seen, family.of_view), absolute
+    chance = _OF_CHANCE * float(np.sqrt(varied).sum() / w.sum())
+    return found, np.where(error >= 0.0, 1.0, -1.0)[part_of], chance
+
+
+def _values(a: _Model, b: _Model | None, labels: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Return what rows add to the four, a's less b's, (4, n), and its variance by either law."""
+    values, variances = [], []
+    for rows in blocks(len(labels), max(1, _AT_ONCE // a.law.shape[1])):
+        with np.errstate(invalid="ignore"):  # inf − inf
+            table = a.table(rows) - (0.0 if b is None else b.table(rows))
+        values.append(table[:, np.arange(table.shape[1]), labels[rows]])
+        known = np.nan_to_num(table, posinf=_MOST_LOSS, neginf=-_MOST_LOSS)
+        laws = [each.law[rows] for each in (a, b) if each is not None]
+        means = [(law * known).sum(axis=2, keepdims=True) for law in laws]
+        each = zip(laws, means, strict=True)
+        variances.append([(law * (known - mean) ** 2).sum(axis=2) for law, mean in each])
+    return np.concatenate(values, axis=1), np.concatenate(variances, axis=2)
+
+
+def _gap(
+    a: _Model, b: _Model, labels: NDArray[np.intp], design: Design, level: float
+) -> list[Interval]:
+    """Return a's errors less b's with intervals of t, over rows or clusters; of length 0 if known."""
+    w, values, variances = design.weights, *_values(a, b, labels)
+    units = max(effective_number(design.sums(w)) - 1.0, 1.0)
+    with np.errstate(invalid="ignore"):  # inf − inf
+        means = values @ w / w.sum()
+        centred = w * (values - means[:, None])
+        sums = np.array([design.sums(each) for each in centred])
+        least = variances @ w**2
+        least[:, 2:] = least[:, 2:].min(axis=0)
+        varied = [(centred**2).sum(axis=1), (sums**2).sum(axis=1), *least]
+        reach = -float(stdtrit(units, level)) * np.sqrt(np.max(varied, axis=0)) / w.sum()
+    if (a.events == b.events).all():  # what was observed cancels
+        reach[1] = 0.0
+    chances = np.outer((a.chance, b.chance), (1.0, 0.0, 0.0, 0.0))
+    known = np.isfinite(means)
+    low = np.where(known, means - reach - chances[0], -np.inf)
+    high = np.where(known, means + reach + chances[1], np.inf)
+    return list(zip(low.tolist(), means.tolist(), high.tolist(), strict=True))
