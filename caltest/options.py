@@ -128,8 +128,8 @@ seed json plot jobs example
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
 label columns logits
-group COL…  A column whose values group the rows: errors are told in every group too; give it once for
-    each column.
+group COL…  A column whose values group the rows: errors are reported in every group too; give it once
+    for each column.
 weights clusters sampling-rate
 statistic NAME =ckce  What is computed; see below.
 lens

@@ -119,6 +119,7 @@ def _distances(p: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.flo
     if p[order[0]] == p[order[-1]]:
         return np.full(1, abs(float(p[0]) - float(y.mean())))
     delta = _STEP * float(p[order[-1]] - p[order[0]])
-    curve = lowess(y[order], p[order], frac=_SPAN, it=0, delta=delta, return_sorted=False)
+    with np.errstate(all="ignore"):  # of few different predictions there is no curve
+        curve = lowess(y[order], p[order], frac=_SPAN, it=0, delta=delta, return_sorted=False)
     found = np.abs(np.clip(curve, 0.0, 1.0) - p[order])
     return found if np.isfinite(found).all() else None

@@ -163,6 +163,7 @@ def test_signature_is_the_contract():
         "clusters": (None, True),
         "sampling_rates": (None, True),
         "class_names": (None, True),
+        "logits": (False, True),
         "n_resamples": (999, True),
         "rng": (None, True),
         "n_jobs": (None, True),

@@ -232,10 +232,9 @@ def _audited(case: Case, labels: Labels, seed: int) -> Audit:
         )
 
 
-def _part(name: str, seeds: Sequence[Any], audits: int) -> tuple[int, int, int]:
+def _part(name: str, rule: Rule, seeds: Sequence[Any], audits: int) -> tuple[int, int, int]:
     """Count, of some data sets, those within by the rule, audits that say so, and that differ."""
     case = DESIGNS[name][1]
-    rule = Rule.of(case, _audited(case, case.draw(np.random.default_rng(0)), 0))
     argmax = np.zeros(0, np.intp) if case.probs.ndim == 1 else case.probs.argmax(axis=1)
     within = said = differ = 0
     for k, seed in enumerate(seeds):
@@ -255,10 +254,12 @@ def level(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     for number, (name, (exact, _)) in enumerate(DESIGNS.items()):
         start = perf_counter()
         seeds = np.random.SeedSequence([options.seed, number]).spawn(options.repetitions)
+        case = DESIGNS[name][1]
+        rule = Rule.of(case, _audited(case, case.draw(np.random.default_rng(0)), 0))
         jobs = max(options.jobs, 1) * 4
         parts = [seeds[k::jobs] for k in range(jobs)]
         audits = -(-options.audits // jobs)
-        tasks = (joblib.delayed(_part)(name, part, audits) for part in parts)
+        tasks = (joblib.delayed(_part)(name, rule, part, audits) for part in parts)
         found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks)).sum(axis=0)
         print(f"{name}: {perf_counter() - start:.0f} s", flush=True)
         yield {

@@ -48,7 +48,7 @@ def absolute_bounds(
 
     It is the largest of all 2^P mean errors in which the signs of groups are chosen in any way. To turn
     the sign of a group is to predict the opposite event there, so that each of them is a mean error of
-    all rows, with the bounds of :func:`mean_bounds`; all of them hold together at ``level`` / 2^P.
+    all rows, with the bounds of :func:`mean_bounds`; all are correct at once, at ``level`` / 2^P.
 
     Groups have ``counts`` rows and ``events``; ``predicted`` are mean predictions. P is 12 or fewer.
 

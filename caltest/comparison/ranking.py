@@ -179,8 +179,8 @@ def compare(
         As in :func:`caltest.test`. Default: the statistic's own. Errors in points are those of its
         probability if it shows a single one; else of class 1 of two classes, or of the top class.
     groups
-        Columns that group the rows, as :func:`caltest.audit` takes them: errors in points are told in
-        every group of 50 rows or more too. Columns are not crossed. Default None: no groups.
+        Columns that group the rows, as :func:`caltest.audit` takes them: errors in points are
+        also found in every group of 50 rows or more. Columns are not crossed. Default None: no groups.
     class_names
         Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     resampling

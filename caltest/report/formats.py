@@ -189,8 +189,9 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     -------
     str
         XML: one test suite with a test case for every hypothesis, and one for the limit, if there is
-        one. There are failures exactly where the gate fails: then every finding is one. Of a gate that
-        passes they are told, each in its case. What was not looked at is skipped, with the reason.
+        one. There are failures exactly where the gate fails: then every finding is one. Where it
+        passes, findings stand in their cases as text. What was not looked at is skipped, with the
+        reason.
 
     Examples
     --------
