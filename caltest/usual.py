@@ -71,9 +71,11 @@ def usual_numbers(whole: Sample) -> UsualNumbers:
     p, y = view.rows.probs[:, 1], view.labels.astype(np.float64)
     w = view.rows.weights / view.rows.weights.sum()
     order = np.argsort(p, kind="stable")
-    scores, first = np.unique(p[order], return_index=True)
-    of_scores = np.add.reduceat(w[order], first)
-    rates = np.add.reduceat((w * y)[order], first) / of_scores
+    ordered = p[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # of equal predictions
+    scores, of_scores = ordered[first], np.add.reduceat(w[order], first)
+    events = np.add.reduceat((w * y)[order], first)
+    rates = events / of_scores
     fitted = isotonic_regression(rates, weights=of_scores).x
     event_rate, brier = float(w @ y), float(w @ (p - y) ** 2)
     calibrated = brier - float(of_scores @ ((scores - rates) ** 2 - (fitted - rates) ** 2))
@@ -81,7 +83,7 @@ def usual_numbers(whole: Sample) -> UsualNumbers:
     of_label = whole.rows.probs[np.arange(len(whole.labels)), whole.labels]
     line, statistic = recalibration_of(view), ECE().fitted(view.rows)
     two = whole.rows.n_classes == 2
-    smooth = _distances(p, y) if view.rows.are_alike else None
+    smooth = _distances(ordered, y[order]) if view.rows.are_alike else None
     ici, e50, e90 = (None,) * 3 if smooth is None else (smooth.mean(), *np.quantile(smooth, (0.5, 0.9)))
     return UsualNumbers(
         lens=lens,
@@ -91,7 +93,7 @@ def usual_numbers(whole: Sample) -> UsualNumbers:
         discrimination=max(uncertainty - calibrated, 0.0),
         uncertainty=uncertainty,
         log_loss=float(-w @ np.log(np.maximum(of_label, _LEAST))),
-        auc=_auc(p, y, w) if two else None,
+        auc=_auc(events, of_scores - events) if two else None,
         accuracy=None if two else event_rate,
         slope=line.slope,
         intercept=line.in_the_large,
@@ -102,24 +104,22 @@ def usual_numbers(whole: Sample) -> UsualNumbers:
     )
 
 
-def _auc(p: NDArray[np.float64], y: NDArray[np.float64], w: NDArray[np.float64]) -> float:
-    """Return the weighted share of pairs in which the event has the higher prediction; ties half."""
-    _, place = np.unique(p, return_inverse=True)
-    events, others = np.bincount(place, w * y), np.bincount(place, w * (1.0 - y))
+def _auc(events: NDArray[np.float64], others: NDArray[np.float64]) -> float:
+    """Return the share of pairs in which the event has the higher prediction; ties count half."""
     pairs = float(events.sum() * others.sum())
-    return float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs else float("nan")
+    return float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs > 0.0 else float("nan")
 
 
 def _distances(p: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return how far predictions are from a loess curve, of all rows or of every k-th by prediction."""
+    """Return how far ordered predictions are from a loess curve, of all rows or of every k-th."""
     from statsmodels.nonparametric.smoothers_lowess import lowess
 
     step = max(1, -(-len(p) // _MOST_SMOOTHED))
-    order = np.argsort(p, kind="stable")[step // 2 :: step]
-    if p[order[0]] == p[order[-1]]:
+    if p[0] == p[-1]:
         return np.full(1, abs(float(p[0]) - float(y.mean())))
-    delta = _STEP * float(p[order[-1]] - p[order[0]])
+    p, y = p[step // 2 :: step], y[step // 2 :: step]
+    delta = _STEP * float(p[-1] - p[0])
     with np.errstate(all="ignore"):  # of few different predictions there is no curve
-        curve = lowess(y[order], p[order], frac=_SPAN, it=0, delta=delta, return_sorted=False)
-    found = np.abs(np.clip(curve, 0.0, 1.0) - p[order])
+        curve = lowess(y, p, frac=_SPAN, it=0, delta=delta, return_sorted=False)
+    found = np.abs(np.clip(curve, 0.0, 1.0) - p)
     return found if np.isfinite(found).all() else None
