@@ -102,12 +102,12 @@ class Comparison(Result):
     Attributes
     ----------
     errors
-        How far off each model is, on all rows and then in every group: :class:`ModelError`;
+        How far off each model is, on all rows and then in every group: :class:`.ModelError`;
         ``pandas.DataFrame(found.errors)`` is a table of them. All
         intervals of mean and absolute errors are exact and correct together, with this confidence.
         With weights or clusters they are those of an audit, of absolute errors much wider.
     gaps
-        How much further off each model is than each one after it: :class:`ModelDifference`. Intervals
+        How much further off each model is than each one after it: :class:`.ModelDifference`. Intervals
         are about right, those of one kind together: of t, over rows or clusters; those of absolute
         errors are wider by what chance may add to such errors.
     probability, event

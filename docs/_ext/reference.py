@@ -47,6 +47,7 @@ FOR_ADDING = (
 PARTS = {
     "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
+    "comparison.result": ("ModelError", "ModelDifference"),
     "planning.simulate": ("Simulation",),
     "remedies": ("Remedy",),
     "results": ("Result",),
