@@ -146,7 +146,7 @@ _AUDIT = of_commands(
     Command("audit", "speed", ("audit_speed.csv",), "--cases linear --rows 2000"),
     Command("verdicts", "directions", ("verdicts_directions.csv",), "--repetitions 1 --resamples 39"),
     Command("verdicts", "cells", ("verdicts_cells.csv",), "--repetitions 1 --resamples 39"),
-    Command("within", "level", ("within_level.csv",), "--repetitions 8 --audits 1"),
+    Command("within", "level", ("within_level.csv",), "--repetitions 8 --audits 4 --designs 4"),
     Command("within", "power", ("within_power.csv",), "--repetitions 20"),
 )  # fmt: skip
 _PLANNING = of_commands(
