@@ -360,6 +360,8 @@ def audit(
     if by := options.materiality:
         rates = [(view, view.predicted) for view in views.values() if view.group is None]
         below = [view.event or view.lens for view, rate in rates if rate is not None and rate <= by]
+        if n_classes == 2:
+            below = [name_of_event or "class 1"] * len(below)
         warnings += [limit_too_large(by, below)] if below else []
     alike = whole.rows.are_alike
     named_rows = [] if alike else ["weights"]

@@ -67,6 +67,6 @@ def limit_too_large(limit: float, classes: Sequence[str]) -> str:
     return (
         f"Your limit of {points(limit)} is larger than the mean prediction of "
         f"{classes[0] if len(classes) == 1 else f'{len(classes)} classes'}, so it says nothing there: "
-        "predicting 0 would be within it, too. For rare events give the limit as a ratio, for "
+        "predicting 0 would be within it, too. For rare events give the limit as a ratio alone, for "
         "example materiality_ratio=1.25."
     )

@@ -182,7 +182,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         noun, nouns = "part", "parts"
     limit = audit.materiality
     rare = captions.is_rare(audit)
-    as_ratio = audit.materiality_ratio is not None or (rare and limit is None)
+    as_ratio = limit is None and (audit.materiality_ratio is not None or rare)
     unit = "Events per 1,000 rows" if rare else None
     rate = captions.per_thousand if rare else captions.share
     words_of = captions.ratio_words if as_ratio else captions.error_words
@@ -198,7 +198,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     else:
         low, high = _interest(ends, 0.0, limit or 0.0)
         axis, zero = axes.points(low, high, most=6 if max(-low, high) < 0.1 else 4), 0.0
-        corridor = None if limit is None else (-limit, limit)
+        corridor = None if limit is None or audit.materiality_ratio is not None else (-limit, limit)
         head = "Error, points"
     bars, scale = charts.gauges(ends, axis, corridor, zero)
     of_rows = name(column, 24).short if column else capital(noun)

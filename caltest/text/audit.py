@@ -25,6 +25,7 @@ from caltest.text.sizes import (
     LITTLE,
     about_rows,
     beyond,
+    cannot_fail,
     exceeds,
     found_rest,
     impossible_rows,
@@ -183,15 +184,27 @@ def _close(audit: Audit) -> Iterable[str]:
         )
 
 
+def _as_they_are(audit: Audit) -> Iterable[str]:
+    """Say that the probabilities may be used, unless the limit lets everything pass."""
+    if any(cannot_fail(audit)):
+        yield (
+            "Before you use the probabilities, audit again with a limit for rare events: a ratio "
+            "alone, such as materiality_ratio=1.25."
+        )
+    else:
+        small = " The next steps remove even the small error." if audit.rejected else ""
+        yield (
+            f"Use the probabilities as they are, where average errors of up to {limit(audit)} do not "
+            f"matter.{small}"
+        )
+
+
 def _use(audit: Audit, told: View | None) -> Iterable[str]:
     """Say whether the probabilities may be used, and where."""
     rows = where(told.group) if told is not None else ""
     own = limit(audit)
     if audit.verdict == "within":
-        yield (
-            f"Use the probabilities as they are where average errors up to {own} do not matter. The "
-            "next steps remove even the small error."
-        )
+        yield from _as_they_are(audit)
     elif audit.verdict == "found" and not audit.tolerance:
         yield (
             "Decide how large an average error matters to you, and set that as the limit "
@@ -297,10 +310,7 @@ def _way(error: float) -> str:
 
 def _after_a_pass(audit: Audit) -> Iterable[str]:
     if audit.verdict == "within":
-        yield (
-            f"Use the probabilities as they are where average errors up to {limit(audit)} do not "
-            "matter."
-        )
+        yield from _as_they_are(audit)
     elif audit.verdict == "undecided":
         yield (
             f"Not settled is not wrong: no error was found. If errors above {limit(audit)} would be "

@@ -46,6 +46,8 @@ def ratio_ends(of: View | Part) -> tuple[float, float]:
 
 def shaded(audit: Audit) -> str | None:
     """Return what is shaded in pictures and tables: the limit, on either side; None without one."""
+    if None not in (audit.materiality, audit.materiality_ratio):
+        return None  # it is not the same for all
     own = limit(audit)
     return own if own is None or audit.materiality is None else f"±{own}"
 
@@ -105,7 +107,9 @@ def settled(audit: Audit, of: View | Rest) -> str:
         return "beyond" if audit.rejected else "may be beyond"
     if of.rows_needed is None:
         return "no number of rows would show it"
-    return f"needs {about_rows(of.rows_needed)} rows" if of.rows_needed > of.rows else "close to it"
+    if of.rows_needed > of.rows:
+        return f"needs {about_rows(of.rows_needed)} rows"
+    return "not settled: close to the limit"
 
 
 def usual(audit: Audit) -> list[tuple[str, str]]:
@@ -305,5 +309,7 @@ def rows_title(audit: Audit, view: View) -> str:
 def slices_note(audit: Audit, unit: str | None) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
-    together = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
-    return f"{unit}. {together}" if unit else together
+    text = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
+    if any(view.inside and against_limit(audit, view) != "inside" for view in audit.views):
+        text += " To be within the limit is shown by shorter ones, each by itself."
+    return f"{unit}. {text}" if unit else text

@@ -131,7 +131,7 @@ def size(audit: Audit) -> str:
     texts = [_unseen(column, rows, audit) for column, rows in audit.unseen.items()]
     view = audit.worst
     if audit.verdict == "within":
-        texts += [*_shown_within(audit), *_halves(audit)]
+        texts += [*cannot_fail(audit), *_shown_within(audit), *_halves(audit)]
     elif view is not None:
         if audit.verdict == "material" and not exceeds(audit, view):
             texts += [_size_beyond(audit), _sizes(view, audit, named=True)]
@@ -311,19 +311,31 @@ def about_rows(count: int) -> str:
     return f"about {math.ceil(count / step) * step:,}"
 
 
+def cannot_fail(audit: Audit) -> Iterable[str]:
+    """Say so of two classes, where a limit in points is larger than the rate of the event."""
+    predicted, by = audit.views[0].predicted, audit.materiality
+    if audit.n_classes == 2 and by is not None and predicted is not None and predicted <= by:
+        yield (
+            f"Your limit of {points(by)} is larger than the predicted rate ({points(predicted)}), so "
+            "that predicting 0 would be within it, too."
+        )
+
+
 def _shown_within(audit: Audit) -> Iterable[str]:
     """Say that all are within the limit, how sure that is, and what may hide in parts."""
     own, wholes = limit(audit), audit.wholes
-    what = f"All {len(wholes):,} average errors are" if len(wholes) > 1 else "The average error is"
-    wrong = "were one of them not" if len(wholes) > 1 else "were it not"
+    left = ", groups, and what groups leave" if audit.rests else " and groups"
+    every = f"The average errors of all rows{left} are" if len(wholes) > 1 else "The average error is"
+    larger = "If one were" if len(wholes) > 1 else "If it were"
     about = "at most" if all(each.exact for each in wholes) else "about"
     yield (
-        f"{what} shown to be within {own}: {wrong}, this would be said in {about} "
+        f"{every} shown to be within {own}. {larger} larger, we would wrongly say this in {about} "
         f"{confidence_text(min(audit.alpha, 0.25))} of cases."
     )
     if audit.rejected:
         yield f"An error was found; it is within your limit (p = {pvalue(audit.pvalue, audit.alpha)})."
-    largest = max(wholes, key=lambda each: abs(each.error))
+    views = [each for each in wholes if isinstance(each, View)]
+    largest = max(views, key=lambda each: abs(each.error))
     yield (
         f"The largest error, as estimated, is that of {_whole_name(largest, audit)}: {means(largest)}."
         if len(wholes) > 1
@@ -340,7 +352,7 @@ def _possible_errors(audit: Audit) -> Iterable[str]:
     """Say where an error beyond the limit remains possible, though none is shown."""
     if audit.unsettled:
         far = max(audit.unsettled, key=lambda each: _farthest(each, audit))
-        yield f"Could be above {limit(audit)}; not proved: {_possible(far, None, audit)}."
+        yield f"An error of {_possible(far, None, audit)}, is still possible."
 
 
 def _whole_name(whole: View | Rest, audit: Audit) -> str:
@@ -401,8 +413,8 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
             yield f"All rows together are {size} {side}, partly because of these."
     larger = [group_name(each.group) for each in around if each.group]
     if larger:
-        noun, are = ("group", "is") if len(larger) == 1 else ("groups", "are")
-        yield f"The larger {noun} {listed(larger)} {are} {side}, too."
+        are = "is" if len(larger) == 1 else "are"
+        yield f"{capital(listed(larger))} {are} also {side}, partly because of these."
     others = [
         each
         for each in alike

@@ -229,6 +229,11 @@ def comparison(c: Comparison) -> str:
         errors={each.model: each.absolute for each in c.errors[: len(names)]},
         nearest=nearest,
         gaps=gaps,
+        apart_in=[
+            each if each.absolute[0] > 0.0 else each.turned
+            for each in c.gaps
+            if each.group and not each.absolute[0] <= 0.0 <= each.absolute[2]
+        ],
         least=least,
         losses=losses,
         impossible=[name for name in c.names if name not in possible],
