@@ -271,7 +271,7 @@ def test_the_verdict_decides_whether_the_probabilities_may_be_used():
             "undecided",
             "Whether the error exceeds your limit of 9 points is not ",
         ),
-        ({"materiality": 0.5}, "within", "Use the probabilities as they are where average errors "),
+        ({"materiality": 0.5}, "within", "Use the probabilities as they are, where average errors "),
         ({"tolerance": 0.02}, "found", refused),
     ):
         judged = caltest.audit(*data, **({"n_resamples": 99, "rng": 0} | changes))

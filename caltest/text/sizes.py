@@ -413,8 +413,7 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
             yield f"All rows together are {size} {side}, partly because of these."
     larger = [group_name(each.group) for each in around if each.group]
     if larger:
-        are = "is" if len(larger) == 1 else "are"
-        yield f"{capital(listed(larger))} {are} also {side}, partly because of these."
+        yield f"Also {side}, partly because of these: {listed(larger)}."
     others = [
         each
         for each in alike
