@@ -13,7 +13,6 @@ from caltest._numbers import (
     outward_points,
     percents,
     points,
-    pvalue,
 )
 from caltest._visible import shown_column, shown_value
 from caltest.auditing.result import Audit, against_limit, intervals, shows
@@ -332,8 +331,6 @@ def _shown_within(audit: Audit) -> Iterable[str]:
         f"{every} shown to be within {own}. {larger} larger, we would wrongly say this in {about} "
         f"{confidence_text(min(audit.alpha, 0.25))} of cases."
     )
-    if audit.rejected:
-        yield f"An error was found; it is within your limit (p = {pvalue(audit.pvalue, audit.alpha)})."
     views = [each for each in wholes if isinstance(each, View)]
     largest = max(views, key=lambda each: abs(each.error))
     yield (
