@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from caltest.cox import recalibration_of
+from caltest.cox import Recalibration, recalibration_of
 from caltest.data import Sample
 from caltest.lenses import seen
 from caltest.statistics import ECE
@@ -65,8 +65,8 @@ class UsualNumbers:
     observed_to_expected: float
 
 
-def usual_numbers(whole: Sample) -> UsualNumbers:
-    """Return the usual numbers of predictions and labels already checked."""
+def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumbers:
+    """Return the usual numbers of predictions and labels already checked, ``line`` if it is fitted."""
     view, lens = seen(whole, None, "top_label")
     p, y = view.rows.probs[:, 1], view.labels.astype(np.float64)
     w = view.rows.weights / view.rows.weights.sum()
@@ -81,7 +81,7 @@ def usual_numbers(whole: Sample) -> UsualNumbers:
     calibrated = brier - float(of_scores @ ((scores - rates) ** 2 - (fitted - rates) ** 2))
     uncertainty = event_rate * (1.0 - event_rate)
     of_label = whole.rows.probs[np.arange(len(whole.labels)), whole.labels]
-    line, statistic = recalibration_of(view), ECE().fitted(view.rows)
+    line, statistic = line or recalibration_of(view), ECE().fitted(view.rows)
     two = whole.rows.n_classes == 2
     smooth = _distances(ordered, y[order]) if view.rows.are_alike else None
     ici, e50, e90 = (None,) * 3 if smooth is None else (smooth.mean(), *np.quantile(smooth, (0.5, 0.9)))

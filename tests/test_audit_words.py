@@ -185,7 +185,7 @@ def test_small_groups_are_called_too_small():
 
 def test_names_of_columns_stay_as_they_are_in_rows_of_evidence():
     audit = audits.binary(materiality=0.02)
-    assert words.told_view(audit).group.label == "sex = F, age = old"
+    assert audit.told.group.label == "sex = F, age = old"
     assert [term for term, _ in words.evidence(audit)][1].startswith("sex = F")
 
 

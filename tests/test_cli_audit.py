@@ -524,7 +524,7 @@ def test_interrupted_is_130_and_leaves_no_file(here):
 
 
 def test_with_a_limit_an_error_that_is_not_beyond_it_lets_pass():
-    asked = ("--example", "digits:naive_bayes", "--resamples", 199, "--seed", 0)
+    asked = ("--example", "digits:naive_bayes", "--lens", "top_label", "--resamples", 99, "--seed", 0)
     assert run(*asked).exit_code == 1
     assert run(*asked, "--materiality", 0.99).exit_code == 0
     assert run(*asked, "--materiality", 0.99, "--fail-on", "found").exit_code == 1

@@ -311,7 +311,7 @@ def calibrated(probs, seed):
     return {"a": probs, "b": np.where(coin[:, None], 0.5, probs)}
 
 
-@pytest.mark.parametrize("tests", [30, pytest.param(60, marks=pytest.mark.level)])
+@pytest.mark.parametrize("tests", [10, pytest.param(60, marks=pytest.mark.level)])
 def test_equal_and_opposite_errors_of_dependent_rows(tests):
     assert rejections("esce", tests, opposite) <= binomial_limits(tests, 0.05)[1]
 

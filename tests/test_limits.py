@@ -42,7 +42,9 @@ def chance(n, predicted, limit, level):
     return binom.pmf(events, n, predicted)[(low >= least) & (high <= most)].sum()
 
 
-@pytest.mark.parametrize("predicted", [0.001, 0.02, 0.1, 0.5, 0.97, 0.0, 1.0])
+@pytest.mark.parametrize(
+    "predicted", [pytest.param(0.001, marks=pytest.mark.slow), 0.02, 0.1, 0.5, 0.97, 0.0, 1.0]
+)
 @pytest.mark.parametrize("limit", [POINTS, RATIO, Limit(0.05, 1.1)])
 def test_so_many_rows_are_needed(predicted, limit):
     (needed,) = rows_needed([Wanted(predicted, 1.0, False)], limit, 0.05)

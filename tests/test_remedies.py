@@ -58,6 +58,7 @@ def test_temperature_mends_the_top_class_of_many():
     assert abs(best.after) < 0.03
 
 
+@pytest.mark.slow
 def test_promised_gains_are_those_on_fresh_rows():
     """Cross-fitting promises what fresh rows give, within its standard error."""
     promised, errors = [], []

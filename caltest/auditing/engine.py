@@ -363,6 +363,8 @@ def audit(
         if n_classes == 2:
             below = [name_of_event or "class 1"] * len(below)
         warnings += [limit_too_large(by, below)] if below else []
+    fitted = n_classes == 2 and p <= level and design.plain
+    line = recalibration_of(whole) if fitted else None
     alike = whole.rows.are_alike
     named_rows = [] if alike else ["weights"]
     named_rows += [] if n_clusters is None else ["clusters"]
@@ -387,16 +389,14 @@ def audit(
         warnings=tuple(warnings),
         impossible=impossible,
         zeros=why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None,
-        recalibration=(
-            recalibration_of(whole) if n_classes == 2 and p <= level and design.plain else None
-        ),
+        recalibration=line,
         sensitivity=(
             None if p <= level or not design.plain else sensitivity(plan, found, values, level)
         ),
         clusters=n_clusters,
         effective_n=None if alike else whole.rows.effective,
         sampled=sampling_rates is not None,
-        usual=usual_numbers(whole) if error is None and sampling_rates is None else None,
+        usual=usual_numbers(whole, line) if error is None and sampling_rates is None else None,
         **{name: getattr(options, name) for name in _STATED},
     )
     explains = audited.told

@@ -26,6 +26,7 @@ from caltest.text.sizes import (
     about_rows,
     beyond,
     cannot_fail,
+    estimated,
     exceeds,
     found_rest,
     impossible_rows,
@@ -39,7 +40,6 @@ from caltest.text.sizes import (
 )
 from caltest.text.vocabulary import (
     TENDS,
-    WRONG,
     capital,
     event_name,
     group_name,
@@ -49,7 +49,6 @@ from caltest.text.vocabulary import (
     narrow_group,
     narrow_name,
     subject,
-    told_view,
     view_name,
     where,
 )
@@ -89,7 +88,7 @@ def headline(audit: Audit) -> str:
         view = audit.found[0].view
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if audit.verdict == "within" and audit.rejected:
-        who = subject(told_view(audit) or audit.views[0])
+        who = subject(audit.told or audit.views[0])
         return f"{capital(who)} {_is(who)} wrong, but by less than your limit of {limit(audit)}."
     if audit.verdict == "within":
         every = "Every average error is" if len(audit.wholes) > 1 else "The average error is"
@@ -114,7 +113,7 @@ def headline(audit: Audit) -> str:
         rest = found_rest(audit)
         view = next(each for each in audit.views if each.lens == rest.lens)
         return f"{capital(subject(view))} is wrong on average{left_by(rest)}."
-    strongest = told_view(audit) or audit.found[0].view
+    strongest = audit.told or audit.found[0].view
     if strongest.shape:
         extreme = "too extreme" if strongest.shape == "over" else "not extreme enough"
         return (
@@ -147,7 +146,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
     """Return what to do next, a sentence or two each."""
     if not audit.rejected:
         return tuple(_after_a_pass(audit))
-    told = told_view(audit)
+    told = audit.told
     group = told.group if told is not None else None
     texts = list(_use(audit, told))
     if audit.impossible:
@@ -285,8 +284,8 @@ def remedy(audit: Audit) -> str:
         brings = f"the error of tenths of the predictions, on average, from {before} to {after}"
     else:
         error = about_points(best.after_se, "point")
-        after = _way(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"
-        brings += f" from {_way(best.before)} to {after} (standard error {error})"
+        after = estimated(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"
+        brings += f" from {estimated(best.before)} to {after} (standard error {error})"
     alike = [each for each in audit.remedies if each.in_group == best.in_group]
     later = [_REMEDIES[each.name][many] for each in alike[alike.index(best) + 1 :]]
     alone = " for that group alone" if best.in_group else ""
@@ -301,11 +300,6 @@ def remedy(audit: Audit) -> str:
 
 _DEVIATIONS = 3.0  # standard errors beyond which a slope is clear
 _STRIKING = 1.5  # times the mean error: then the error depends on the prediction
-
-
-def _way(error: float) -> str:
-    """Return an estimated error: "13.9 points too high"."""
-    return f"{about_points(abs(error), 'point')} {WRONG['over' if error > 0.0 else 'under']}"
 
 
 def _after_a_pass(audit: Audit) -> Iterable[str]:
@@ -367,7 +361,7 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
         return pvalue(value, audit.alpha)
 
     rows = [(f"Whole audit, {counted(audit.n_checks, 'check')}", f"p = {p(audit.pvalue)}")]
-    told = told_view(audit)
+    told = audit.told
     first = [check for check in audit.checks if told is not None and check.view.key == told.key]
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
         of = group_name(check.view.group) if audit.n_classes == 2 else narrow_name(check.view, 60)

@@ -25,7 +25,6 @@ from caltest.text.vocabulary import (
     limit,
     listed,
     subject,
-    told_view,
     view_name,
     where,
 )
@@ -61,8 +60,7 @@ def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
         of = part or whole
         return isinstance(whole, View), of.proved
 
-    found = [(whole, part) for whole, part in intervals(audit) if exceeds(audit, part or whole)]
-    return max(found, key=order)
+    return max(audit.beyond, key=order)
 
 
 def impossible_rows(audit: Audit) -> str:
@@ -108,6 +106,11 @@ def distances(of: Sized) -> tuple[str, str]:
     return outward_points(*sorted((abs(of.low or 0.0), abs(of.high or 0.0))))
 
 
+def estimated(error: float) -> str:
+    """Return an estimated error: "13.9 points too high"."""
+    return f"{about_points(abs(error), 'point')} {WRONG['over' if error > 0.0 else 'under']}"
+
+
 def means(of: Sized) -> str:
     """Return what is predicted and observed on average: "predicted 28.1%, observed 35.0%"."""
     predicted, observed = percents(*rates(of), 1)
@@ -140,7 +143,7 @@ def size(audit: Audit) -> str:
     elif audit.rejected:
         material = audit.verdict == "material"
         whole = beyond(audit)[0] if material else None
-        strongest = whole if isinstance(whole, View) else told_view(audit)
+        strongest = whole if isinstance(whole, View) else audit.told
         halves = list(_halves(audit))
         texts += [_size_beyond(audit), *halves] if material else halves
         if strongest is not None and strongest.event is not None:
@@ -296,9 +299,8 @@ def needs(audit: Audit) -> Iterable[str]:
             named.append(f"{len(wanted) - len(named):,} more have too few")
         yield f"To be shown within {limit(audit)} if calibrated: {'; '.join(named)}."
     for each in leading([each for each in audit.unsettled if times(each) <= 1.0], 1):
-        size = about_points(abs(each.error), "point")
-        way = WRONG["over" if each.error > 0.0 else "under"]
-        yield f"The error of {_whole_name(each, audit)} is close to your limit: about {size} {way}."
+        size = estimated(each.error)
+        yield f"The error of {_whole_name(each, audit)} is close to your limit: about {size}."
 
 
 _NAMED = 3  # views of one sentence

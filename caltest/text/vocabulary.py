@@ -51,11 +51,6 @@ def limit(audit: Audit) -> str | None:
     return f"{by} or {times}, whichever is wider" if by else times
 
 
-def told_view(audit: Audit) -> View | None:
-    """Return the view of the answer: the worst, else one with a shape, else the strongest."""
-    return audit.told
-
-
 def event_name(audit: Audit) -> str:
     """Return what class 1 of two classes is called."""
     return shown_event(audit.event or "class 1")
