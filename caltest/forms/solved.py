@@ -106,16 +106,17 @@ def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = Tru
     turned = 1.0 - 2.0 * labels
 
     def height(fitted: Array) -> float:
-        return -float(weights @ np.logaddexp(0.0, turned * fitted))
+        away = turned * fitted  # log(1 + exp(away)), in NumPy's fast functions
+        return -float(weights @ (np.log1p(np.exp(-np.abs(away))) + np.maximum(away, 0.0)))
 
     def climb(found: Array) -> tuple[Array, float]:
         """Return where it ends, and what is still to be gained there, about."""
         close, fitted = False, values + design @ found
         loglik = height(fitted)
         for _ in range(_MOST_STEPS):
-            score = design.T @ (weights * (labels - expit(fitted)))
-            variances = weights * expit(fitted) * expit(-fitted)
-            information = (design.T * variances) @ design
+            tail = np.exp(-np.abs(fitted))
+            score = design.T @ (weights * (labels - np.where(fitted > 0.0, 1.0, tail) / (1.0 + tail)))
+            information = (design.T * (weights * tail / (1.0 + tail) ** 2)) @ design
             information[np.diag_indices(1 + slope)] += _RIDGE * float(np.trace(information)) + CERTAIN
             step = np.linalg.solve(information, score)
             gain, size = float(np.abs(score @ step)) / (1.0 + abs(loglik)), 1.0
