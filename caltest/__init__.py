@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.auditing import Audit as Audit
     from caltest.auditing import assert_calibrated as assert_calibrated
     from caltest.auditing import audit as audit
+    from caltest.auditing.ahead import AuditPlan as AuditPlan
+    from caltest.auditing.ahead import plan as plan
     from caltest.binning import bin_table as bin_table
     from caltest.bounds import Certificate as Certificate
     from caltest.bounds import MiscalibrationBounds as MiscalibrationBounds
@@ -75,6 +77,7 @@ _MODULES = (
 #: What is imported on first use, by the module that has it.
 _NAMES = {
     "auditing": "Audit assert_calibrated audit",
+    "auditing.ahead": "AuditPlan plan",
     "binning": "bin_table",
     "bounds": "Certificate MiscalibrationBounds certificate miscalibration_bounds",
     "comparison": "Comparison compare",

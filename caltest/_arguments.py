@@ -247,6 +247,13 @@ KINDS: dict[str, Kind] = {
     "correction": _text,
     "label": name_or_place,
     "logits": flag,
+    "intersections": Whole(1, 3, "give 1, 2 or 3: how many columns are crossed at most"),
+    "materiality": Number(
+        0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"
+    ),
+    "materiality_ratio": Number(
+        1.0, 1e6, advice="give a ratio above 1, 1.25 for a quarter too much or too little"
+    ),
     "min_rows": positive_integer,
     "kernel": OneOf(
         "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"

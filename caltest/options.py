@@ -44,6 +44,11 @@ clusters COL  The column of clusters, such as patient: rows with the same entry 
 sampling-rate/sampling_rates CLASS=RATE…  The share of the rows of a class that were kept, 0=0.01 for
     one in a hundred; once for each class. [default: rows were not sampled by their label]
 lens NAME  A view of the predictions; see below.
+intersections INT >0  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
+materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: no limit]
+materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for rare events; with
+    both, the wider one counts.
+min-rows INT >0  Groups with fewer rows are named, not looked at. [default: 50]
 seed/rng INT >=0  Seed that makes the result reproducible. [default: random]
 scheduler URL typed  A Dask cluster whose workers do the work, such as tcp://host:8786; they read a file
     themselves. [default: this machine]
@@ -58,11 +63,9 @@ _TEXTS = {
 FILE label columns logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters sampling-rate
-intersections INT >0  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
+intersections
 event TEXT harmless  What class 1 of two classes is called. [default: the name of its column]
-materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: no limit]
-materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for rare events; with
-    both, the wider one counts.
+materiality materiality-ratio
 lens/lenses NAME…  A view of the predictions, see below; once for each.
     [default: canonical, top_label and classwise; of two classes canonical]
 statistic/statistics NAME…  What is computed in every view, see below; once for each.
@@ -72,7 +75,7 @@ tolerance FLOAT  An error that is allowed anywhere, 0.02 for 2 points. [default:
 rounding FLOAT  The step of stated probabilities, 0.05 for 0%, 5%, …. [default: none]
 correction NAME  For the number of checks: westfall_young, holm, fdr_bh, ….
     [default: westfall_young; with a tolerance, holm]
-min-rows INT >0  Groups with fewer rows are named, not looked at. [default: 50]
+min-rows
 resamples/n_resamples INT >0  Draws of labels. [default: 999]
 seed
 report FILE harmless  Write the report: one .html file, or - for standard output.
@@ -154,7 +157,7 @@ seed json plot jobs example
 FILE label columns logits group weights
 n INT…  Rows of a data set; give it once for each size.
 sample-size -  Find how many rows one test needs to find the assumed error with the wanted power. (How
-    many rows show that errors are within a limit is another question, of audit.)
+    many rows show that errors are within a limit is another question, of caltest plan.)
 temperature FLOAT  Assume logits divided by this: overconfident below 1, underconfident above.
 bias FLOAT  Assume that the log-odds of --target are this much too high.
 target CLASS  The class of --bias. [default: class 1 of two]
@@ -178,6 +181,18 @@ under-null -  Count rejections of calibrated models of that size too.
 datasets/n_datasets INT =400  Simulated data sets per size; with --sample-size, near the answer.
 resamples/n_resamples INT  Draws of the null in each test. [default: 199 for one side at level 0.05]
 seed json plot jobs example
+""",
+    "plan": """
+FILE label columns logits
+group COL…  A column whose values will group the rows; give it once for each column.
+weights clusters intersections materiality materiality-ratio
+n INT  Rows of the audit, to find the probability that they suffice. [default: find how many do]
+error FLOAT  How wrong the mean of every view is in truth, 0.005 for half a point. [default: 0]
+power FLOAT  Probability wanted that all errors are shown to be within the limit. [default: 0.8]
+alpha FLOAT =0.05  Level of the audit.
+lens/lenses NAME…  A view of the predictions, see below; once for each.
+    [default: canonical, top_label and classwise; of two classes canonical]
+min-rows json example
 """,
 }
 

@@ -41,7 +41,7 @@ SECONDS = 20  # of one call, on a machine that has other work
 
 #: Records that functions return, and parts of the machinery that are given checked data only.
 NOT_FOR_USERS = {
-    "Audit", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
+    "Audit", "AuditPlan", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
     "MiscalibrationBounds", "PowerResult", "Recalibration", "ReliabilityDisplay", "SampleSizeResult",
     "Scorer", "SquaredErrorEstimate", "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
@@ -178,6 +178,7 @@ RIGHT = {
     "first": lambda: "a",
     "second": lambda: "b",
     "n": lambda: 20,
+    "power": lambda: 0.8,
     "n_datasets": lambda: 2,
     "min_n": lambda: 20,
     "max_n": lambda: 30,

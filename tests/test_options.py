@@ -22,6 +22,7 @@ CALLS = {
     "compare": [caltest.compare],
     "bounds": [caltest.miscalibration_bounds, caltest.certificate],
     "power": [planning.power, planning.sample_size, planning.pilot],
+    "plan": [caltest.plan],
 }
 #: Arguments that a command gives itself, or finds in its file.
 OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups", "careful"}

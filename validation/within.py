@@ -128,7 +128,7 @@ def _classes(error: float) -> Case:
 
 
 POINTS = {"materiality": 0.02}
-LOGNORMAL = np.exp(1.0 * np.random.default_rng(0).normal(size=4000))
+LOGNORMAL = np.exp(1.0 * np.random.default_rng(0).normal(size=10_000))
 DESIGNS: dict[str, tuple[bool, Case]] = {
     "one view, 10%, too high": (True, _one(4000, 0.10, 0.08, **POINTS)),
     "one view, 50%, too low": (True, _one(4000, 0.50, 0.52, **POINTS)),
@@ -151,10 +151,10 @@ DESIGNS: dict[str, tuple[bool, Case]] = {
         True,
         _one(20_000, 0.10, 0.125, materiality=0.005, materiality_ratio=1.25),
     ),
-    "lognormal weights": (True, _weighted(LOGNORMAL, 0.1, 0.02)),
-    "50 rows of weight 60": (True, _weighted(np.r_[np.ones(3000), np.full(50, 60.0)], 0.1, 0.02)),
+    "lognormal weights": (True, _weighted(LOGNORMAL, 0.2, 0.05)),
+    "50 rows of weight 60": (True, _weighted(np.r_[np.ones(3000), np.full(50, 60.0)], 0.5, 0.2)),
     "negatives kept at 10%": (True, _sampled(2000, 0.1, 0.01)),
-    "15 clusters of 40": (True, _clusters(15, 40, 0.4, 0.15, 1.0)),
+    "60 clusters of 40": (True, _clusters(60, 40, 0.5, 0.25, 1.0)),
     "200 clusters of 10": (False, _clusters(200, 10, 0.3, 0.05, 0.5)),
     "three classes": (True, _classes(0.02)),
 }

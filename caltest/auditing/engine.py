@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, Whole, arguments, level_of_confidence
+from caltest._arguments import arguments, level_of_confidence
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
@@ -63,16 +63,7 @@ def _event(name: str, value: object) -> str:
     raise InputError(argument=name, found=quoted(value), do="give its name, such as 'readmission'")
 
 
-@arguments(
-    event=_event,
-    intersections=Whole(1, 3, "give 1, 2 or 3: how many columns are crossed at most"),
-    materiality=Number(
-        0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"
-    ),
-    materiality_ratio=Number(
-        1.0, 1e6, advice="give a ratio above 1, 1.25 for a quarter too much or too little"
-    ),
-)
+@arguments(event=_event)
 def audit(
     probs: object,
     labels: object,

@@ -67,22 +67,26 @@ class Wanted(NamedTuple):
 
 
 def rows_needed(
-    wanted: Sequence[Wanted], limit: Limit, level: float, n_views: int | None = None
+    wanted: Sequence[Wanted],
+    limit: Limit,
+    level: float,
+    n_views: int | None = None,
+    *,
+    power: float = _POWER,
+    error: float = 0.0,
 ) -> list[int | None]:
-    """Return how many rows would show each of some views to be inside a limit, if it is calibrated.
+    """Return how many rows would show each of some views to be inside a limit.
 
-    All views together are inside with a probability of 80%: each with .8 to the power of 1 / their
-    number, that of ``wanted`` by default. None where no number of rows would do.
+    All views together are inside with a probability of ``power``: each with that to the power of 1 /
+    their number, that of ``wanted`` by default. In truth they are wrong by ``error``, in the direction
+    that is harder to settle. None where no number of rows would do.
     """
     if not wanted:
         return []
-    target = _POWER ** (1.0 / (n_views or len(wanted)))
-    predicted = np.array([each.predicted for each in wanted])
-    least, most = np.array([limit.allowed(each.predicted) for each in wanted]).T
-    by_bound = np.array([each.by_bound for each in wanted])
+    target = power ** (1.0 / (n_views or len(wanted)))
 
     def enough(n: Array) -> NDArray[np.bool_]:
-        return np.asarray(_settled(n, predicted, least, most, level, by_bound) >= target)
+        return np.asarray(chances(n, wanted, limit, level, error) >= target)
 
     low, high = np.zeros(len(wanted)), np.full(len(wanted), 1.0)
     while len(short := np.flatnonzero(~enough(high) & (high < _MOST_ROWS))):
@@ -97,15 +101,20 @@ def rows_needed(
     return [None if out else n for out, n in zip(never.tolist(), found, strict=True)]
 
 
-def _settled(
-    n: Array, predicted: Array, least: Array, most: Array, level: float, by_bound: NDArray[np.bool_]
+def chances(
+    n: Array, wanted: Sequence[Wanted], limit: Limit, level: float, error: float = 0.0
 ) -> Array:
-    """Return the chance that the limits of n rows lie inside, if the predicted mean is right."""
+    """Return the chance of each view to be shown inside a limit by so many rows in effect."""
+    predicted = np.array([each.predicted for each in wanted])
+    least, most = np.array([limit.allowed(each.predicted) for each in wanted]).T
+    by_bound = np.array([each.by_bound for each in wanted])
     first = _fewest(n, least, level, by_bound)  # events from which on the lower limit is inside
     last = n - _fewest(n, 1.0 - most, level, by_bound)
-    return np.where(
-        last >= first, _at_most(last, n, predicted) - _at_most(first - 1.0, n, predicted), 0.0
-    )
+    found = []
+    for truth in (predicted - error, predicted + error):
+        rate = np.clip(truth, 0.0, 1.0)
+        found.append(_at_most(last, n, rate) - _at_most(first - 1.0, n, rate))
+    return np.where(last >= first, np.minimum(*found), 0.0)
 
 
 def _at_most(events: Array, n: Array, rate: Array) -> Array:

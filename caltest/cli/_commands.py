@@ -315,6 +315,22 @@ def power(
     return Found(data, found.summary(), found.plot)
 
 
+@command
+def plan(asked: Input, **given: Any) -> Found:
+    """Find how many rows an audit needs to show that all errors are within a limit.
+
+    FILE is a pilot set: its predictions and groups say what will be looked at; labels are not needed.
+    Exit status: 0, or 2 if the input is wrong.
+    """
+    rows, groups, _ = asked.with_groups(needs_labels=False)
+
+    from caltest.auditing import ahead
+
+    given = {name: value for name, value in given.items() if value is not None}
+    found = ahead.plan(rows, groups=groups, **given)
+    return Found({**asked.source, **found.to_dict()}, found.summary())
+
+
 def _model(
     asked: Input, simulate: str | None, classes: int | None, assumed: dict[str, Any]
 ) -> ModelLike:
@@ -412,7 +428,7 @@ def _audit(typed: dict[str, Any]) -> None:
         raise error.renamed(of_typed) from error
     weaker = _configured(loaded, said)
     source = Input(file, example=example, **{name: asked[name] for name in _READ if name in asked})
-    sample, groups, column = source.with_groups(asked.get("rounding"))
+    sample, groups, column = source.with_groups(rounding=asked.get("rounding"))
 
     passed = [name for name in _NUMBERS if name in asked and name not in _READ]
     given = {"groups": groups, "n_jobs": asked.get("jobs", -1), "progress": True}

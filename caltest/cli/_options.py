@@ -383,11 +383,11 @@ class Input:
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
         return sample.rows, sample.labels
 
-    def with_groups(self, rounding: float | None = None) -> tuple[Sample, Any, str | None]:
+    def with_groups(self, **how: Any) -> tuple[Any, Any, str | None]:
         """Read the columns of groups too, None without any, and the name of a single probability."""
         if self.example is not None:
             return self.sample(), None, None
-        sample, frame = self.read("read_with_groups", rounding=rounding)
+        sample, frame = self.read("read_with_groups", **how)
         return sample, frame if self.group else None, frame.attrs.get("event")
 
     def refuse(self, name: str, whose: str = "a FILE") -> None:
@@ -462,7 +462,7 @@ _FRAME = ("FILE", *_READ, "json", "plot")
 _TYPED = {
     "test": ("logits", "lens", "rounding", "weights", "clusters", "sampling-rate"),
     "estimate": ("lens", "weights", "clusters", "sampling-rate"),
-    "power": [each for each in COMMANDS["power"] if each not in _READ],
+    **{name: [each for each in COMMANDS[name] if each not in _READ] for name in ("power", "plan")},
 }
 
 

@@ -345,8 +345,10 @@ def named_sample(
 
 
 @arguments()
-def predictions(probs: object, weights: object = None, *, logits: bool = False) -> Rows:
-    """Read and check predictions alone, or logits, and weights, where no labels are known.
+def predictions(
+    probs: object, weights: object = None, clusters: object = None, *, logits: bool = False
+) -> Rows:
+    """Read and check predictions alone, or logits, weights and clusters, where no labels are known.
 
     Examples
     --------
@@ -355,8 +357,14 @@ def predictions(probs: object, weights: object = None, *, logits: bool = False) 
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
+    for what, column in (("weights", weights), ("clusters", clusters)):
+        if column is not None:
+            check_index(probs, column, "probs", what)
+    if clusters is not None:
+        rows = predictions(probs, weights, logits=logits)
+        codes, notes = cluster_codes(clusters, rows.n_samples)
+        return replace(rows, clusters=codes, notes=(*rows.notes, *notes))
     if weights is not None:
-        check_index(probs, weights, "probs", "weights")
         rows = predictions(probs, logits=logits)
         return replace(rows, weights=row_weights(weights, rows.n_samples))
     if isinstance(probs, Rows):

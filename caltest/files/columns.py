@@ -254,9 +254,10 @@ class Content:
         return Sample(replace(self._noting(found.rows), **own), found.labels)
 
     def checked_predictions(self) -> Rows:
-        """Check predictions and weights alone."""
+        """Check predictions, weights and clusters alone."""
         with self._told():
-            return self._noting(predictions(self.probs, self.weights, logits=self.logits))
+            found = predictions(self.probs, self.weights, logits=self.logits)
+        return self._noting(predictions(found, clusters=self.clusters))
 
     def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))

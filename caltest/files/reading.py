@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._arguments import arguments, name_or_place, names
+from caltest._arguments import arguments, flag, name_or_place, names
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, read_table
@@ -97,7 +97,7 @@ def read(
         return _content(path, roles).checked(rounding=rounding)
 
 
-@arguments(groups=names, weights=name_or_place, clusters=name_or_place)
+@arguments(groups=names, weights=name_or_place, clusters=name_or_place, needs_labels=flag)
 def read_with_groups(
     path: str | Path,
     label: str | int | None = None,
@@ -108,7 +108,8 @@ def read_with_groups(
     clusters: str | None = None,
     rounding: float | None = None,
     logits: bool = False,
-) -> tuple[Sample, pd.DataFrame]:
+    needs_labels: bool = True,
+) -> tuple[Sample | Rows, pd.DataFrame]:
     r"""Read predictions, labels and grouping columns from one file.
 
     Parameters
@@ -120,11 +121,13 @@ def read_with_groups(
         are no probabilities. Default none.
     weights, clusters, rounding, logits
         As in :func:`read`.
+    needs_labels
+        Whether the file must have labels. Default True.
 
     Returns
     -------
-    sample : Sample
-        As :func:`caltest.data.sample` makes it.
+    sample : Sample or Rows
+        As :func:`caltest.data.sample` makes it; predictions alone, if the file has no labels.
     groups : pandas.DataFrame
         (n, number of groups) the columns asked for, in that order. Of a CSV file, cells are text as it
         is written ("007" is not "7"), and an empty one is missing. ``attrs["event"]`` is the name of
@@ -148,14 +151,20 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with places.named(places.called(path)):
-        roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
-        content = _content(path, roles)
-        found = content.checked(rounding=rounding)
+        content = _content(
+            path, Roles.of(label, columns, groups, needs_labels, weights, clusters, logits)
+        )
+        found: Sample | Rows
+        if content.labels is None:
+            found = content.checked_predictions()
+        else:
+            found = content.checked(rounding=rounding)
+    n = (found if isinstance(found, Rows) else found.rows).n_samples
     import pandas as pd
 
     asked = Roles.of(label, columns, groups).groups
     columns_of = {name: pd.Series(content.groups[name], dtype=object) for name in asked}
-    frame = pd.DataFrame(columns_of, index=pd.RangeIndex(len(found.labels)))
+    frame = pd.DataFrame(columns_of, index=pd.RangeIndex(n))
     named_by: tuple[str, ...] = getattr(content.probs, "names", None) or ()
     if len(named_by) == 1:
         frame.attrs["event"] = named_by[0]

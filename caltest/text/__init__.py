@@ -13,6 +13,7 @@ from importlib import import_module
 #: By the name of a result's class: the module here, and the function in it, that sums it up.
 SUMMARIES = {
     "Audit": "audit.summary",
+    "AuditPlan": "summaries.audit_plan",
     "CalibrationResult": "summaries.calibration",
     "ChiSquareTest": "summaries.chi_square",
     "Certificate": "summaries.certificate",

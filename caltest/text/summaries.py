@@ -21,9 +21,10 @@ from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.auditing.views import View
 from caltest.nulls import GUARANTEES
 from caltest.text.pages import written
-from caltest.text.vocabulary import group_name, subject
+from caltest.text.vocabulary import group_name, lens_name, limit, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
+    from caltest.auditing.ahead import AuditPlan, PlannedView
     from caltest.auditing.views import Group
     from caltest.bounds.certificates import Certificate
     from caltest.bounds.lower import MiscalibrationBounds, SideBound
@@ -406,6 +407,32 @@ def planning(result: Simulation) -> str:
         table.append(line)
     facts = {"sized": hasattr(result, "max_n"), "between": _between, "infinity": math.inf}
     return written("planning", result.warnings, s=result, table=table, **facts)
+
+
+def audit_plan(result: AuditPlan) -> str:
+    """Return how many rows would settle an audit, and which views need most of them."""
+
+    def name(view: PlannedView) -> str:
+        whole = View(view.lens, view.event, view.group, 0)
+        lens = "" if view.lens == "canonical" else f"{lens_name(whole)}, "
+        if view.without is None:
+            return f"{lens}{group_name(view.group)}"
+        return f"{lens}{group_name(view.group)} without {group_name(view.without)}"
+
+    table = [f"  {'':44}  {'share':>6}  {'predicted':>9}  {'own rows':>10}  {'rows in all':>11}"]
+    for view in result.views[:_PLANNED]:
+        needed = [f"{each:,}" if each is not None else "no number" for each in (view.rows, view.n)]
+        table.append(
+            f"  {shortened(name(view), 44):44}  {percent(view.share, 1):>6}  "
+            f"{percent(view.predicted, 1):>9}  {needed[0]:>10}  {needed[1]:>11}"
+        )
+    if (more := len(result.views) - _PLANNED) > 0:
+        table.append(f"  {more:,} more need no more rows than these.")
+    skipped = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
+    return written("plan", skipped, a=result, table=table, limit=limit(result))
+
+
+_PLANNED = 12  # views of one table
 
 
 def _between(interval: Interval) -> str:

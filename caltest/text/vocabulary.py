@@ -9,6 +9,7 @@ from caltest._numbers import points
 from caltest._visible import shortened, shown_class, shown_column, shown_value, visible
 
 if TYPE_CHECKING:
+    from caltest.auditing.ahead import AuditPlan
     from caltest.auditing.result import Audit
     from caltest.auditing.views import Group, View
 
@@ -42,7 +43,7 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(each[:-1])} and {each[-1]}"
 
 
-def limit(audit: Audit) -> str | None:
+def limit(audit: Audit | AuditPlan) -> str | None:
     """Return the limit that was set, as a noun: "2 points"; None where none was."""
     by = None if audit.materiality is None else points(audit.materiality)
     if audit.materiality_ratio is None:

@@ -1,0 +1,262 @@
+"""Plan an audit: how many rows show that all mean errors are within a limit."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from caltest._arguments import Number, arguments
+from caltest.auditing.draws import subtractions
+from caltest.auditing.groups import read_groups
+from caltest.auditing.limits import Limit, Wanted, chances, rows_needed
+from caltest.auditing.plan import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Look, Options, make_plan
+from caltest.auditing.sizes import Design
+from caltest.auditing.views import Group, Skipped
+from caltest.bounds.intervals import LARGEST_LEVEL
+from caltest.data import Sample, predictions
+from caltest.exceptions import Argument, InputError
+from caltest.planning.simulate import check_rows
+from caltest.results import Facts, Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from caltest.auditing.plan import Lenses
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PlannedView(Facts):
+    """What a planned audit will look at: a probability on all rows, on a group, or on the others.
+
+    Attributes
+    ----------
+    lens, event, group
+        As in :class:`caltest.auditing.View`.
+    without
+        The group whose rows are left out, of what a group leaves of ``group``; else None.
+    share
+        Share of all rows, in (0, 1].
+    predicted
+        Mean probability of the event.
+    rows
+        How many rows of its own show it alone to be within the limit; None if no number would.
+    """
+
+    lens: str
+    event: str | None
+    group: Group | None
+    without: Group | None
+    share: float
+    predicted: float
+    rows: int | None
+
+    @property
+    def n(self) -> int | None:
+        """How many rows that makes in all, if groups keep their shares."""
+        return None if self.rows is None else math.ceil(self.rows / self.share)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AuditPlan(Result):
+    """How many rows show that all mean errors of a model are within a limit.
+
+    Attributes
+    ----------
+    n
+        Rows in all; None if no number would do.
+    power
+        Probability that all views are shown to be within the limit by ``n`` rows.
+    views
+        What the audit will look at, the one that needs most rows first.
+    materiality, materiality_ratio, alpha
+        The limit and the level of the audit.
+    error
+        How wrong the mean of every view is taken to be, in the direction that is harder to settle.
+    wanted
+        The probability that was asked for; with ``n`` given, that of each view alone in ``views``.
+    n_samples
+        Rows of the pilot.
+    skipped
+        What the audit of the pilot would not look at, and why.
+    """
+
+    n: int | None
+    power: float
+    views: tuple[PlannedView, ...]
+    materiality: float | None
+    materiality_ratio: float | None
+    alpha: float
+    error: float
+    wanted: float
+    n_samples: int
+    skipped: tuple[Skipped, ...] = ()
+
+    @arguments()
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each view.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``lens``, ``event``, ``group``, ``without``, ``share``, ``predicted``, ``rows`` and
+            ``n``, as in :class:`PlannedView`; groups as text.
+        """
+        import pandas as pd
+
+        made = []
+        for view in self.views:
+            row = {**vars(view), "n": view.n}
+            made.append({name: str(of) if isinstance(of, Group) else of for name, of in row.items()})
+        return pd.DataFrame(made).astype({"rows": "Int64", "n": "Int64"})
+
+
+@arguments(
+    error=Number(0.0, 1.0, "[)", "give a difference of probabilities, 0.005 for half a point"),
+    power=Number(0.0, 1.0, advice="give a probability between 0 and 1, such as 0.8"),
+)
+def plan(
+    probs: object,
+    *,
+    materiality: float | None = None,
+    materiality_ratio: float | None = None,
+    groups: object = None,
+    intersections: int = INTERSECTIONS,
+    n: int | None = None,
+    error: float = 0.0,
+    power: float = 0.8,
+    alpha: float = ALPHA,
+    weights: object = None,
+    clusters: object = None,
+    logits: bool = False,
+    lenses: Lenses = LENSES,
+    min_rows: int = MIN_ROWS,
+) -> AuditPlan:
+    """Find how many rows an audit needs to show that all mean errors are within a limit.
+
+    A pilot's predictions and groups say what will be looked at; its labels are not needed.
+
+    Parameters
+    ----------
+    probs
+        Predicted probabilities of a pilot, as in :func:`caltest.test`; rows to come are taken to have
+        predictions and groups in the same shares. Labels of a :class:`caltest.data.Sample` are not
+        looked at.
+    materiality, materiality_ratio
+        The limit, as in :func:`caltest.audit`; give one, or both.
+    groups, intersections, lenses, min_rows
+        As in :func:`caltest.audit`. Every group makes the answer larger: the smallest decides it.
+    n
+        Number of rows of the audit. Default None: find how many have the ``power``. If it is given,
+        the power is found instead.
+    error
+        How wrong the mean of every view is in truth, in units of probability. Default 0: the model is
+        calibrated. No model is, so plan with a quarter of the limit, too.
+    power
+        Wanted probability that all views are shown to be within the limit. Default 0.8.
+    alpha
+        Level of the audit. Default 0.05.
+    weights, clusters, logits
+        As in :func:`caltest.audit`. Rows of a cluster are taken to share everything.
+
+    Returns
+    -------
+    AuditPlan
+        Frozen; ``print`` it, or call ``.to_frame()``, ``.to_dict()``, ``.summary()``.
+
+    Raises
+    ------
+    InputError
+        If there is no limit, or the pilot cannot be audited.
+
+    Notes
+    -----
+    Every view is shown to be within by its own exact limits at level ``alpha``, without a correction
+    (see :mod:`caltest.auditing.limits`). The power is that all are, by the product of the views'
+    probabilities: views that share rows help each other, so that it is that or a little more. There is
+    no simulation.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("logistic_regression")
+    >>> caltest.plan(digits.probs, lenses="top_label", materiality=0.02).n
+    930
+    """
+    options = Options.of(
+        lenses=lenses,
+        alpha=alpha,
+        materiality=materiality,
+        materiality_ratio=materiality_ratio,
+        min_rows=min_rows,
+        intersections=intersections,
+    )
+    limit = Limit(materiality, materiality_ratio)
+    if not limit:
+        raise InputError(
+            "there is no limit; give {materiality}.", materiality=Argument("materiality", 0.02)
+        )
+    rows = predictions(
+        probs.rows if isinstance(probs, Sample) else probs, weights, clusters, logits=logits
+    )
+    made = make_plan(rows, read_groups(groups, rows.n_samples, probs=probs), options)
+    whose: list[tuple[Look, Group | None, Group | None]] = []
+    whose += ((look, look.group, None) for look in made.looks if look.event)
+    for each in subtractions(made.hypotheses, min_rows):
+        whose.append((each.remaining, each.parent.group, each.look.group))
+    if not whose:
+        raise InputError("no mean error can be looked at in so few rows; give a larger pilot.")
+    design, wanted, shares = Design.of(rows, None), list[Wanted](), list[float]()
+    for look, _, _ in whose:
+        own, scores = design.of_look(look), look.scores()
+        counted = own.share(np.zeros(len(scores), dtype=np.intp), by_t=False)
+        wanted.append(Wanted(float(np.average(scores, weights=own.weights)), *counted))
+        shares.append(len(scores) / rows.n_samples)
+    level, asked = min(alpha, LARGEST_LEVEL), power
+    in_effect = np.array(shares) * [each.share for each in wanted]
+
+    def chance(n: int) -> float:
+        return float(chances(np.floor(n * in_effect), wanted, limit, level, error).prod())
+
+    alone, together = (
+        rows_needed(wanted, limit, level, n_views, power=power, error=error)
+        for n_views in (1, len(wanted))
+    )
+    views = sorted(
+        (
+            PlannedView(
+                lens=look.scope.label,
+                event=look.event,
+                group=group,
+                without=without,
+                share=share,
+                predicted=of.predicted,
+                rows=of_own,
+            )
+            for (look, group, without), share, of, of_own in zip(
+                whose, shares, wanted, alone, strict=True
+            )
+        ),
+        key=lambda view: -math.inf if view.n is None else -view.n,
+    )
+    if n is not None:
+        n, power = check_rows("n", n), chance(n)
+    elif views[0].n is not None:
+        enough = max(math.ceil((own or 0) / share) for own, share in zip(together, shares, strict=True))
+        few = views[0].n - 1
+        n = few + 1 + bisect_left(range(few + 1, enough), power, key=chance)
+    return AuditPlan(
+        n=n,
+        power=power,
+        views=tuple(views),
+        materiality=materiality,
+        materiality_ratio=materiality_ratio,
+        alpha=alpha,
+        error=error,
+        wanted=asked,
+        n_samples=rows.n_samples,
+        skipped=made.skipped,
+    )
