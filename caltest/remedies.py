@@ -172,8 +172,7 @@ class _Trial:
             train, apply = inside & (self.fold != k), inside & (self.fold == k)
             if not apply.any() or not train.any():
                 continue
-            fit = _isotonic if kind == "isotonic" else _softmax(kind)
-            mend, slope = fit(probs[train], self.labels[train], self.rows.weights[train])
+            mend, slope = fit(kind, probs[train], self.labels[train], self.rows.weights[train])
             changed[apply] = mend(probs[apply])
             slopes.append(slope)
         loss = -np.log(np.maximum(_of_labels(changed, self.labels), _LEAST))
@@ -204,6 +203,12 @@ def _of_labels(probs: Array, labels: Labels) -> Array:
 
 
 Mend: TypeAlias = Callable[[Array], Array]
+
+
+def fit(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
+    """Fit a remedy; return what it makes of probabilities, and its slope."""
+    how = _isotonic if kind == "isotonic" else _softmax(kind)
+    return how(probs, labels, weights)
 
 
 def _softmax(kind: Kind) -> Callable[[Array, Labels, Array], tuple[Mend, float]]:
