@@ -80,9 +80,9 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
     return start, end
 
 
-def signed_points(gap: float) -> str:
-    """Write a difference of probabilities in percentage points, with its sign."""
-    for digits in (1, 2, 3):
+def signed_points(gap: float, low: float = 1.0, high: float = 1.0) -> str:
+    """Write a difference of probabilities in points, with its sign, as finely as its interval."""
+    for digits in (1, 2, 3) if max(abs(low), abs(high)) >= 0.01 else (2, 3):
         text = f"{100.0 * gap:+.{digits}f}"
         if float(text) != 0.0:
             return text.replace("-", "−")

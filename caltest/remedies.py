@@ -12,7 +12,7 @@ has a finite shift.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -83,6 +83,11 @@ class Remedy:
         """Whether the gain is beyond what chance explains, or about."""
         return self.gain > _CLEAR * self.gain_se
 
+    @property
+    def leaves(self) -> bool:
+        """Whether the mean error that it leaves is beyond what chance explains, or about."""
+        return abs(self.after) > _CLEAR * self.after_se
+
 
 def remedies(
     whole: Sample, lens: str | Lens | None, group: NDArray[np.intp] | None, seed: int
@@ -126,9 +131,27 @@ def remedies(
 
 
 def _with_choice(found: list[Remedy], losses: list[Array], tried: _Trial) -> tuple[Remedy, ...]:
-    """Mark the simplest remedy that no other one gains clearly more than."""
+    """Mark the simplest remedy that no other one gains clearly more than.
+
+    Where the advice is about a group, and that one leaves an error of the group which a remedy of the
+    group alone does not, it is the simplest of these.
+    """
+    best = _simplest(range(len(found)), found, losses, tried)
+    if best is not None and found[best].leaves:
+        inside = [k for k, each in enumerate(found) if each.in_group and not each.leaves]
+        own = _simplest(inside, found, losses, tried)
+        best = best if own is None else own
+    marked = [Remedy(**{**vars(each), "chosen": k == best}) for k, each in enumerate(found)]
+    return tuple(marked)
+
+
+def _simplest(
+    those: Iterable[int], found: list[Remedy], losses: list[Array], tried: _Trial
+) -> int | None:
+    """Return the place of the simplest that none gains clearly more than; None if none is clear."""
     best: int | None = None
-    for k, remedy in enumerate(found):
+    for k in those:
+        remedy = found[k]
         if not remedy.clear:
             continue
         if best is not None:
@@ -136,8 +159,7 @@ def _with_choice(found: list[Remedy], losses: list[Array], tried: _Trial) -> tup
             if more <= (0.0 if tried.as_simple(found[best], remedy) else _CLEAR * error):
                 continue
         best = k
-    marked = [Remedy(**{**vars(each), "chosen": k == best}) for k, each in enumerate(found)]
-    return tuple(marked)
+    return best
 
 
 @dataclass(frozen=True, eq=False)

@@ -318,10 +318,23 @@ class Audit(Result):
 
     @property
     def told(self) -> View | None:
-        """The view that the answer is about: the worst, else one with a shape, else the strongest."""
-        views = [check.view for check in self.found]
-        shaped = next((view for view in views if view.shape), None)
-        return self.worst or shaped or (views[0] if views else None)
+        """The view that the answer is about.
+
+        That furthest beyond the limit, if the worst is not beyond; else the worst. Without these one
+        whose mean is found to be wrong, of two classes; else one with a shape; else the strongest.
+        """
+        worst, views = self.worst, [check.view for check in self.found]
+        if self.verdict == "material" and (worst is None or against_limit(self, worst) != "beyond"):
+            far = [(part or whole, whole) for whole, part in self.beyond if isinstance(whole, View)]
+            if far:
+                return max(far, key=lambda each: each[0].proved)[1]
+        means = [view for view in views if self.finds_mean(view)] if self.n_classes == 2 else []
+        shaped = [view for view in views if view.shape]
+        return worst or next(iter(means or shaped or views), None)
+
+    def finds_mean(self, view: View) -> bool:
+        """Whether the check of a view's mean found an error, though its interval may hold 0."""
+        return any(check.statistic == "citl" and check.view.key == view.key for check in self.found)
 
     @property
     def headline(self) -> str:

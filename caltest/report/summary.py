@@ -98,8 +98,9 @@ def _subject(audit: Audit) -> View | None:
     """Return the view that carries the sentence: the one that explains, or the first of one event."""
     events = [view for view in audit.views if view.low is not None]
     if audit.rejected:
-        if audit.worst is not None and audit.worst.low is not None:
-            return audit.worst
+        leading_one = audit.told if audit.verdict == "material" else audit.worst
+        if leading_one is not None and leading_one.low is not None:
+            return leading_one
         found = [check.view.key for check in audit.found]
         strongest = [view for key in found for view in events if view.key == key]
         whole = [view for view in strongest if view.group is None]
@@ -384,7 +385,7 @@ def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
         of=of,
         predicted=predicted,
         observed=observed,
-        error=signed_points(of.error or 0.0),
+        error=signed_points(of.error or 0.0, of.low or 0.0, of.high or 0.0),
         interval=" to ".join(outward_points(of.low or 0.0, of.high or 0.0)),
         adjusted=pvalue(of.adjusted_pvalue, audit.alpha),
         **more,
@@ -393,7 +394,8 @@ def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
 
 def _view_row(view: View, audit: Audit) -> SimpleNamespace:
     side, least = captions.side(audit, view), captions.at_least(view)
-    more = {"side": side, "at_least": least, "settled": captions.settled(audit, view)}
+    found = view.adjusted_pvalue <= audit.alpha
+    more = {"side": side, "at_least": least, "settled": captions.settled(audit, view), "found": found}
     return _sized(view, audit, name=named(view, audit), **more)
 
 
@@ -432,10 +434,10 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
         shown = view.inside or against_limit(audit, view) == "beyond" or shows(audit, view)
         side = "over" if view.error > 0.0 else "under"
         shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
+        within = view.inside and not shows(audit, view)
+        kind = "within" if within else f"{side}{shade}"
         words = f"{group_name(view.group)}: {captions.error_words(view)}"
-        return SimpleNamespace(
-            error=signed_points(view.error), kind=f"{side}{shade}", open=not shown, words=words
-        )
+        return SimpleNamespace(error=signed_points(view.error), kind=kind, open=not shown, words=words)
 
     return SimpleNamespace(
         columns=[name(column, 24) for column in named_by],
@@ -462,6 +464,10 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
     ]
     outside = sum(each.outside for each in bins)
     seen = f"{outside} of {counted(len(bins), 'bin')} outside the band"
+    if not outside and view.adjusted_pvalue <= audit.alpha:
+        seen = (
+            f"an error was found; each of {counted(len(bins), 'bin')} alone has too few rows to show it"
+        )
     shown = named(view, audit)
     drawing = charts.reliability(r, f"Reliability diagram of {shown.short}: {seen}.")
     return SimpleNamespace(

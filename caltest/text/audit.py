@@ -27,6 +27,7 @@ from caltest.text.sizes import (
     beyond,
     cannot_fail,
     estimated,
+    estimated_beyond,
     exceeds,
     found_rest,
     impossible_rows,
@@ -63,7 +64,8 @@ def chip(audit: Audit) -> tuple[str, str]:
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
     )
     if audit.verdict == "undecided":
-        return f"Not shown to be within {own}", why_undecided(audit)
+        found = "an error was found; " if audit.rejected else ""
+        return f"Not shown to be within {own}", f"{found}{why_undecided(audit)}"
     if audit.verdict == "within":
         found = "an error was found, too small to matter" if audit.rejected else "no error was found"
         return f"Within your limit of {own}", found
@@ -86,6 +88,8 @@ def headline(audit: Audit) -> str:
         if not audit.found:
             return f"{impossible_rows(audit)}."
         view = audit.found[0].view
+        if audit.finds_mean(view):
+            return f"{capital(subject(view))} is wrong on average {by}{where(view.group)}."
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if audit.verdict == "within" and audit.rejected:
         who = subject(audit.told or audit.views[0])
@@ -124,10 +128,10 @@ def headline(audit: Audit) -> str:
         alone = listed(view_name(view) for view in audit.views if shows(audit, view))
         which = f"on average, those of {alone}" if alone else "no single class or group stands out"
         return f"The predicted probabilities are wrong{where(strongest.group)}; {which}."
-    return (
-        f"{capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; "
-        "on average it may be right."
-    )
+    who = capital(subject(strongest))
+    if audit.finds_mean(strongest):
+        return f"{who} is wrong on average{where(strongest.group)}, {estimated(strongest.error)}."
+    return f"{who} is wrong for some predictions{where(strongest.group)}; on average it may be right."
 
 
 def _is(who: str) -> str:
@@ -211,7 +215,7 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
             "they are corrected."
         )
     elif audit.verdict == "undecided":
-        if told is not None and _estimated_beyond(audit, told):
+        if told is not None and estimated_beyond(audit, told):
             yield (
                 f"Do not rely on these probabilities{rows} until they are corrected: the error is "
                 f"estimated to be beyond your limit of {own}, though it is not proved to be."
@@ -228,12 +232,6 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
             )
     else:
         yield f"Do not rely on these probabilities{rows} until they are corrected."
-
-
-def _estimated_beyond(audit: Audit, view: View) -> bool:
-    """Whether the mean error as estimated, without its interval, is beyond the limit."""
-    predicted, observed = view.predicted or 0.0, view.observed or 0.0
-    return audit.limit.place(predicted, predicted - observed, predicted - observed) == "beyond"
 
 
 def _more_rows(audit: Audit) -> str:
@@ -320,10 +318,11 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
                 f"matter. If smaller ones matter, audit again with {more}{fewer}."
             )
         else:
-            small = " in small groups" if audit.groups else ""
+            where_left = "small groups" if audit.groups else "parts of the predictions"
             yield (
-                f"These rows cannot rule out large errors{small}. If that matters, audit again with "
-                f"{more}{fewer}; a limit (materiality) tells how many are needed."
+                f"Average errors of up to {most} points remain possible in {where_left}. If that "
+                f"matters, audit again with {more}{fewer}; a limit (materiality) tells how many are "
+                "needed."
             )
     else:
         yield "This does not prove calibration: an error may be too small for this many rows."

@@ -15,7 +15,7 @@ from caltest._numbers import (
 )
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
-from caltest.text.sizes import MOST_TIMES, RARE, about_rows, distances
+from caltest.text.sizes import MOST_TIMES, RARE, about_rows, distances, found_beyond
 from caltest.text.vocabulary import WRONG, capital, group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -71,7 +71,7 @@ def per_thousand(rate: float) -> str:
 
 def error_words(of: View | Part) -> str:
     """Return an error and its interval in words: "7.8 points too low (interval 5.9 to 9.8)"."""
-    size = signed_points(of.error).lstrip("+−")
+    size = signed_points(of.error, of.low or 0.0, of.high or 0.0).lstrip("+−")
     way = "too high" if of.error > 0.0 else "too low"
     ends = " to ".join(distances(of))
     if of.side is None:
@@ -105,6 +105,8 @@ def settled(audit: Audit, of: View | Rest) -> str:
         return "within"
     if against_limit(audit, of) == "beyond":
         return "beyond" if audit.rejected else "may be beyond"
+    if found_beyond(audit, of):
+        return "not shown; estimated beyond"
     if of.rows_needed is None:
         return "no number of rows would show it"
     if of.rows_needed > of.rows:
@@ -268,8 +270,9 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     if not wrong and not audit.rejected and excluded:
         return "No error was found, though some intervals exclude zero."
     if not wrong:
-        wrong_how = "too high or too low on average" if audit.rejected else "wrong"
-        return f"No {noun} is shown to be {wrong_how}."
+        if not audit.rejected:
+            return f"No {noun} is shown to be wrong."
+        return _without_direction(audit, views, noun)
     ways = {way for _, way in wrong}
     if worst is not None and worst.group is not None:
         own = set(worst.group.conditions)
@@ -279,7 +282,7 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     slices = [(view, way) for view, way in told if (view.group or view.lens.startswith("class:"))]
     found = [pair for pair in slices if pair[1]]
     if not found:
-        return f"No single {noun} is shown to be too high or too low on average."
+        return _without_direction(audit, [view for view, _ in slices], noun)
     if len(ways) == 1 and len(found) == len(slices) > 1:
         every = "both" if len(slices) == 2 else f"all {many(len(slices))}"
         return capital(f"{ways.pop()} in {every} {plural}.")
@@ -290,14 +293,29 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     return capital(f"{', '.join(texts)}.")
 
 
+def _without_direction(audit: Audit, views: Sequence[View], noun: str) -> str:
+    """Return what a table of views shows none of which has a direction, though an error was found."""
+    plural = {"class": "classes"}.get(noun, f"{noun}s")
+    means = [view for view in views if audit.finds_mean(view)]
+    if means:
+        of = f"the mean of {many(len(means))} {noun if len(means) == 1 else plural}"
+        return capital(f"{of} is found to be wrong; its interval just contains zero.")
+    wrong = {check.view.key for check in audit.found}
+    found = [view for view in views if view.key in wrong]
+    if not found:
+        return f"No single {noun} is shown to be too high or too low on average."
+    if len(found) == len(views):
+        return f"Every {noun} is wrong for some predictions; on average none is shown to be."
+    some = f"{many(len(found))} of {many(len(views))} {plural} {'is' if len(found) == 1 else 'are'}"
+    return capital(f"{some} wrong for some predictions; on average none is shown to be.")
+
+
 def rows_title(audit: Audit, view: View) -> str:
     """Return what a table of all rows and of parts of them shows."""
     way = side(audit, view)
     if way:
         return f"All rows: {way} on average."
-    if audit.rejected and any(
-        check.statistic == "citl" and check.view.key == view.key for check in audit.found
-    ):
+    if audit.finds_mean(view):
         return "The check of the mean finds an error; its simultaneous interval just contains zero."
     if audit.rejected:
         return "Not shown to be wrong on average; wrong for some predictions."
@@ -311,5 +329,5 @@ def slices_note(audit: Audit, unit: str | None) -> str:
     sure = confidence_text(audit.confidence)
     text = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
     if any(view.inside and against_limit(audit, view) != "inside" for view in audit.views):
-        text += " To be within the limit is shown by shorter ones, each by itself."
+        text += " What is within the limit is decided by shorter intervals, of each row alone."
     return f"{unit}. {text}" if unit else text

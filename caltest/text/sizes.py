@@ -111,6 +111,17 @@ def estimated(error: float) -> str:
     return f"{about_points(abs(error), 'point')} {WRONG['over' if error > 0.0 else 'under']}"
 
 
+def estimated_beyond(audit: Audit, of: Sized) -> bool:
+    """Whether a mean error as estimated, without its interval, is beyond the limit."""
+    predicted, observed = rates(of)
+    return audit.limit.place(predicted, predicted - observed, predicted - observed) == "beyond"
+
+
+def found_beyond(audit: Audit, of: View | Rest) -> bool:
+    """Whether an error was found that is estimated to be beyond the limit."""
+    return of.adjusted_pvalue <= audit.alpha and estimated_beyond(audit, of)
+
+
 def means(of: Sized) -> str:
     """Return what is predicted and observed on average: "predicted 28.1%, observed 35.0%"."""
     predicted, observed = percents(*rates(of), 1)
@@ -131,6 +142,9 @@ def times(view: View, confidence: float) -> str:
 def size(audit: Audit) -> str:
     """Return the paragraph below the headline: the size, and where else."""
     texts = [_unseen(column, rows, audit) for column, rows in audit.unseen.items()]
+    few = [each for each in audit.skipped if each.rows and "fewer than" in each.reason]
+    left = [f"{each.what} ({each.rows:,} rows)" for each in few] if not audit.unseen else []
+    unchecked = f"Too few rows to look at: {listed(left)}." if left else ""
     view = audit.worst
     if audit.verdict == "within":
         texts += [*cannot_fail(audit), *_shown_within(audit), *_halves(audit)]
@@ -156,9 +170,13 @@ def size(audit: Audit) -> str:
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
     if audit.verdict == "undecided":
+        inside = [_whole_name(each, audit) for each in audit.views if each.inside]
         texts += [*_possible_errors(audit), *needs(audit)]
+        texts += [f"Shown to be within your limit: {listed(inside)}."] if inside else []
     if audit.rejected and audit.impossible and audit.found:
         texts.append(f"{impossible_rows(audit)}.")
+    if not audit.rejected or audit.verdict == "within":
+        texts += [unchecked] if unchecked else []
     return " ".join(texts)
 
 
@@ -202,14 +220,17 @@ def _size_beyond(audit: Audit) -> str:
     whole, part = beyond(audit)
     if isinstance(whole, Rest):
         return finding_of_rest(whole, audit)
+    wholes = dict.fromkeys(each.key for each, _ in audit.beyond if isinstance(each, View))
+    others = [each for each in audit.views if each.key in wholes and each.key != whole.key]
+    also = f" Beyond it too: {listed(_whole_name(each, audit) for each in others)}." if others else ""
     if part is None:
         told = times if is_rare(whole) else interval
         rows = f"{'these' if whole.group else 'all'} {counted(whole.rows, 'row')}"
-        return f"{capital(means(whole))} in {rows}: {told(whole, audit.confidence)}."
+        return f"{capital(means(whole))} in {rows}: {told(whole, audit.confidence)}.{also}"
     ends = " to ".join(dict.fromkeys(percents(part.start, part.end)))
     return (
         f"Beyond your limit: for predictions from {ends}{where(whole.group)}, {means(part)}, "
-        f"{interval(part, audit.confidence)}."
+        f"{interval(part, audit.confidence)}.{also}"
     )
 
 
@@ -249,8 +270,17 @@ def why_undecided(audit: Audit) -> str:
     if beyond_it := audit.beyond:
         name = _whole_name(beyond_it[0][0], audit)
         texts.append(f"{name} may be beyond it, but no error was found")
-    few = [each for each in audit.unsettled if each.rows_needed is None or each.rows_needed > each.rows]
-    close = [each for each in audit.unsettled if each not in few]
+    far = [each for each in audit.unsettled if found_beyond(audit, each)]
+    few = [
+        each
+        for each in audit.unsettled
+        if each not in far and (each.rows_needed is None or each.rows_needed > each.rows)
+    ]
+    close = [each for each in audit.unsettled if each not in (*far, *few)]
+    if far:
+        which, are = ("error", "is") if len(far) == 1 else ("errors", "are")
+        who = _counted_wholes(far, audit)[0]
+        texts.append(f"the {which} of {who} {are} estimated to be beyond it")
     if few:
         who, several = _counted_wholes(few, audit)
         texts.append(f"{who} {'have' if several else 'has'} too few rows")
@@ -282,13 +312,10 @@ def needs(audit: Audit) -> Iterable[str]:
     def times(of: View | Rest) -> float:
         return math.inf if of.rows_needed is None else of.rows_needed / of.rows
 
-    views = [(each.lens, rates(each), each.rows) for each in audit.unsettled if isinstance(each, View)]
-    named_once = [
-        each  # what a group leaves may be another group
-        for each in audit.unsettled
-        if isinstance(each, View) or (each.lens, rates(each), each.rows) not in views
-    ]
-    wanted = sorted((each for each in named_once if times(each) > 1.0), key=times, reverse=True)
+    unsettled = [each for each in audit.unsettled if not found_beyond(audit, each)]
+    views = [each for each in unsettled if isinstance(each, View)]  # before what groups leave
+    short = [each for each in views or unsettled if times(each) > 1.0]
+    wanted = sorted(short, key=times, reverse=True)
     if wanted:
         named = [
             f"{_whole_name(each, audit)} has {counted(each.rows, 'row')}, and "
@@ -298,7 +325,7 @@ def needs(audit: Audit) -> Iterable[str]:
         if len(wanted) > len(named):
             named.append(f"{len(wanted) - len(named):,} more have too few")
         yield f"To be shown within {limit(audit)} if calibrated: {'; '.join(named)}."
-    for each in leading([each for each in audit.unsettled if times(each) <= 1.0], 1):
+    for each in leading([each for each in unsettled if times(each) <= 1.0], 1):
         size = estimated(each.error)
         yield f"The error of {_whole_name(each, audit)} is close to your limit: about {size}."
 
@@ -325,7 +352,7 @@ def cannot_fail(audit: Audit) -> Iterable[str]:
 def _shown_within(audit: Audit) -> Iterable[str]:
     """Say that all are within the limit, how sure that is, and what may hide in parts."""
     own, wholes = limit(audit), audit.wholes
-    left = ", groups, and what groups leave" if audit.rests else " and groups"
+    left = ", of groups, and of the rows outside each group" if audit.rests else " and groups"
     every = f"The average errors of all rows{left} are" if len(wholes) > 1 else "The average error is"
     larger = "If one were" if len(wholes) > 1 else "If it were"
     about = "at most" if all(each.exact for each in wholes) else "about"
@@ -351,7 +378,7 @@ def _possible_errors(audit: Audit) -> Iterable[str]:
     """Say where an error beyond the limit remains possible, though none is shown."""
     if audit.unsettled:
         far = max(audit.unsettled, key=lambda each: _farthest(each, audit))
-        yield f"An error of {_possible(far, None, audit)}, is still possible."
+        yield f"An error of {_possible(far, None, audit)} is still possible."
 
 
 def _whole_name(whole: View | Rest, audit: Audit) -> str:

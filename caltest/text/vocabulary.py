@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,8 @@ def lens_name(view: View) -> str:
     if name[:1] in ("'", '"') and name[-1:] == name[:1]:
         name = shown_class(name[1:-1])
         return shown_event(name) if view.lens == "canonical" else f"class {shown_event(name)}"
-    return shown_class(name) if name.startswith("class ") else f"class {shown_class(name)}"
+    own = re.match(r"class(?![a-z])", name, re.IGNORECASE)
+    return shown_class(name) if own else f"class {shown_class(name)}"
 
 
 def subject(view: View) -> str:
