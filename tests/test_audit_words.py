@@ -18,9 +18,10 @@ from caltest.auditing import Condition, Group, View, engine, sizes
 from caltest.auditing.sizes import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
+from caltest.text import report as captions
 from caltest.text import sizes as told_sizes
 from caltest.text.audit import advice
-from caltest.text.vocabulary import group_name, narrow_name, view_name
+from caltest.text.vocabulary import group_name, lens_name, narrow_name, view_name
 
 
 @pytest.fixture(scope="module")
@@ -305,6 +306,51 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
     assert times[0] == pytest.approx(made.rows_needed / 4000, rel=0.1)
     many = f"({made.rows_needed / 4000:.0f} times as many, if groups keep their shares)"
     assert many in " ".join(advice(made))
+
+
+@pytest.fixture(scope="module")
+def wards():
+    """Rows in clusters; in one ward predictions are 18 points too high, its interval holds 0."""
+    rng = np.random.default_rng(0)
+    patient, ward = np.repeat(np.arange(240), 8), np.repeat(np.arange(240) % 3, 8)
+    p = np.clip(rng.beta(4, 6, 1920) + 0.18 * (ward == 2), 0.01, 0.99)
+    true = np.clip(p - 0.18 * (ward == 2), 0.01, 0.99)
+    shared = np.repeat(rng.random(240), 8)
+    labels = (np.where(rng.random(1920) < 0.35, shared, rng.random(1920)) < true).astype(int)
+    names = np.array(["A", "B", "C"])[ward]
+    return caltest.audit(
+        p, labels, groups={"ward": names}, clusters=patient, materiality=0.03, n_resamples=199, rng=0
+    )
+
+
+def test_a_mean_that_is_found_to_be_wrong_is_not_called_right(wards):
+    told = wards.told
+    assert told.group.label == "ward = C"
+    assert wards.finds_mean(told)
+    assert told.side is None
+    assert re.search(r"is wrong on average where ward is C; as estimated, 1\d", wards.headline)
+    assert "may be right" not in wards.summary()
+
+
+def test_what_is_found_does_not_lack_rows(wards):
+    assert wards.verdict == "undecided"
+    why = words.chip(wards)[1]
+    assert why.startswith("an error was found; the error")
+    assert "estimated to be beyond it" in why
+    assert "ward = C has" not in words.size(wards)
+    assert captions.settled(wards, wards.told) == "not shown; estimated beyond"
+    title = captions.slices_title(wards, wards.views, wards.worst, "group")
+    assert title.startswith("The mean of ")
+
+
+def test_a_class_that_is_called_class_is_not_called_so_twice():
+    named = {f"class{k}": f"class{k}" for k in range(3)} | {
+        "class_a": "class_a",
+        "classic": "class classic",
+    }
+    for name, shown in named.items():
+        view = View("class:0", f"the label is {name!r}", None, 10)
+        assert lens_name(view) == shown
 
 
 # ------------------------------------------------------------------ impossible labels

@@ -76,6 +76,18 @@ def test_promised_gains_are_those_on_fresh_rows():
     assert np.std(promised) < 1.6
 
 
+def test_the_named_group_is_mended_alone_if_all_rows_cannot_mend_it():
+    """Of three groups one is wrong: a shift of all rows halves its error, and harms the others."""
+    group = np.arange(len(LOGIT)) % 3 == 0
+    sample_ = sample(P, of_logit(LOGIT - 0.9 * group))
+    found = remedies(sample_, None, np.flatnonzero(group), 0)
+    everywhere = next(each for each in found if each.name == "shift" and not each.in_group)
+    assert everywhere.clear
+    assert everywhere.leaves
+    (chosen,) = (each for each in found if each.chosen)
+    assert (chosen.name, chosen.in_group, chosen.leaves) == ("shift", True, False)
+
+
 def test_rows_of_a_cluster_stay_in_one_fold():
     """A patient's rows that repeat each other must not teach the fold that they are applied to."""
     doctors = np.repeat(np.arange(200), 10)

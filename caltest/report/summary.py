@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -184,8 +185,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     limit = audit.materiality
     rare = captions.is_rare(audit)
     as_ratio = limit is None and (audit.materiality_ratio is not None or rare)
-    unit = "Events per 1,000 rows" if rare else None
-    rate = captions.per_thousand if rare else captions.share
+    unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
+    rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
     words_of = captions.ratio_words if as_ratio else captions.error_words
     if not by_class and audit.n_classes != 2:
         unit = capital(lens_name(subject))
@@ -380,7 +381,8 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
 
 def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
     """Return a row of an error with its interval; ``of``: as numbers, by which tables are sorted."""
-    predicted, observed = map(captions.share, rates(of))
+    rare = captions.is_rare(audit)
+    predicted, observed = (captions.share(rate, rare) for rate in rates(of))
     return SimpleNamespace(
         of=of,
         predicted=predicted,

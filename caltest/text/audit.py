@@ -128,10 +128,10 @@ def headline(audit: Audit) -> str:
         alone = listed(view_name(view) for view in audit.views if shows(audit, view))
         which = f"on average, those of {alone}" if alone else "no single class or group stands out"
         return f"The predicted probabilities are wrong{where(strongest.group)}; {which}."
-    who = capital(subject(strongest))
+    who, rows = capital(subject(strongest)), where(strongest.group)
     if audit.finds_mean(strongest):
-        return f"{who} is wrong on average{where(strongest.group)}, {estimated(strongest.error)}."
-    return f"{who} is wrong for some predictions{where(strongest.group)}; on average it may be right."
+        return f"{who} is wrong on average{rows}; as estimated, {estimated(strongest.error)}."
+    return f"{who} is wrong for some predictions{rows}; on average it may be right."
 
 
 def _is(who: str) -> str:

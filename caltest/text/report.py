@@ -59,9 +59,9 @@ def is_rare(audit: Audit) -> bool:
     return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < RARE
 
 
-def share(rate: float) -> str:
-    """Write a rate in percent, for a table."""
-    return percent(rate, 1 if rate >= 0.001 else 2)
+def share(rate: float, rare: bool = False) -> str:
+    """Write a rate in percent, for a table; more finely where all are small."""
+    return percent(rate, 1 if rate >= 0.001 and not rare else 2)
 
 
 def per_thousand(rate: float) -> str:

@@ -74,11 +74,12 @@ def lens_name(view: View) -> str:
     if view.lens != "canonical" and not view.lens.startswith("class:"):
         return f"the probability that {view.event}"
     name = view.event.removeprefix("the label is ")
-    if name[:1] in ("'", '"') and name[-1:] == name[:1]:
-        name = shown_class(name[1:-1])
-        return shown_event(name) if view.lens == "canonical" else f"class {shown_event(name)}"
-    own = re.match(r"class(?![a-z])", name, re.IGNORECASE)
-    return shown_class(name) if own else f"class {shown_class(name)}"
+    if quoted := name[:1] in ("'", '"') and name[-1:] == name[:1]:
+        name = name[1:-1]
+    shown = shown_class(name)
+    shown = shown_event(shown) if quoted else shown
+    bare = view.lens == "canonical" and quoted
+    return shown if bare or re.match(r"class(?![a-z])", name, re.IGNORECASE) else f"class {shown}"
 
 
 def subject(view: View) -> str:
