@@ -73,6 +73,32 @@ def test_rows_give_a_power_and_a_power_rows():
     assert wider == caltest.plan(P, materiality_ratio=1.5).n
 
 
+@pytest.mark.parametrize("pilot", [300, 3000])
+def test_groups_that_are_small_in_the_pilot_count_if_they_will_be_looked_at(pilot):
+    planned = caltest.plan(P[:pilot], groups={"site": SITE[:pilot]}, materiality=0.03)
+    crossed = {"site": SITE[:pilot], "day": (np.arange(pilot) % 6).astype(str)}
+    more = caltest.plan(P[:pilot], groups=crossed, materiality=0.03)
+    assert min(view.share for view in more.views) < 0.05
+    assert more.n > 3 * planned.n
+    few = caltest.plan(P[:pilot], groups=crossed, materiality=0.03, n=600)
+    assert len(few.views) < len(more.views)
+    assert "fewer than 50 of 600 rows" in str(few)
+
+
+def test_predictions_that_differ_make_fewer_rows_do():
+    """The number of events varies less than if all predictions were the mean."""
+    spread = RNG.beta(0.3, 0.9, 4000)
+    planned = caltest.plan(spread, materiality=0.02)
+    assert planned.n < 0.8 * caltest.plan(np.full(4000, spread.mean()), materiality=0.02).n
+    within, rng = 0, np.random.default_rng(1)
+    for seed in range(60):
+        p = rng.choice(spread, planned.n)
+        y = (rng.random(planned.n) < p).astype(int)
+        options = {"materiality": 0.02, "statistics": "citl", "n_resamples": 39, "rng": seed}
+        within += caltest.audit(p, y, **options).verdict == "within"
+    assert 0.65 <= within / 60 <= 0.95
+
+
 def test_no_number_of_rows():
     planned = caltest.plan(P, materiality=0.02, error=0.03)
     assert planned.n is None

@@ -404,7 +404,8 @@ def test_rows_needed_are_those_of_the_group_that_needs_most():
     assert (whole.inside, large.inside, small.inside) == (True, True, False)
     assert (whole.rows_needed, large.rows_needed) == (None, None)
     assert audit.unsettled[0] == small
-    assert audit.rows_needed == math.ceil(small.rows_needed / small.rows * 4000)
+    alone = math.ceil(small.rows_needed / small.rows * 4000)
+    assert alone < audit.rows_needed < 1.5 * alone  # all together
     assert audit.to_dict()["rows_needed"] == audit.rows_needed
     # A limit that is settled, none at all, or one that no number of rows would meet.
     for limit in ({"materiality": 0.4}, {}):

@@ -15,6 +15,7 @@ from support import binomial_limits, dirichlet, labels_from
 import caltest
 from caltest import InputError
 from caltest.auditing import Condition, Group, View, engine, sizes
+from caltest.auditing.result import finds_mean
 from caltest.auditing.sizes import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
@@ -296,7 +297,9 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
     assert len(few) == 8
     size = words.size(made)
     assert size.startswith("No error was found, which does not settle it. ")
-    (needs,) = re.findall(r"To be shown within 1\.5 points if calibrated: (.*?)\. (?:Shown|Too)", size)
+    (needs,) = re.findall(
+        r"To be shown within 1\.5 points if calibrated: (.*?)\. All of it takes about ", size
+    )
     *named, more = needs.split("; ")
     assert len(named) == 3
     assert more == f"{len(few) - 3} more have too few"
@@ -326,7 +329,7 @@ def wards():
 def test_a_mean_that_is_found_to_be_wrong_is_not_called_right(wards):
     told = wards.told
     assert told.group.label == "ward = C"
-    assert wards.finds_mean(told)
+    assert finds_mean(wards, told)
     assert told.side is None
     assert re.search(r"is wrong on average where ward is C; as estimated, 1\d", wards.headline)
     assert "may be right" not in wards.summary()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from caltest._arguments import Number, arguments
+from caltest._numbers import counted
 from caltest.auditing.draws import subtractions
 from caltest.auditing.groups import read_groups
-from caltest.auditing.limits import Limit, Wanted, chances, rows_needed
+from caltest.auditing.limits import Limit, Wanted, joint_chance, rows_in_all, rows_needed
 from caltest.auditing.plan import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Look, Options, make_plan
 from caltest.auditing.sizes import Design
 from caltest.auditing.views import Group, Skipped
@@ -80,6 +81,8 @@ class AuditPlan(Result):
         The probability that was asked for; with ``n`` given, that of each view alone in ``views``.
     n_samples
         Rows of the pilot.
+    clustered
+        Whether its rows are in clusters, all of whose rows are taken to share everything.
     skipped
         What the audit of the pilot would not look at, and why.
     """
@@ -93,6 +96,7 @@ class AuditPlan(Result):
     error: float
     wanted: float
     n_samples: int
+    clustered: bool = False
     skipped: tuple[Skipped, ...] = ()
 
     @arguments()
@@ -143,24 +147,28 @@ def plan(
     ----------
     probs
         Predicted probabilities of a pilot, as in :func:`caltest.test`; rows to come are taken to have
-        predictions and groups in the same shares. Labels of a :class:`caltest.data.Sample` are not
-        looked at.
+        predictions and groups in the same shares. Give recalibrated ones, if the model is going to be
+        recalibrated. Labels of a :class:`caltest.data.Sample` are not looked at.
     materiality, materiality_ratio
         The limit, as in :func:`caltest.audit`; give one, or both.
-    groups, intersections, lenses, min_rows
+    groups, intersections, lenses
         As in :func:`caltest.audit`. Every group makes the answer larger: the smallest decides it.
+    min_rows
+        Fewest rows of a group for the audit to look at it, as in :func:`caltest.audit`: of the rows to
+        come, not of the pilot. Default 50.
     n
         Number of rows of the audit. Default None: find how many have the ``power``. If it is given,
         the power is found instead.
     error
         How wrong the mean of every view is in truth, in units of probability. Default 0: the model is
-        calibrated. No model is, so plan with a quarter of the limit, too.
+        calibrated. No model quite is: plan with a quarter of the limit, too.
     power
         Wanted probability that all views are shown to be within the limit. Default 0.8.
     alpha
         Level of the audit. Default 0.05.
     weights, clusters, logits
-        As in :func:`caltest.audit`. Rows of a cluster are taken to share everything.
+        As in :func:`caltest.audit`. Rows of a cluster are taken to share everything: an audit that sees
+        how much they share will need fewer.
 
     Returns
     -------
@@ -191,7 +199,7 @@ def plan(
         alpha=alpha,
         materiality=materiality,
         materiality_ratio=materiality_ratio,
-        min_rows=min_rows,
+        min_rows=_FEWEST,
         intersections=intersections,
     )
     limit = Limit(materiality, materiality_ratio)
@@ -205,58 +213,63 @@ def plan(
     made = make_plan(rows, read_groups(groups, rows.n_samples, probs=probs), options)
     whose: list[tuple[Look, Group | None, Group | None]] = []
     whose += ((look, look.group, None) for look in made.looks if look.event)
-    for each in subtractions(made.hypotheses, min_rows):
+    for each in subtractions(made.hypotheses, _FEWEST):
         whose.append((each.remaining, each.parent.group, each.look.group))
     if not whose:
         raise InputError("no mean error can be looked at in so few rows; give a larger pilot.")
-    design, wanted, shares = Design.of(rows, None), list[Wanted](), list[float]()
+    design, wanted = Design.of(rows, None), list[Wanted]()
     for look, _, _ in whose:
         own, scores = design.of_look(look), look.scores()
-        counted = own.share(np.zeros(len(scores), dtype=np.intp), by_t=False)
-        wanted.append(Wanted(float(np.average(scores, weights=own.weights)), *counted))
-        shares.append(len(scores) / rows.n_samples)
-    level, asked = min(alpha, LARGEST_LEVEL), power
-    in_effect = np.array(shares) * [each.share for each in wanted]
-
-    def chance(n: int) -> float:
-        return float(chances(np.floor(n * in_effect), wanted, limit, level, error).prod())
-
-    alone, together = (
-        rows_needed(wanted, limit, level, n_views, power=power, error=error)
-        for n_views in (1, len(wanted))
-    )
-    views = sorted(
-        (
-            PlannedView(
-                lens=look.scope.label,
-                event=look.event,
-                group=group,
-                without=without,
-                share=share,
-                predicted=of.predicted,
-                rows=of_own,
-            )
-            for (look, group, without), share, of, of_own in zip(
-                whose, shares, wanted, alone, strict=True
-            )
-        ),
-        key=lambda view: -math.inf if view.n is None else -view.n,
-    )
+        share = own.share(np.zeros(len(scores), dtype=np.intp), by_t=False)
+        wanted.append(Wanted.of(scores, own.weights, share, len(scores) / rows.n_samples))
+    level, found, asked = min(alpha, LARGEST_LEVEL), n, power
     if n is not None:
-        n, power = check_rows("n", n), chance(n)
-    elif views[0].n is not None:
-        enough = max(math.ceil((own or 0) / share) for own, share in zip(together, shares, strict=True))
-        few = views[0].n - 1
-        n = few + 1 + bisect_left(range(few + 1, enough), power, key=chance)
+        found = check_rows("n", n)
+        seen = _seen(wanted, found, min_rows)
+        power = joint_chance(found, [wanted[k] for k in seen], limit, level, error)
+    else:
+        seen = _seen(wanted, rows.n_samples, min_rows)
+        while True:  # more rows let the audit look at smaller groups, which need more rows
+            found = rows_in_all([wanted[k] for k in seen], limit, level, power, error)
+            more = seen if found is None else _seen(wanted, found, min_rows)
+            if set(more) <= set(seen):
+                break
+            seen = more
+    alone = rows_needed([wanted[k] for k in seen], limit, level, 1, power=asked, error=error)
+    views = [
+        PlannedView(
+            lens=whose[k][0].scope.label,
+            event=whose[k][0].event,
+            group=whose[k][1],
+            without=whose[k][2],
+            share=wanted[k].part,
+            predicted=wanted[k].predicted,
+            rows=own_rows,
+        )
+        for k, own_rows in zip(seen, alone, strict=True)
+    ]
+    skipped = list(made.skipped)
+    if small := len(wanted) - len(seen):
+        reason = f"fewer than {min_rows} of {found or rows.n_samples:,} rows"
+        skipped.append(Skipped(f"{counted(small, 'view')} of small groups", None, reason))
     return AuditPlan(
-        n=n,
+        n=found,
         power=power,
-        views=tuple(views),
+        views=tuple(sorted(views, key=lambda view: -math.inf if view.n is None else -view.n)),
         materiality=materiality,
         materiality_ratio=materiality_ratio,
         alpha=alpha,
         error=error,
         wanted=asked,
         n_samples=rows.n_samples,
-        skipped=made.skipped,
+        clustered=rows.clusters is not None,
+        skipped=tuple(skipped),
     )
+
+
+_FEWEST = 2  # rows of a group of the pilot that say what is predicted of it
+
+
+def _seen(wanted: Sequence[Wanted], n: int, min_rows: int) -> list[int]:
+    """Return which views an audit of so many rows looks at."""
+    return [k for k, each in enumerate(wanted) if each.part == 1.0 or each.part * n >= min_rows]

@@ -302,7 +302,7 @@ def audit(
         sides = ["two-sided"] * len(sides)
     all_signs = n_clusters if draws < options.n_resamples else None
     check_resolution(sides, options.correction, level, draws, all_signs)
-    values, confirmed = None, None
+    values, confirmed, in_all = None, None, None
     with single_threaded_blas():
         if error is None:
             trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
@@ -321,9 +321,9 @@ def audit(
             for h, each in enumerate(rests, start=len(plan.hypotheses))
         ]
         if limit:
-            told = sizes.with_rows_needed(list(views.values()), list(views), whole.labels)
-            views = dict(zip(views, told, strict=True))
-            left = sizes.with_rows_needed(left, [each.remaining for each in rests], whole.labels)
+            looks = [*views, *(each.remaining for each in rests)]
+            told, in_all = sizes.with_rows_needed([*views.values(), *left], looks, whole.labels)
+            views, left = dict(zip(views, told, strict=False)), told[len(views) :]
     checks = tuple(
         Check(
             view=views[plan.hypotheses[h][0]],
@@ -381,6 +381,7 @@ def audit(
         impossible=impossible,
         zeros=why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None,
         recalibration=line,
+        rows_in_all=in_all,
         sensitivity=(
             None if p <= level or not design.plain else sensitivity(plan, found, values, level)
         ),

@@ -11,12 +11,13 @@ most (Berger 1982; two one-sided tests: Schuirmann 1987).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
+from scipy.special import betainc, ndtr
 
 Array: TypeAlias = NDArray[np.float64]
 Place: TypeAlias = Literal["beyond", "inside", "across"]
@@ -24,6 +25,7 @@ Place: TypeAlias = Literal["beyond", "inside", "across"]
 _MOST_ROWS = 2.0**40  # that are looked for
 _POWER = 0.8
 _CLOSE = 1e-4  # of a number of rows
+_ALIKE = 0.98  # of a spread: then events are binomial, nearly
 
 
 class Limit(NamedTuple):
@@ -59,11 +61,24 @@ class Wanted(NamedTuple):
         Rows in effect, of one row.
     by_bound
         Whether its interval is Chernoff's, which is wider, instead of Clopper and Pearson's.
+    part
+        Its rows, of all.
+    spread
+        Variance of its number of events, of that if all predictions were the mean: at most 1.
     """
 
     predicted: float
     share: float
     by_bound: bool
+    part: float = 1.0
+    spread: float = 1.0
+
+    @classmethod
+    def of(cls, scores: Array, weights: Array, share: tuple[float, bool], part: float) -> Wanted:
+        """Return that of predictions that differ."""
+        mean, each = (float(np.average(x, weights=weights)) for x in (scores, scores * (1.0 - scores)))
+        spread = each / (mean * (1.0 - mean)) if 0.0 < mean < 1.0 else 1.0
+        return cls(mean, *share, part, min(spread, 1.0))
 
 
 def rows_needed(
@@ -101,6 +116,35 @@ def rows_needed(
     return [None if out else n for out, n in zip(never.tolist(), found, strict=True)]
 
 
+def rows_in_all(
+    wanted: Sequence[Wanted], limit: Limit, level: float, power: float = _POWER, error: float = 0.0
+) -> int | None:
+    """Return the fewest rows in all by which all views are shown to be inside with this probability.
+
+    Their probabilities are multiplied: views that share rows help each other. None if none would do.
+    """
+    alone = rows_needed(wanted, limit, level, 1, power=power, error=error)
+    if not wanted or None in alone:
+        return None
+    few = max(math.ceil((n or 0) / each.part) for n, each in zip(alone, wanted, strict=True))
+
+    def together(n: int) -> float:
+        return joint_chance(n, wanted, limit, level, error)
+
+    enough = few
+    while together(enough) < power:
+        enough *= 2
+    return few + bisect_left(range(few, enough), power, key=together)
+
+
+def joint_chance(
+    n: int, wanted: Sequence[Wanted], limit: Limit, level: float, error: float = 0.0
+) -> float:
+    """Return the chance of all views to be shown inside a limit by so many rows in all."""
+    rows = np.floor(n * np.array([each.part * each.share for each in wanted]))
+    return float(chances(np.maximum(rows, 1.0), wanted, limit, level, error).prod())
+
+
 def chances(
     n: Array, wanted: Sequence[Wanted], limit: Limit, level: float, error: float = 0.0
 ) -> Array:
@@ -110,16 +154,18 @@ def chances(
     by_bound = np.array([each.by_bound for each in wanted])
     first = _fewest(n, least, level, by_bound)  # events from which on the lower limit is inside
     last = n - _fewest(n, 1.0 - most, level, by_bound)
-    found = []
+    spread, found = np.array([each.spread for each in wanted]), []
     for truth in (predicted - error, predicted + error):
         rate = np.clip(truth, 0.0, 1.0)
-        found.append(_at_most(last, n, rate) - _at_most(first - 1.0, n, rate))
+        found.append(_at_most(last, n, rate, spread) - _at_most(first - 1.0, n, rate, spread))
     return np.where(last >= first, np.minimum(*found), 0.0)
 
 
-def _at_most(events: Array, n: Array, rate: Array) -> Array:
-    """Return the chance of so many events or fewer."""
+def _at_most(events: Array, n: Array, rate: Array, spread: Array) -> Array:
+    """Return the chance of so many events or fewer: binomial, or normal where predictions differ."""
     found = betainc(np.maximum(n - events, 1e-300), np.maximum(events, 0.0) + 1.0, 1.0 - rate)
+    deviation = np.sqrt(np.maximum(n * spread * rate * (1.0 - rate), 1e-300))
+    found = np.where(spread < _ALIKE, ndtr((events + 0.5 - n * rate) / deviation), found)
     return np.where(events < 0.0, 0.0, np.where(events >= n, 1.0, found))
 
 

@@ -180,6 +180,7 @@ class Audit(Result):
     remedies: tuple[Remedy, ...] = ()
     usual: UsualNumbers | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
+    rows_in_all: int | None = field(default=None, repr=False)  #: For all views; see ``rows_needed``.
 
     @property
     def exact_intervals(self) -> bool:
@@ -251,16 +252,16 @@ class Audit(Result):
 
     @property
     def rows_needed(self) -> int | None:
-        """How many rows in all would settle what is not, if groups keep their shares of the rows.
+        """How many rows in all would settle everything, if groups keep their shares of the rows.
 
-        With a probability of 80%, were the model calibrated. None where nothing is unsettled for want
-        of rows, or no number of them would do.
+        All are shown to be within with a probability of 80%, were the model calibrated. None where
+        nothing is unsettled for want of rows, or no number of them would do.
         """
         wanted = [(each.rows_needed, each.rows) for each in self.unsettled]
         if any(needed is None for needed, _ in wanted):
             return None
         most = max(((needed or 0) / rows for needed, rows in wanted), default=0.0)
-        return math.ceil(most * self.n_samples) if most > 1.0 else None
+        return max(math.ceil(most * self.n_samples), self.rows_in_all or 0) if most > 1.0 else None
 
     @arguments()
     def fails(self, fail_on: FailOn | None = None) -> bool:
@@ -328,13 +329,11 @@ class Audit(Result):
             far = [(part or whole, whole) for whole, part in self.beyond if isinstance(whole, View)]
             if far:
                 return max(far, key=lambda each: each[0].proved)[1]
-        means = [view for view in views if self.finds_mean(view)] if self.n_classes == 2 else []
+        if self.tolerance is not None and views:  # rests are not looked at: the largest error
+            return max(views, key=lambda view: abs(view.error or 0.0))
+        means = [view for view in views if finds_mean(self, view)] if self.n_classes == 2 else []
         shaped = [view for view in views if view.shape]
         return worst or next(iter(means or shaped or views), None)
-
-    def finds_mean(self, view: View) -> bool:
-        """Whether the check of a view's mean found an error, though its interval may hold 0."""
-        return any(check.statistic == "citl" and check.view.key == view.key for check in self.found)
 
     @property
     def headline(self) -> str:
@@ -474,6 +473,11 @@ def shows(audit: Audit, of: View | Part | Rest) -> Side | None:
     """
     pvalue = audit.pvalue if isinstance(of, Part) else max(audit.pvalue, of.adjusted_pvalue)
     return of.side if pvalue <= audit.alpha else None
+
+
+def finds_mean(audit: Audit, view: View) -> bool:
+    """Say whether the check of a view's mean found an error, though its interval may hold 0."""
+    return any(check.statistic == "citl" and check.view.key == view.key for check in audit.found)
 
 
 def against_limit(audit: Audit, of: Sized) -> Place:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
 from caltest.auditing import notes
 from caltest.auditing.draws import Answers, Subtraction
-from caltest.auditing.limits import Limit, Wanted, rows_needed
+from caltest.auditing.limits import Limit, Wanted, rows_in_all, rows_needed
 from caltest.auditing.plan import MEAN, Look, Plan
 from caltest.auditing.views import (
     Cumulative,
@@ -201,7 +201,8 @@ class Design:
             values = each * (labels - rate)
             sums = max(self.sums(values), values, key=lambda found: float(found @ found))
             sums = sums / (rate * (1.0 - rate)) ** 0.5
-        return min(whole**2 / float(sums @ sums) / n, 1.0), not by_t
+        share = whole**2 / float(sums @ sums) / n  # above 1 of rows kept of many
+        return share if self.kept is not None else min(share, 1.0), not by_t
 
 
 def _half_width(sums: Array, whole: float, level: float) -> float:
@@ -357,23 +358,29 @@ class Sizes:
         return self.limit.place(predicted, low, high) == "inside", by_t
 
     def with_rows_needed(
-        self, sized: Sequence[_Whole], looks: Sequence[Look], labels: NDArray[np.intp]
-    ) -> list[_Whole]:
-        """Say of views, or what groups leave, how many rows would settle what is not settled."""
-        found, level = list(sized), min(self.level, LARGEST_LEVEL)
-        open_ = [k for k, each in enumerate(found) if each.inside is False]
-        wanted = []
-        for k in open_:
+        self, sized: Sequence[View | Rest], looks: Sequence[Look], labels: NDArray[np.intp]
+    ) -> tuple[list[Any], int | None]:
+        """Say of each view, or what a group leaves, how many rows would settle it, if it is not.
+
+        And how many rows in all would settle all of them.
+        """
+        found, level, wanted = list(sized), min(self.level, LARGEST_LEVEL), []
+        held = [k for k, each in enumerate(found) if each.inside is not None]
+        if all(found[k].inside for k in held):
+            return found, None
+        for k in held:
             design, seen = self.design.of_look(looks[k]), looks[k].sample(labels)
-            by_t = design.by_t(seen.rows.probs[:, 1], seen.labels, level)
-            wanted.append(Wanted(float(found[k].predicted or 0.0), *design.share(seen.labels, by_t)))
-        n_views = len(self.cuts) + self.n_rests
-        for k, rows in zip(open_, rows_needed(wanted, self.limit, level, n_views), strict=True):
-            found[k] = replace(found[k], rows_needed=rows)
-        return found
-
-
-_Whole = TypeVar("_Whole", View, Rest)
+            scores = seen.rows.probs[:, 1]
+            share = design.share(seen.labels, design.by_t(scores, seen.labels, level))
+            stated = scores if design.scores is None else design.scores
+            weights = design.weights
+            if design.kept is not None:
+                weights = weights / design.kept[np.arange(len(scores)), seen.labels]
+            wanted.append(Wanted.of(stated, weights, share, len(scores) / len(labels)))
+        for k, rows in zip(held, rows_needed(wanted, self.limit, level, 1), strict=True):
+            if not found[k].inside:
+                found[k] = replace(found[k], rows_needed=rows)
+        return found, rows_in_all(wanted, self.limit, level)
 
 
 def views_of(

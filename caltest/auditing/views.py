@@ -244,8 +244,8 @@ class View(Sized):
         Whether its own two one-sided tests at level alpha show the mean error to be within the limit;
         None without a limit or an event.
     rows_needed
-        Where that is not shown: how many rows would show it, were the view calibrated, so that all
-        views of the audit are shown to be within with a probability of 80%. None where none would do.
+        Where that is not shown: how many rows of its own would show it with a probability of 80%, were
+        the view calibrated. None where none would do.
     """
 
     lens: str

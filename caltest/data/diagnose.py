@@ -457,6 +457,9 @@ _HARDLY = 0.01  # of these
 _MOST_ROWS = 16  # of one prediction, on average, that are taken for one patient's and no tree's leaf
 _LOOKED_AT = 256  # predictions whose digits are looked at
 _MOST_PARTS = 1000  # of a whole: a share of so many rows or votes, or of three decimals
+_MOST_DIGITS = 9  # of numbers that were written with a fixed number of decimals
+_WRITTEN = 1e-5  # of the last of these
+_BY_CHANCE = 0.1  # rows, of all that a range of such numbers holds: more share some by chance
 _ROUND = 3.1e-8  # how far from such a share a number of single precision is
 
 
@@ -487,7 +490,7 @@ def copied_rows(sample: Sample) -> tuple[str, ...]:
             "to fit the model, test it on other rows.",
         )
     few = 0 < rows <= _MOST_ROWS * len(predictions)
-    if 2 * rows >= len(sample.labels) and few and _of_full_precision(predictions):
+    if 2 * rows >= len(sample.labels) and few and _of_full_precision(predictions, len(sample.labels)):
         return (
             f"{rows:,} of {len(sample.labels):,} rows share their predictions, to the last "
             "digit, with others. If these are repeated measurements (of a patient, a user, a day), "
@@ -537,9 +540,15 @@ def _tied(values: NDArray[np.generic]) -> NDArray[np.intp]:
     return np.sort(order[~(new & np.append(new[1:], ends[: len(values)]))])
 
 
-def _of_full_precision(predictions: Array) -> bool:
-    """Say whether most predictions are neither rounded nor shares of few rows or votes."""
+def _of_full_precision(predictions: Array, n_samples: int) -> bool:
+    """Say whether most predictions are neither rounded, for so many rows, nor shares of few votes."""
     values = predictions[:: -(-len(predictions) // _LOOKED_AT)].max(axis=1)
     parts = np.arange(1, _MOST_PARTS + 1)
     away = np.abs(values[:, None] * parts - np.round(values[:, None] * parts)) / parts
-    return bool(np.mean(away.min(axis=1) > _ROUND) > 0.5)
+    if np.mean(away.min(axis=1) > _ROUND) <= 0.5:
+        return False
+    for digits in range(1, _MOST_DIGITS + 1):
+        if np.mean(np.abs(values * 10.0**digits - np.round(values * 10.0**digits)) < _WRITTEN) > 0.5:
+            spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
+            return n_samples * 10.0**-digits < _BY_CHANCE * spread
+    return True

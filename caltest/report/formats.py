@@ -21,7 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from caltest._arguments import arguments
 from caltest._numbers import confidence_text, counted, points
 from caltest._visible import line, quoted, visible, visible_page
-from caltest.auditing.result import Audit, FailOn
+from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.views import Check
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
@@ -218,7 +218,8 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     if audit.limit:
         chip, why = words.chip(audit)
         failure = f"{chip}: {why}" if fails and audit.verdict != "within" else None
-        case("limit", f"average errors are within {limit(audit)}", failure, told=f"{chip}: {why}")
+        asked = "within" if gate_of(fail_on, True) == "undecided" else "not shown to be beyond"
+        case("limit", f"average errors are {asked} {limit(audit)}", failure, told=f"{chip}: {why}")
     if audit.impossible:  # without it, a rejection by such labels alone would pass
         rows = counted(audit.impossible, "row")
         why = f"{rows}: the observed label has predicted probability 0"

@@ -24,7 +24,7 @@ from caltest.pictures import axes
 from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import report as captions
-from caltest.text.sizes import rates, size
+from caltest.text.sizes import decided_apart, rates, size
 from caltest.text.vocabulary import (
     capital,
     event_name,
@@ -331,6 +331,7 @@ def summarise(
         chance=None if null is None else captions.chance_title(null.reached, null.draws),
         grid=_grid(audit),
         usual=captions.usual(audit),
+        decided=decided_apart(audit),
         of_usual="the top class" if audit.usual and audit.usual.lens else None,
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
         listed=[_view_row(view, audit) for view in listed],

@@ -16,7 +16,7 @@ from caltest._numbers import (
     signed_points,
 )
 from caltest._visible import line, shortened, shown, shown_column, visible
-from caltest.auditing.result import Audit, shows
+from caltest.auditing.result import Audit, finds_mean, shows
 from caltest.auditing.views import Check, Group, Rest, View
 from caltest.data.diagnose import advice_on_zeros
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
@@ -26,6 +26,7 @@ from caltest.text.sizes import (
     about_rows,
     beyond,
     cannot_fail,
+    decided_apart,
     estimated,
     estimated_beyond,
     exceeds,
@@ -87,8 +88,8 @@ def headline(audit: Audit) -> str:
             return f"No prediction was shown to be wrong {by}."
         if not audit.found:
             return f"{impossible_rows(audit)}."
-        view = audit.found[0].view
-        if audit.finds_mean(view):
+        view = audit.told or audit.found[0].view
+        if finds_mean(audit, view):
             return f"{capital(subject(view))} is wrong on average {by}{where(view.group)}."
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if audit.verdict == "within" and audit.rejected:
@@ -129,7 +130,7 @@ def headline(audit: Audit) -> str:
         which = f"on average, those of {alone}" if alone else "no single class or group stands out"
         return f"The predicted probabilities are wrong{where(strongest.group)}; {which}."
     who, rows = capital(subject(strongest)), where(strongest.group)
-    if audit.finds_mean(strongest):
+    if finds_mean(audit, strongest):
         return f"{who} is wrong on average{rows}; as estimated, {estimated(strongest.error)}."
     return f"{who} is wrong for some predictions{rows}; on average it may be right."
 
@@ -178,6 +179,8 @@ def _close(audit: Audit) -> Iterable[str]:
     """Say if the p-value is so close to the level that other draws might lie on the other side."""
     best = min(audit.checks, key=lambda check: check.adjusted)
     times = best.adjusted / best.pvalue if audit.correction != "westfall_young" else 1.0
+    if times > 1.0 and best.pvalue <= 2.0 / (1 + audit.n_resamples):
+        return  # no draw is as large: in other draws hardly any will be
     low, high = interval_of_adjusted(audit.pvalue, audit.n_resamples, times)
     every = audit.clusters is not None and audit.n_resamples + 1 == 2**audit.clusters  # signs
     if low < audit.alpha < high and not (every or audit.impossible):
@@ -483,7 +486,7 @@ def _table(audit: Audit) -> list[str]:
                 f"{view.rows:,}",
                 predicted,
                 observed,
-                signed_points(view.error or 0.0),
+                signed_points(view.error or 0.0, view.low or 0.0, view.high or 0.0),
                 f"{low} to {high}",
                 pvalue(view.adjusted_pvalue, audit.alpha),
                 by or "–",
@@ -500,7 +503,8 @@ def _table(audit: Audit) -> list[str]:
         right = [f"{each:>{w}}" for each, w in zip(numbers, widths, strict=False)]
         lines.append(f"  {name:<{width}}  {'  '.join(right)}  {found_by}".rstrip())
     more = sum(view.error is not None for view in audit.views) - len(views)
-    return lines + ([f"  and {more:,} more, in to_frame()"] if more > 0 else [])
+    lines += [f"  and {more:,} more, in to_frame()"] if more > 0 else []
+    return [*lines, note] if (note := decided_apart(audit)) else lines
 
 
 def failure(audit: Audit) -> str:

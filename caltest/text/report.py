@@ -13,9 +13,9 @@ from caltest._numbers import (
     percents,
     signed_points,
 )
-from caltest.auditing.result import Audit, against_limit, shows
+from caltest.auditing.result import Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
-from caltest.text.sizes import MOST_TIMES, RARE, about_rows, distances, found_beyond
+from caltest.text.sizes import MOST_TIMES, RARE, about_rows, decided_apart, distances, found_beyond
 from caltest.text.vocabulary import WRONG, capital, group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -296,7 +296,7 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
 def _without_direction(audit: Audit, views: Sequence[View], noun: str) -> str:
     """Return what a table of views shows none of which has a direction, though an error was found."""
     plural = {"class": "classes"}.get(noun, f"{noun}s")
-    means = [view for view in views if audit.finds_mean(view)]
+    means = [view for view in views if finds_mean(audit, view)]
     if means:
         of = f"the mean of {many(len(means))} {noun if len(means) == 1 else plural}"
         return capital(f"{of} is found to be wrong; its interval just contains zero.")
@@ -315,7 +315,7 @@ def rows_title(audit: Audit, view: View) -> str:
     way = side(audit, view)
     if way:
         return f"All rows: {way} on average."
-    if audit.finds_mean(view):
+    if finds_mean(audit, view):
         return "The check of the mean finds an error; its simultaneous interval just contains zero."
     if audit.rejected:
         return "Not shown to be wrong on average; wrong for some predictions."
@@ -328,6 +328,5 @@ def slices_note(audit: Audit, unit: str | None) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
     text = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
-    if any(view.inside and against_limit(audit, view) != "inside" for view in audit.views):
-        text += " What is within the limit is decided by shorter intervals, of each row alone."
+    text = f"{text} {decided_apart(audit)}".strip()
     return f"{unit}. {text}" if unit else text

@@ -325,6 +325,8 @@ def needs(audit: Audit) -> Iterable[str]:
         if len(wanted) > len(named):
             named.append(f"{len(wanted) - len(named):,} more have too few")
         yield f"To be shown within {limit(audit)} if calibrated: {'; '.join(named)}."
+        if audit.rows_needed and len(audit.wholes) > 1:
+            yield f"All of it takes {about_rows(audit.rows_needed)} rows in all."
     for each in leading([each for each in unsettled if times(each) <= 1.0], 1):
         size = estimated(each.error)
         yield f"The error of {_whole_name(each, audit)} is close to your limit: about {size}."
@@ -347,6 +349,13 @@ def cannot_fail(audit: Audit) -> Iterable[str]:
             f"Your limit of {points(by)} is larger than the predicted rate ({points(predicted)}), so "
             "that predicting 0 would be within it, too."
         )
+
+
+def decided_apart(audit: Audit) -> str:
+    """Say that other intervals than those shown decide what is within the limit; "" if not."""
+    if any(each.inside and against_limit(audit, each) != "inside" for each in audit.wholes):
+        return "What is within the limit is decided by shorter intervals, of each row alone."
+    return ""
 
 
 def _shown_within(audit: Audit) -> Iterable[str]:

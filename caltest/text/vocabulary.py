@@ -50,7 +50,7 @@ def limit(audit: Audit | AuditPlan) -> str | None:
     if audit.materiality_ratio is None:
         return by
     times = f"a factor of {audit.materiality_ratio:g}"
-    return f"{by} or {times}, whichever is wider" if by else times
+    return f"{by} or {times} (the wider of both)" if by else times
 
 
 def event_name(audit: Audit) -> str:
