@@ -59,6 +59,7 @@ CALLS = {
     "power": lambda **o: caltest.power((PROBS, LABELS), 50, n_datasets=5, **o),
     "sample_size": lambda **o: caltest.sample_size((PROBS, LABELS), **o),
     "planning.pilot": lambda **o: pilot(PROBS, temperature=0.8, **o),
+    "plan": lambda **o: caltest.plan(PROBS, materiality=0.05, **o),
     "bin_table": lambda **o: caltest.bin_table(PROBS, LABELS, **o),
     "recalibration": lambda **o: caltest.recalibration(PROBS, LABELS, **o),
     "scorer": lambda **o: caltest.scorer("ecd", **o),
@@ -77,8 +78,8 @@ CALLS |= {name: partial(_drawn, name) for name in _displays()}
 #: What takes them; all others refuse.
 _TESTS = {"test", "estimate", "audit", "assert_calibrated", "compare"}
 TAKES = {
-    "weights": _TESTS | {"bin_table", "recalibration", "planning.pilot"},
-    "clusters": _TESTS | {"NullDisplay.from_predictions", "NullDisplay.from_estimator"},
+    "weights": _TESTS | {"bin_table", "plan", "recalibration", "planning.pilot"},
+    "clusters": _TESTS | {"plan", "NullDisplay.from_predictions", "NullDisplay.from_estimator"},
     "sampling_rates": _TESTS | {"bin_table"},
 }
 for display in ("ReliabilityDisplay", "CumulativeDisplay", "NullDisplay"):

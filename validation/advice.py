@@ -156,12 +156,17 @@ def advice(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
         yield row
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study; its rows are written as they come."""
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
     given = command_line(__doc__, seed=20_261_124)
     given.add_argument("--repetitions", type=int, default=100)
     given.add_argument("--models", type=int, default=len(MODELS), help="the first so many of them")
-    options = given.parse_args(arguments)
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the study; its rows are written as they come."""
+    options = parsed(arguments)
     rows: list[dict[str, Any]] = []
     for row in advice(options):
         rows.append(row)

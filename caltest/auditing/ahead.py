@@ -84,7 +84,15 @@ class AuditPlan(Result):
     clustered
         Whether its rows are in clusters, all of whose rows are taken to share everything.
     skipped
-        What the audit of the pilot would not look at, and why.
+        What the audit would not look at, and why.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("logistic_regression")
+    >>> planned = caltest.plan(digits.probs, lenses="top_label", materiality=0.02, n=500)
+    >>> round(planned.power, 2), planned.to_frame()["rows"].tolist()
+    (0.45, [823])
     """
 
     n: int | None
@@ -192,7 +200,7 @@ def plan(
     >>> import caltest
     >>> digits = caltest.datasets.load_digits_predictions("logistic_regression")
     >>> caltest.plan(digits.probs, lenses="top_label", materiality=0.02).n
-    930
+    823
     """
     options = Options.of(
         lenses=lenses,
