@@ -5,7 +5,8 @@ every row has a recalibrated prediction that its own label had no part in. Gains
 which remedy to try, and are not a test of what it leaves.
 
 Of the logarithms of the predictions, log p_k, a remedy is the softmax of slope · log p_k + shift_k,
-with a slope ("temperature"), shifts ("shift"), or both; or isotonic regression class by class. Maximum
+with a slope ("temperature"), shifts ("shift"), or both; or isotonic regression class by class; or the
+same probabilities with the classes in another order ("order"), for columns that were mixed up. Maximum
 likelihood, each parameter held by one more row that says "no change", so that a class without an event
 has a finite shift.
 """
@@ -18,7 +19,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression, minimize
+from scipy.optimize import isotonic_regression, linear_sum_assignment, minimize
 from scipy.special import logsumexp
 
 from caltest.data import Rows, Sample
@@ -27,10 +28,10 @@ from caltest.sampling import generator
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
-Kind: TypeAlias = Literal["shift", "temperature", "temperature and shift", "isotonic"]
+Kind: TypeAlias = Literal["order", "shift", "temperature", "temperature and shift", "isotonic"]
 
 #: From the simplest on: a later one has to gain clearly more to be chosen.
-KINDS: tuple[Kind, ...] = ("temperature", "shift", "temperature and shift", "isotonic")
+KINDS: tuple[Kind, ...] = ("order", "temperature", "shift", "temperature and shift", "isotonic")
 _FOLDS = 5
 _FEWEST = 100  # rows, below which nothing is tried
 _MOST = 2e5  # predicted numbers of the rows that are tried
@@ -46,7 +47,7 @@ class Remedy:
     Attributes
     ----------
     name
-        "shift", "temperature", "temperature and shift", or "isotonic".
+        "order", "shift", "temperature", "temperature and shift", or "isotonic".
     in_group
         Whether it was fitted to the named group and changes that group only.
     gain, gain_se
@@ -122,7 +123,7 @@ def remedies(
         if in_group and member.sum() < _FEWEST:
             continue
         for kind in KINDS:
-            if kind == "isotonic" and rows.n_classes > _MOST_ISOTONIC:
+            if kind in ("isotonic", "order") and rows.n_classes > _MOST_ISOTONIC:
                 continue
             remedy, loss = tried.remedy(kind, in_group)
             found.append(remedy)
@@ -229,8 +230,16 @@ Mend: TypeAlias = Callable[[Array], Array]
 
 def fit(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
     """Fit a remedy; return what it makes of probabilities, and its slope."""
-    how = _isotonic if kind == "isotonic" else _softmax(kind)
+    how = {"isotonic": _isotonic, "order": _order}.get(kind) or _softmax(kind)
     return how(probs, labels, weights)
+
+
+def _order(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
+    """Give every class the column with which the labels are most likely."""
+    logs, m = weights[:, None] * np.log(np.maximum(probs, _LEAST)), probs.shape[1]
+    won = np.stack([np.bincount(labels, column, m) for column in logs.T])  # by column and class
+    _, columns = linear_sum_assignment(won.T, maximize=True)
+    return lambda more: more[:, columns], 1.0
 
 
 def _softmax(kind: Kind) -> Callable[[Array, Labels, Array], tuple[Mend, float]]:

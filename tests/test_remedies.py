@@ -88,6 +88,22 @@ def test_the_named_group_is_mended_alone_if_all_rows_cannot_mend_it():
     assert (chosen.name, chosen.in_group, chosen.leaves) == ("shift", True, False)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_exchanged_columns_of_a_group_are_seen(classes):
+    probs = RNG.dirichlet(np.ones(classes), 4000)
+    labels = (RNG.random((4000, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    site = np.arange(4000) % 4
+    stated = np.where((site == 2)[:, None], probs[:, [1, 0, *range(2, classes)]], probs)
+    found = remedies(sample(stated, labels), None, np.flatnonzero(site == 2), 0)
+    (chosen,) = (each for each in found if each.chosen)
+    assert (chosen.name, chosen.in_group) == ("order", True)
+    audit = caltest.audit(stated, labels, groups={"site": site.astype(str)}, n_resamples=199, rng=0)
+    advice = " ".join(str(audit).split())
+    assert "ook at the order of the classes for that group alone: columns seem to be exch" in advice
+    right = remedies(sample(probs, labels), None, None, 0)
+    assert not any(each.chosen for each in right)
+
+
 def test_rows_of_a_cluster_stay_in_one_fold():
     """A patient's rows that repeat each other must not teach the fold that they are applied to."""
     doctors = np.repeat(np.arange(200), 10)

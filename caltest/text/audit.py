@@ -251,6 +251,7 @@ def _more_rows(audit: Audit) -> str:
 
 #: What remedies are called, of two classes and of more.
 _REMEDIES: Mapping[str, tuple[str, str]] = {
+    "order": ("the classes exchanged", "another order of the classes"),
     "temperature": ("a slope of the log-odds (temperature scaling)", "temperature scaling"),
     "shift": ("an intercept of the log-odds", "an intercept for every class"),
     "temperature and shift": (
@@ -272,7 +273,8 @@ def remedy(audit: Audit) -> str:
     some = "these rows" if rows == audit.n_samples else f"{rows:,} of these rows"
     tried = f"Tried by cross-fitting inside {some}"
     if best is None:
-        names = (_REMEDIES[each.name][many] for each in audit.remedies if not each.in_group)
+        usual = [each for each in audit.remedies if not each.in_group and each.name != "order"]
+        names = (_REMEDIES[each.name][many] for each in usual)
         nothing = "no usual recalibration clearly lowers the log loss here: look at the data"
         return f"{nothing}. {tried}: {', '.join(names)}."
     brings = "the mean error"
@@ -289,11 +291,16 @@ def remedy(audit: Audit) -> str:
         brings += f" from {estimated(best.before)} to {after} (standard error {error})"
     alike = [each for each in audit.remedies if each.in_group == best.in_group]
     later = [_REMEDIES[each.name][many] for each in alike[alike.index(best) + 1 :]]
+    later = [] if best.name == "order" else later
     alone = " for that group alone" if best.in_group else ""
     others = f"{', '.join(later[:-1])}{' or ' if later[1:] else ''}{later[-1]}" if later else ""
     more = f" Nothing clear is gained beyond it by {others}." if later else ""
+    do = f"recalibrate{alone} on held-out rows by {_REMEDIES[best.name][many]}."
+    if best.name == "order":
+        do = f"look at the order of the classes{alone}: columns seem to be exchanged."
+        tried = f"{tried}, with {_REMEDIES['order'][many]}"
     return (
-        f"recalibrate{alone} on held-out rows by {_REMEDIES[best.name][many]}. {tried}, it takes "
+        f"{do} {tried}, it takes "
         f"{brings}, and lowers the log loss by {best.gain:.2g} (standard error {best.gain_se:.1g})."
         f"{more} These are estimates, not a test."
     )
