@@ -132,7 +132,10 @@ def headline(audit: Audit) -> str:
     who, rows = capital(subject(strongest)), where(strongest.group)
     if finds_mean(audit, strongest):
         return f"{who} is wrong on average{rows}; as estimated, {estimated(strongest.error)}."
-    return f"{who} is wrong for some predictions{rows}; on average it may be right."
+    average = "on average it may be right"
+    if audit.limit and estimated_beyond(audit, strongest):
+        average = f"on average, as estimated, it is {estimated(strongest.error)}"
+    return f"{who} is wrong for some predictions{rows}; {average}."
 
 
 def _is(who: str) -> str:
