@@ -141,6 +141,7 @@ resamples/n_resamples INT >=2 =500  Number of subsamples or bootstrap samples.
 size INT  Rows of a subsample, or clusters.
     [default: 500 rows, or about as many in clusters; half of all if less]
 correction NAME =holm  Correction for the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none.
+report FILE  Also write a page with the picture and all that is said: one .html file.
 seed json plot jobs
 example NAME  Bundled predictions instead of files: digits, by all models.
 """,

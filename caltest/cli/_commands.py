@@ -188,7 +188,7 @@ def compare(asked: Input, *, files: Sequence[Path] | None, correction: str, **gi
     given["correction"] = None if correction == "none" else correction
     found = comparison.compare(models, labels, groups=groups, progress=True, **given)
     data = {"files": sources, "example": asked.example, **found.to_dict()}
-    return Found(data, found.summary(), found.plot)
+    return Found(data, found.summary(), found.plot, result=found)
 
 
 def _models(

@@ -444,6 +444,7 @@ class Found:
     text: str
     picture: Callable[[], Any] | None = None
     status: int | None = None
+    result: Any = None  # what is written as a page
 
 
 #: Options of rows, hidden where a command does not take them, and what it says of them then.
@@ -457,7 +458,7 @@ _OF_ROWS = {
 }
 #: Options of what is read, besides FILE; those, and of what is written.
 _READ = ("label", "columns", "logits", "group", "example", "weights", "clusters")
-_FRAME = ("FILE", *_READ, "json", "plot")
+_FRAME = ("FILE", *_READ, "json", "plot", "report")
 #: Options that messages of a command call as they are typed, and not as they are called in Python.
 _TYPED = {
     "test": ("logits", "lens", "rounding", "weights", "clusters", "sampling-rate"),
@@ -479,6 +480,9 @@ def command(run: Callable[..., Found]) -> Any:
                 raise InputError(f"--{each} is not for this command: {_OF_ROWS[each]}.")
         picture = given.get("plot")
         out.check_picture(picture, given.get("FILE"))
+        if (page := given.get("report")) is not None:
+            read = [given.get("FILE"), *(given.get("FILES") or ()), picture]
+            out.check_outputs({"--report": page}, {"--report": (".html", ".htm")}, read)
         given["columns"], given["group"] = column_names(given["columns"]), given["group"] or ()
         asked = Input(given.get("FILE"), **{each: given[each] for each in _READ if each in given})
         if "sampling-rate" in known:
@@ -490,6 +494,10 @@ def command(run: Callable[..., Found]) -> Any:
             typed = {known[each].argument: f"--{each}" for each in _TYPED.get(name, ())}
             raise error.renamed(typed) from error
         problem = None
+        if page is not None:
+            from caltest.report import save
+
+            save(found.result, page)
         if picture is not None and found.picture is not None:
             problem = out.draw(picture, found.picture)
         if given["json"]:

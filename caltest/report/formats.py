@@ -12,20 +12,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from caltest._arguments import arguments
+from caltest._arguments import OneOf, arguments
 from caltest._numbers import confidence_text, counted, points
+from caltest._version import __version__
 from caltest._visible import line, quoted, visible, visible_page
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.views import Check
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.report.summary import first_screen, name, sentence, summarise
+from caltest.results import Result
 from caltest.text import audit as words
 from caltest.text.report import chance_note
 from caltest.text.sizes import finding_of_rest
@@ -59,18 +62,27 @@ _LINKED = re.compile(r"([@#!](?=\w)|(?<![^\W_])(?:GH-(?=\d)|www(?=\.))|:(?=//))"
 _WORD_JOINER = "\N{WORD JOINER}"  # invisible: what it breaks is text
 
 
-@arguments()
+_ANY = OneOf("caltest.results:Result", "give what caltest.audit, or another function, returns")
+
+
+@arguments(audit=_ANY)
 def to_html(
-    audit: Audit, *, title: str | None = None, command: str | None = None, date: str | None = None
+    audit: Audit | Result,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    date: str | None = None,
 ) -> str:
     """Return an audit as one page that needs nothing else: no network, no other file.
 
     Parameters
     ----------
     audit
-        What :func:`caltest.audit` found.
+        What :func:`caltest.audit` found; or another result, such as that of :func:`caltest.compare`,
+        whose page has its picture and its summary.
     title
-        What the report is about, a model's name for instance. Default: "Calibration audit".
+        What the report is about, a model's name for instance. Default: "Calibration audit", or the
+        first line of a summary.
     command
         The shell command that repeats the audit, shown beside the Python call. Default: none.
     date
@@ -92,7 +104,39 @@ def to_html(
     >>> "<title>Error found: Random forest</title>" in page
     True
     """
-    return rendered(audit, "html", title=title, command=command, date=date)
+    if isinstance(audit, Audit):
+        return rendered(audit, "html", title=title, command=command, date=date)
+    page = audit._page()
+    first, _, text = str(page).partition("\n")
+    return (
+        _environment()
+        .get_template("result.html.j2")
+        .render(
+            title=visible(title or first),
+            headline=page.headline,
+            text=text,
+            picture=_drawn(audit),
+            command=command,
+            date=date,
+            version=__version__,
+        )
+    )
+
+
+def _drawn(result: Result) -> str | None:
+    """Return the picture of a result as SVG that depends on nothing else; None if it has none."""
+    import matplotlib as mpl
+
+    try:
+        display = result.plot()
+    except InputError:
+        return None
+    written, figure = StringIO(), display.figure_
+    with mpl.rc_context({"svg.hashsalt": "caltest", "svg.fonttype": "path"}):
+        figure.savefig(written, format="svg", metadata={"Date": None}, bbox_inches="tight")
+    figure.clear()
+    drawn = written.getvalue()
+    return drawn[drawn.index("<svg") :]
 
 
 @arguments()
@@ -258,9 +302,9 @@ def schema() -> dict[str, Any]:
     return found
 
 
-@arguments()
+@arguments(audit=_ANY)
 def save(
-    audit: Audit,
+    audit: Audit | Result,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -272,7 +316,7 @@ def save(
     Parameters
     ----------
     audit
-        What :func:`caltest.audit` found.
+        What :func:`caltest.audit` found; or another result, as a web page.
     path
         File to write: ``.html`` or ``.htm``, ``.md`` or ``.markdown``, ``.json``, or ``.xml`` (JUnit).
         An old file is replaced when the new one is complete, and stays as it is if anything goes
@@ -310,7 +354,15 @@ def save(
             f"the report is to be written to {quoted(str(path))}, which has no known format; give "
             f"a file that ends in {', '.join(by_suffix)}."
         )
-    write_whole({target: rendered(audit, kind, title=title, command=command, date=date)})
+    if isinstance(audit, Audit):
+        text = rendered(audit, kind, title=title, command=command, date=date)
+    elif kind == "html":
+        text = to_html(audit, title=title, command=command, date=date)
+    else:
+        raise InputError(
+            f"a {type(audit).__name__} is written as a web page only; give a file that ends in .html."
+        )
+    write_whole({target: text})
 
 
 def rendered(
