@@ -1,5 +1,6 @@
 """What a model may predict of numbers: give one of these in place of probabilities of classes."""
 
-from caltest.laws.distributions import Ensemble, FromScipy, GaussianPredictions, Predictive
+from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
+from caltest.laws.numbers import Distribution, Ensemble, FromScipy
 
-__all__ = ["Ensemble", "FromScipy", "GaussianPredictions", "Predictive"]
+__all__ = ["Distribution", "Ensemble", "FromScipy", "GaussianPredictions", "Normal", "Predictive"]

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._visible import quoted
 from caltest.data import (
     Rows,
     Sample,
     check_index,
+    counted_as,
     impossible_labels,
     sample,
     without_zeros,
@@ -26,7 +26,7 @@ from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
-from caltest.laws import Classes, Law, recognised
+from caltest.laws import Classes, Law, Predictive, recognised
 from caltest.lenses import Lens, event, find_lens, seen
 from caltest.nulls import (
     Answer,
@@ -107,7 +107,8 @@ def test(
         where calibration is bad. Your function gets an exact p-value too, unless it depends on the
         order of the rows and that order carries information about the labels. It must always
         return the same value for the same labels; a function that remembers or draws random
-        numbers is refused.
+        numbers is refused. Of numbers: "bias", "spread", "pit_ad" and others
+        (``caltest.statistics.DENSITY_STATISTICS``), or through a lens any statistic of classes.
 
         Default "omnibus": it looks for several kinds of error at once, and the result's ``parts``
         have a p-value for each. It needs the exact null. With another null the default is
@@ -119,7 +120,8 @@ def test(
         With clusters: "cluster_signs" (default), "one_per_cluster" or "comonotone".
     lens
         Which aspect of the predictions to test: "top_label", "class:3", "top:5", "sorted" or an
-        object of :mod:`caltest.lenses`. Default None: the full probability vector.
+        object of :mod:`caltest.lenses`. Default None: the full probability vector. Of numbers, an
+        event: "below:30", "above:30", "quantile:0.9", "interval:0.9", or "pit:10" for ten cells.
     class_names
         Names of the classes, (m,), text or whole numbers, in the order of the columns, such as
         ``classes_`` of a scikit-learn model. Labels may then be these names, and any other label
@@ -277,6 +279,7 @@ def test(
                 measure, chosen, given, tolerance, rounding, alternative, draws, seed, workers
             )
         rows, observed = given.view.rows, given.view.labels
+        measure = measure.for_law(rows.law)
         _check_law(measure, rows)
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
@@ -360,6 +363,7 @@ def estimate(
     counting |= {"class_names": class_names, "logits": logits}
     given = _given(probs, labels, lens, measure, counting=counting)
     rows, observed = given.view.rows, given.view.labels
+    measure = measure.for_law(rows.law)
     _check_law(measure, rows)
     with single_threaded_blas():
         fitted = measure.fitted(rows)
@@ -476,40 +480,54 @@ def _given(
 
     What was rounded has no default.
     """
+    asked = find_lens(lens)  # a wrong name is found before the data are read
     law = probs.law if isinstance(probs, Rows) else probs
     if not isinstance(law, Law):
         numbers = isinstance(probs, np.ndarray) and probs.dtype != object
         law = None if numbers else recognised(probs)
-    if law is None or isinstance(law, Classes):
-        asked = find_lens(lens)  # a wrong name is found before the data are read
+    of_classes = law is None or isinstance(law, Classes)
+    if of_classes:
         whole = sample(probs, labels, rounding=rounding, **counting)
-        kept, rounded = without_zeros(whole), None
-        if rounding is None:
-            view, label = seen(kept, asked, measure.default_lens)
-        else:
-            rounded = rounded_view(kept, asked, rounding)
-            view, label = rounded.view, None if asked is None else asked.label
-        rows, found = view.rows, dict[str, float]()
-        if not rows.are_alike:
-            found["effective_n"] = rows.effective
-        if rows.clusters is not None:
-            found["clusters"] = len(np.unique(rows.clusters))
-        return _Given(view, label, whole.rows.n_samples, found, rounded, whole)
-    for name, given in counting.items():
-        if given is not None and given is not False:
+    else:
+        rows = probs if isinstance(probs, Rows) else Rows(cast("Law", law))
+        whole = _of_numbers(rows, labels, asked, {**counting, "rounding": rounding})
+    kept, rounded = without_zeros(whole), None
+    if rounding is None:
+        view, label = seen(kept, asked, measure.default_lens)
+    else:
+        rounded = rounded_view(kept, asked, rounding)
+        view, label = rounded.view, None if asked is None else asked.label
+    rows, found = view.rows, dict[str, float]()
+    if not rows.are_alike:
+        found["effective_n"] = rows.effective
+    if rows.clusters is not None:
+        found["clusters"] = len(np.unique(rows.clusters))
+    return _Given(view, label, whole.rows.n_samples, found, rounded, whole if of_classes else None)
+
+
+def _of_numbers(rows: Rows, outcomes: object, lens: Lens | None, counting: Mapping[str, Any]) -> Sample:
+    """Check outcomes of predicted distributions of numbers, and what rows count."""
+    for name in ("class_names", "sampling_rates", "logits", "rounding"):
+        if counting.get(name) is not None and counting[name] is not False:
             raise InputError(
                 "{argument} is about probabilities of classes, and the predictions are distributions "
                 "of numbers; leave it out.",
                 argument=name,
             )
-    if lens is not None:
+    weights, clusters, law = counting.get("weights"), counting.get("clusters"), rows.law
+    if lens is None and not (clusters is rows.clusters is None):
         raise InputError(
-            f"the lens {quoted(lens)} is for classes, and the predictions are distributions of "
-            "numbers; leave it out."
+            "{argument} of predicted distributions of numbers needs events of these; give a lens, such "
+            "as 'quantile:0.5' or 'below:10', or leave it out.",
+            argument="clusters",
         )
-    check_index(law.given, labels, "predictions", "outcomes")
-    outcomes = Sample(Rows(law), law.outcomes(labels))
-    return _Given(outcomes, None, law.n_samples, {})
+    check_index(law.given, outcomes, "predictions", "outcomes")
+    for what, column in (("weights", weights), ("clusters", clusters)):
+        check_index(law.given, column, "predictions", what)
+        check_index(outcomes, column, "outcomes", what)
+    checked = law.outcomes(outcomes)
+    noted = replace(rows, notes=(*rows.notes, *law.remarks(checked)))
+    return Sample(counted_as(noted, weights, clusters), checked)
 
 
 def _check_law(measure: Statistic, rows: Rows) -> None:
@@ -518,10 +536,10 @@ def _check_law(measure: Statistic, rows: Rows) -> None:
     if isinstance(law, measure.laws):
         return
     wanted = " or ".join(each.about for each in measure.laws)
-    raise InputError(
-        f"{measure.name!r} is for {wanted}, and these are {law.about}; use 'ecd', or a function of "
-        "your own."
-    )
+    instead = "use 'ecd', or a function of your own"
+    if Classes in measure.laws and isinstance(law, Predictive) and law.dimension is None:
+        instead = "give a lens such as 'quantile:0.5', or a statistic of numbers such as 'pit_ad'"
+    raise InputError(f"{measure.name!r} is for {wanted}, and these are {law.about}; {instead}.")
 
 
 # ------------------------------------------------------------------ within a tolerance
@@ -541,10 +559,9 @@ def _tolerated(
     """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
     view = given.view
     if not isinstance(view.rows.law, Classes):
-        asked = "a tolerance" if rounding is None else "rounding"
         raise InputError(
-            f"{asked} is about probabilities of classes, and the predictions are "
-            "distributions of numbers; leave it out."
+            "a tolerance is about probabilities of an event, and the predictions are distributions of "
+            "numbers; give a lens, such as 'quantile:0.5' or 'below:10', or leave it out."
         )
     error = 0.0 if tolerance is None else float(tolerance)
     stated: dict[str, Any] = {}

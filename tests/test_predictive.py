@@ -197,7 +197,7 @@ WRONG = {
     ),
     "not finite": (lambda: GaussianPredictions([0.0, np.nan], 1.0), "the mean holds nan in row 1"),
     "words": (lambda: GaussianPredictions(["a", "b"], 1.0), "the mean could not be read"),
-    "no distribution": (lambda: FromScipy(3.0), "is 3.0, which is not a frozen distribution"),
+    "no distribution": (lambda: FromScipy(3.0), "is 3.0, which states neither a cdf nor an entropy"),
     "no rows": (lambda: FromScipy(scipy.stats.norm(0, 1)), "does not say how many rows"),
     "bad scale": (lambda: FromScipy(scipy.stats.norm(0, [1.0, -1.0])), "has the entropy nan at row 1"),
     "one member": (lambda: Ensemble([[1.0], [2.0]]), "at least two members per row"),
@@ -255,7 +255,7 @@ WRONG = {
     "nees of classes": (lambda: caltest.test([0.5, 0.5], [0, 1], "nees"), "'nees' is for Gaussian"),
     "nees of others": (
         lambda: caltest.test(MODELS["poisson"], np.ones(N), "nees"),
-        "is for Gaussian predictions of numbers, and these are SciPy's distributions",
+        "is for Gaussian predictions of numbers, and these are distributions of numbers",
     ),
     "clip": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, caltest.statistics.ECD(clip=0.1)),

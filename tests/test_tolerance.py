@@ -210,7 +210,7 @@ def test_refusals(options, words):
 
 
 def test_densities_are_refused():
-    with pytest.raises(InputError, match="a tolerance is about probabilities of classes"):
+    with pytest.raises(InputError, match="a tolerance is about probabilities of an event"):
         caltest.test(GaussianPredictions([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], tolerance=0.1)
 
 

@@ -367,10 +367,11 @@ def test_impossible_labels_are_named_by_their_places():
     assert np.isfinite(result.statistic)
 
 
-def test_distributions_of_numbers_take_no_weights():
+def test_distributions_of_numbers_take_weights():
     predicted = caltest.predictive.GaussianPredictions([0.0, 1.0], [1.0, 1.0])
-    with pytest.raises(InputError, match="weights is about probabilities of classes"):
-        caltest.test(predicted, [0.0, 1.0], "nees", weights=[1, 2])
+    assert caltest.estimate(predicted, [1.0, 3.0], "nees", weights=[1, 2]) == pytest.approx(3.0)
+    with pytest.raises(InputError, match="weights has 1 entry"):
+        caltest.test(predicted, [0.0, 1.0], "nees", weights=[1])
 
 
 def test_groups_of_rows_that_count():

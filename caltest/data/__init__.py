@@ -4,7 +4,7 @@ from caltest.data.attributes import Extent
 from caltest.data.containers import check_index
 from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.rows import SUBSAMPLED, Rows, Sample, merged_notes, subsample, without_zeros
-from caltest.data.sample import named_sample, predictions, sample
+from caltest.data.sample import counted_as, named_sample, predictions, sample
 
 __all__ = [
     "SUBSAMPLED",
@@ -12,6 +12,7 @@ __all__ = [
     "Sample",
     "Extent",
     "check_index",
+    "counted_as",
     "subsample",
     "impossible_labels",
     "impossible_rows",

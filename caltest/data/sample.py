@@ -216,16 +216,21 @@ def sample(
             check_index(probs, column, "probs", what)
             check_index(labels, column, "labels", what)
     found = _sample(probs, labels, class_names, part, rounding, logits)
-    rows = found.rows
+    rows = counted_as(found.rows, weights, clusters)
+    if sampling_rates is not None:
+        kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
+        rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
+    return Sample(rows, found.labels)
+
+
+def counted_as(rows: Rows, weights: object, clusters: object) -> Rows:
+    """Return rows with what each counts and which belong together, where that is given."""
     if weights is not None:
         rows = replace(rows, weights=row_weights(weights, rows.n_samples))
     if clusters is not None:
         codes, notes = cluster_codes(clusters, rows.n_samples)
         rows = replace(rows, clusters=codes, notes=(*rows.notes, *notes))
-    if sampling_rates is not None:
-        kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
-        rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
-    return Sample(rows, found.labels)
+    return rows
 
 
 def _sample(

@@ -40,4 +40,11 @@ from caltest.forms.signs import (
     effective_clusters,
 )
 from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
-from caltest.forms.sums import ClusterSums, LinearSum, MeanSquare, MeanSurprise, Sums
+from caltest.forms.sums import (
+    ClusterSums,
+    LinearSum,
+    MeanSquare,
+    MeanSurprise,
+    Sums,
+    WeightedMeanSquare,
+)

@@ -422,7 +422,7 @@ def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanOfNumbers(Sums):
+class MeanOfNumbers(Sums):
     """T = a mean over predicted distributions of numbers, of which each has a score."""
 
     predictive: Predictive  #: The predicted distributions f_i.
@@ -448,7 +448,7 @@ class _MeanOfNumbers(Sums):
 
 
 @dataclass(frozen=True, eq=False)
-class MeanSurprise(_MeanOfNumbers):
+class MeanSurprise(MeanOfNumbers):
     """T = the mean of −log f_i(x_i) − H(f_i)."""
 
     @cached_property
@@ -465,11 +465,20 @@ class MeanSurprise(_MeanOfNumbers):
 
 
 @dataclass(frozen=True, eq=False)
-class MeanSquare(HasChiSquare, _MeanOfNumbers):
+class WeightedMeanSquare(MeanOfNumbers):
     """T = the mean of factor · (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions."""
 
     factor: float = 1.0  #: Positive.
     offset: float = 0.0
+
+    def _of_rows(self, outcomes: Array) -> Array:
+        assert isinstance(self.predictive, GaussianPredictions)
+        return np.asarray(self.factor * self.predictive.squares(outcomes) + self.offset)[..., None]
+
+
+@dataclass(frozen=True, eq=False)
+class MeanSquare(HasChiSquare, WeightedMeanSquare):
+    """The same of rows that count alike, whose law is known."""
 
     @property
     def chi_square(self) -> ChiSquare:
@@ -478,7 +487,3 @@ class MeanSquare(HasChiSquare, _MeanOfNumbers):
         n, d = law.n_samples, law.dimension or 1
         scale = n / self.factor
         return ChiSquare(n * d, scale, -self.offset * scale, exact=True)
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        assert isinstance(self.predictive, GaussianPredictions)
-        return np.asarray(self.factor * self.predictive.squares(outcomes) + self.offset)[..., None]

@@ -1,4 +1,5 @@
 """Laws: what a model predicted of its outcomes, of any kind."""
 
 from caltest.laws.classes import Classes, Law, Outcomes
-from caltest.laws.distributions import GaussianPredictions, Predictive, recognised
+from caltest.laws.distributions import GaussianPredictions, Predictive
+from caltest.laws.numbers import recognised

@@ -80,6 +80,10 @@ class Law(ABC):
         """Check what was observed, as a user gives it."""
         return np.asarray(values)
 
+    def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
+        """Return what a user should know of outcomes beside what was predicted, in sentences."""
+        return ()
+
     @abstractmethod
     def observed(self, outcomes: Outcomes) -> Outcomes:
         """Return outcomes that were checked, read-only, of the law's own type."""

@@ -11,22 +11,23 @@ instead of probabilities::
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
-from caltest._arguments import Number, arguments, has
+from caltest._arguments import arguments
 from caltest._sums import blocks
-from caltest._visible import quoted
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.laws.classes import Array, Law, read_only
 from caltest.sampling import DRAWS, generator
 
 _NUMBERS = 2**22  # of drawn outcomes held at a time
+_DOUBLINGS = 500  # floats end before
 
 
 class Predictive(Law):
@@ -48,6 +49,30 @@ class Predictive(Law):
     @abstractmethod
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return ``size`` outcomes of every row, (size, n) or (size, n, d)."""
+
+    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
+        """Return P(Y < y) and P(Y ≤ y) at numbers (…, n); a subclass need not define it."""
+        raise InputError(
+            f"{self.about} state no distribution function, as this needs; use 'ecd', or a function of "
+            "your own."
+        )
+
+    def quantile(self, levels: Array) -> Array:
+        """Return the smallest numbers y with P(Y ≤ y) at least the levels (…, n), between 0 and 1."""
+        low, high = -np.ones(levels.shape), np.ones(levels.shape)
+        for end, above in ((low, True), (high, False)):
+            for _ in range(_DOUBLINGS):
+                out = (self.cdf(end)[1] >= levels) == above
+                if not out.any():
+                    break
+                end[out] *= 4.0
+        # Halve the number of floats between: also next to an atom at 0 there are few steps.
+        first, last = _ordered(low), _ordered(high)
+        while (apart := last > first + 1).any():
+            middle = np.where(apart, first // 2 + last // 2 + (first & last & 1), last)
+            enough = self.cdf(_ordered(middle, back=True))[1] >= levels
+            first, last = np.where(enough, first, middle), np.where(enough, middle, last)
+        return np.asarray(_ordered(last, back=True))
 
     def take(self, rows: Any) -> Predictive:
         """Return the distributions of some rows; a subclass of your own need not define it."""
@@ -75,7 +100,7 @@ class Predictive(Law):
         """Check outcomes, and return them as (n,) or (n, d)."""
         n, d = self.n_samples, self.dimension
         wanted = (n,) if d is None else (n, d)
-        array = _numbers("the outcomes", values)
+        array = finite_numbers("the outcomes", values)
         if array.ndim == 2 and array.shape[1] == 1 and d is None:
             array = array[:, 0]
         if array.ndim == 1 and d == 1:
@@ -88,7 +113,14 @@ class Predictive(Law):
         return array
 
 
-class _Shaped(Predictive):
+def _ordered(values: Any, back: bool = False) -> Any:
+    """Return whole numbers in the order of floats, neighbours next to each other; or back."""
+    bits = values if back else values.view(np.int64)
+    turned = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+    return turned.view(np.float64) if back else turned
+
+
+class Shaped(Predictive):
     """Knows the shape of one draw, (n,) or (n, d)."""
 
     _shape: tuple[int, ...]
@@ -136,7 +168,7 @@ class OutcomeSampler:
         return np.concatenate(parts)[: stop - start]
 
 
-def _numbers(what: str, values: object) -> Array:
+def finite_numbers(what: str, values: object) -> Array:
     """Return finite float64 numbers."""
     try:
         read: Any = np.ma.array(values)  # a masked entry is missing
@@ -162,7 +194,7 @@ def _numbers(what: str, values: object) -> Array:
 
 
 @arguments()
-class GaussianPredictions(_Shaped):
+class GaussianPredictions(Shaped):
     """Predictions that are normal distributions, of numbers or vectors.
 
     Parameters
@@ -191,9 +223,10 @@ class GaussianPredictions(_Shaped):
     """
 
     about = "Gaussian predictions of numbers"
+    _second = "covariance"  #: What the second argument is called.
 
     def __init__(self, mean: object, covariance: object) -> None:
-        location = _numbers("the mean", mean)
+        location = finite_numbers("the mean", mean)
         if location.ndim not in (1, 2) or location.size == 0:
             raise InputError(
                 f"the mean has shape {location.shape}; give (n,) numbers or (n, d) vectors."
@@ -201,7 +234,7 @@ class GaussianPredictions(_Shaped):
         self.mean, self.given, self._shape = location, mean, location.shape
         self._centre = location.reshape(len(location), -1)
         n, d = self._centre.shape
-        spread = _numbers("the covariance", covariance)
+        spread = finite_numbers(f"the {self._second}", covariance)
         given = spread.shape
         if d == 1 and spread.ndim <= 1:
             spread = spread.reshape(-1, 1, 1)
@@ -210,7 +243,7 @@ class GaussianPredictions(_Shaped):
         if spread.shape not in ((n, d, d), (1, d, d)):
             wanted = f"({n},) variances" if self.dimension is None else f"({n}, {d}, {d}) matrices"
             raise InputError(
-                f"the covariance has shape {given}; for means of shape {self.mean.shape} "
+                f"the {self._second} has shape {given}; for means of shape {self.mean.shape} "
                 f"give {wanted}, or one for all rows."
             )
         asymmetric = np.abs(spread - spread.swapaxes(1, 2)).max(axis=(1, 2))
@@ -226,8 +259,8 @@ class GaussianPredictions(_Shaped):
             smallest = np.linalg.eigvalsh(spread)[:, 0]
             row = int(np.argmax(smallest <= 0)) if (smallest <= 0).any() else int(smallest.argmin())
             raise InputError(
-                f"the covariance of row {row} (counting from 0) is not positive definite, its "
-                f"smallest eigenvalue is {smallest[row]:.3g}; give covariances of full rank."
+                f"the {self._second} of row {row} (counting from 0) is not positive definite, its "
+                f"smallest eigenvalue is {smallest[row]:.3g}; give a {self._second} of full rank."
             ) from None
         self._factor = np.asarray(factor, dtype=np.float64)
         self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
@@ -243,6 +276,40 @@ class GaussianPredictions(_Shaped):
     def _of_rows(self, matrices: Any) -> Any:
         n, d = self._centre.shape
         return np.broadcast_to(matrices, (n, d, d))
+
+    def take(self, rows: Any) -> GaussianPredictions:
+        """Return the distributions of some rows."""
+        found = copy(self)
+        found.mean, found._centre = self.mean[rows], self._centre[rows]
+        found._shape = found.mean.shape
+        if len(self._factor) > 1:
+            found._factor, found.whitener = self._factor[rows], self.whitener[rows]
+            found.log_scale = self.log_scale[rows]
+        return found
+
+    def _z(self, outcomes: Array) -> Array:
+        if self.dimension is not None:
+            raise InputError(
+                "the outcomes are vectors, which have no one distribution function; give numbers, an "
+                "entry at a time, or use 'ecd' or 'nees'."
+            )
+        return np.asarray((outcomes - self.mean) * self._of_rows(self.whitener)[:, 0, 0])
+
+    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
+        """Return Φ(z) twice."""
+        found = np.asarray(ndtr(self._z(outcomes)))
+        return found, found
+
+    def quantile(self, levels: Array) -> Array:
+        """Return μ + σ Φ⁻¹."""
+        self._z(self.mean)
+        return np.asarray(self.mean + self.factors[:, 0, 0] * ndtri(levels))
+
+    def crps(self, outcomes: Array) -> Array:
+        """Return σ [z (2 Φ(z) − 1) + 2 φ(z) − 1/√π] (Gneiting and Raftery 2007, below Equation 21)."""
+        z = self._z(outcomes)
+        density = np.exp(-0.5 * z**2) * np.sqrt(2.0 / np.pi)
+        return np.asarray(self.factors[:, 0, 0] * (z * (2.0 * ndtr(z) - 1.0) + density - np.pi**-0.5))
 
     def entropy(self) -> Array:
         """Return ½ d (1 + log 2π) + ½ log |C|."""
@@ -267,265 +334,84 @@ class GaussianPredictions(_Shaped):
         return np.asarray(self._of_rows(self._factor))
 
 
-# ------------------------------------------------------------------ ensemble
+# ------------------------------------------------------------------ normal, by its spread
 
 
-_CELLS = 2**22  # numbers held at a time
-_POINTS = 256  # at most, about every member, to integrate an entropy
-_ROUNDING = 1e-14  # of the members, relative to the largest
-_NARROWEST = 1e-6  # bandwidth
-_A_SIDE = 16  # of these, at most, in one direction
+_FITS = (0.8, 1.25)  # of a mean square that is 1 where units fit
+_AMISS = (0.25, 4.0)
 
 
 @arguments()
-class Ensemble(_Shaped):
-    """Predictions given as samples: ensemble members, posterior draws, bootstrap forecasts.
-
-    The predicted distribution of a row is the Gaussian kernel density of its members. That is the
-    claim tested: the density is wider than the members, by the factor 1 + h² in variance.
+class Normal(GaussianPredictions):
+    """Predictions that are normal distributions, as mean and standard deviation.
 
     Parameters
     ----------
-    members
-        (n, S) numbers, or (n, S, d) vectors; S members per row.
-    bandwidth
-        h, the kernel's standard deviation in those of the members: a positive number, or the rule
-        "scott" (default), h = S^(−1/(d+4)).
+    mean
+        (n,) for numbers, or (n, d) for vectors.
+    sd
+        Standard deviations, (n,) or one for all rows; for vectors (n, d), of independent entries.
+    variance
+        Instead: variances, (n,) or one for all; for vectors covariance matrices, (n, d, d) or (d, d).
 
     Raises
     ------
     InputError
-        If a row's members do not vary (in every direction), or the bandwidth is not positive.
-
-    Notes
-    -----
-    The entropy of a kernel density has no closed form. It is integrated with Gauss–Hermite nodes
-    about every member, from d = 5 on with a Halton sequence. It shifts the ECD by a constant: p-values
-    do not depend on it.
+        If neither or both of ``sd`` and ``variance`` are given, shapes do not fit, or one is not
+        positive.
 
     Examples
     --------
     >>> import numpy as np, caltest
     >>> rng = np.random.default_rng(0)
-    >>> members = rng.normal(size=(100, 30))
-    >>> caltest.test(caltest.predictive.Ensemble(members), rng.normal(size=100), "ecd", rng=0).name
-    'ecd'
+    >>> mean = rng.normal(size=300)
+    >>> predicted = caltest.predictive.Normal(mean, sd=1.0)
+    >>> outcomes = rng.normal(mean, 1.5)  # the predicted distributions are too narrow
+    >>> result = caltest.test(predicted, outcomes, "spread", rng=0)
+    >>> result.statistic < 0, result.pvalue
+    (True, 0.002)
     """
 
-    about = "ensembles of numbers"
+    about = "normal distributions of numbers"
+    _second = "variance"
 
-    def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
-        array = _numbers("the members", members)
-        if array.ndim not in (2, 3) or array.shape[1] < 2 or array.size == 0:
+    def __init__(self, mean: Any, sd: object = None, *, variance: object = None) -> None:
+        if (sd is None) == (variance is None):
             raise InputError(
-                f"the members have shape {array.shape}; give (n, S) numbers or (n, S, d) vectors, "
-                "at least two members per row."
+                "{which} of {sd} and {variance} given; give one of them.",
+                which="neither" if sd is None else "both",
+                sd=Argument("sd", ...),
+                variance=Argument("variance", ...),
             )
-        self.members, self.given, self._shape = array, members, array[:, 0].shape
-        self._points = array.reshape(*array.shape[:2], -1)
-        n, s, d = self._points.shape
-        advice = "give a positive number such as 0.5, or 'scott'"
-        positive = Number(_NARROWEST, 1.0 / _NARROWEST, "[]", advice)
-        scott = isinstance(bandwidth, str) and bandwidth == "scott"
-        h = s ** (-1.0 / (d + 4)) if scott else positive("bandwidth", bandwidth)
-        centred = self._points - self._points.mean(axis=1, keepdims=True)
-        covariance = np.einsum("nsi,nsj->nij", centred, centred) / (s - 1)
-        least = np.linalg.eigvalsh(covariance)[:, 0]
-        rounding = (_ROUNDING * np.abs(self._points).max(axis=(1, 2))) ** 2
-        for row in np.flatnonzero(least <= rounding)[:1]:
-            raise InputError(
-                f"the members of row {row} (counting from 0) do not vary"
-                f"{'' if d == 1 else ' in every direction'}; give more members, or leave the row out."
-            )
-        self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
-
-    def log_density(self, outcomes: Array) -> Array:
-        """Return the log kernel densities."""
-        from scipy.special import logsumexp
-
-        n, s, d = self._points.shape
-        lead = outcomes.shape[: outcomes.ndim - len(self._shape)]
-        flat = outcomes.reshape(-1, n, d)
-        found = np.empty((len(flat), n))
-        constant = np.log(s) + 0.5 * d * np.log(2.0 * np.pi) + self._kernel.log_scale
-        for rows in blocks(n, max(1, _CELLS // (len(flat) * s * d))):
-            whitener = self._kernel.whitener[rows]
-            members = np.einsum("nij,nsj->nsi", whitener, self._points[rows])
-            places = np.einsum("nij,bnj->bni", whitener, flat[:, rows])
-            squares = ((places[:, :, None, :] - members) ** 2).sum(axis=3)
-            found[:, rows] = logsumexp(-0.5 * squares, axis=2) - constant[rows]
-        return np.asarray(found.reshape(*lead, n))
-
-    def entropy(self) -> Array:
-        """Return the integrated entropies."""
-        return self._entropy
-
-    @cached_property
-    def _entropy(self) -> Array:
-        nodes, weights = _normal_nodes(self._points.shape[2])
-        total = np.zeros(self.n_samples)
-        for member in range(self._points.shape[1]):
-            centre = self._points[:, member]
-            steps = np.einsum("nij,kj->kni", self._kernel.factors, nodes)
-            total -= weights @ self.log_density((centre + steps).reshape(len(nodes), *self._shape))
-        return np.asarray(total / self._points.shape[1])
-
-    def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """Return a member chosen at random, plus kernel noise."""
-        n, s, _ = self._points.shape
-        chosen = self._points[np.arange(n), rng.integers(s, size=(size, n))]
-        return np.asarray((chosen + self._kernel.draw(rng, size)).reshape(size, *self._shape))
-
-
-def _normal_nodes(d: int) -> tuple[Array, Array]:
-    """Return nodes (k, d) and weights (k,) that integrate against the standard normal."""
-    a_side = min(_A_SIDE, int(_POINTS ** (1.0 / d) + 1e-9))
-    if a_side >= 4:
-        nodes, weights = np.polynomial.hermite_e.hermegauss(a_side)
-        places = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), axis=-1).reshape(-1, d)
-        products = reduce(np.multiply.outer, [weights / weights.sum()] * d)
-        return places, np.ravel(products)
-    from scipy.special import ndtri
-    from scipy.stats.qmc import Halton
-
-    sequence = Halton(d, scramble=False).fast_forward(1)  # its first point is 0, at −∞ here
-    return np.asarray(ndtri(sequence.random(_POINTS))), np.full(_POINTS, 1.0 / _POINTS)
-
-
-# ------------------------------------------------------------------ frozen
-
-
-@arguments()
-class FromScipy(_Shaped):
-    """Predictions given as frozen ``scipy.stats`` distributions.
-
-    Anything with ``entropy``, ``logpdf`` or ``logpmf``, and ``rvs`` or ``sample`` will do, if it takes
-    blocks of outcomes (``scipy.stats.dirichlet`` does not).
-
-    Parameters
-    ----------
-    distribution
-        One frozen distribution with parameters of shape (n,), such as ``scipy.stats.gamma(shape)``,
-        or a sequence of n frozen ones, of numbers or of vectors.
-
-    Raises
-    ------
-    InputError
-        If it is none, or an entropy is not finite.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.stats, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> rate = rng.uniform(1, 20, 300)
-    >>> predicted = caltest.predictive.FromScipy(scipy.stats.poisson(rate))
-    >>> caltest.test(predicted, rng.poisson(rate), "ecd", rng=0).rejects(0.05)
-    False
-    """
-
-    about = "SciPy's distributions of numbers"
-
-    def __init__(self, distribution: Any) -> None:
-        self._alone = not isinstance(distribution, Sequence)
-        self._parts = [distribution] if self._alone else list(distribution)
-        if not self._parts:
-            raise InputError("there are no distributions; give one with parameters (n,), or a list.")
-        entropies: list[Array] = []
-        entries: list[tuple[int, ...]] = []
-        for row, part in enumerate(self._parts):
-            name = "the distribution" if self._alone else f"the distribution of row {row}"
-            entropy, shape = self._tried(part, name)
-            if entries and shape != entries[0]:
+        self._states = "variance" if sd is None else "sd"
+        if sd is not None:
+            spread = finite_numbers("sd", sd)
+            with np.errstate(over="ignore", under="ignore"):
+                squares = spread**2
+            for place in np.argwhere((spread <= 0.0) | (squares == 0.0) | np.isinf(squares))[:1]:
+                row = f" in row {place[0]} (counting from 0)" if len(place) else ""
+                first = ", and the mean first" if (spread < 0.0).any() else ""
                 raise InputError(
-                    f"{name} is about outcomes of shape {shape}, and that of row 0 about "
-                    f"{entries[0]}; give distributions of the same kind of outcome."
+                    f"sd is {spread[tuple(place)]:g}{row}; give standard deviations above 0 whose "
+                    f"squares are numbers{first}."
                 )
-            entropies.append(np.atleast_1d(entropy))
-            entries.append(shape)
-        self._entropy = np.concatenate(entropies)
-        self._shape = (len(self._entropy), *entries[0])
+            per_entry = spread.ndim == 2 and np.ndim(mean) == 2
+            variance = squares[:, :, None] * np.eye(spread.shape[1]) if per_entry else squares
+        super().__init__(mean, variance)
 
-    def _tried(self, part: Any, name: str) -> tuple[Array, tuple[int, ...]]:
-        """Try all that will be asked of a distribution; return its entropy, and an outcome's shape."""
-        promised = ("entropy",), ("logpdf", "logpmf"), ("rvs", "sample")
-        if not all(any(hasattr(part, each) for each in names) for names in promised):
-            raise InputError(
-                f"{name} is {quoted(part)}, which is not a frozen distribution of scipy.stats; give "
-                "one such as scipy.stats.norm(loc, scale), with parameters of shape (n,), or a list."
-            )
-        try:
-            entropy = np.asarray(part.entropy(), dtype=np.float64)
-            broken, shape = np.flatnonzero(~np.isfinite(entropy)), entropy.shape
-            if not len(broken):
-                drawn = _drawn(part, (3, *shape), np.random.default_rng(0))
-                density = np.shape(_log_density(part)(drawn))
-        except Exception as error:
-            raise InputError(
-                f"{name} fails to draw, or to state its entropy or density ({error}); freeze it, as in "
-                "scipy.stats.norm(loc, scale), and see that it takes a block of outcomes."
-            ) from error
-        if len(broken):
-            raise InputError(
-                f"{name} has the entropy {np.ravel(entropy)[broken[0]]:g} at row {broken[0]} (from 0); "
-                "give parameters in their range, and a finite entropy."
-            )
-        if self._alone and len(shape) != 1:
-            raise InputError(
-                f"{name} does not say how many rows it is about; give parameters of shape (n,), or a "
-                "list of n distributions."
-            )
-        entries = drawn.shape[1 + len(shape) :]
-        fits = density == (3, *shape) and len(entries) <= 1
-        if not fits or (not self._alone and entropy.size != 1):
-            raise InputError(
-                f"{name} is about outcomes of shape {drawn.shape[1:]}; give a distribution of a "
-                "number, or of a vector, a row."
-            )
-        return entropy, entries
-
-    def entropy(self) -> Array:
-        """Return the entropies that the distributions state."""
-        return self._entropy
-
-    def log_density(self, outcomes: Array) -> Array:
-        """Return log densities, or log probabilities of discrete distributions."""
-        if self._alone:
-            return np.asarray(_log_density(self._parts[0])(outcomes), dtype=np.float64)
-        entries = len(self._shape) - 1
-        rows = np.moveaxis(outcomes, -1 - entries, 0)
-        lead = rows.shape[1 : rows.ndim - entries]
-        found = [_log_density(p)(row) for p, row in zip(self._parts, rows, strict=True)]
-        return np.stack([np.reshape(f, lead) for f in found], axis=-1).astype(np.float64)
-
-    def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """Return outcomes drawn by the distributions."""
-        if self._alone:
-            return _drawn(self._parts[0], (size, self.n_samples), rng)
-        shape = (size, *self._shape[1:])
-        return np.stack([_drawn(p, (size,), rng).reshape(shape) for p in self._parts], axis=1)
-
-
-def _log_density(part: Any) -> Any:
-    return part.logpdf if hasattr(part, "logpdf") else part.logpmf
-
-
-def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Draw by the method of either generation of scipy's distributions."""
-    if hasattr(part, "rvs"):
-        size: Any = shape if len(shape) > 1 else shape[0]
-        return np.asarray(part.rvs(size=size, random_state=rng), dtype=np.float64)
-    return np.asarray(part.sample(shape[:1], rng=rng), dtype=np.float64)
-
-
-@arguments()
-def recognised(given: object) -> Predictive | None:
-    """Return the input as predicted distributions, wrapping scipy's; None if it is something else."""
-    if isinstance(given, Predictive):
-        return given
-    objects = isinstance(given, Iterable) and has(given, "dtype") and str(given.dtype) == "object"  # type: ignore[attr-defined]
-    several = list(given) if objects else given  # type: ignore[call-overload]
-    first = several[0] if isinstance(several, list | tuple) and several else several
-    # A series of polars has an entropy and a sample too, and no density.
-    if has(first, "entropy", "logpdf") or has(first, "entropy", "logpmf"):
-        return FromScipy(several)
-    return None
+    def remarks(self, outcomes: Array) -> tuple[str, ...]:
+        """Say so where the spread looks like its square, or its root."""
+        if self.dimension is not None:
+            return ()
+        sd, errors = self.factors[:, 0, 0], outcomes - self.mean
+        other = sd**0.5 if self._states == "sd" else sd**2
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # infinite fits nothing
+            as_stated, as_other = (float(np.mean((errors / each) ** 2)) for each in (sd, other))
+        if _AMISS[0] <= as_stated <= _AMISS[1] or not _FITS[0] <= as_other <= _FITS[1]:
+            return ()
+        meant = "variances" if self._states == "sd" else "standard deviations"
+        instead = "variance" if self._states == "sd" else "sd"
+        return (
+            f"Squared errors fit the values of {self._states} if these are {meant}: if so, give them "
+            f"as {instead}.",
+        )

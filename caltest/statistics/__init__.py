@@ -33,6 +33,17 @@ from caltest.statistics.ece import (
     SquaredECE,
     TCal,
 )
+from caltest.statistics.numbers import (
+    CRPS,
+    Bias,
+    Coverage,
+    OmnibusOfNumbers,
+    PitAndersonDarling,
+    PitCramerVonMises,
+    PitKolmogorovSmirnov,
+    PitKuiper,
+    Spread,
+)
 from caltest.statistics.omnibus import Omnibus
 from caltest.statistics.skce import MMCE, UCME, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
@@ -75,12 +86,25 @@ STATISTICS: dict[str, type[Statistic]] = {
 
 #: Statistics that look at predicted distributions of numbers (:mod:`caltest.predictive`).
 DENSITY_STATISTICS: dict[str, type[Statistic]] = {
-    statistic.name: statistic for statistic in (ECD, NEES)
+    statistic.name: statistic
+    for statistic in (
+        PitKolmogorovSmirnov,
+        PitKuiper,
+        PitCramerVonMises,
+        PitAndersonDarling,
+        Bias,
+        Spread,
+        Coverage,
+        CRPS,
+        ECD,
+        NEES,
+    )
 }
 
 __all__ = [
     "ACE",
     "CKCE",
+    "CRPS",
     "DENSITY_STATISTICS",
     "ECD",
     "ECE",
@@ -92,11 +116,13 @@ __all__ = [
     "UCME",
     "AllRowsNeededError",
     "STATISTICS",
+    "Bias",
     "BiasedSKCE",
     "Brier",
     "BrierMCB",
     "CalibrationInTheLarge",
     "ClasswiseECE",
+    "Coverage",
     "CoxRecalibration",
     "DebiasedECE",
     "ECESweep",
@@ -109,9 +135,15 @@ __all__ = [
     "LogMCB",
     "LogScore",
     "Omnibus",
+    "OmnibusOfNumbers",
+    "PitAndersonDarling",
+    "PitCramerVonMises",
+    "PitKolmogorovSmirnov",
+    "PitKuiper",
     "Scan",
     "SmoothECE",
     "Spiegelhalter",
+    "Spread",
     "SquaredECE",
     "Statistic",
     "StatisticLike",

@@ -96,6 +96,10 @@ class Statistic(ABC):
             raise AllRowsNeededError(f"{self.name!r} needs all rows at once.")
         return self
 
+    def for_law(self, law: Law) -> Statistic:
+        """Return the statistic that has this name for such a law; most have it for one kind only."""
+        return self
+
     def shuffled(self, seed: int) -> Self:
         """Return the statistic with what it leaves to chance drawn from the seed of a test."""
         return self if self.seeded is None else replace(self, **{self.seeded: seed})  # type: ignore[type-var]

@@ -22,6 +22,7 @@ from caltest.forms import (
     MeanSquare,
     MeanSurprise,
     PearsonGroups,
+    WeightedMeanSquare,
     WeightedRecalibration,
 )
 from caltest.forms.base import CERTAIN, Array, Labels
@@ -81,7 +82,7 @@ class ECD(Statistic):
     reported = ("clip",)
     of_parts = True
 
-    def given(self, predictions: Rows) -> LinearSum | MeanSurprise | MeanSquare:
+    def given(self, predictions: Rows) -> LinearSum | MeanSurprise | WeightedMeanSquare:
         """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
         law = predictions.law
         if isinstance(law, Classes):
@@ -92,7 +93,8 @@ class ECD(Statistic):
             raise InputError("clip is for probabilities of classes; leave it out for densities.")
         assert isinstance(law, Predictive)
         if isinstance(law, GaussianPredictions):
-            return MeanSquare(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
+            mean = MeanSquare if predictions.are_alike else WeightedMeanSquare
+            return mean(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
         return MeanSurprise(law, predictions.weights)
 
 
@@ -124,10 +126,11 @@ class NEES(Statistic):
     alternatives = SIGNED
     laws = (GaussianPredictions,)
 
-    def given(self, predictions: Rows) -> MeanSquare:
+    def given(self, predictions: Rows) -> WeightedMeanSquare:
         """Fix the predictions."""
         assert isinstance(predictions.law, GaussianPredictions)
-        return MeanSquare(predictions.law, predictions.weights)
+        mean = MeanSquare if predictions.are_alike else WeightedMeanSquare
+        return mean(predictions.law, predictions.weights)
 
 
 # ------------------------------------------------------------------ scores

@@ -1,90 +1,22 @@
-"""Lenses: test one aspect of the predictions, such as the top class or a single class.
-
-A lens reduces first, and labels are then drawn from the reduced predictions: what a reduced prediction
-says is all that is tested.
-"""
+"""Lenses of classes: the top class, single classes, sets of them, and their order."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, ClassVar, TypeAlias
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, choose, name_or_place, whole_number
+from caltest._arguments import arguments, name_or_place, whole_number
 from caltest._visible import quoted
-from caltest.data import Rows, Sample
+from caltest.data import Rows
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
-
-__all__ = ["ClassSets", "ClassWise", "Lens", "Sorted", "TopK", "TopLabel", "View", "find_lens"]
-
-Array: TypeAlias = NDArray[np.float64]
-Labels: TypeAlias = NDArray[np.intp]
-#: Takes labels (…, r) of whole numbers of any type, and which rows they are of; returns them in the
-#: reduced classes, as small whole numbers: blocks of drawn labels are large.
-Reducer: TypeAlias = Callable[..., NDArray[Any]]
-
-ALL = slice(None)
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """Rows as a lens shows them, all or some, and what it does to outcomes.
-
-    Attributes
-    ----------
-    rows
-        The predictions, as the lens shows them.
-    see
-        Takes outcomes (…, r) of the full predictions, and which rows they are of, to those that the
-        lens shows; None where they stay as they are.
-    label
-        The name of the lens; None without one.
-    places
-        Which of the full rows these are; None for all.
-    event
-        The class that a class-wise lens looks at.
-    """
-
-    rows: Rows
-    see: Reducer | None = None
-    label: str | None = None
-    places: NDArray[np.intp] | None = None
-    event: int | None = None
-
-    @cached_property
-    def share(self) -> float:
-        """Share of its rows in which class 1 of two is expected."""
-        return float(self.rows.probs[:, 1].mean())
-
-    def seen(self, full: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
-        """Return outcomes (…, r) of full rows, all or some that follow each other, as the lens does."""
-        return full if self.see is None else self.see(full, rows)
-
-    def outcomes(self, full: NDArray[Any]) -> NDArray[Any]:
-        """Return the view's outcomes, (B, n of the view), from the full ones."""
-        reduced = self.seen(full)
-        return reduced if self.places is None else taken(reduced, self.places)
-
-    def sample(self, outcomes: NDArray[Any]) -> Sample:
-        """Return the view with the observed outcomes, (n,) full ones."""
-        return Sample(self.rows, self.outcomes(outcomes[None])[0])
-
-
-def taken(outcomes: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Return the outcomes (B, n) of some rows; of labels by a compiled loop."""
-    if len(outcomes) == 1:
-        return outcomes[:, rows]
-    from caltest.loops import rows as _loops
-
-    found = np.empty((len(outcomes), len(rows)), dtype=outcomes.dtype)
-    _loops.take_rows(outcomes, rows, found)
-    return found
+from caltest.lenses.base import ALL, Labels, Lens, View
 
 
 def is_column(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
@@ -101,33 +33,6 @@ def _looked_up(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> 
 def _of_columns(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
     """Return what the table (m,) says of every label."""
     return np.asarray(table[labels])
-
-
-class Lens(ABC):
-    """Base class of lenses: a view of predictions and labels.
-
-    Subclasses are frozen dataclasses of options.
-    """
-
-    #: What calibration means through this lens, as a sentence.
-    claim: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def label(self) -> str:
-        """The name by which the lens is asked for, options included."""
-
-    @abstractmethod
-    def show(self, predictions: Rows) -> View:
-        """Return the rows as the lens shows them.
-
-        All work on the predictions is done here. What the view does to labels takes one label vector
-        (r,) or a block of them (B, r), of whole numbers of any type, and which rows they are of.
-        """
-
-    def view(self, sample: Sample) -> Sample:
-        """Return the sample as the lens shows it."""
-        return self.show(sample.rows).sample(sample.labels)
 
 
 class _Event(Lens):
@@ -366,63 +271,3 @@ class Sorted(Lens):
         np.put_along_axis(ranks, order, np.broadcast_to(places, (n, m)), axis=1)
         falling = -np.sort(-predictions.probs, axis=1)
         return View(predictions.shown_as(falling), partial(_looked_up, ranks), self.label)
-
-
-#: Lenses by name; a name that ends in a colon takes what follows it.
-LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": TopK, "sorted": Sorted}
-
-
-@arguments()
-def find_lens(lens: str | Lens | None) -> Lens | None:
-    """Return the lens for a name such as "top_label", "class:3" or "top:5"; for None, no lens."""
-    if lens is None or isinstance(lens, Lens):
-        return lens
-    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted):
-        return lens()
-    if not isinstance(lens, str):
-        raise InputError(
-            f"lens is {quoted(lens)}; give a name such as 'top_label' or an object of caltest.lenses."
-        )
-    name, colon, argument = lens.partition(":")
-    maker = choose("lens", name + colon, LENSES)
-    return maker(argument) if colon else maker()  # type: ignore[no-any-return]
-
-
-def show(rows: Rows, lens: str | Lens | None, default: str | None = None) -> View:
-    """Return rows through a lens; of more than two classes, the default if none was asked for."""
-    found = lens_of(rows, lens, default)
-    return found.show(rows) if found else View(rows)
-
-
-def seen(
-    whole: Sample, lens: str | Lens | None, default: str | None = None
-) -> tuple[Sample, str | None]:
-    """Return the sample through a lens, and the lens's label."""
-    view = show(whole.rows, lens, default)
-    return view.sample(whole.labels), view.label
-
-
-def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = None) -> Lens | None:
-    """Return the lens that was asked for; if none was, of more than two classes the default."""
-    found = find_lens(lens)
-    return find_lens(default) if found is None and (predictions.n_classes or 0) > 2 else found
-
-
-def event(lens: str | None, predictions: Rows) -> str:
-    """Return what class 1 of two classes is about, as a clause."""
-    kind, _, which = (lens or "").partition(":")
-    if kind == "top_label":
-        return "the top class is right"
-    if kind == "top":
-        return f"the label is among the top {which}"
-    if kind == "sorted":
-        return "the second choice is right"
-    if kind == "sets":  # columns joined by +; if one set is given, the second is the rest
-        first, _, second = which.partition("|")
-        if not second:
-            return f"the label is none of the classes {first.replace('+', ', ')}"
-        if "+" in second:
-            return f"the label is one of the classes {second.replace('+', ', ')}"
-        return f"the label is class {second}"
-    name = predictions.classes[1] if predictions.classes else "class 1"
-    return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"

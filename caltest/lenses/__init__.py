@@ -1,0 +1,115 @@
+"""Lenses: test one aspect of the predictions, such as the top class or a single class.
+
+A lens reduces first, and labels are then drawn from the reduced predictions: what a reduced prediction
+says is all that is tested. Lenses of numbers make classes of predicted distributions.
+"""
+
+from __future__ import annotations
+
+from caltest._arguments import arguments, choose
+from caltest._visible import quoted
+from caltest.data import Rows, Sample
+from caltest.exceptions import InputError
+from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, View, taken
+from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
+from caltest.lenses.numbers import Above, Below, Interval, Pit, Quantile
+
+__all__ = [
+    "Above",
+    "Below",
+    "ClassSets",
+    "ClassWise",
+    "Interval",
+    "Lens",
+    "Pit",
+    "Quantile",
+    "Sorted",
+    "TopK",
+    "TopLabel",
+    "View",
+    "find_lens",
+]
+
+#: Lenses by name; a name that ends in a colon takes what follows it.
+LENSES = {
+    "top_label": TopLabel,
+    "class:": ClassWise,
+    "top:": TopK,
+    "sorted": Sorted,
+    "below:": Below,
+    "above:": Above,
+    "quantile:": Quantile,
+    "interval:": Interval,
+    "pit:": Pit,
+}
+
+
+@arguments()
+def find_lens(lens: str | Lens | None) -> Lens | None:
+    """Return the lens for a name such as "top_label", "class:3" or "top:5"; for None, no lens."""
+    if lens is None or isinstance(lens, Lens):
+        return lens
+    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted):
+        return lens()
+    if not isinstance(lens, str):
+        raise InputError(
+            f"lens is {quoted(lens)}; give a name such as 'top_label' or an object of caltest.lenses."
+        )
+    name, colon, argument = lens.partition(":")
+    maker = choose("lens", name + colon, LENSES)
+    return maker(argument) if colon else maker()  # type: ignore[no-any-return]
+
+
+def show(rows: Rows, lens: str | Lens | None, default: str | None = None) -> View:
+    """Return rows through a lens; of more than two classes, the default if none was asked for."""
+    found = lens_of(rows, lens, default)
+    if found is None:
+        return View(rows)
+    found.check(rows)
+    return found.show(rows)
+
+
+def seen(
+    whole: Sample, lens: str | Lens | None, default: str | None = None
+) -> tuple[Sample, str | None]:
+    """Return the sample through a lens, and the lens's label."""
+    view = show(whole.rows, lens, default)
+    return view.sample(whole.labels), view.label
+
+
+def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = None) -> Lens | None:
+    """Return the lens that was asked for; if none was, of more than two classes the default."""
+    found = find_lens(lens)
+    return find_lens(default) if found is None and (predictions.n_classes or 0) > 2 else found
+
+
+_EVENTS = {
+    "below": "the outcome is below {}",
+    "above": "the outcome is above {}",
+    "quantile": "the outcome is at most its predicted {} quantile",
+    "interval": "the outcome is in its predicted {} interval",
+    "pit": "the outcome is above its predicted median",  # of two cells
+}
+
+
+def event(lens: str | None, predictions: Rows) -> str:
+    """Return what class 1 of two classes is about, as a clause."""
+    kind, _, which = (lens or "").partition(":")
+    if kind in _EVENTS:
+        share = f"{100.0 * float(which):g}%" if kind in ("quantile", "interval") else which
+        return _EVENTS[kind].format(share)
+    if kind == "top_label":
+        return "the top class is right"
+    if kind == "top":
+        return f"the label is among the top {which}"
+    if kind == "sorted":
+        return "the second choice is right"
+    if kind == "sets":  # columns joined by +; if one set is given, the second is the rest
+        first, _, second = which.partition("|")
+        if not second:
+            return f"the label is none of the classes {first.replace('+', ', ')}"
+        if "+" in second:
+            return f"the label is one of the classes {second.replace('+', ', ')}"
+        return f"the label is class {second}"
+    name = predictions.classes[1] if predictions.classes else "class 1"
+    return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"

@@ -1,0 +1,293 @@
+"""Lenses of numbers: events of outcomes, with the probabilities that distributions give them.
+
+What is seen through one are classes, so that every statistic of classes is one of numbers.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import Kind, Number, arguments, whole_number
+from caltest._visible import quoted
+from caltest.data import Rows
+from caltest.exceptions import InputError
+from caltest.laws import Predictive
+from caltest.lenses.base import ALL, Array, Lens, View
+
+_ROUNDING = 1e-9  # of a probability that a quantile has by its definition
+
+
+class _OfNumbers(Lens):
+    """A lens of predicted distributions of numbers."""
+
+    of_numbers = True
+
+    def show(self, predictions: Rows) -> View:
+        """Return classes, with the probabilities that each row's distribution gives them."""
+        self.check(predictions)
+        law: Any = predictions.law
+        return self._of_law(predictions, law)
+
+    @abstractmethod
+    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+        """Return the view of distributions."""
+
+
+def _tied(probs: Array, *levels: float) -> Array:
+    """Return probabilities, and the very level where rounding is the difference: equal rows tie."""
+    for level in levels:
+        probs = np.where(np.abs(probs - level) < _ROUNDING, level, probs)
+    return probs
+
+
+def _read(kind: Kind) -> Kind:
+    """Take a number also as text, as it stands in the name of a lens."""
+
+    def read(name: str, value: object) -> Any:
+        with suppress(ValueError):
+            value = float(value) if isinstance(value, str) else value
+        return kind(name, value)
+
+    return read
+
+
+_threshold = _read(Number(advice="give a number, as in 'below:10'"))
+_level = _read(Number(0.0, 1.0, advice="give a number between 0 and 1, as in 'quantile:0.5'"))
+
+
+# ------------------------------------------------------------------ two classes
+
+
+class _Between(_OfNumbers):
+    """A lens of two classes: class 1 is that the outcome lies between two ends, which belong to it."""
+
+    _kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def _number(self) -> float:
+        """The threshold, or the level."""
+
+    @property
+    def label(self) -> str:
+        """Kind and number."""
+        return f"{self._kind}:{repr(self._number).removesuffix('.0')}"
+
+    @abstractmethod
+    def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
+        """Return both ends, (n,); None where it has no end."""
+
+    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+        low, high = self._ends(law)
+        up_to = np.ones(law.n_samples) if high is None else law.cdf(high)[1]
+        inside = (up_to - (0.0 if low is None else law.cdf(low)[0])).clip(min=0.0)
+        if isinstance(self, _AtLevel):  # what it is unless there are atoms
+            inside = _tied(inside, self._number)
+        pair = np.column_stack([1.0 - inside, inside])
+        see = partial(_between, low, high)
+        return View(predictions.shown_as(pair, ("outside", "inside")), see, self.label)
+
+
+def _between(
+    low: Array | None, high: Array | None, outcomes: NDArray[Any], rows: slice = ALL
+) -> NDArray[Any]:
+    """Return 1 where an outcome lies between the ends of its row, else 0."""
+    inside = np.ones(outcomes.shape, dtype=np.bool_)
+    if low is not None:
+        inside &= outcomes >= low[rows]
+    if high is not None:
+        inside &= outcomes <= high[rows]
+    return inside.view(np.uint8)
+
+
+@dataclass(frozen=True)
+class _AtThreshold(_Between):
+    threshold: float | str
+
+    @property
+    def _number(self) -> float:
+        return float(self.threshold)
+
+    def _next(self, law: Predictive, side: float) -> Array:
+        return np.full(law.n_samples, np.nextafter(self._number, side))
+
+
+@dataclass(frozen=True)
+class _AtLevel(_Between):
+    level: float | str
+
+    @property
+    def _number(self) -> float:
+        return float(self.level)
+
+    def _quantile(self, law: Predictive, level: float) -> Array:
+        return law.quantile(np.full(law.n_samples, level))
+
+
+@arguments(threshold=_threshold)
+@dataclass(frozen=True)
+class Below(_AtThreshold):
+    """Of numbers: is the outcome below a threshold as often as predicted?
+
+    Parameters
+    ----------
+    threshold
+        In the units of the outcome, which must be smaller: equal does not count.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [0.5, 0.5, 2.5], "citl", lens="below:1"), 3)
+    -0.167
+    """
+
+    claim: ClassVar[str] = "the outcome is below the threshold as often as predicted"
+    _kind = "below"
+
+    def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
+        return None, self._next(law, -np.inf)
+
+
+@arguments(threshold=_threshold)
+@dataclass(frozen=True)
+class Above(_AtThreshold):
+    """Of numbers: is the outcome above a threshold as often as predicted?
+
+    Parameters
+    ----------
+    threshold
+        In the units of the outcome, which must be larger: equal does not count.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [0.5, 0.5, 2.5], "citl", lens="above:1"), 3)
+    0.167
+    """
+
+    claim: ClassVar[str] = "the outcome is above the threshold as often as predicted"
+    _kind = "above"
+
+    def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
+        return self._next(law, np.inf), None
+
+
+@arguments(level=_level)
+@dataclass(frozen=True)
+class Quantile(_AtLevel):
+    """Of numbers: is the outcome at most the predicted quantile as often as predicted?
+
+    Where a distribution has an atom at its quantile, it has its own probability, above the level.
+
+    Parameters
+    ----------
+    level
+        Of the quantile, between 0 and 1.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0, 3.0], sd=1.0)
+    >>> caltest.estimate(predicted, [-1.0, 0.0, 1.0, 4.0], "citl", lens="quantile:0.5")
+    0.25
+    """
+
+    claim: ClassVar[str] = "the outcome is at most the predicted quantile as often as predicted"
+    _kind = "quantile"
+
+    def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
+        return None, self._quantile(law, self._number)
+
+
+@arguments(level=_level)
+@dataclass(frozen=True)
+class Interval(_AtLevel):
+    """Of numbers: is the outcome in the predicted central interval as often as predicted?
+
+    Both ends belong to it. Where a distribution has atoms at these, the interval has its own
+    probability, above the level.
+
+    Parameters
+    ----------
+    level
+        Between 0 and 1: 0.9 is from the 5% to the 95% quantile.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0, 3.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [0.0, 1.0, 2.0, 6.0], "citl", lens="interval:0.9"), 2)
+    -0.15
+    """
+
+    claim: ClassVar[str] = "the outcome is in the predicted interval as often as predicted"
+    _kind = "interval"
+
+    def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
+        tail = 0.5 * (1.0 - self._number)
+        return self._quantile(law, tail), self._quantile(law, 1.0 - tail)
+
+
+# ------------------------------------------------------------------ many classes
+
+
+@arguments()
+@dataclass(frozen=True)
+class Pit(_OfNumbers):
+    """Of numbers: does the outcome lie in each of K cells between quantiles as often as predicted?
+
+    Class k is from the quantile k/K, which does not belong to it, to the quantile (k + 1)/K.
+
+    Parameters
+    ----------
+    cells
+        Number of cells K, 2 to 100.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0], sd=1.0)
+    >>> rows = caltest.data.Rows(predicted)
+    >>> view = caltest.lenses.Pit(4).view(caltest.data.Sample(rows, [0.1, -3.0, 9.0]))
+    >>> view.rows.probs[0].tolist(), view.labels.tolist()
+    ([0.25, 0.25, 0.25, 0.25], [2, 0, 3])
+    """
+
+    cells: int | str
+
+    claim: ClassVar[str] = "the outcome is in every cell between quantiles as often as predicted"
+
+    def __post_init__(self) -> None:
+        if not 2 <= (whole_number(self.cells) or 0) <= 100:
+            raise InputError(
+                f"the lens asks for {quoted(self.cells)} cells; give 2 to 100, as in 'pit:10'."
+            )
+
+    @property
+    def label(self) -> str:
+        """PIT and number of cells."""
+        return f"pit:{self.cells}"
+
+    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+        levels = np.arange(1, int(self.cells)) / int(self.cells)
+        cuts = law.quantile(np.repeat(levels[:, None], law.n_samples, axis=1))
+        up_to = _tied(law.cdf(cuts)[1], *levels)
+        probs = np.diff(up_to, axis=0, prepend=0.0, append=1.0).clip(min=0.0).T
+        return View(predictions.shown_as(probs), partial(_cells_of, cuts), self.label)
+
+
+def _cells_of(cuts: Array, outcomes: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+    """Return how many of its row's cuts (K, n) lie below an outcome."""
+    found = np.zeros(outcomes.shape, dtype=np.uint8)
+    for cut in cuts:
+        found += outcomes > cut[rows]
+    return found
