@@ -58,8 +58,8 @@ _ENDS = np.round(STEPS * np.array([(1.0 - _CENTRAL) / 2.0, (1.0 + _CENTRAL) / 2.
 class PitKolmogorovSmirnov(_Distance):
     """Largest distance of the PIT's distribution from the uniform one, over levels .005, .01, ….
 
-    sup_t |n⁻¹ Σ_i s_t(y_i)| for the scores s_t of the PIT, which are 0 on average for every law, counts
-    too (:mod:`caltest.forms.pit`).
+    sup_t |n⁻¹ Σ_i s_t(y_i)|, with s_t(y) = clip((t − F(y−)) / (F(y) − F(y−)), 0, 1) − t, which is
+    1{F(y) ≤ t} − t without atoms, and 0 on average for every distribution, counts included.
 
     References
     ----------
