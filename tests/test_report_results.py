@@ -51,6 +51,7 @@ def test_pages_only(compared, tmp_path):
         caltest.report.to_html(3)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = ("compare", "--example", "digits", "--resamples", 5, "--seed", 1)

@@ -36,7 +36,7 @@ class PlannedView(Facts):
     Attributes
     ----------
     lens, event, group
-        As in :class:`caltest.auditing.View`.
+        As in :class:`caltest.auditing.views.View`.
     without
         The group whose rows are left out, of what a group leaves of ``group``; else None.
     share
@@ -191,7 +191,7 @@ def plan(
     Notes
     -----
     Every view is shown to be within by its own exact limits at level ``alpha``, without a correction
-    (see :mod:`caltest.auditing.limits`). The power is that all are, by the product of the views'
+    (an intersection–union test; Berger 1982). The power is that all are, by the product of the views'
     probabilities: views that share rows help each other, so that it is that or a little more. There is
     no simulation.
 
