@@ -40,6 +40,15 @@ def said(*arguments, **options):
     return str(caught.value)
 
 
+def test_a_column_beside_probabilities_is_no_logit():
+    beside = pd.DataFrame({"sample": np.arange(400) % 5, "risk": PROBS[:, 0]})
+    with pytest.raises(InputError) as caught:
+        caltest.test(beside, LABELS == 0)
+    assert "column 'sample' is 2, outside [0, 1], while column 'risk' lies inside; give" in str(
+        caught.value
+    )
+
+
 # ------------------------------------------------------------------ what is read
 
 

@@ -58,7 +58,7 @@ class WithChoices(TyperCommand):
         from caltest.nulls import NULLS
         from caltest.statistics import STATISTICS
 
-        lenses: dict[str, object] = dict(LENSES)
+        lenses: dict[str, object] = {k: of for k, of in LENSES.items() if not of.of_numbers}
         if self.name == "audit":
             own = {"canonical": "The full probability vector.", "classwise": "Every class by itself."}
             lenses = own | lenses

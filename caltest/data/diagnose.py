@@ -33,6 +33,8 @@ _LOOKS = {
     "np.exp(probs), or {logits} if these are logits.",
     "no probability": "{column} of probs seems to be no probability, since the other columns of each "
     "row sum to 1; leave that column out.",
+    "other columns": "probs has columns that are no probabilities: {entry}, outside [0, 1], while "
+    "{column} lies inside; give the columns of probabilities alone.",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
     "percentage": "probs looks like percentages: {entry}, outside [0, 1]; divide by 100.",
     "counts": "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by "
@@ -176,6 +178,9 @@ def probs_error(suspect: Suspect) -> InputError:
     return InputError(_LOOKS[kind], logits=Argument("logits", True), **facts)
 
 
+_ENOUGH_ROWS = 20
+
+
 def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
     """Return what several columns look like, with the facts of that sentence."""
     values, sums, outside = suspect.values, suspect.sums, suspect.outside
@@ -197,6 +202,10 @@ def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
     off = np.abs(sums - 1)
     # A few bad rows are bad rows; logits are off in most.
     if outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5:
+        within = ~outside.any(axis=0)
+        if within.any() and len(values) >= _ENOUGH_ROWS:  # logits leave it in every column
+            column = suspect.table.column(int(np.argmax(within)))
+            return "other columns", {"entry": suspect.entry(outside), "column": column}
         return "logits", {"entry": suspect.entry(outside)}
     if outside.any():
         return "outside", suspect.entries(outside)
