@@ -6,6 +6,8 @@ says is all that is tested. Lenses of numbers make classes of predicted distribu
 
 from __future__ import annotations
 
+from typing import Any
+
 from caltest._arguments import arguments, choose
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 #: Lenses by name; a name that ends in a colon takes what follows it.
-LENSES = {
+LENSES: dict[str, Any] = {
     "top_label": TopLabel,
     "class:": ClassWise,
     "top:": TopK,
