@@ -194,7 +194,7 @@ class Distribution(Shaped):
     >>> rate = rng.uniform(1, 20, 300)
     >>> predicted = caltest.predictive.Distribution(scipy.stats.poisson(rate))
     >>> caltest.test(predicted, rng.poisson(0.8 * rate), "bias", rng=0).pvalue
-    0.001
+    0.002
     """
 
     about = "distributions of numbers"

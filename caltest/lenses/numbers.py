@@ -145,8 +145,8 @@ class Below(_AtThreshold):
     --------
     >>> import caltest
     >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0], sd=1.0)
-    >>> round(caltest.estimate(predicted, [0.5, 0.5, 2.5], "citl", lens="below:1"), 3)
-    -0.167
+    >>> round(caltest.estimate(predicted, [0.5, 0.5, 2.5], "citl", lens="below:1"), 3)  # log odds
+    0.695
     """
 
     claim: ClassVar[str] = "the outcome is below the threshold as often as predicted"
@@ -170,8 +170,8 @@ class Above(_AtThreshold):
     --------
     >>> import caltest
     >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0], sd=1.0)
-    >>> round(caltest.estimate(predicted, [0.5, 0.5, 2.5], "citl", lens="above:1"), 3)
-    0.167
+    >>> round(caltest.estimate(predicted, [0.5, 0.5, 2.5], "citl", lens="above:1"), 3)  # log odds
+    -0.695
     """
 
     claim: ClassVar[str] = "the outcome is above the threshold as often as predicted"
@@ -198,7 +198,7 @@ class Quantile(_AtLevel):
     >>> import caltest
     >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0, 3.0], sd=1.0)
     >>> caltest.estimate(predicted, [-1.0, 0.0, 1.0, 4.0], "citl", lens="quantile:0.5")
-    0.25
+    1.0
     """
 
     claim: ClassVar[str] = "the outcome is at most the predicted quantile as often as predicted"
@@ -226,7 +226,7 @@ class Interval(_AtLevel):
     >>> import caltest
     >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0, 3.0], sd=1.0)
     >>> round(caltest.estimate(predicted, [0.0, 1.0, 2.0, 6.0], "citl", lens="interval:0.9"), 2)
-    -0.15
+    -1.0
     """
 
     claim: ClassVar[str] = "the outcome is in the predicted interval as often as predicted"
