@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,16 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest.data import (
     Rows,
     Sample,
-    check_index,
-    counted_as,
     impossible_labels,
     sample,
+    sample_of_law,
     without_zeros,
 )
 from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
-from caltest.laws import Classes, Law, Predictive, recognised
+from caltest.laws import Classes, Predictive
 from caltest.lenses import Lens, event, find_lens, seen
 from caltest.nulls import (
     Answer,
@@ -481,16 +480,16 @@ def _given(
     What was rounded has no default.
     """
     asked = find_lens(lens)  # a wrong name is found before the data are read
-    law = probs.law if isinstance(probs, Rows) else probs
-    if not isinstance(law, Law):
-        numbers = isinstance(probs, np.ndarray) and probs.dtype != object
-        law = None if numbers else recognised(probs)
-    of_classes = law is None or isinstance(law, Classes)
-    if of_classes:
+    whole = sample_of_law(probs, labels, rounding=rounding, **counting)
+    of_classes = whole is None
+    if whole is None:
         whole = sample(probs, labels, rounding=rounding, **counting)
-    else:
-        rows = probs if isinstance(probs, Rows) else Rows(cast("Law", law))
-        whole = _of_numbers(rows, labels, asked, {**counting, "rounding": rounding})
+    elif asked is None and whole.rows.clusters is not None:
+        raise InputError(
+            "{argument} of predicted distributions of numbers needs events of these; give a lens, such "
+            "as 'quantile:0.5' or 'below:10', or leave it out.",
+            argument="clusters",
+        )
     kept, rounded = without_zeros(whole), None
     if rounding is None:
         view, label = seen(kept, asked, measure.default_lens)
@@ -503,31 +502,6 @@ def _given(
     if rows.clusters is not None:
         found["clusters"] = len(np.unique(rows.clusters))
     return _Given(view, label, whole.rows.n_samples, found, rounded, whole if of_classes else None)
-
-
-def _of_numbers(rows: Rows, outcomes: object, lens: Lens | None, counting: Mapping[str, Any]) -> Sample:
-    """Check outcomes of predicted distributions of numbers, and what rows count."""
-    for name in ("class_names", "sampling_rates", "logits", "rounding"):
-        if counting.get(name) is not None and counting[name] is not False:
-            raise InputError(
-                "{argument} is about probabilities of classes, and the predictions are distributions "
-                "of numbers; leave it out.",
-                argument=name,
-            )
-    weights, clusters, law = counting.get("weights"), counting.get("clusters"), rows.law
-    if lens is None and not (clusters is rows.clusters is None):
-        raise InputError(
-            "{argument} of predicted distributions of numbers needs events of these; give a lens, such "
-            "as 'quantile:0.5' or 'below:10', or leave it out.",
-            argument="clusters",
-        )
-    check_index(law.given, outcomes, "predictions", "outcomes")
-    for what, column in (("weights", weights), ("clusters", clusters)):
-        check_index(law.given, column, "predictions", what)
-        check_index(outcomes, column, "outcomes", what)
-    checked = law.outcomes(outcomes)
-    noted = replace(rows, notes=(*rows.notes, *law.remarks(checked)))
-    return Sample(counted_as(noted, weights, clusters), checked)
 
 
 def _check_law(measure: Statistic, rows: Rows) -> None:

@@ -88,7 +88,7 @@ def draw_all(
     held = 0
     for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
         places = list(each)
-        size = look.n_rows * look.scope.n_classes * len(places)
+        size = look.n_rows * (look.scope.n_classes or 1) * len(places)
         if batches[-1] and held + size > _HELD:
             batches.append([])
             held = 0

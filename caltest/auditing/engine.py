@@ -13,13 +13,14 @@ from caltest._arguments import arguments, level_of_confidence
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
-from caltest.auditing.groups import notes_on, read_groups
+from caltest.auditing.groups import by_prediction, notes_on, read_groups
 from caltest.auditing.limits import Limit
 from caltest.auditing.notes import few_carry, limit_too_large
 from caltest.auditing.plan import (
     ALPHA,
     INTERSECTIONS,
     LENSES,
+    LENSES_OF_NUMBERS,
     MEAN,
     MIN_ROWS,
     N_RESAMPLES,
@@ -37,9 +38,10 @@ from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import bounds_of
 from caltest.cox import recalibration_of
-from caltest.data import impossible_labels, named_sample, without_zeros
+from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
 from caltest.data.diagnose import copied_rows, why_zero
 from caltest.exceptions import Argument, InputError
+from caltest.laws import Predictive
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative
 from caltest.remedies import remedies
@@ -267,14 +269,25 @@ def audit(
     """
     given = dict(locals())
     own = ("probs", "labels", "groups", "event", "class_names", *_OF_ROWS)
-    options = Options.of(**{name: value for name, value in given.items() if name not in own})
+    asked = {name: value for name, value in given.items() if name not in own}
     of_rows = {name: given[name] for name in _OF_ROWS}
-    whole, name_of_event = named_sample(probs, labels, event, class_names, rounding, **of_rows)
+    named = {"event": event, "class_names": class_names, "rounding": rounding}
+    numbers = sample_of_law(probs, labels, **named, **of_rows)
+    if numbers is None:
+        options = Options.of(**asked)
+        whole, name_of_event = named_sample(probs, labels, **named, **of_rows)
+    else:
+        default = lenses == LENSES
+        options = Options.of(**asked | {"lenses": LENSES_OF_NUMBERS if default else lenses})
+        whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
     whole = without_zeros(whole)
     if whole.rows.places is not None:
         places = whole.rows.places
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
+    if isinstance(whole.rows.law, Predictive):
+        columns = [each.column for each in groupings]
+        groupings += tuple(by_prediction(whole.rows.law, columns, options.min_rows))
     design = Design.of(whole.rows, sampling_rates)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and sampling_rates is not None:
@@ -311,7 +324,7 @@ def audit(
         else:
             found = tolerated(plan.hypotheses, whole.labels, options, error)
         bounded = {}
-        if design.plain:
+        if design.plain and numbers is None:
             bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options)
         limit = Limit(options.materiality, options.materiality_ratio)
         sizes = Sizes.of(design, plan.looks, len(rests), level, limit)
@@ -343,8 +356,8 @@ def audit(
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     impossible = 0 if forgiven else len(whole.rows.impossible(whole.labels))
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
-    warnings = [*whole.rows.notes, *notes_on(groupings, whole.labels), *copied_rows(whole)]
-    warnings += sizes.few_clusters()
+    warnings = [*whole.rows.notes, *notes_on(groupings, whole.labels)]
+    warnings += [*(copied_rows(whole) if numbers is None else ()), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():
         warnings.append(few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
@@ -356,7 +369,12 @@ def audit(
         warnings += [limit_too_large(by, below)] if below else []
     fitted = n_classes == 2 and p <= level and design.plain
     line = recalibration_of(whole) if fitted else None
-    alike = whole.rows.are_alike
+    alike, classes, zeros, usual = whole.rows.are_alike, (), None, None
+    if numbers is None:
+        classes = whole.rows.classes or tuple(f"class {k}" for k in range(n_classes))
+        zeros = why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None
+        if error is None and sampling_rates is None:
+            usual = usual_numbers(whole, line)
     named_rows = [] if alike else ["weights"]
     named_rows += [] if n_clusters is None else ["clusters"]
     audited = Audit(
@@ -368,8 +386,8 @@ def audit(
         unseen=plan.unseen,
         confidence=level_of_confidence(level),
         n_samples=len(whole.labels),
-        n_classes=n_classes,
-        classes=whole.rows.classes or tuple(f"class {k}" for k in range(n_classes)),
+        n_classes=n_classes or 0,
+        classes=classes,
         event=name_of_event,
         lenses=tuple(dict.fromkeys(look.scope.asked for look in plan.looks)),
         groups=plan.columns,
@@ -379,7 +397,7 @@ def audit(
         call=call_of(audit, given, plan.columns, named_rows, options.seed),
         warnings=tuple(warnings),
         impossible=impossible,
-        zeros=why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None,
+        zeros=zeros,
         recalibration=line,
         rows_in_all=in_all,
         sensitivity=(
@@ -388,7 +406,7 @@ def audit(
         clusters=n_clusters,
         effective_n=None if alike else whole.rows.effective,
         sampled=sampling_rates is not None,
-        usual=usual_numbers(whole, line) if error is None and sampling_rates is None else None,
+        usual=usual,
         **{name: getattr(options, name) for name in _STATED},
     )
     explains = audited.told

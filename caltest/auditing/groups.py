@@ -28,6 +28,7 @@ from caltest.data.containers import (
     one_as_text,
 )
 from caltest.exceptions import InputError
+from caltest.laws import Predictive
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -38,6 +39,7 @@ MOST_VALUES = 1000
 FEWEST_ROWS = 2  # of a group: no statistic of pairs can do with one
 MOST_NUMBERS = 20  # values of a column of numbers; more are cut into ranges
 RANGES = 5
+_TENTHS = 10  # of what is predicted
 _NAMED = 20  # of the groups of a column that are too small
 _ONLY_NAME = "group"  # of a column that came without one
 _MOST_CROSSED = 50_000_000  # rows held of all groups of several columns: 400 MB
@@ -55,6 +57,7 @@ class Grouping(NamedTuple):
     member: Places
     cut: int = 0  # the distinct numbers that were cut into ranges, if they were
     notes: tuple[str, ...] = ()  # on entries of another kind than most
+    crosses: bool = True  # with other columns
 
     def rows(self) -> list[Places]:
         """Return the places of the rows of each value."""
@@ -93,6 +96,16 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
     )
 
 
+def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
+    """Group rows by the predicted level and by the predicted spread, in tenths if rows are enough."""
+    parts = min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
+    for name, values in (("predicted level", law.level()), ("predicted spread", law.spread())):
+        name = f"{name} (of the model)" if name in taken else name
+        found = _grouping(name, values.tolist(), law.n_samples, parts)
+        if parts > 1 and 1 < len(found.values) <= MOST_NUMBERS:
+            yield found._replace(cut=0, crosses=False)
+
+
 def _cells(column: object, what: str) -> list[Any]:
     """Return the cells of one column."""
     cells = cells_of(column, what)
@@ -127,7 +140,9 @@ def _number(cell: Any) -> float:
     return np.nan if found is None else found
 
 
-def _ranges(column: str, cells: list[Any], distinct: list[Any], codes: Places) -> Grouping | None:
+def _ranges(
+    column: str, cells: list[Any], distinct: list[Any], codes: Places, ranges: int
+) -> Grouping | None:
     """Cut many different numbers at their own quantiles, equal ones together; None if there are few.
 
     A few entries may be no numbers: they are a group of their own. Codes with leading zeros are text.
@@ -145,7 +160,7 @@ def _ranges(column: str, cells: list[Any], distinct: list[Any], codes: Places) -
     if len(values) <= MOST_NUMBERS:
         return None
     ends = np.cumsum(counts)  # rows up to each value
-    wanted = np.arange(1, RANGES) * len(known) / RANGES
+    wanted = np.arange(1, ranges) * len(known) / ranges
     last = np.unique(np.append(np.searchsorted(ends, wanted - 1e-9), len(values) - 1))
     if len(last) == 1:  # most rows have the largest number
         last = np.array([len(values) - 2, len(values) - 1])
@@ -182,7 +197,7 @@ def _written(value: float, digits: int) -> str:
     return f"{value:.{digits}g}"
 
 
-def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
+def _grouping(column: str, cells: list[Any], n_rows: int, ranges: int = RANGES) -> Grouping:
     if len(cells) != n_rows:
         raise InputError(
             f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
@@ -200,8 +215,8 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
             distinct.append(cell)
         codes[row] = code
     merged = one_as_text(f"column {shown_column(column)!r}", "value", distinct, _text)
-    if ranges := _ranges(column, cells, distinct, codes):
-        return ranges._replace(notes=(*ranges.notes, *merged))
+    if found := _ranges(column, cells, distinct, codes, ranges):
+        return found._replace(notes=(*found.notes, *merged))
     texts: dict[str | None, int] = {}
     member = np.array([texts.setdefault(_text(cell), len(texts)) for cell in distinct], np.intp)[codes]
     if len(texts) > MOST_VALUES:
@@ -298,7 +313,7 @@ def crossed(
 
     A group that has all rows of one with a condition less is that one, and left out.
     """
-    several = [grouping for grouping in groupings if len(grouping.values) > 1]
+    several = [grouping for grouping in groupings if len(grouping.values) > 1 and grouping.crosses]
     fewest = max(min_rows, FEWEST_ROWS)
     sizes: dict[frozenset[tuple[int, int]], int] = {}
     for number, grouping in enumerate(several):

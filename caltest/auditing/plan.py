@@ -32,9 +32,13 @@ from caltest.pvalues import Alternative, adjusted, check_correction
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import (
     ECD,
+    Bias,
     CalibrationInTheLarge,
     KolmogorovSmirnov,
+    PitAndersonDarling,
+    PitKolmogorovSmirnov,
     Scan,
+    Spread,
     Statistic,
     StatisticLike,
     UnbiasedSKCE,
@@ -52,7 +56,13 @@ Statistics: TypeAlias = (
 CANONICAL = "canonical"
 CLASSWISE = "classwise"
 TOP_LABEL = "top_label"
+DISTRIBUTION = "distribution"
 LENSES = (CANONICAL, TOP_LABEL, CLASSWISE)
+#: Of predicted distributions of numbers: the whole, intervals, the median, and both tails.
+LENSES_OF_NUMBERS = (
+    DISTRIBUTION, "interval:0.5", "interval:0.8", "interval:0.95", "quantile:0.5", "quantile:0.025",
+    "quantile:0.975",
+)  # fmt: skip
 WESTFALL_YOUNG = "westfall_young"
 
 ALPHA = 0.05
@@ -64,6 +74,8 @@ INTERSECTIONS = 2
 MEAN = CalibrationInTheLarge()
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
+#: Of the whole distribution of a number by default.
+OF_DISTRIBUTION = (Bias(), Spread(), PitKolmogorovSmirnov(), PitAndersonDarling())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,9 +154,13 @@ class Options:
         """
         asked = self.statistics[scope.asked]
         if asked is not None:
-            return tuple(each for each in asked if scope.event or each.default_lens is None)
+            shown = scope.rows(np.arange(1)).law
+            fits = [each for each in asked if isinstance(shown, each.laws)]
+            return tuple(each for each in fits if scope.event or each.default_lens is None)
         if self.tolerance is not None:
             return (Scan() if scope.whole.clusters is None else MEAN,)
+        if scope.whole.n_classes is None:
+            return (MEAN,) if scope.event else OF_DISTRIBUTION
         found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if scope.event else []
         if not scope.event or scope.label == CANONICAL:
             found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
@@ -162,7 +178,7 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
     if given is None or not (isinstance(given, str | Lens | type) or np.iterable(given)):
         names = ", ".join(map(repr, LENSES))
         raise InputError(f"lenses is {quoted(given)}; give names such as {names}, or leave it out.")
-    known: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
+    known: dict[str, object] = {CANONICAL: None, CLASSWISE: None, DISTRIBUTION: None}
     found: dict[str, Lens | None] = {}
     several: Any = [given] if isinstance(given, str | Lens | type) else given
     for one in several:
@@ -229,14 +245,14 @@ class Scope:
         return self.whole.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
 
     @cached_property
-    def n_classes(self) -> int:
-        """How many classes the lens leaves."""
+    def n_classes(self) -> int | None:
+        """How many classes the lens leaves; None of numbers."""
         return 2 if self.others is not None else self._shown.rows.n_classes
 
     @cached_property
     def event(self) -> str | None:
         """What the one probability is of, as a clause; None where there is more than one."""
-        if self.n_classes > 2:
+        if self.n_classes != 2:
             return None
         return event(None if self.lens is None else self.label, self.rows(np.arange(1)))
 
@@ -325,7 +341,7 @@ class Plan(NamedTuple):
 
 def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_draws: int = 0) -> Plan:
     """Decide what is looked at. Time is limited for so many label draws; by default it is not."""
-    default_lenses = tuple(options.lenses) == LENSES
+    default_lenses = tuple(options.lenses) in (LENSES, LENSES_OF_NUMBERS)
     found: dict[Look, tuple[Statistic, ...]] = {}
     skipped: list[Skipped] = []
 
@@ -396,7 +412,13 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     skipped += small
     general: list[Scope] = []
     classes: list[Scope] = []
+    numbers = whole.n_classes is None
     for name, lens in options.lenses.items():
+        if lens is None and (name == DISTRIBUTION) != numbers:
+            instead = DISTRIBUTION if numbers else CANONICAL
+            raise InputError(
+                f"the lens {name!r} is not for {whole.law.about}; give {instead!r}, or leave it out."
+            )
         if name == TOP_LABEL and default_lenses and whole.n_classes == 2:
             continue  # one probability says all, and the canonical lens looks at it
         if name != CLASSWISE:

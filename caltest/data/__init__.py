@@ -1,18 +1,15 @@
 """Predictions and observed labels: where all input is read and checked."""
 
 from caltest.data.attributes import Extent
-from caltest.data.containers import check_index
 from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.rows import SUBSAMPLED, Rows, Sample, merged_notes, subsample, without_zeros
-from caltest.data.sample import counted_as, named_sample, predictions, sample
+from caltest.data.sample import named_sample, predictions, sample, sample_of_law
 
 __all__ = [
     "SUBSAMPLED",
     "Rows",
     "Sample",
     "Extent",
-    "check_index",
-    "counted_as",
     "subsample",
     "impossible_labels",
     "impossible_rows",
@@ -20,5 +17,6 @@ __all__ = [
     "named_sample",
     "predictions",
     "sample",
+    "sample_of_law",
     "without_zeros",
 ]

@@ -19,7 +19,7 @@ from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
 from caltest.data.rows import Event, Rows, Sample
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.laws import Classes, Law
+from caltest.laws import Classes, Law, recognised
 
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
@@ -505,3 +505,31 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
         found = quoted(labels[row])
         raise InputError(_OF_MODELS["unknown"], argument="y", row=row, found=found, names=listed(known))
     return Table(table.values, tuple(names.values()), table.coarse), [names[each] for each in labels]
+
+
+def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | None:
+    """Read predicted distributions of numbers or vectors, and outcomes; None where these are classes.
+
+    ``options`` are those of :func:`sample`, of which weights and clusters are about numbers too.
+    """
+    law = probs.law if isinstance(probs, Rows) else probs
+    if not isinstance(law, Law):
+        numbers = isinstance(probs, np.ndarray) and probs.dtype != object
+        law = None if numbers else recognised(probs)
+    if law is None or isinstance(law, Classes):
+        return None
+    weights, clusters = options.pop("weights", None), options.pop("clusters", None)
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise InputError(
+                "{argument} is about probabilities of classes, and the predictions are distributions "
+                "of numbers; leave it out.",
+                argument=name,
+            )
+    check_index(law.given, outcomes, "predictions", "outcomes")
+    for what, column in (("weights", weights), ("clusters", clusters)):
+        check_index(law.given, column, "predictions", what)
+        check_index(outcomes, column, "outcomes", what)
+    checked, rows = law.outcomes(outcomes), probs if isinstance(probs, Rows) else Rows(law)
+    noted = replace(rows, notes=(*rows.notes, *law.remarks(checked)))
+    return Sample(counted_as(noted, weights, clusters), checked)

@@ -74,6 +74,19 @@ class Predictive(Law):
             first, last = np.where(enough, first, middle), np.where(enough, middle, last)
         return np.asarray(_ordered(last, back=True))
 
+    def level(self) -> Array:
+        """Return the medians, (n,)."""
+        return self.quantile(np.full(self.n_samples, 0.5))
+
+    def spread(self) -> Array:
+        """Return how far the 90% quantile is above the 10% quantile, (n,)."""
+        low, high = (self.quantile(np.full(self.n_samples, tau)) for tau in (0.1, 0.9))
+        return np.asarray(high - low)
+
+    def expected(self) -> Array | None:
+        """Return the means, (n,); None where they are not stated."""
+        return None
+
     def take(self, rows: Any) -> Predictive:
         """Return the distributions of some rows; a subclass of your own need not define it."""
         raise InputError(
@@ -304,6 +317,10 @@ class GaussianPredictions(Shaped):
         """Return μ + σ Φ⁻¹."""
         self._z(self.mean)
         return np.asarray(self.mean + self.factors[:, 0, 0] * ndtri(levels))
+
+    def expected(self) -> Array:
+        """Return μ."""
+        return self.mean
 
     def crps(self, outcomes: Array) -> Array:
         """Return σ [z (2 Φ(z) − 1) + 2 φ(z) − 1/√π] (Gneiting and Raftery 2007, below Equation 21)."""
