@@ -16,6 +16,7 @@ from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tole
 from caltest.auditing.groups import by_prediction, notes_on, read_groups
 from caltest.auditing.limits import Limit
 from caltest.auditing.notes import few_carry, limit_too_large
+from caltest.auditing.numbers import InUnits
 from caltest.auditing.plan import (
     ALPHA,
     INTERSECTIONS,
@@ -361,7 +362,7 @@ def audit(
     if confirmed is not None and confirmed.few.any():
         warnings.append(few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
-    if by := options.materiality:
+    if (by := options.materiality) and numbers is None:
         rates = [(view, view.predicted) for view in views.values() if view.group is None]
         below = [view.event or view.lens for view, rate in rates if rate is not None and rate <= by]
         if n_classes == 2:
@@ -410,9 +411,14 @@ def audit(
         **{name: getattr(options, name) for name in _STATED},
     )
     explains = audited.told
-    if not audited.rejected or explains is None or audited.usual is None:
+    look = next((each for each in plan.looks if explains and views[each].key == explains.key), None)
+    if numbers is not None:
+        where = slice(None) if look is None or look.places is None else look.places
+        own = design if look is None else design.at(look.places)
+        rows = whole.rows.take(where)
+        return replace(audited, units=InUnits.of(rows, whole.labels[where], own, level))
+    if not audited.rejected or look is None or audited.usual is None:
         return audited
-    look = next(each for each in plan.looks if views[each].key == explains.key)
     lens = None if look.scope.label == "canonical" else look.scope.label
     tried = remedies(whole, lens, look.places, options.seed)
     return replace(audited, remedies=tried)

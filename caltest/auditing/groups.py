@@ -101,7 +101,7 @@ def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Itera
     parts = min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
     for name, values in (("predicted level", law.level()), ("predicted spread", law.spread())):
         name = f"{name} (of the model)" if name in taken else name
-        found = _grouping(name, values.tolist(), law.n_samples, parts)
+        found = _grouping(name, values.tolist(), law.n_samples, parts, rough=True)
         if parts > 1 and 1 < len(found.values) <= MOST_NUMBERS:
             yield found._replace(cut=0, crosses=False)
 
@@ -141,9 +141,11 @@ def _number(cell: Any) -> float:
 
 
 def _ranges(
-    column: str, cells: list[Any], distinct: list[Any], codes: Places, ranges: int
+    column: str, cells: list[Any], distinct: list[Any], codes: Places, ranges: int, rough: bool
 ) -> Grouping | None:
     """Cut many different numbers at their own quantiles, equal ones together; None if there are few.
+
+    Ends of ranges are told apart by their digits, but for ``rough`` ones.
 
     A few entries may be no numbers: they are a group of their own. Codes with leading zeros are text.
     """
@@ -165,7 +167,7 @@ def _ranges(
     if len(last) == 1:  # most rows have the largest number
         last = np.array([len(values) - 2, len(values) - 1])
     names = []
-    for digits in (4, 6, 9, 17):
+    for digits in (*((2, 3) if rough else ()), 4, 6, 9, 17):
         texts = [_written(value, digits) for value in values]
         starts = np.r_[0, last[:-1] + 1]
         names = [
@@ -173,7 +175,7 @@ def _ranges(
             for a, b in zip(starts.tolist(), last.tolist(), strict=True)
         ]
         limits = [texts[k] for a, b in zip(starts, last, strict=True) for k in {int(a), int(b)}]
-        if len(set(limits)) == len(limits):
+        if len(set(limits)) == len(limits) or (rough and len(set(names)) == len(names)):
             break
     member = np.searchsorted(values[last], numbers, side="left").astype(np.intp)
     notes: list[str] = []
@@ -197,7 +199,9 @@ def _written(value: float, digits: int) -> str:
     return f"{value:.{digits}g}"
 
 
-def _grouping(column: str, cells: list[Any], n_rows: int, ranges: int = RANGES) -> Grouping:
+def _grouping(
+    column: str, cells: list[Any], n_rows: int, ranges: int = RANGES, rough: bool = False
+) -> Grouping:
     if len(cells) != n_rows:
         raise InputError(
             f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
@@ -215,7 +219,7 @@ def _grouping(column: str, cells: list[Any], n_rows: int, ranges: int = RANGES) 
             distinct.append(cell)
         codes[row] = code
     merged = one_as_text(f"column {shown_column(column)!r}", "value", distinct, _text)
-    if found := _ranges(column, cells, distinct, codes, ranges):
+    if found := _ranges(column, cells, distinct, codes, ranges, rough):
         return found._replace(notes=(*found.notes, *merged))
     texts: dict[str | None, int] = {}
     member = np.array([texts.setdefault(_text(cell), len(texts)) for cell in distinct], np.intp)[codes]

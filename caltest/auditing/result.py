@@ -25,6 +25,7 @@ from caltest.results import Result, plain
 if TYPE_CHECKING:
     import pandas as pd
 
+    from caltest.auditing.numbers import InUnits
     from caltest.cox import Recalibration
     from caltest.data.diagnose import Zeros
     from caltest.remedies import Remedy
@@ -74,7 +75,7 @@ class Audit(Result):
     confidence
         Confidence with which all intervals of errors are correct together, and all bounds: 1 − alpha.
     n_samples, n_classes, classes
-        Rows, classes and their names.
+        Rows, classes and their names; 0 classes where outcomes are numbers.
     event
         What class 1 of two classes is called; None for more classes.
     lenses, groups
@@ -110,6 +111,9 @@ class Audit(Result):
         these rows (:class:`caltest.remedies.Remedy`). Estimates, which prove nothing.
     usual
         The usual numbers of all rows (:class:`caltest.usual.UsualNumbers`): they describe.
+    units
+        Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
+        headline is about (:class:`caltest.auditing.numbers.InUnits`). Estimates. Else None.
     sampled
         Whether rows were sampled by their label; for two classes, sizes of errors then refer to
         the population.
@@ -179,6 +183,7 @@ class Audit(Result):
     sampled: bool = False
     remedies: tuple[Remedy, ...] = ()
     usual: UsualNumbers | None = None
+    units: InUnits | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
     rows_in_all: int | None = field(default=None, repr=False)  #: For all views; see ``rows_needed``.
 
@@ -432,6 +437,7 @@ class Audit(Result):
             "sensitivity": self.sensitivity,
             "remedies": self.remedies,
             "usual": self.usual,
+            "units": self.units,
         }
         found: dict[str, Any] = plain(data)
         return found

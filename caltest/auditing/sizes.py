@@ -23,7 +23,7 @@ from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 from caltest.auditing import notes
 from caltest.auditing.draws import Answers, Subtraction
 from caltest.auditing.limits import Limit, Wanted, rows_in_all, rows_needed
-from caltest.auditing.plan import MEAN, Look, Plan
+from caltest.auditing.plan import MEAN, Look, Plan, form_of
 from caltest.auditing.views import (
     Cumulative,
     Histogram,
@@ -38,10 +38,11 @@ from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
 from caltest.data.attributes import effective_number, rates_by_class
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
+from caltest.forms.pit import LEVELS
 from caltest.laws import Classes
 from caltest.pictures.marks import path_of
 from caltest.pvalues import reaching
-from caltest.statistics import STATISTICS, Statistic
+from caltest.statistics import STATISTICS, PitKolmogorovSmirnov, Statistic
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -290,6 +291,7 @@ def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
 
 _MOST_PICTURED = 30  # views with pictures, besides those whose error is bounded
 _KS, _ECD = "ks", "ecd"
+_OF_LEVELS = PitKolmogorovSmirnov()
 _UNSEEN = 3.0  # what did not occur in n rows has a rate below 3 / n with 95% confidence
 
 
@@ -403,7 +405,9 @@ def views_of(
     order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
     wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
     chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
-    bands = bands_of(plan.looks, bounded, chosen, level) if design.plain else {}
+    bands, classes = {}, plan.looks[0].scope.whole.n_classes is not None
+    if design.plain and classes:
+        bands = bands_of(plan.looks, bounded, chosen, level)
     signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
     views = {}
     for look in plan.looks:
@@ -422,7 +426,11 @@ def views_of(
             _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
             if np.isfinite(band):
                 facts["cumulative"] = cumulative(seen, band)
-        if look in bands or (look in chosen and not design.plain and look.event):
+        for h in own[look] if values is not None else ():
+            if plan.hypotheses[h][1] == _OF_LEVELS:
+                band = float(np.quantile(values[1:, h], 1.0 - level, method="higher"))
+                facts["cumulative"] = pit_difference(look, labels, band)
+        if look in bands or (look in chosen and not design.plain and look.event and classes):
             stated = design.of_look(look).scores
             facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
         pvalue = min(float(found.adjusted[h]) for h in own[look])
@@ -549,6 +557,7 @@ _MOST_BINS = 15
 _ROWS_OF_A_BIN = 20
 _PLACES = 200  # of a cumulative difference
 _BARS = 40
+_LEVELS_A_MARK = 4
 
 
 def bands_of(
@@ -613,6 +622,16 @@ def cumulative(sample: Sample, band: float) -> Cumulative:
         tuple(each[kept].tolist()) for each in (share, scores, path + 0.0)
     )
     return Cumulative(shares, predictions, differences, float(band))
+
+
+def pit_difference(look: Look, outcomes: Array, band: float) -> Cumulative:
+    """Return, level by level, what is stated less the share of outcomes at or below the quantile."""
+    view = look.view()
+    form: Any = form_of(look, _OF_LEVELS, view.rows)
+    shares = form.scores.sums(view.outcomes(outcomes[None]))[0] / form.weights.sum()
+    kept = np.union1d(np.arange(0, len(LEVELS), _LEVELS_A_MARK), [np.abs(shares).argmax()])
+    levels = tuple(LEVELS[kept].tolist())
+    return Cumulative(levels, levels, tuple((0.0 - shares[kept]).tolist()), band)
 
 
 def histogram(scores: Array) -> Histogram:

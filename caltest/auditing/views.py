@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from caltest.forms import Side
 
@@ -100,6 +100,7 @@ class Sized:
     it matters for the limit (:func:`caltest.auditing.result.against_limit`).
     """
 
+    lens: str | Any
     predicted: float | None
     observed: float | None
     low: float | None
@@ -152,6 +153,7 @@ class Part(Sized):
         The smallest and the largest prediction.
     """
 
+    lens: ClassVar[str] = ""  #: What is cut into parts is a probability.
     of: int
     place: int
     rows: int

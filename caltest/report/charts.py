@@ -260,14 +260,21 @@ def _reach(parts: Sequence[Part]) -> list[float]:
     return [0.0, *(np.cumsum(rows) / max(sum(rows), 1)).tolist()]
 
 
-def cumulative(drawn: Cumulative, label: str, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
+#: What the axes of a cumulative difference are, of probabilities and of distributions of numbers.
+OF_ROWS = "share of the rows, from the lowest prediction", "points of all rows"
+OF_LEVELS = "level of the predicted quantile", "stated − observed, points of the rows"
+
+
+def cumulative(
+    drawn: Cumulative, label: str, of: tuple[str, str] = OF_ROWS, sizes: Sequence[Size] = FIRST
+) -> tuple[Drawing, ...]:
     """Draw the cumulative difference of a view, and the band that chance alone stays in."""
     values = (0.0, *drawn.difference)
     y = axes.points(1.1 * min(*values, -drawn.band), 1.1 * max(*values, drawn.band))
-    of = axes.probabilities([0.0, 1.0]), y, "share of the rows, from the lowest prediction"
+    x = axes.probabilities([0.0, 1.0])
     marks = pictures.cumulative((0.0, *drawn.share), values, drawn.band)
     wanted = [size.without_rows() for size in sizes]
-    return tuple(Drawing(size, label).draw(marks, *of, "points of all rows") for size in wanted)
+    return tuple(Drawing(size, label).draw(marks, x, y, *of) for size in wanted)
 
 
 def reliability(r: Reliability, label: str) -> Drawing:

@@ -29,6 +29,7 @@ from caltest.text.vocabulary import (
     capital,
     event_name,
     group_name,
+    is_stated,
     lens_name,
     narrow_group,
     narrow_name,
@@ -87,7 +88,13 @@ def first_screen(
         evidence_note=sentence(words.evidence_note(audit)),
         assumes=sentence(words.assumes(audit)),
         version=__version__,
+        ends=_ends_of(audit),
     )
+
+
+def _ends_of(audit: Audit) -> tuple[str, str]:
+    """Return what errors below 0 are, and those above: of probabilities, or of outcomes somewhere."""
+    return ("too low", "too high") if audit.n_classes else ("too many", "too few")
 
 
 def _is_slice(view: View) -> bool:
@@ -121,6 +128,10 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
     bad = [of for of in sized if shows(audit, of)]
     label = capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
+    if (whole := _distribution(audit, view)) is not None and whole.cumulative is not None:
+        title = captions.levels_title(whole, whole.cumulative)
+        drawings = charts.cumulative(whole.cumulative, f"Level by level. {title}", charts.OF_LEVELS)
+        return _pictured(title, captions.levels_note(audit), drawings)
     if audit.rejected and view.cumulative is not None and not bad:
         title = captions.cumulative_title(audit, view, view.cumulative)
         drawings = charts.cumulative(view.cumulative, f"{label}cumulative difference. {title}")
@@ -135,6 +146,11 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
     else:
         drawings = charts.curve(view, f"{label}predicted against observed. {title}", bad)
     return _pictured(title, captions.parts_note(audit, kind, parts, shown), drawings)
+
+
+def _distribution(audit: Audit, view: View) -> View | None:
+    """Return the view of the whole distribution of a number, in the same rows; None of classes."""
+    return next((each for each in audit.views if each.key == ("distribution", view.group)), None)
 
 
 def _chance(audit: Audit) -> SimpleNamespace | None:
@@ -164,9 +180,13 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         by_class = True
     pool = whole if by_class else [view for view in events if view.lens == subject.lens]
     chosen = _chosen(audit, subject, pool, by_class)
+    if not audit.n_classes:  # all that is stated, and the groups of what the sentence is about
+        beside = [view for view in chosen if view.group is not None][: _ROWS - len(whole)]
+        chosen = [*(view for view in whole), *beside]
     column = _one_column(pool)
     rows: list[tuple[str, View | Part]] = [
-        (_called(view, by_class, column is not None), view) for view in chosen
+        (_called(view, by_class or not (view.group or audit.n_classes), column is not None), view)
+        for view in chosen
     ]
     parts, halves = charts.parts_of(subject)
     beside = parts if len(parts) < max(part.of for part in parts) else halves  # ties: each value
@@ -176,7 +196,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             rows += named if len(parts) > 1 else []
         elif audit.worst is None and any(shows(audit, half) for half in halves):
             rows = [*named, *rows[: _ROWS - len(named)]]
-    if groups:  # the overall gap first, then groups: those shown to be wrong, by size of error
+    if (
+        groups and audit.n_classes
+    ):  # the overall gap first, then groups: those shown to be wrong, by size of error
         rows.sort(key=lambda row: (not shows(audit, row[1]), -abs(row[1].error or 0.0)))
         rows.sort(key=lambda row: row[1].group is not None if isinstance(row[1], View) else True)
     noun, nouns = ("class", "classes") if by_class else ("group", "groups")
@@ -189,7 +211,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
     words_of = captions.ratio_words if as_ratio else captions.error_words
     if not by_class and audit.n_classes != 2:
-        unit = capital(lens_name(subject))
+        unit = capital(lens_name(subject)) if audit.n_classes else f"Groups: {lens_name(subject)}"
     ends = [_ends(of, as_ratio) for _, of in rows]
     if as_ratio:
         low, high = _interest([(max(a, 0.05), b, min(c, 50.0)) for a, b, c in ends], 1.0, 1.0)
@@ -216,7 +238,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         marked=audit.rejected,
         limit=captions.shaded(audit),
         head=head,
-        noun=of_rows,
+        noun=of_rows if audit.n_classes else "Stated",
+        ends=_ends_of(audit),
         by_class=by_class,
         axis=scale,
         rows=[
@@ -245,6 +268,7 @@ def _one_column(views: Sequence[View]) -> str | None:
 def _called(view: View, by_class: bool, one_column: bool) -> str:
     if by_class:
         called = lens_name(view)
+        called = capital(called.removeprefix("the ")) if is_stated(view.lens) else called
         return called.removeprefix("class ") if view.lens != "top_label" else capital(called)
     if view.group is None:
         return "All rows"

@@ -128,18 +128,32 @@ def headline(audit: Audit) -> str:
     if strongest.event is None:
         alone = listed(view_name(view) for view in audit.views if shows(audit, view))
         which = f"on average, those of {alone}" if alone else "no single class or group stands out"
-        return f"The predicted probabilities are wrong{where(strongest.group)}; {which}."
+        if not audit.n_classes:
+            which = listed(_tends(audit, strongest)) or "no interval and no group stands out"
+        return f"{capital(subject(strongest))} are wrong{where(strongest.group)}; {which}."
     who, rows = capital(subject(strongest)), where(strongest.group)
+    about = estimated(strongest.error, strongest.lens)
     if finds_mean(audit, strongest):
-        return f"{who} is wrong on average{rows}; as estimated, {estimated(strongest.error)}."
+        return f"{who} is wrong on average{rows}; as estimated, {about}."
     average = "on average it may be right"
     if audit.limit and estimated_beyond(audit, strongest):
-        average = f"on average, as estimated, it is {estimated(strongest.error)}"
+        average = f"on average, as estimated, it is {about}"
     return f"{who} is wrong for some predictions{rows}; {average}."
 
 
 def _is(who: str) -> str:
-    return "are" if who == "the predicted probabilities" else "is"
+    return "are" if who.endswith("s") else "is"
+
+
+#: Which way distributions are wrong whose statistic is found below 0, and above.
+_TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
+
+
+def _tends(audit: Audit, view: View) -> Iterable[str]:
+    """Say of the whole distribution which way it is found to be wrong."""
+    for check in audit.found:
+        if check.view.key == view.key and check.statistic in _TENDS:
+            yield f"they are {_TENDS[check.statistic][check.value > 0.0]}"
 
 
 # ------------------------------------------------------------------ what to do next
@@ -157,6 +171,9 @@ def advice(audit: Audit) -> tuple[str, ...]:
     told = audit.told
     group = told.group if told is not None else None
     texts = list(_use(audit, told))
+    if told is not None and told.lens.startswith("interval:") and shows(audit, told):
+        share = percents(*rates(told))[1]
+        texts.append(f"Until then, read {lens_name(told)}{where(group)} as one of about {share}.")
     if audit.impossible:
         why = "a class that was not in the training data, a wrong label, or a lost small probability"
         about = (
@@ -193,6 +210,11 @@ def _close(audit: Audit) -> Iterable[str]:
         )
 
 
+def _stated(audit: Audit) -> str:
+    """Return what may be used, or not."""
+    return "probabilities" if audit.n_classes else "distributions"
+
+
 def _as_they_are(audit: Audit) -> Iterable[str]:
     """Say that the probabilities may be used, unless the limit lets everything pass."""
     if any(cannot_fail(audit)):
@@ -203,41 +225,40 @@ def _as_they_are(audit: Audit) -> Iterable[str]:
     else:
         small = " The next steps remove even the small error." if audit.rejected else ""
         yield (
-            f"Use the probabilities as they are, where average errors of up to {limit(audit)} do not "
-            f"matter.{small}"
+            f"Use the {_stated(audit)} as they are, where average errors of up to {limit(audit)} do "
+            f"not matter.{small}"
         )
 
 
 def _use(audit: Audit, told: View | None) -> Iterable[str]:
     """Say whether the probabilities may be used, and where."""
     rows = where(told.group) if told is not None else ""
-    own = limit(audit)
+    own, these = limit(audit), f"these {_stated(audit)}{rows}"
     if audit.verdict == "within":
         yield from _as_they_are(audit)
     elif audit.verdict == "found" and not audit.tolerance:
         yield (
             "Decide how large an average error matters to you, and set that as the limit "
-            f"(materiality). If this error matters, do not rely on these probabilities{rows} until "
-            "they are corrected."
+            f"(materiality). If this error matters, do not rely on {these} until they are corrected."
         )
     elif audit.verdict == "undecided":
         if told is not None and estimated_beyond(audit, told):
             yield (
-                f"Do not rely on these probabilities{rows} until they are corrected: the error is "
+                f"Do not rely on {these} until they are corrected: the error is "
                 f"estimated to be beyond your limit of {own}, though it is not proved to be."
             )
         elif told is not None and told.inside:
             yield (
-                f"Use the probabilities{rows} where only averages matter: the average error is within "
-                f"your limit of {own}. Elsewhere it could be larger: {_more_rows(audit)}."
+                f"Use the {_stated(audit)}{rows} where only averages matter: the average error is "
+                f"within your limit of {own}. Elsewhere it could be larger: {_more_rows(audit)}."
             )
         else:
             yield (
                 f"Whether the error{rows} exceeds your limit of {own} is not settled. Where that would "
-                f"be costly, do not rely on these probabilities until it is: {_more_rows(audit)}."
+                f"be costly, do not rely on these {_stated(audit)} until it is: {_more_rows(audit)}."
             )
     else:
-        yield f"Do not rely on these probabilities{rows} until they are corrected."
+        yield f"Do not rely on {these} until they are corrected."
 
 
 def _more_rows(audit: Audit) -> str:
@@ -268,6 +289,8 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
 def remedy(audit: Audit) -> str:
     """Return which recalibration to try, and what cross-fitting says that it brings."""
     line, told, many = audit.recalibration, audit.told, audit.n_classes > 2
+    if audit.units is not None:
+        return said("audit", "remedy_of_numbers", audit, told).rstrip()
     if line is not None and (vain := said("recalibrate", "in_vain", line, _DEVIATIONS)):
         return vain
     if not audit.remedies:
@@ -327,7 +350,7 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
         fewer = ", or with fewer groups" if audit.groups else ""
         if audit.at_most <= LITTLE:
             yield (
-                f"Use the probabilities as they are where average errors up to {most} points do not "
+                f"Use the {_stated(audit)} as they are where average errors up to {most} points do not "
                 f"matter. If smaller ones matter, audit again with {more}{fewer}."
             )
         else:
@@ -444,11 +467,12 @@ def summary(audit: Audit) -> str:
     lenses = f"lens{'es' * (len(audit.lenses) > 1)}: {', '.join(map(shown, audit.lenses))}"
     name, beside = chip(audit)
     event = f" of {event_name(audit)}" if audit.event else ""
+    outcomes = f"{audit.n_classes} classes" if audit.n_classes else "distributions of numbers"
     rows = [
         ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
         (
             "data",
-            f"{audit.n_samples:,} predictions{event}, {audit.n_classes} classes; {lenses}",
+            f"{audit.n_samples:,} predictions{event}, {outcomes}; {lenses}",
         ),
         ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
         (
@@ -507,7 +531,8 @@ def _table(audit: Audit) -> list[str]:
     one = len({view.lens for view in views}) == 1  # then only rows differ
     names = [narrow_group(v.group, room) if one else narrow_name(v, room) for v in views]
     width = max(map(len, names))
-    lines = ["Errors in percentage points (predicted − observed); negative is too low"]
+    negative = "too low" if audit.n_classes else "too many outcomes there"
+    lines = [f"Errors in percentage points (predicted − observed); negative is {negative}"]
     for name, cells in zip(["", *names], table, strict=True):
         *numbers, found_by = cells
         right = [f"{each:>{w}}" for each, w in zip(numbers, widths, strict=False)]

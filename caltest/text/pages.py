@@ -26,6 +26,7 @@ _FACTS = (
     "confidence_text",
     "counted",
     "kept_of",
+    "number",
     "percent",
     "percents",
     "points",

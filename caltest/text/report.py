@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from caltest._numbers import (
@@ -16,7 +17,7 @@ from caltest._numbers import (
 from caltest.auditing.result import Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
 from caltest.text.sizes import MOST_TIMES, RARE, about_rows, decided_apart, distances, found_beyond
-from caltest.text.vocabulary import WRONG, capital, group_name, limit, view_name
+from caltest.text.vocabulary import capital, counted_way, group_name, limit, view_name, way
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
@@ -34,8 +35,8 @@ def many(count: int) -> str:
 
 
 def side(audit: Audit, of: View | Part) -> str | None:
-    """Return "too high" or "too low" of what is shown to be; else None."""
-    return WRONG.get(shows(audit, of) or "")
+    """Return which way something is shown to be wrong, such as "too high"; else None."""
+    return way(shows(audit, of), of.lens) or None
 
 
 def ratio_ends(of: View | Part) -> tuple[float, float]:
@@ -72,12 +73,12 @@ def per_thousand(rate: float) -> str:
 def error_words(of: View | Part) -> str:
     """Return an error and its interval in words: "7.8 points too low (interval 5.9 to 9.8)"."""
     size = signed_points(of.error, of.low or 0.0, of.high or 0.0).lstrip("+−")
-    way = "too high" if of.error > 0.0 else "too low"
+    over, under = (counted_way(side, of.lens) for side in ("over", "under"))
     ends = " to ".join(distances(of))
     if of.side is None:
         low, high = outward_points(of.low or 0.0, of.high or 0.0)
-        ends = f"{low.lstrip('−')} points too low to {high} too high"
-    return f"{size} points {way} (interval {ends})"
+        ends = f"{low.lstrip('−')} points {under} to {high} {over}"
+    return f"{size} points {over if of.error > 0.0 else under} (interval {ends})"
 
 
 def ratio_words(of: View | Part) -> str:
@@ -244,6 +245,25 @@ def cumulative_note(audit: Audit) -> str:
     )
 
 
+def levels_title(view: View, drawn: Cumulative) -> str:
+    """Return what the picture of all levels shows, where it leaves its band."""
+    out = {value > 0.0 for value in drawn.difference if abs(value) > drawn.band}
+    ways = [f"too {many} outcomes" for above, many in ((False, "many"), (True, "few")) if above in out]
+    text = f"{' and '.join(ways)} at or below some predicted quantiles." if ways else ""
+    text = text or "at no level are outcomes more or fewer than chance alone explains."
+    return f"{group_name(view.group)}: {text}" if view.group else capital(text)
+
+
+def levels_note(audit: Audit) -> str:
+    """Return how to read the picture of all levels."""
+    sure = confidence_text(audit.confidence)
+    return (
+        "For every level, such as 0.9: the level less the share of outcomes at or below the predicted "
+        "quantile of this level. A line that falls and then rises through zero: too narrow. Shaded: "
+        f"where the whole line lies in {sure} of simulations."
+    )
+
+
 def chance_note(clusters: int | None) -> str:
     """Return what a picture of the evidence shows."""
     drawn = "in each label set simulated from the model's own predictions"
@@ -286,9 +306,9 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     if len(ways) == 1 and len(found) == len(slices) > 1:
         every = "both" if len(slices) == 2 else f"all {many(len(slices))}"
         return capital(f"{ways.pop()} in {every} {plural}.")
-    counts = [(way, sum(each == way for _, each in found)) for way in ("too high", "too low")]
+    counts = Counter(each for _, each in sorted(found, key=lambda pair: pair[1] or ""))
     texts = [
-        f"{way} in {many(count)} {noun if count == 1 else plural}" for way, count in counts if count
+        f"{way} in {many(count)} {noun if count == 1 else plural}" for way, count in counts.items()
     ]
     return capital(f"{', '.join(texts)}.")
 

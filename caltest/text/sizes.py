@@ -20,12 +20,15 @@ from caltest.auditing.views import Part, Rest, Sized, View
 from caltest.text.vocabulary import (
     WRONG,
     capital,
+    counted_way,
     group_name,
+    is_stated,
     lens_name,
     limit,
     listed,
     subject,
     view_name,
+    way,
     where,
 )
 
@@ -83,7 +86,11 @@ def is_rare(view: View) -> bool:
 
 def too(view: View) -> str:
     """Return which way and by how much a view's mean is wrong, of one with a direction."""
-    side, (predicted, observed) = WRONG[view.direction or ""], rates(view)
+    side, (predicted, observed) = way(view.direction, view.lens), rates(view)
+    if is_stated(view.lens):
+        share = percents(predicted, observed)[1]
+        place = "lie in it" if view.lens.startswith("interval") else "lie at or below it"
+        return f"{side}: about {share} of outcomes {place}"
     if is_rare(view):
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
@@ -96,9 +103,10 @@ def interval(view: Sized, confidence: float) -> str:
     sure = f"({confidence_text(confidence)} confidence)"
     if view.side:
         least, most = distances(view)
-        return f"between {least} and {most} points {WRONG[view.side]} {sure}"
+        return f"between {least} and {most} points {counted_way(view.side, view.lens)} {sure}"
     under, over = outward_points(view.low or 0.0, view.high or 0.0)
-    return f"between {under.lstrip('−')} points too low and {over} points too high {sure}"
+    low, high = (counted_way(side, view.lens) for side in ("under", "over"))
+    return f"between {under.lstrip('−')} points {low} and {over} points {high} {sure}"
 
 
 def distances(of: Sized) -> tuple[str, str]:
@@ -106,9 +114,10 @@ def distances(of: Sized) -> tuple[str, str]:
     return outward_points(*sorted((abs(of.low or 0.0), abs(of.high or 0.0))))
 
 
-def estimated(error: float) -> str:
+def estimated(error: float, lens: str = "") -> str:
     """Return an estimated error: "13.9 points too high"."""
-    return f"{about_points(abs(error), 'point')} {WRONG['over' if error > 0.0 else 'under']}"
+    side = counted_way("over" if error > 0.0 else "under", lens)
+    return f"{about_points(abs(error), 'point')} {side}"
 
 
 def estimated_beyond(audit: Audit, of: Sized) -> bool:
@@ -201,6 +210,9 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
         f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
         f"{'was' if round(seen) == 1 else 'were'} observed."
     )
+    if is_stated(view.lens):
+        place = "in it" if view.lens.startswith("interval") else "at or below it"
+        events = f"Of {rows}, {expected:,.0f} outcomes were expected {place}, and {seen:,.0f} are."
     if view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
     told = times(view, audit.confidence) if is_rare(view) else interval(view, audit.confidence)
@@ -328,7 +340,7 @@ def needs(audit: Audit) -> Iterable[str]:
         if audit.rows_needed and len(audit.wholes) > 1:
             yield f"All of it takes {about_rows(audit.rows_needed)} rows in all."
     for each in leading([each for each in unsettled if times(each) <= 1.0], 1):
-        size = estimated(each.error)
+        size = estimated(each.error, each.lens)
         yield f"The error of {_whole_name(each, audit)} is close to your limit: about {size}."
 
 
@@ -394,7 +406,7 @@ def _whole_name(whole: View | Rest, audit: Audit) -> str:
     """Return the rows of a mean, and of more than two classes, of which probability."""
     if isinstance(whole, Rest):
         return f"rows{left_by(whole)}"
-    return view_name(whole) if audit.n_classes > 2 else group_name(whole.group)
+    return group_name(whole.group) if audit.n_classes == 2 else view_name(whole)
 
 
 def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
@@ -402,8 +414,8 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
     far = _farthest(part or whole, audit)
     if audit.materiality is not None:
         of = part or whole
-        way = "too low" if -(of.low or 0.0) > (of.high or 0.0) else "too high"
-        size = f"up to {outward_points(0.0, far)[1]} points {way}"
+        side = "under" if -(of.low or 0.0) > (of.high or 0.0) else "over"
+        size = f"up to {outward_points(0.0, far)[1]} points {counted_way(side, of.lens)}"
     else:
         size = (
             f"a factor of up to {math.ceil(100.0 * far) / 100.0:,.2f}"
@@ -411,7 +423,7 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
             else "any factor"
         )
     name = _whole_name(whole, audit)
-    if part is not None and audit.n_classes > 2:
+    if part is not None and audit.n_classes != 2:
         name = f"the predictions of {name}"
     return f"{size} in {name}" if part is None else f"{size} in one {PARTS[part.of]} of {name}"
 
@@ -441,11 +453,13 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         if shows(audit, each) == shows(audit, view)
         and (each.group is None or set(each.group.conditions) < own)
     ]
-    side = WRONG[shows(audit, view) or ""]
+    side = way(shows(audit, view), view.lens)
     for each in around if view.group else ():
         if each.group is None:
             size = about_points(abs(each.error or 0.0), "point")
-            yield f"All rows together are {size} {side}, partly because of these."
+            off = counted_way(shows(audit, view), view.lens)
+            all_rows = "Over all rows it is" if is_stated(view.lens) else "All rows together are"
+            yield f"{all_rows} {size} {off}, partly because of these."
     larger = [group_name(each.group) for each in around if each.group]
     if larger:
         yield f"Also {side}, partly because of these: {listed(larger)}."

@@ -18,8 +18,19 @@ if TYPE_CHECKING:
 TENDS: Mapping[str, str] = {"over": "overconfident", "under": "underconfident"}
 #: What a probability is.
 WRONG: Mapping[str, str] = {"over": "too high", "under": "too low"}
+#: Which way intervals and quantiles are wrong: one that is said to contain 95% of outcomes, and
+#: contains too few, is too narrow.
+_STATED: Mapping[str, Mapping[str, str]] = {
+    "interval": {"over": "too narrow", "under": "too wide"},
+    "quantile": {"over": "too low", "under": "too high"},
+}
+_COUNTED: Mapping[str, str] = {"over": "too few", "under": "too many"}
 
-_WHOLE = {"canonical": "all classes together", "sorted": "the ordered probabilities"}
+_WHOLE = {
+    "canonical": "all classes together",
+    "distribution": "the whole distribution",
+    "sorted": "the ordered probabilities",
+}
 _EVENT = 60  # characters of an event's name
 
 
@@ -53,6 +64,21 @@ def limit(audit: Audit | AuditPlan) -> str | None:
     return f"{by} or {times} (the wider of both)" if by else times
 
 
+def is_stated(lens: str) -> bool:
+    """Whether an interval or a quantile is looked at, and not a probability."""
+    return lens.partition(":")[0] in _STATED
+
+
+def way(side: str | None, lens: str = "") -> str:
+    """Return which way a probability is wrong, or an interval or quantile; "" without a side."""
+    return _STATED.get(lens.partition(":")[0], WRONG).get(side or "", "")
+
+
+def counted_way(side: str | None, lens: str = "") -> str:
+    """Return which way the error is: probabilities are too high, or outcomes too few in an interval."""
+    return (_COUNTED if is_stated(lens) else WRONG).get(side or "", "")
+
+
 def event_name(audit: Audit) -> str:
     """Return what class 1 of two classes is called."""
     return shown_event(audit.event or "class 1")
@@ -71,6 +97,10 @@ def lens_name(view: View) -> str:
         return "the top class"
     if view.event is None:
         return _WHOLE.get(view.lens, f"the lens {view.lens}")
+    kind, _, level = view.lens.partition(":")
+    if is_stated(view.lens):
+        share = f"{100.0 * float(level):g}%"
+        return "the median" if view.lens == "quantile:0.5" else f"the {share} {kind}"
     if view.lens != "canonical" and not view.lens.startswith("class:"):
         return f"the probability that {view.event}"
     name = view.event.removeprefix("the label is ")
@@ -87,7 +117,10 @@ def subject(view: View) -> str:
     if view.lens == "top_label":
         return "the model's confidence in its top class"
     if view.event is None:
-        return "the predicted probabilities"
+        numbers = view.lens == "distribution"
+        return "the predicted distributions" if numbers else "the predicted probabilities"
+    if is_stated(view.lens):
+        return lens_name(view).replace("the ", "the predicted ", 1)
     if view.lens != "canonical" and not view.lens.startswith("class:"):
         return f"the predicted probability that {visible(view.event)}"
     return f"the predicted probability of {lens_name(view)}"
