@@ -272,7 +272,7 @@ def audit(
     own = ("probs", "labels", "groups", "event", "class_names", *_OF_ROWS)
     asked = {name: value for name, value in given.items() if name not in own}
     of_rows = {name: given[name] for name in _OF_ROWS}
-    named = {"event": event, "class_names": class_names, "rounding": rounding}
+    named: dict[str, Any] = {"event": event, "class_names": class_names, "rounding": rounding}
     numbers = sample_of_law(probs, labels, **named, **of_rows)
     if numbers is None:
         options = Options.of(**asked)
@@ -370,7 +370,8 @@ def audit(
         warnings += [limit_too_large(by, below)] if below else []
     fitted = n_classes == 2 and p <= level and design.plain
     line = recalibration_of(whole) if fitted else None
-    alike, classes, zeros, usual = whole.rows.are_alike, (), None, None
+    alike, zeros, usual = whole.rows.are_alike, None, None
+    classes: tuple[str, ...] = ()
     if numbers is None:
         classes = whole.rows.classes or tuple(f"class {k}" for k in range(n_classes))
         zeros = why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None
@@ -414,9 +415,9 @@ def audit(
     look = next((each for each in plan.looks if explains and views[each].key == explains.key), None)
     if numbers is not None:
         where = slice(None) if look is None or look.places is None else look.places
-        own = design if look is None else design.at(look.places)
+        at = design if look is None else design.at(look.places)
         rows = whole.rows.take(where)
-        return replace(audited, units=InUnits.of(rows, whole.labels[where], own, level))
+        return replace(audited, units=InUnits.of(rows, whole.labels[where], at, level))
     if not audited.rejected or look is None or audited.usual is None:
         return audited
     lens = None if look.scope.label == "canonical" else look.scope.label

@@ -40,6 +40,7 @@ FEWEST_ROWS = 2  # of a group: no statistic of pairs can do with one
 MOST_NUMBERS = 20  # values of a column of numbers; more are cut into ranges
 RANGES = 5
 _TENTHS = 10  # of what is predicted
+_DIGITS = 9
 _NAMED = 20  # of the groups of a column that are too small
 _ONLY_NAME = "group"  # of a column that came without one
 _MOST_CROSSED = 50_000_000  # rows held of all groups of several columns: 400 MB
@@ -101,6 +102,8 @@ def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Itera
     parts = min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
     for name, values in (("predicted level", law.level()), ("predicted spread", law.spread())):
         name = f"{name} (of the model)" if name in taken else name
+        largest = float(np.abs(values).max()) or 1.0
+        values = np.round(values / largest, _DIGITS) * largest  # what differs by rounding is equal
         found = _grouping(name, values.tolist(), law.n_samples, parts, rough=True)
         if parts > 1 and 1 < len(found.values) <= MOST_NUMBERS:
             yield found._replace(cut=0, crosses=False)

@@ -55,7 +55,7 @@ class InUnits:
         """Estimate what correction some rows would need."""
         law: Any = rows.law
         mean, w = law.expected(), rows.weights
-        found: tuple[float | None, ...] = (None,) * 4
+        predicted = observed = low = high = None
         if mean is not None:
             predicted, observed = float(w @ mean / w.sum()), float(w @ outcomes / w.sum())
             error = predicted - observed
@@ -65,8 +65,9 @@ class InUnits:
             if k > 1:
                 spread = (k / (k - 1.0) * float(sums @ sums)) ** 0.5 / float(w.sum())
                 half = float(stdtrit(k - 1, 1.0 - level / 2)) * spread
-            found = predicted, observed, error - half, error + half
-        return cls(rows.n_samples, *found, *_widening(law, outcomes, design.plain, level))
+            low, high = error - half, error + half
+        widening = _widening(law, outcomes, design.plain, level)
+        return cls(rows.n_samples, predicted, observed, low, high, *widening)
 
 
 def _widening(

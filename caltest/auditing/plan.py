@@ -178,7 +178,7 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
     if given is None or not (isinstance(given, str | Lens | type) or np.iterable(given)):
         names = ", ".join(map(repr, LENSES))
         raise InputError(f"lenses is {quoted(given)}; give names such as {names}, or leave it out.")
-    known: dict[str, object] = {CANONICAL: None, CLASSWISE: None, DISTRIBUTION: None}
+    known: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
     found: dict[str, Lens | None] = {}
     several: Any = [given] if isinstance(given, str | Lens | type) else given
     for one in several:
@@ -414,10 +414,10 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     classes: list[Scope] = []
     numbers = whole.n_classes is None
     for name, lens in options.lenses.items():
-        if lens is None and (name == DISTRIBUTION) != numbers:
-            instead = DISTRIBUTION if numbers else CANONICAL
+        if lens is None and numbers:
             raise InputError(
-                f"the lens {name!r} is not for {whole.law.about}; give {instead!r}, or leave it out."
+                f"the lens {name!r} is for classes, and these are {whole.law.about}; give "
+                f"{DISTRIBUTION!r}, or leave it out."
             )
         if name == TOP_LABEL and default_lenses and whole.n_classes == 2:
             continue  # one probability says all, and the canonical lens looks at it

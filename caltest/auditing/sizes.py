@@ -426,8 +426,8 @@ def views_of(
             _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
             if np.isfinite(band):
                 facts["cumulative"] = cumulative(seen, band)
-        for h in own[look] if values is not None else ():
-            if plan.hypotheses[h][1] == _OF_LEVELS:
+        for h in own[look]:
+            if values is not None and plan.hypotheses[h][1] == _OF_LEVELS:
                 band = float(np.quantile(values[1:, h], 1.0 - level, method="higher"))
                 facts["cumulative"] = pit_difference(look, labels, band)
         if look in bands or (look in chosen and not design.plain and look.event and classes):
@@ -624,8 +624,8 @@ def cumulative(sample: Sample, band: float) -> Cumulative:
     return Cumulative(shares, predictions, differences, float(band))
 
 
-def pit_difference(look: Look, outcomes: Array, band: float) -> Cumulative:
-    """Return, level by level, what is stated less the share of outcomes at or below the quantile."""
+def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulative:
+    """Return every level less the share of outcomes at or below the predicted quantile."""
     view = look.view()
     form: Any = form_of(look, _OF_LEVELS, view.rows)
     shares = form.scores.sums(view.outcomes(outcomes[None]))[0] / form.weights.sum()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from caltest.forms import Side
 
@@ -100,7 +100,6 @@ class Sized:
     it matters for the limit (:func:`caltest.auditing.result.against_limit`).
     """
 
-    lens: str | Any
     predicted: float | None
     observed: float | None
     low: float | None
@@ -153,7 +152,6 @@ class Part(Sized):
         The smallest and the largest prediction.
     """
 
-    lens: ClassVar[str] = ""  #: What is cut into parts is a probability.
     of: int
     place: int
     rows: int
@@ -163,6 +161,11 @@ class Part(Sized):
     high: float
     start: float
     end: float
+
+    @property
+    def lens(self) -> str:
+        """No lens has a name here: what is cut into parts is a probability."""
+        return ""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Predictions and observed labels: where all input is read and checked."""
 
 from caltest.data.attributes import Extent
+from caltest.data.containers import check_index
 from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.rows import SUBSAMPLED, Rows, Sample, merged_notes, subsample, without_zeros
 from caltest.data.sample import named_sample, predictions, sample, sample_of_law
@@ -10,6 +11,7 @@ __all__ = [
     "Rows",
     "Sample",
     "Extent",
+    "check_index",
     "subsample",
     "impossible_labels",
     "impossible_rows",

@@ -2,4 +2,4 @@
 
 from caltest.laws.classes import Classes, Law, Outcomes
 from caltest.laws.distributions import GaussianPredictions, Predictive
-from caltest.laws.numbers import recognised
+from caltest.laws.numbers import Ranks, recognised

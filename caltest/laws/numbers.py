@@ -385,6 +385,54 @@ def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array
 
 
 @arguments()
+class Ranks(Predictive):
+    """Where outcomes lie in what was predicted of them, as P(Y < y) and P(Y ≤ y): (…, n, 2).
+
+    Groups of rows then need not ask their distributions again.
+    """
+
+    def __init__(self, law: Predictive) -> None:
+        self.law, self.about = law, law.about
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows, n."""
+        return self.law.n_samples
+
+    @property
+    def dimension(self) -> None:
+        """None: it is of numbers."""
+
+    def of(self, outcomes: Array, rows: Any = slice(None)) -> Array:
+        """Return the ranks of outcomes, all or of some rows."""
+        law = self.law if rows == slice(None) else self.law.take(rows)
+        return np.stack(law.cdf(outcomes), axis=-1)
+
+    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
+        """Return both entries."""
+        return outcomes[..., 0], outcomes[..., 1]
+
+    def quantile(self, levels: Array) -> Array:
+        """Return the ranks of the quantiles."""
+        return self.of(self.law.quantile(levels))
+
+    def take(self, rows: Any) -> Ranks:
+        """Return those of some rows."""
+        return Ranks(self.law.take(rows))
+
+    def draw(self, rng: np.random.Generator, size: int) -> Array:
+        """Return the ranks of drawn outcomes."""
+        return self.of(self.law.draw(rng, size))
+
+    def entropy(self) -> Array:
+        """Return 0, that of a uniform number."""
+        return np.zeros(self.n_samples)
+
+    def log_density(self, outcomes: Array) -> Array:
+        """Return 0, that of a uniform number."""
+        return np.zeros(outcomes.shape[:-1])
+
+
 def recognised(given: object) -> Predictive | None:
     """Return the input as predicted distributions, wrapping objects that state them; else None."""
     if isinstance(given, Predictive):

@@ -14,13 +14,14 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, View, taken
 from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
-from caltest.lenses.numbers import Above, Below, Interval, Pit, Quantile
+from caltest.lenses.numbers import Above, Below, Distribution, Interval, Pit, Quantile
 
 __all__ = [
     "Above",
     "Below",
     "ClassSets",
     "ClassWise",
+    "Distribution",
     "Interval",
     "Lens",
     "Pit",
@@ -43,6 +44,7 @@ LENSES: dict[str, Any] = {
     "quantile:": Quantile,
     "interval:": Interval,
     "pit:": Pit,
+    "distribution": Distribution,
 }
 
 
@@ -51,7 +53,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     """Return the lens for a name such as "top_label", "class:3" or "top:5"; for None, no lens."""
     if lens is None or isinstance(lens, Lens):
         return lens
-    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted):
+    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted | Distribution):
         return lens()
     if not isinstance(lens, str):
         raise InputError(

@@ -71,7 +71,7 @@ class View:
 
 def taken(outcomes: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
     """Return the outcomes (B, n) of some rows; of labels by a compiled loop."""
-    if len(outcomes) == 1:
+    if len(outcomes) == 1 or outcomes.ndim > 2:
         return outcomes[:, rows]
     from caltest.loops import rows as _loops
 

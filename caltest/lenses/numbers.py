@@ -18,7 +18,7 @@ from caltest._arguments import Kind, Number, arguments, whole_number
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.laws import Predictive
+from caltest.laws import Predictive, Ranks
 from caltest.lenses.base import ALL, Array, Lens, View
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
@@ -60,6 +60,33 @@ def _read(kind: Kind) -> Kind:
 
 _threshold = _read(Number(advice="give a number, as in 'below:10'"))
 _level = _read(Number(0.0, 1.0, advice="give a number between 0 and 1, as in 'quantile:0.5'"))
+
+
+@arguments()
+@dataclass(frozen=True)
+class Distribution(_OfNumbers):
+    """Of numbers: do outcomes lie in the whole predicted distribution as often as predicted?
+
+    It is for statistics of the PIT, which are the same through it; of many groups they are faster.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 1.0], sd=1.0)
+    >>> caltest.estimate(predicted, [0.0, 1.0], "bias", lens="distribution")
+    0.0
+    """
+
+    claim: ClassVar[str] = "outcomes follow the predicted distributions"
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return "distribution"
+
+    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+        ranks = Ranks(law)
+        return View(predictions.shown_as(ranks), ranks.of, self.label)
 
 
 # ------------------------------------------------------------------ two classes

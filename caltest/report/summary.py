@@ -181,8 +181,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     pool = whole if by_class else [view for view in events if view.lens == subject.lens]
     chosen = _chosen(audit, subject, pool, by_class)
     if not audit.n_classes:  # all that is stated, and the groups of what the sentence is about
-        beside = [view for view in chosen if view.group is not None][: _ROWS - len(whole)]
-        chosen = [*(view for view in whole), *beside]
+        chosen = [*whole, *[view for view in chosen if view.group is not None][: _ROWS - len(whole)]]
     column = _one_column(pool)
     rows: list[tuple[str, View | Part]] = [
         (_called(view, by_class or not (view.group or audit.n_classes), column is not None), view)

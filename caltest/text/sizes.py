@@ -98,7 +98,7 @@ def too(view: View) -> str:
     return f"about {about_points(abs(predicted - observed))} {side}"
 
 
-def interval(view: Sized, confidence: float) -> str:
+def interval(view: View | Part | Rest, confidence: float) -> str:
     """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)"."""
     sure = f"({confidence_text(confidence)} confidence)"
     if view.side:

@@ -1,0 +1,197 @@
+"""Audits of predicted distributions of numbers: what is looked at, words, sizes, power, validity."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+import scipy.stats
+from support import binomial_limits
+
+import caltest
+from caltest import InputError, report
+from caltest.auditing.plan import LENSES_OF_NUMBERS
+from caltest.auditing.views import Group
+from caltest.predictive import Normal
+
+QUICK = {"n_resamples": 199, "rng": 0}
+
+
+def forecasts(n=1200, shift=0.0, scale=1.0, seed=0):
+    """Normal forecasts whose outcomes are shifted by so many deviations, and spread so many times."""
+    rng = np.random.default_rng(seed)
+    mean, sd = rng.uniform(10.0, 50.0, n), rng.uniform(1.0, 3.0, n)
+    return Normal(mean, sd=sd), mean + sd * (shift + scale * rng.normal(size=n))
+
+
+@pytest.fixture(scope="module")
+def narrow():
+    """Intervals that are too narrow."""
+    law, outcomes = forecasts(scale=1.4)
+    return caltest.audit(law, outcomes, materiality=0.02, **QUICK)
+
+
+def test_what_is_looked_at(narrow):
+    assert narrow.lenses == LENSES_OF_NUMBERS
+    assert narrow.groups == ("predicted level", "predicted spread")
+    assert narrow.n_classes == 0
+    assert narrow.classes == ()
+    whole = {view.lens: view for view in narrow.views if view.group is None}
+    assert set(whole) == set(LENSES_OF_NUMBERS)
+    assert {check.statistic for check in narrow.checks if check.view.lens == "distribution"} == {
+        "bias",
+        "spread",
+        "pit_ks",
+        "pit_ad",
+    }
+    levels = [view for view in narrow.views if view.group and view.lens == "quantile:0.5"]
+    assert len(levels) == 20
+    assert sum(view.rows for view in levels) == 2 * narrow.n_samples
+
+
+def test_intervals_that_are_too_narrow(narrow):
+    assert narrow.verdict == "material"
+    assert "% interval is too narrow: about " in narrow.headline
+    worst = narrow.worst
+    assert worst.lens.startswith("interval")
+    assert worst.direction == "over"
+    assert "points too few (95% confidence)" in str(narrow)
+    assert "Until then, read the " in str(narrow)
+    assert narrow.units.factor == pytest.approx(1.4, abs=0.1)
+    assert narrow.units.factor_low < narrow.units.factor < narrow.units.factor_high
+    assert narrow.units.low < 0.0 < narrow.units.high
+
+
+@pytest.mark.parametrize(("shift", "way"), [(0.6, "too low"), (-0.6, "too high")])
+def test_medians_in_the_wrong_place(shift, way):
+    law, outcomes = forecasts(shift=shift)
+    found = caltest.audit(law, outcomes, **QUICK)
+    assert found.rejected
+    assert found.worst.lens.startswith("quantile")
+    assert f" is {way}: about " in found.headline
+    assert (found.units.predicted < found.units.observed) == (way == "too low")
+
+
+def test_intervals_that_are_too_wide():
+    law, outcomes = forecasts(scale=0.6)
+    assert " is too wide: about " in caltest.audit(law, outcomes, **QUICK).headline
+
+
+def test_sizes_are_those_of_the_events(narrow):
+    law, outcomes = forecasts(scale=1.4)
+    view = next(each for each in narrow.views if each.key == ("interval:0.8", None))
+    inside = np.abs(outcomes - law.mean) <= scipy.stats.norm.ppf(0.9) * law.factors[:, 0, 0]
+    assert (view.predicted, view.observed) == pytest.approx((0.8, inside.mean()))
+
+
+def test_levels_are_drawn(narrow):
+    law, outcomes = forecasts(scale=1.4)
+    drawn = next(view for view in narrow.views if view.key == ("distribution", None)).cumulative
+    level = drawn.share.index(0.105)
+    below = (outcomes <= law.quantile(np.full(law.n_samples, 0.105))).mean()
+    assert drawn.difference[level] == pytest.approx(0.105 - below)
+    assert 0.0 < drawn.band < max(map(abs, drawn.difference))
+
+
+def test_a_group_is_named():
+    law, outcomes = forecasts(2000)
+    rng = np.random.default_rng(1)
+    region = rng.choice(["north", "south", "west"], 2000)
+    outcomes = np.where(region == "north", outcomes + 3.0, outcomes)
+    found = caltest.audit(law, outcomes, groups={"region": region}, **QUICK)
+    assert found.worst.group == Group.of(region="north")
+    crossed = [view for view in found.views if view.group and len(view.group.conditions) > 1]
+    assert not crossed  # what is predicted is not crossed with what is known
+
+
+def test_calibrated_forecasts_are_within_a_limit_with_enough_rows():
+    law, outcomes = forecasts(40_000, seed=3)
+    found = caltest.audit(law, outcomes, materiality=0.05, n_resamples=99, rng=0, statistics="citl")
+    assert found.verdict == "within"
+    assert "Use the distributions as they are" in str(found)
+    few = caltest.audit(*forecasts(600), materiality=0.02, **QUICK)
+    assert few.verdict == "undecided"
+    assert few.rows_needed > 600
+
+
+def test_weights_gates_json_and_reports(narrow, tmp_path):
+    law, outcomes = forecasts(scale=1.4)
+    weighted = caltest.audit(law, outcomes, weights=np.linspace(0.5, 1.5, 1200), **QUICK)
+    assert weighted.rejected
+    assert weighted.units.factor_low is None
+    schema = json.loads((importlib.resources.files("caltest.report") / "audit.schema.json").read_text())
+    for each in (narrow, weighted):
+        jsonschema.validate(each.to_dict(), schema)
+    with pytest.raises(AssertionError, match="interval is too narrow"):
+        caltest.assert_calibrated(law, outcomes, n_resamples=199)
+    for name in ("audit.html", "audit.md", "audit.json", "audit.xml"):
+        report.save(narrow, tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000
+    page = (tmp_path / "audit.html").read_text()
+    assert "distributions of numbers" in page
+    assert "level of the predicted quantile" in page
+    assert "0 classes" not in page
+
+
+def test_counts_have_atoms():
+    rng = np.random.default_rng(1)
+    rate = rng.uniform(1.0, 30.0, 1500)
+    fair = caltest.audit(scipy.stats.poisson(rate), rng.poisson(rate), **QUICK)
+    assert not fair.rejected
+    assert fair.units.predicted is None  # objects need not state a mean
+    high = caltest.audit(scipy.stats.poisson(rate), rng.poisson(0.8 * rate), **QUICK)
+    assert "is too high" in high.headline
+
+
+def test_what_is_not_for_numbers():
+    law, outcomes = forecasts(200)
+    for wrong, said in (
+        ({"lenses": "canonical"}, "give 'distribution'"),
+        ({"lenses": "top_label"}, "is for classes"),
+        ({"event": "rain"}, "event is about probabilities of classes"),
+        ({"sampling_rates": {0: 0.5}}, "sampling_rates is about probabilities of classes"),
+    ):
+        with pytest.raises(InputError, match=said):
+            caltest.audit(law, outcomes, **wrong, **QUICK)
+    probs = np.full(100, 0.5)
+    with pytest.raises(InputError, match="'distribution' is for predicted distributions of numbers"):
+        caltest.audit(probs, np.arange(100) % 2, lenses="distribution", **QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["normal", "poisson"])
+def test_calibrated_forecasts_are_rejected_as_often_as_is_said(kind):
+    rejected, runs = np.zeros(2), 300
+    for seed in range(runs):
+        rng = np.random.default_rng([7, seed])
+        place = rng.uniform(1.0, 20.0, 300)
+        law, outcomes = Normal(place, sd=1.0), rng.normal(place, 1.0)
+        if kind == "poisson":
+            law, outcomes = scipy.stats.poisson(place), rng.poisson(place)
+        found = caltest.audit(law, outcomes, alpha=0.1, n_resamples=99, rng=seed)
+        rejected += found.pvalue <= 0.1, any(not v.low <= 0.0 <= v.high for v in found.views if v.event)
+    low, high = binomial_limits(runs, 0.1, 1e-4)
+    assert low <= rejected[0] / runs <= high
+    assert rejected[1] / runs <= high
+
+
+@pytest.mark.slow
+def test_power_of_the_default_audit():
+    """Bias, spread, skewness, tails and a spread that depends on the level, at n = 500."""
+    found, runs = dict.fromkeys(["bias", "spread", "skewness", "tails", "by level"], 0), 20
+    for seed in range(runs):
+        rng = np.random.default_rng([11, seed])
+        mean, z = rng.uniform(0.0, 10.0, 500), rng.normal(size=500)
+        outcomes = {
+            "bias": mean + 0.25 + z,
+            "spread": mean + 1.3 * z,
+            "skewness": mean + rng.gamma(2.0, 2.0**-0.5, 500) - 2.0**0.5,
+            "tails": mean + rng.standard_t(3.0, 500) / 3.0**0.5,
+            "by level": mean + z * np.where(mean > 5.0, 1.4, 0.75),
+        }
+        for name, values in outcomes.items():
+            found[name] += caltest.audit(Normal(mean, sd=1.0), values, n_resamples=199, rng=0).rejected
+    assert all(count >= 0.8 * runs for count in found.values()), found
