@@ -73,8 +73,8 @@ class Distribution(_OfNumbers):
     --------
     >>> import caltest
     >>> predicted = caltest.predictive.Normal([0.0, 1.0], sd=1.0)
-    >>> caltest.estimate(predicted, [0.0, 1.0], "bias", lens="distribution")
-    0.0
+    >>> round(caltest.estimate(predicted, [1.0, 2.0], "bias", lens="distribution"), 2)
+    -0.34
     """
 
     claim: ClassVar[str] = "outcomes follow the predicted distributions"
