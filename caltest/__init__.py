@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.plots import ComparisonDisplay as ComparisonDisplay
     from caltest.plots import CumulativeDisplay as CumulativeDisplay
     from caltest.plots import NullDisplay as NullDisplay
+    from caltest.plots import PITDisplay as PITDisplay
     from caltest.plots import PowerDisplay as PowerDisplay
     from caltest.plots import ReliabilityDisplay as ReliabilityDisplay
     from caltest.plots import RiskDisplay as RiskDisplay
@@ -86,7 +87,7 @@ _NAMES = {
     "localisation": "Witness witness",
     "planning": "PowerResult SampleSizeResult power sample_size",
     "plots": "BoundsDisplay CertificateDisplay ComparisonDisplay CumulativeDisplay NullDisplay "
-    "PowerDisplay ReliabilityDisplay RiskDisplay WitnessDisplay",
+    "PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay WitnessDisplay",
     "results": "CalibrationResult",
     "scoring": "Scorer scorer",
     "testing": "estimate test",

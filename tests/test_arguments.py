@@ -42,10 +42,10 @@ SECONDS = 20  # of one call, on a machine that has other work
 #: Records that functions return, and parts of the machinery that are given checked data only.
 NOT_FOR_USERS = {
     "Audit", "AuditPlan", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
-    "MiscalibrationBounds", "PowerResult", "Recalibration", "ReliabilityDisplay", "SampleSizeResult",
-    "Scorer", "SquaredErrorEstimate", "Witness",
+    "MiscalibrationBounds", "PITDisplay", "PowerResult", "Recalibration", "ReliabilityDisplay",
+    "SampleSizeResult", "Scorer", "SquaredErrorEstimate", "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
-    "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.counted_as",
+    "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.sample_of_law",
     "data.subsample",
     "data.impossible_labels", "data.impossible_rows", "data.merged_notes", "data.named_sample",
     "data.copied_rows", "data.without_zeros",
@@ -226,6 +226,8 @@ RIGHT = {
     "X": lambda: P.copy(),
     "y": lambda: Y.copy(),
     "min_rows": lambda: 5,
+    "predicted": lambda: caltest.predictive.Normal(np.zeros(20), sd=1.0),
+    "outcomes": lambda: np.linspace(-2.0, 2.0, 20),
 }
 #: What displays show.
 SHOWN = {

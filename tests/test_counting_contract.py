@@ -37,7 +37,7 @@ def _displays():
     for name in caltest.__all__:
         of = getattr(caltest, name)
         for method in ("from_predictions", "from_estimator"):
-            if inspect.isclass(of) and hasattr(of, method):
+            if inspect.isclass(of) and hasattr(of, method) and hasattr(of, "from_estimator"):
                 yield f"{name}.{method}"
 
 

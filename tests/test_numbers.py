@@ -604,3 +604,30 @@ def test_wrong_input_is_answered_in_a_sentence(case):
         call()
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 400
+
+
+# ---------------------------------------------------------------------- pictures
+
+
+@pytest.mark.parametrize("name", ["normal", "poisson"])
+def test_the_picture_of_differences_is_the_test_by_pit_ks(name):
+    law = law_of(name)
+    for outcomes in (drawn(law), drawn(law) + 1.0):
+        picture = caltest.PITDisplay.from_predictions(law, outcomes, n_resamples=199, rng=3)
+        found = caltest.test(law, outcomes, "pit_ks", n_resamples=199, rng=3)
+        assert picture.outside.any() == found.rejects(0.05)
+        assert np.abs(picture.values).max() == pytest.approx(found.statistic)
+
+
+def test_pictures_of_histograms_and_coverage():
+    law, outcomes = law_of("normal", 400), drawn(law_of("normal", 400), seed=5)
+    inside = np.abs(outcomes - law.mean) <= scipy.stats.norm.ppf(0.9) * law.factors[:, 0, 0]
+    coverage = caltest.PITDisplay.from_predictions(law, outcomes, kind="coverage", rng=0)
+    assert coverage.values[coverage.x == 0.8] == pytest.approx(inside.mean())
+    histogram = caltest.PITDisplay.from_predictions(law, outcomes, kind="histogram", rng=0)
+    expected = np.histogram(law.cdf(outcomes)[1], bins=10, range=(0.0, 1.0))[0]
+    assert histogram.values * 40 == pytest.approx(expected)
+    with pytest.raises(InputError, match="give distributions of numbers"):
+        caltest.PITDisplay.from_predictions([0.2, 0.8, 0.5], [0, 1, 1])
+    with pytest.raises(InputError, match="there is no kind 'curve'"):
+        caltest.PITDisplay.from_predictions(law, outcomes, kind="curve")

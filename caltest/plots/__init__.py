@@ -10,6 +10,7 @@ from caltest.plots.display import Display
 from caltest.plots.evidence import CumulativeDisplay, NullDisplay
 from caltest.plots.findings import BoundsDisplay, CertificateDisplay, WitnessDisplay
 from caltest.plots.intervals import ComparisonDisplay, PowerDisplay, RiskDisplay
+from caltest.plots.numbers import PITDisplay
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
 
@@ -20,6 +21,7 @@ __all__ = [
     "CumulativeDisplay",
     "Display",
     "NullDisplay",
+    "PITDisplay",
     "Panel",
     "PowerDisplay",
     "ReliabilityDisplay",

@@ -1,0 +1,231 @@
+"""Pictures of predicted distributions of numbers: where outcomes lie in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, get_args
+
+import numpy as np
+
+from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
+from caltest._numbers import confidence_text
+from caltest.data import sample_of_law, without_zeros
+from caltest.data.attributes import refuse_clusters
+from caltest.exceptions import InputError
+from caltest.forms.pit import LEVELS, STEPS
+from caltest.pictures.axes import Array
+from caltest.pictures.marks import GRID, Mark, told_apart
+from caltest.plots import canvas
+from caltest.plots.canvas import draw, heading
+from caltest.plots.display import Display
+from caltest.sampling import Rng, seed_of
+from caltest.statistics import PitKolmogorovSmirnov
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PITKind: TypeAlias = Literal["difference", "histogram", "coverage"]
+
+_BINS = 10
+_ROUNDING = 1e-9  # of a number of draws
+
+
+class _Kind(NamedTuple):
+    """What is drawn of the shares of outcomes at or below all quantiles."""
+
+    x: Array
+    expected: Array
+    scale: Array  # that the band is a multiple of
+    values: Callable[[Array], Array]  # of shares (B, T)
+    names: tuple[str, str]
+    above: str
+
+
+_EDGES = np.arange(1, _BINS) * STEPS // _BINS - 1
+_COVERED = np.arange(2, 100, 2) / 100
+_LOWER = np.round(STEPS * (1.0 - _COVERED) / 2.0).astype(int) - 1
+
+_KINDS: Mapping[str, _Kind] = {
+    "difference": _Kind(
+        LEVELS,
+        np.zeros(len(LEVELS)),
+        np.ones(len(LEVELS)),
+        lambda shares: LEVELS - shares,
+        ("level of the predicted quantile", "level − share of outcomes at or below it"),
+        "above 0: outcomes are too few at or below the quantile, which is too low",
+    ),
+    "histogram": _Kind(
+        (np.arange(_BINS) + 0.5) / _BINS,
+        np.ones(_BINS),
+        np.ones(_BINS),
+        lambda shares: _BINS * np.diff(shares[:, _EDGES], prepend=0.0, append=1.0).clip(min=0.0),
+        ("where outcomes lie in what was predicted (PIT)", "outcomes, relative to uniform"),
+        "many at both ends: too narrow; many in the middle: too wide",
+    ),
+    "coverage": _Kind(
+        _COVERED,
+        _COVERED,
+        np.sqrt(_COVERED * (1.0 - _COVERED)),
+        lambda shares: shares[:, STEPS - 2 - _LOWER] - shares[:, _LOWER],
+        ("stated probability of the central interval", "share of outcomes in it"),
+        "below the line: intervals are too narrow",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PITDisplay(Display):
+    """Plot where outcomes lie in what was predicted of them: the probability integral transform.
+
+    Make it with :meth:`from_predictions`. With probability ``confidence`` everything that is drawn of
+    calibrated predictions lies in the band at once, for every number of rows and every distribution,
+    counts included: no random number is added to the PIT (Czado, Gneiting and Held 2009).
+
+    Attributes
+    ----------
+    kind
+        "difference", "histogram" or "coverage".
+    x, values
+        What is drawn, (K,): levels, middles of bins, or stated probabilities of intervals, and what was
+        observed there.
+    low, high
+        The band, (K,).
+    confidence
+        Of the band, simultaneously.
+    n_samples
+        Rows.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest, matplotlib.pyplot as plt
+    >>> rng = np.random.default_rng(0)
+    >>> predicted = caltest.predictive.Normal(np.zeros(500), sd=1.0)
+    >>> display = caltest.PITDisplay.from_predictions(predicted, rng.normal(0.0, 1.5, 500), rng=0)
+    >>> bool(display.outside.any())
+    True
+    >>> plt.close(display.figure_)
+    """
+
+    kind: PITKind
+    x: Array = field(repr=False)
+    values: Array = field(repr=False)
+    low: Array = field(repr=False)
+    high: Array = field(repr=False)
+    confidence: float
+    n_samples: int
+
+    @classmethod
+    @arguments(ax=axes)
+    def from_predictions(
+        cls,
+        predicted: object,
+        outcomes: object,
+        *,
+        kind: PITKind = "difference",
+        confidence: float = 0.95,
+        weights: object = None,
+        n_resamples: int = 999,
+        rng: Rng = None,
+        ax: Axes | Sequence[Axes] | None = None,
+    ) -> Self:
+        """Compute and draw the picture of predicted distributions and outcomes.
+
+        Parameters
+        ----------
+        predicted, outcomes
+            Distributions of numbers, as :class:`caltest.predictive.Normal`, and outcomes, (n,).
+        kind
+            "difference": every level less the share of outcomes at or below the predicted quantile,
+            whose largest value is the statistic "pit_ks". "histogram": in which tenth of what was
+            predicted outcomes lie. "coverage": the share of outcomes in central intervals. Default
+            "difference", which shows most.
+        confidence
+            Of the band. Default 0.95.
+        weights
+            How much each row counts, as in :func:`caltest.test`. Default None: all alike.
+        n_resamples
+            Number of simulated sets of outcomes, for the band. Default 999.
+        rng
+            As in :func:`caltest.test`.
+        ax
+            Axes to draw in. Default: a new figure.
+
+        Returns
+        -------
+        PITDisplay
+            Drawn.
+
+        Raises
+        ------
+        InputError
+            If the input is not a set of predicted distributions and outcomes, or there are too few
+            simulated sets for the confidence.
+
+        Examples
+        --------
+        >>> import caltest, matplotlib.pyplot as plt
+        >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0], sd=1.0)
+        >>> draw = caltest.PITDisplay.from_predictions
+        >>> display = draw(predicted, [0.1, 1.2, 1.5], kind="histogram", rng=0)
+        >>> display.values.round(2).tolist()
+        [0.0, 0.0, 0.0, 3.33, 0.0, 6.67, 0.0, 0.0, 0.0, 0.0]
+        >>> plt.close(display.figure_)
+        """
+        choose("kind", kind, dict.fromkeys(get_args(PITKind)))
+        alpha = level_of_confidence(confidence)
+        check_draws("n_resamples", n_resamples, alpha)
+        whole = sample_of_law(predicted, outcomes, weights=weights)
+        if whole is None:
+            raise InputError(
+                "predicted holds probabilities of classes; give distributions of numbers, or use "
+                "caltest.ReliabilityDisplay."
+            )
+        whole = without_zeros(whole)
+        refuse_clusters(whole.rows.clusters, "the band of a picture")
+        form, of = PitKolmogorovSmirnov().given(whole.rows), _KINDS[kind]
+
+        def values(block: Array) -> Array:
+            return of.values(LEVELS + form.scores.sums(block) / form.weights.sum())
+
+        sampler, largest = whole.rows.sampler(seed_of(rng)), []
+        for start in range(0, n_resamples, sampler.block):
+            drawn = values(sampler.draw(start, min(start + sampler.block, n_resamples)))
+            largest.append((np.abs(drawn - of.expected) / of.scale).max(axis=1))
+        ordered = np.sort(np.concatenate(largest))
+        reach = of.scale * ordered[-int((n_resamples + 1) * alpha + _ROUNDING)]
+        band = of.expected - reach, of.expected + reach
+        observed = values(whole.labels[None])[0]
+        return cls(kind, of.x, observed, *band, confidence, whole.rows.n_samples).plot(ax)
+
+    @property
+    def outside(self) -> Any:
+        """Which values lie outside the band, (K,)."""
+        return (self.values < self.low) | (self.values > self.high)
+
+    _size = 6.2, 4.6
+
+    def _key(self) -> str:
+        return f"band: {confidence_text(self.confidence)} of calibrated predictions"
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        (ax,), of = axes, _KINDS[self.kind]
+        sure = f"{confidence_text(self.confidence)} of calibrated predictions stay inside"
+        low, high, x = self.low, self.high, self.x
+        if self.kind == "histogram":
+            x = np.linspace(0.0, 1.0, _BINS + 1).repeat(2)[1:-1]
+            low, high = low.repeat(2), high.repeat(2)
+        draw(ax, Mark("area", "band", x, low, high, sure), GRID)
+        draw(ax, Mark("line", "zero", of.x, of.expected))
+        if self.kind == "histogram":
+            draw(ax, *told_apart(of.x, self.values, self.outside))
+        else:
+            draw(ax, Mark("line", "line", of.x, self.values, label=of.above))
+        ax.set(xlim=(0.0, 1.0), xlabel=of.names[0], ylabel=of.names[1])
+        out = "outside its band" if self.outside.any() else "inside its band"
+        name = {"difference": "PIT difference", "histogram": "PIT histogram", "coverage": "Coverage"}
+        lines = [f"{name[self.kind]}: {out}, n = {self.n_samples:,}"]
+        if self.kind == "histogram" and not canvas.is_narrow(ax):
+            lines.append(of.above)
+        heading(ax, *lines)
+        canvas.legend_below(ax)
