@@ -99,14 +99,28 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
 
 def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
     """Group rows by the predicted level and by the predicted spread, in tenths if rows are enough."""
-    parts = min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
-    for name, values in (("predicted level", law.level()), ("predicted spread", law.spread())):
-        name = f"{name} (of the model)" if name in taken else name
+    n, parts = law.n_samples, min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
+    for column, values in (("predicted level", law.level()), ("predicted spread", law.spread())):
+        column = f"{column} (of the model)" if column in taken else column
         largest = float(np.abs(values).max()) or 1.0
         values = np.round(values / largest, _DIGITS) * largest  # what differs by rounding is equal
-        found = _grouping(name, values.tolist(), law.n_samples, parts, rough=True)
-        if parts > 1 and 1 < len(found.values) <= MOST_NUMBERS:
-            yield found._replace(cut=0, crosses=False)
+        ordered = np.sort(values)
+        last = ordered[-(-np.arange(1, parts + 1) * n // max(parts, 1)) - 1]
+        last = last[np.append(np.diff(last) > 0.0, True)] if parts > 1 else last
+        if len(last) < 2:
+            continue
+        member, first = (
+            np.searchsorted(last, values),
+            ordered[np.searchsorted(ordered, last[:-1], "right")],
+        )
+        names: list[str] = []
+        for digits in range(2, 18):
+            ends = zip((ordered[0], *first), last, strict=True)
+            written = ((_written(low, digits), _written(high, digits)) for low, high in ends)
+            names = [low if low == high else f"{low} to {high}" for low, high in written]
+            if len(set(names)) == len(names):
+                break
+        yield Grouping(column, tuple(names), member.astype(np.intp), crosses=False)
 
 
 def _cells(column: object, what: str) -> list[Any]:
@@ -143,12 +157,8 @@ def _number(cell: Any) -> float:
     return np.nan if found is None else found
 
 
-def _ranges(
-    column: str, cells: list[Any], distinct: list[Any], codes: Places, ranges: int, rough: bool
-) -> Grouping | None:
+def _ranges(column: str, cells: list[Any], distinct: list[Any], codes: Places) -> Grouping | None:
     """Cut many different numbers at their own quantiles, equal ones together; None if there are few.
-
-    Ends of ranges are told apart by their digits, but for ``rough`` ones.
 
     A few entries may be no numbers: they are a group of their own. Codes with leading zeros are text.
     """
@@ -165,12 +175,12 @@ def _ranges(
     if len(values) <= MOST_NUMBERS:
         return None
     ends = np.cumsum(counts)  # rows up to each value
-    wanted = np.arange(1, ranges) * len(known) / ranges
+    wanted = np.arange(1, RANGES) * len(known) / RANGES
     last = np.unique(np.append(np.searchsorted(ends, wanted - 1e-9), len(values) - 1))
     if len(last) == 1:  # most rows have the largest number
         last = np.array([len(values) - 2, len(values) - 1])
     names = []
-    for digits in (*((2, 3) if rough else ()), 4, 6, 9, 17):
+    for digits in (4, 6, 9, 17):
         texts = [_written(value, digits) for value in values]
         starts = np.r_[0, last[:-1] + 1]
         names = [
@@ -178,7 +188,7 @@ def _ranges(
             for a, b in zip(starts.tolist(), last.tolist(), strict=True)
         ]
         limits = [texts[k] for a, b in zip(starts, last, strict=True) for k in {int(a), int(b)}]
-        if len(set(limits)) == len(limits) or (rough and len(set(names)) == len(names)):
+        if len(set(limits)) == len(limits):
             break
     member = np.searchsorted(values[last], numbers, side="left").astype(np.intp)
     notes: list[str] = []
@@ -202,9 +212,7 @@ def _written(value: float, digits: int) -> str:
     return f"{value:.{digits}g}"
 
 
-def _grouping(
-    column: str, cells: list[Any], n_rows: int, ranges: int = RANGES, rough: bool = False
-) -> Grouping:
+def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
     if len(cells) != n_rows:
         raise InputError(
             f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
@@ -222,7 +230,7 @@ def _grouping(
             distinct.append(cell)
         codes[row] = code
     merged = one_as_text(f"column {shown_column(column)!r}", "value", distinct, _text)
-    if found := _ranges(column, cells, distinct, codes, ranges, rough):
+    if found := _ranges(column, cells, distinct, codes):
         return found._replace(notes=(*found.notes, *merged))
     texts: dict[str | None, int] = {}
     member = np.array([texts.setdefault(_text(cell), len(texts)) for cell in distinct], np.intp)[codes]

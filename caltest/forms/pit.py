@@ -52,35 +52,23 @@ class Pit(Scores):
         law, weights = self.law, self.weights
         if rows != ALL:
             law, weights = law.take(rows), weights[rows]
-        draws = np.arange(len(outcomes))[:, None]
-        return _summed(*law.cdf(outcomes), weights, draws, len(outcomes))
+        of_draws = np.zeros(len(weights), dtype=np.intp)
+        return _summed(*law.cdf(outcomes), weights, of_draws, len(outcomes))
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
         return _summed(*self.law.cdf(outcomes), self.weights, clusters.codes, clusters.count)
 
 
-def _summed(below: Array, at: Array, weights: Array, which: Any, count: int) -> Array:
-    """Return sums of scores, (count, T), of the outcomes that belong to each: draws, or clusters.
+def _summed(below: Array, at: Array, weights: Array, owners: Any, count: int) -> Array:
+    """Return sums of scores, (count, T), of outcomes (B, n): of row i of draw b, owners[i] + b."""
+    from caltest.loops import rows as _loops
 
-    A score rises from 0 at F(y−) to 1 at F(y), with a slope; of no atom, by a step.
-    """
-    offsets = STEPS * which
-
-    def begun(values: Array, each: Array) -> Array:
-        """Add up what is at or below each level."""
-        cells = np.clip(np.ceil(values * STEPS), 1, STEPS).astype(np.intp) - 1 + offsets
-        found = np.bincount(cells.ravel(), np.broadcast_to(each, at.shape).ravel(), count * STEPS)
-        return np.asarray(np.cumsum(found.reshape(count, STEPS)[:, :-1], axis=1))
-
-    owners, each = (np.broadcast_to(given, at.shape).ravel() for given in (which, weights))
-    fixed = np.multiply.outer(np.bincount(owners, each, count), LEVELS)
-    atoms = at - below > _ATOM
-    if not atoms.any():
-        return begun(at, weights) - fixed
-    slope = np.where(atoms, weights / np.where(atoms, at - below, 1.0), 0.0)
-    rising = begun(below, slope) - begun(at, slope)
-    start = begun(below, slope * below) - begun(at, slope * below)
-    return np.asarray(rising * LEVELS - start + begun(at, weights) - fixed)
+    slopes, starts = np.zeros((count, STEPS)), np.zeros((count, STEPS))
+    below, at = np.atleast_2d(below), np.atleast_2d(at)
+    _loops.rising_scores(below, at, weights, owners, _ATOM, slopes, starts)
+    whole = np.bincount(owners, weights, count) if count > len(at) else weights.sum()
+    rising, begun = (np.cumsum(found[:, :-1], axis=1) for found in (slopes, starts))
+    return np.asarray(rising * LEVELS + begun - np.multiply.outer(whole, LEVELS))
 
 
 @dataclass(frozen=True, eq=False)

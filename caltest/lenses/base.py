@@ -72,7 +72,7 @@ class View:
 def taken(outcomes: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
     """Return the outcomes (B, n) of some rows; of labels by a compiled loop."""
     if len(outcomes) == 1 or outcomes.ndim > 2:
-        return outcomes[:, rows]
+        return outcomes.take(rows, axis=1)
     from caltest.loops import rows as _loops
 
     found = np.empty((len(outcomes), len(rows)), dtype=outcomes.dtype)

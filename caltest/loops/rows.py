@@ -397,3 +397,30 @@ def chain_triples(decay: Any, v: Any) -> float:
         twos += ones * v[i]
         ones += v[i]
     return 6.0 * total
+
+
+@loop
+def rising_scores(
+    below: Any, at: Any, weights: Any, owners: Any, least: float, slopes: Any, starts: Any
+) -> None:
+    """Add up where scores of levels rise, and stop: ``slopes`` · level + ``starts``, (count, T).
+
+    Of outcomes (B, n) with P(Y < y) and P(Y ≤ y), T levels 1/T, 2/T, …, 1; those of row i of draw b
+    belong to ``owners[i]`` + b. A score rises from 0 to its weight, by a step where it is no atom: less
+    probable than ``least``.
+    """
+    steps = slopes.shape[1]
+    for b in range(len(at)):
+        for i in range(at.shape[1]):
+            owner, upper = owners[i] + b, at[b, i]
+            last = min(max(int(np.ceil(upper * steps)), 1), steps) - 1
+            if upper - below[b, i] <= least:
+                starts[owner, last] += weights[i]
+                continue
+            slope = weights[i] / (upper - below[b, i])
+            lower = slope * below[b, i]
+            first = min(max(int(np.ceil(below[b, i] * steps)), 1), steps) - 1
+            slopes[owner, first] += slope
+            starts[owner, first] -= lower
+            slopes[owner, last] -= slope
+            starts[owner, last] += lower + weights[i]
