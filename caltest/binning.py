@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from caltest._arguments import Whole, arguments, positive_integer, real_array
 from caltest._sums import law_of_sum
 from caltest._visible import quoted
-from caltest.data import Rows, sample, without_zeros
+from caltest.data import Rows, whole_sample, without_zeros
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen
 
@@ -428,7 +428,7 @@ def bin_table(
     import pandas as pd
 
     counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
-    whole = without_zeros(sample(probs, labels, class_names=class_names, **counting))
+    whole = without_zeros(whole_sample(probs, labels, class_names=class_names, **counting))
     view, _ = seen(whole, lens, "top_label")
     if view.rows.n_classes != 2:
         raise InputError(

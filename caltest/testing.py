@@ -17,8 +17,7 @@ from caltest.data import (
     Rows,
     Sample,
     impossible_labels,
-    sample,
-    sample_of_law,
+    whole_sample,
     without_zeros,
 )
 from caltest.data.diagnose import copied_rows
@@ -480,11 +479,9 @@ def _given(
     What was rounded has no default.
     """
     asked = find_lens(lens)  # a wrong name is found before the data are read
-    whole = sample_of_law(probs, labels, rounding=rounding, **counting)
-    of_classes = whole is None
-    if whole is None:
-        whole = sample(probs, labels, rounding=rounding, **counting)
-    elif asked is None and whole.rows.clusters is not None:
+    whole = whole_sample(probs, labels, rounding=rounding, **counting)
+    of_classes = isinstance(whole.rows.law, Classes)
+    if not of_classes and asked is None and whole.rows.clusters is not None:
         raise InputError(
             "{argument} of predicted distributions of numbers needs events of these; give a lens, such "
             "as 'quantile:0.5' or 'below:10', or leave it out.",

@@ -631,3 +631,28 @@ def test_pictures_of_histograms_and_coverage():
         caltest.PITDisplay.from_predictions([0.2, 0.8, 0.5], [0, 1, 1])
     with pytest.raises(InputError, match="there is no kind 'curve'"):
         caltest.PITDisplay.from_predictions(law, outcomes, kind="curve")
+
+
+# ---------------------------------------------------------------------- through lenses
+
+
+@pytest.mark.parametrize("lens", ["below:1", "interval:0.8"])
+def test_what_is_of_one_probability_looks_through_lenses_too(lens):
+    law, outcomes = law_of("normal", 300), drawn(law_of("normal", 300), seed=4)
+    rows = Rows(law)
+    view = find_lens(lens).view(Sample(rows, outcomes))
+    probs, labels = view.rows.probs[:, 1], view.labels
+    found = caltest.miscalibration_bounds(law, outcomes, lens=lens, n_resamples=99, rng=0)
+    assert "None" not in str(found)
+    assert found.over == caltest.miscalibration_bounds(probs, labels, n_resamples=99, rng=0).over
+    assert caltest.certificate(law, outcomes, lens=lens).distance == pytest.approx(
+        caltest.certificate(probs, labels).distance
+    )
+    table = caltest.bin_table(law, outcomes, lens=lens)
+    assert table["count"].tolist() == caltest.bin_table(probs, labels)["count"].tolist()
+    for display in (caltest.ReliabilityDisplay, caltest.CumulativeDisplay):
+        drawn_ = display.from_predictions(law, outcomes, lens=lens, n_resamples=39, rng=0)
+        texts = [each.get_text() for each in drawn_.figure_.findobj(lambda x: hasattr(x, "get_text"))]
+        assert any("outcome is" in " ".join(text.split()) for text in texts)
+    with pytest.raises(InputError, match="is for classes, and these are normal"):
+        caltest.bin_table(law, outcomes)

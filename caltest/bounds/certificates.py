@@ -33,7 +33,7 @@ from caltest.bounds.intervals import (
     mean_bounds,
     pool,
 )
-from caltest.data import Sample, sample
+from caltest.data import Sample, whole_sample
 from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
@@ -397,7 +397,7 @@ def certificate(
         binning = EqualMass(_DEFAULT_BINS if n_bins is None else n_bins)
     elif n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
-    view, label = seen(sample(probs, labels, class_names=class_names), lens, "top_label")
+    view, label = seen(whole_sample(probs, labels, class_names=class_names), lens, "top_label")
     check_alike(view.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
     if view.rows.n_classes != 2:
         raise InputError(

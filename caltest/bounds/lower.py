@@ -16,7 +16,7 @@ from caltest._sums import Array
 from caltest._visible import quoted, visible
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.shifts import SIDES, ShiftedScan, compared, grid_of_tolerances, largest_refuted
-from caltest.data import Rows, Sample, impossible_labels, sample
+from caltest.data import Rows, Sample, impossible_labels, whole_sample
 from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
@@ -316,7 +316,7 @@ def miscalibration_bounds(
     classwise = isinstance(lens, str) and lens == "classwise"
     if not classwise:
         find_lens(lens)
-    whole = sample(probs, labels, class_names=class_names)
+    whole = whole_sample(probs, labels, class_names=class_names)
     check_alike(whole.rows, "a bound", "test with caltest.test, whose tolerance= takes weights")
     m = whole.rows.n_classes
     if classwise:

@@ -4,7 +4,7 @@ from caltest.data.attributes import Extent
 from caltest.data.containers import check_index
 from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.rows import SUBSAMPLED, Rows, Sample, merged_notes, subsample, without_zeros
-from caltest.data.sample import named_sample, predictions, sample, sample_of_law
+from caltest.data.sample import named_sample, predictions, sample, sample_of_law, whole_sample
 
 __all__ = [
     "SUBSAMPLED",
@@ -20,5 +20,6 @@ __all__ = [
     "predictions",
     "sample",
     "sample_of_law",
+    "whole_sample",
     "without_zeros",
 ]

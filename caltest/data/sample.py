@@ -507,6 +507,11 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
     return Table(table.values, tuple(names.values()), table.coarse), [names[each] for each in labels]
 
 
+def whole_sample(probs: object, outcomes: object, **options: Any) -> Sample:
+    """Read predictions of classes, or of numbers, and outcomes; options as of :func:`sample`."""
+    return sample_of_law(probs, outcomes, **options) or sample(probs, outcomes, **options)
+
+
 def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | None:
     """Read predicted distributions of numbers or vectors, and outcomes; None where these are classes.
 

@@ -13,6 +13,7 @@ import numpy as np
 from caltest._visible import escaped, shown
 from caltest.data import Rows
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
+from caltest.lenses import event as event_of
 from caltest.pictures.axes import LINEAR, Array, Limits, Scale, zoomed
 from caltest.pictures.marks import BAD, DIAGONAL, GRID, OK, Mark
 
@@ -310,6 +311,9 @@ def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str
     elif isinstance(lens, TopK):
         inside = f"the label among the top {lens.k}"
         title, event, observed = f"Top {lens.k}", f"of {inside}", f"with {inside}"
+    elif lens is not None and lens.of_numbers:
+        of = event_of(lens.label, rows)
+        title, event, observed = of[:1].upper() + of[1:], f"that {of}", f"in which {of}"
     else:
         name = rows.classes[1] if rows.classes else "class 1"
         if not name.startswith("class ") and isinstance(lens, ClassWise | None):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_confidence
 from caltest._numbers import confidence_text, number, probabilities, pvalue
 from caltest._visible import quoted
-from caltest.data import sample, without_zeros
+from caltest.data import whole_sample, without_zeros
 from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, lens_of
@@ -367,7 +367,7 @@ class CumulativeDisplay(PredictionsDisplay):
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
         counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
-        whole = without_zeros(sample(probs, labels, class_names=class_names, **counting))
+        whole = without_zeros(whole_sample(probs, labels, class_names=class_names, **counting))
         refuse_clusters(whole.rows.clusters, "the band of a picture")
         through = lens_of(whole.rows, lens, "top_label")
         view = through.view(whole) if through else whole

@@ -17,7 +17,7 @@ from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.binning import Binning, ConsistencyBand, reliability_curve, share_bands
 from caltest.comparison.ranking import wholes_of
-from caltest.data import Sample, sample, without_zeros
+from caltest.data import Sample, whole_sample, without_zeros
 from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
@@ -120,7 +120,7 @@ def views_of(
         for each in wholes.values():
             refuse_clusters(each.rows.clusters, "the band of a picture")
         return [(each, through) for each in wholes.values()]
-    whole = without_zeros(sample(probs, labels, **counting))
+    whole = without_zeros(whole_sample(probs, labels, **counting))
     refuse_clusters(whole.rows.clusters, "the band of a picture")
     if not classwise:
         if classes is not None:
