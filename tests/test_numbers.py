@@ -577,7 +577,7 @@ WRONG = {
     ),
     "tolerance": (
         lambda: caltest.test(NORMAL, OUTCOMES, tolerance=0.1),
-        "a tolerance is about probabilities of an event, .*; give a lens, such as 'quantile:0.5'",
+        "these are normal distributions of numbers; give a lens, such as 'quantile:0.5'",
     ),
     "rounding": (lambda: caltest.test(NORMAL, OUTCOMES, rounding=0.1), "rounding.* is about probab"),
     "logits": (lambda: caltest.test(NORMAL, OUTCOMES, logits=True), "logits.* is about probabilities"),
@@ -654,5 +654,5 @@ def test_what_is_of_one_probability_looks_through_lenses_too(lens):
         drawn_ = display.from_predictions(law, outcomes, lens=lens, n_resamples=39, rng=0)
         texts = [each.get_text() for each in drawn_.figure_.findobj(lambda x: hasattr(x, "get_text"))]
         assert any("outcome is" in " ".join(text.split()) for text in texts)
-    with pytest.raises(InputError, match="is for classes, and these are normal"):
+    with pytest.raises(InputError, match="these are normal distributions of numbers; give a lens"):
         caltest.bin_table(law, outcomes)
