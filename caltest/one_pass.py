@@ -15,6 +15,7 @@ from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of
 from caltest.data import Rows, Sample, impossible_rows
 from caltest.files import Stored
 from caltest.forms import Combined
+from caltest.laws import Classes
 from caltest.lenses import Lens, seen
 from caltest.nulls import Answer, Question, answer_of
 from caltest.nulls.clusters import Confirmation, Trial, answer_of_signs, names_and_sides
@@ -97,7 +98,10 @@ def in_one_pass(
         If the statistic cannot.
     """
     rows = SeenRows(stored, lens, measure.default_lens)
-    first, label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
+    block = next(stored.samples(0, 1))
+    first, label = seen(block, lens, measure.default_lens)
+    if not isinstance(first.rows.law, Classes):
+        raise AllRowsNeededError(f"{measure.name!r} of numbers needs all rows at once.")
     head = replace(first.rows, part_of=stored.extent)
     if not measure.of_parts or type(measure).fitted is Statistic.fitted:  # nothing is fitted
         fitted = measure.fitted(head)
@@ -125,7 +129,7 @@ def in_one_pass(
             form = form.with_rounding(found.rounding).standardised(workers)
         answer = answer_of(form, values, side, workers, float(found.rounding[0]))
     broken = impossible_rows(found.impossible, stored.n_samples)
-    notes = (*found.notes, *broken, *fitted.notes)
+    notes = (*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes)
     return Passed(fitted, answer, first, label, notes, parameters)
 
 

@@ -33,9 +33,17 @@ _SHARED = """
 FILE Any typed  CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tables, or a pattern such as
     'part-*.parquet'; also s3://, gs://, abfs:// and other URLs. One column of probabilities per class,
     and one of labels.
-label COL  The column of labels. [default: label, y, y_true, target or class]
+label COL  The column of labels, or of outcomes that are numbers.
+    [default: label, y, y_true, target or class]
 columns COLS  The columns of probabilities, separated by commas.
     [default: all but the label and the groups]
+mean COL  If a normal distribution of a number was predicted: the column of its mean; with --sd or
+    --variance. [default: probabilities were predicted]
+sd COL  The column of its standard deviation. [default: --variance]
+variance COL  The column of its variance. [default: --sd]
+quantiles COLS  If quantiles of a number were predicted: their columns and levels, low=0.05,high=0.95;
+    or a pattern whose star is the level, 'q*' for q0.05 and others.
+    [default: probabilities were predicted]
 logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
 weights COL  The column of weights. [default: all rows have equal weight]
@@ -60,14 +68,15 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 
 _TEXTS = {
     "audit": """
-FILE label columns logits
+FILE label columns mean sd variance quantiles logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters sampling-rate
 intersections
 event TEXT harmless  What class 1 of two classes is called. [default: the name of its column]
 materiality materiality-ratio
 lens/lenses NAME…  A view of the predictions, see below; once for each.
-    [default: canonical, top_label and classwise; of two classes canonical]
+    [default: canonical, top_label and classwise; of two classes canonical; of numbers distribution,
+    intervals, the median and the tails]
 statistic/statistics NAME…  What is computed in every view, see below; once for each.
     [default: skce_uq, ecd, ks and citl, where they fit; with a tolerance, scan]
 alpha FLOAT  Level of the whole: of all findings together. [default: 0.05]
@@ -92,7 +101,7 @@ jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
 example
 """,
     "test": """
-FILE label columns logits group weights clusters sampling-rate
+FILE label columns mean sd variance quantiles logits group weights clusters sampling-rate
 statistic NAME  What is computed; see below.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from; see below. [default: monte_carlo; with clusters, cluster_signs]
@@ -111,7 +120,7 @@ resamples/n_resamples INT >=1 =999  Simulated label sets, where the null needs t
 seed scheduler json jobs example
 """,
     "estimate": """
-FILE label columns logits group weights clusters sampling-rate
+FILE label columns mean sd variance quantiles logits group weights clusters sampling-rate
 statistic NAME =skce_uq  What is computed; see below.
 lens json jobs example
 """,

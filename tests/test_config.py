@@ -13,6 +13,10 @@ from caltest.exceptions import InputError
 EVERYTHING = """
 label = "truth"
 columns = ["cat", "dog, owl"]
+mean = "forecast"
+sd = "error"
+variance = "squared error"
+quantiles = "q*"
 logits = true
 group = ["region", "age"]
 weights = "w"
@@ -43,6 +47,10 @@ jobs = 2
 MEANS = {
     "label": "truth",
     "columns": ("cat", "dog, owl"),
+    "mean": "forecast",
+    "sd": "error",
+    "variance": "squared error",
+    "quantiles": "q*",
     "logits": True,
     "group": ("region", "age"),
     "weights": "w",
@@ -140,7 +148,7 @@ def test_columns_as_they_are_typed(here):
 
 WRONG = {
     "unknown": ("alhpa = 0.1", "there is no option 'alhpa' (is 'alpha' meant?); the options are "),
-    "unlike any": ("moon = 1", "there is no option 'moon'; the options are label, columns, logits,"),
+    "unlike any": ("moon = 1", "there is no option 'moon'; the options are label, columns, mean,"),
     "of no file": ('example = "digits:naive_bayes"', "there is no option 'example'"),
     "a table": ("[audit]\nalpha = 1", "there is no option 'audit'"),
     "twice": ("min-rows = 1\nmin_rows = 2", "the option 'min-rows' is given twice"),

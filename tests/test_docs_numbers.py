@@ -11,7 +11,8 @@ from caltest.lenses import LENSES, find_lens
 from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
 
-def test_the_page_runs():
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     follow("docs/numbers.md")
 
 

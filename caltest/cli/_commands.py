@@ -20,7 +20,17 @@ import typer
 from caltest._arguments import check_draws, choose, whole_number
 from caltest._visible import line, quoted, shown, visible
 from caltest.cli import _output as out
-from caltest.cli._options import Config, Found, Input, checked, command, declared, load_config, rates_of
+from caltest.cli._options import (
+    NUMBERS,
+    Config,
+    Found,
+    Input,
+    checked,
+    command,
+    declared,
+    load_config,
+    rates_of,
+)
 from caltest.exceptions import InputError, Row
 from caltest.files.places import called
 from caltest.files.writing import write_whole
@@ -390,7 +400,7 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-_READ = ("label", "columns", "logits", "group", "weights", "clusters")
+_READ = ("label", "columns", *NUMBERS, "logits", "group", "weights", "clusters")
 #: What the numbers follow from: all before what is written.
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 

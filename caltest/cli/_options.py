@@ -56,14 +56,16 @@ class WithChoices(TyperCommand):
         from caltest.estimation import FUNCTIONS
         from caltest.lenses import LENSES
         from caltest.nulls import NULLS
-        from caltest.statistics import STATISTICS
+        from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
-        lenses: dict[str, object] = {k: of for k, of in LENSES.items() if not of.of_numbers}
+        numbers = any(parameter.name == "mean" for parameter in self.params)
+        lenses: dict[str, object] = {k: of for k, of in LENSES.items() if numbers or not of.of_numbers}
         if self.name == "audit":
             own = {"canonical": "The full probability vector.", "classwise": "Every class by itself."}
+            own["distribution"] = "The full distribution of a number."
             lenses = own | lenses
         choices: dict[str | None, Mapping[str, object]] = {
-            "statistic": STATISTICS,
+            "statistic": STATISTICS | DENSITY_STATISTICS if numbers else STATISTICS,
             "null": NULLS,
             "lens": lenses,
             "functions": FUNCTIONS,
@@ -249,19 +251,24 @@ def rates_of(given: Sequence[str] | None) -> dict[str, float] | None:
     >>> rates_of(["0=0.01", "a=b=0.5"])
     {'0': 0.01, 'a=b': 0.5}
     """
+    return _pairs(given or (), "--sampling-rate", "class", "a class and its rate, as in 0=0.01") or None
+
+
+def _pairs(given: Sequence[str], option: str, what: str, wanted: str) -> dict[str, float]:
+    """Split names, each with a number behind it."""
     found: dict[str, float] = {}
-    for each in given or ():
-        name, equals, rate = each.rpartition("=")
+    for each in given:
+        name, equals, text = each.rpartition("=")
         try:
-            number = float(rate)
+            number = float(text)
         except ValueError:
             equals = ""
         if not equals:
-            raise InputError(f"--sampling-rate is {each!r}; give a class and its rate, as in 0=0.01.")
+            raise InputError(f"{option} is {each!r}; give {wanted}.")
         if name in found:
-            raise InputError(f"--sampling-rate gives class {name!r} twice; give it once.")
+            raise InputError(f"{option} gives {what} {name!r} twice; give it once.")
         found[name] = number
-    return found or None
+    return found
 
 
 def checked(option: Option, name: str, value: object) -> Any:
@@ -341,6 +348,8 @@ def _toml(value: object) -> str:
 # ------------------------------------------------------------------ what is read
 
 
+#: What states distributions of numbers, in place of columns of probabilities.
+NUMBERS = ("mean", "sd", "variance", "quantiles")
 #: What examples do not have, and why.
 _OF_EXAMPLES = {
     "group": "the examples have no groups",
@@ -349,6 +358,7 @@ _OF_EXAMPLES = {
     "weights": "the examples have no weights",
     "clusters": "the rows of an example are independent",
     "logits": "an example has probabilities",
+    **dict.fromkeys(NUMBERS, "an example has probabilities"),
 }
 
 
@@ -364,6 +374,28 @@ class Input:
     weights: str | None = None
     clusters: str | None = None
     logits: bool = False
+    mean: str | None = None
+    sd: str | None = None
+    variance: str | None = None
+    quantiles: str | None = None
+
+    @property
+    def stated(self) -> Any:
+        """The columns of probabilities, or those that state distributions of numbers."""
+        given = {name: getattr(self, name) for name in NUMBERS}
+        numbers = {name: column for name, column in given.items() if column is not None}
+        if not numbers:
+            return self.columns
+        if self.columns is not None:
+            raise InputError(
+                f"--columns names probabilities of classes, and --{next(iter(numbers))} is about "
+                "numbers; give one of them."
+            )
+        if "=" in numbers.get("quantiles", ""):
+            wanted = "columns and their levels, as in low=0.05,high=0.95"
+            names = column_names(numbers["quantiles"]) or ()
+            numbers["quantiles"] = _pairs(names, "--quantiles", "column", wanted)
+        return numbers
 
     @property
     def source(self) -> dict[str, str | None]:
@@ -426,10 +458,10 @@ class Input:
             apart = {"weights": self.weights, "clusters": self.clusters}
             more |= {name: column for name, column in apart.items() if column is not None}
             more["logits"] = self.logits
-            return read(self.file, self.label, columns=self.columns, groups=self.group, **more)
+            return read(self.file, self.label, columns=self.stated, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
-            typed = error.renamed({"logits": "--logits", "rounding": "--rounding"})
+            typed = error.renamed({name: f"--{name}" for name in ("logits", "rounding", *NUMBERS)})
             raise typed.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
 
 
@@ -455,9 +487,12 @@ _OF_ROWS = {
     "cluster, or use caltest test, estimate, compare or audit, which take clusters",
     "sampling-rate": "probabilities are those of all rows here; leave it out, or use caltest test, "
     "estimate, compare or audit, which take rates",
+    **dict.fromkeys(
+        NUMBERS, "predictions are probabilities here; use caltest test, estimate or audit for numbers"
+    ),
 }
 #: Options of what is read, besides FILE; those, and of what is written.
-_READ = ("label", "columns", "logits", "group", "example", "weights", "clusters")
+_READ = ("label", "columns", *NUMBERS, "logits", "group", "example", "weights", "clusters")
 _FRAME = ("FILE", *_READ, "json", "plot", "report")
 #: Options that messages of a command call as they are typed, and not as they are called in Python.
 _TYPED = {

@@ -29,6 +29,7 @@ from caltest.files.columns import (
     Content,
     Roles,
     check_held,
+    check_there,
     check_unique,
     unread_note,
 )
@@ -45,19 +46,29 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
     _check_kind(file, _ZIP, roles)
     archive = Archive(file)
     names = list(archive.members)
-    key = roles.found(names, partial(_chosen_probs, logits=roles.logits))
-    others = [name for name in names if name not in (key, "classes")]
-    truth = roles.found_label(others, "array", [name for name in names if name != key])
-    with archive.opened(key) as (_, header):
-        check_held(header.shape[0] if header.shape else 1, math.prod(header.shape[1:]))
-    table = read_table(archive.array(key), "probs")
-    if "classes" in names:
-        table = _with_classes(table, archive.array("classes"))
+    roles = roles.among(names)
+    if roles.numbers is None:
+        keys = [roles.found(names, partial(_chosen_probs, logits=roles.logits))]
+    else:
+        keys = [*roles.numbers.names]
+        for key in keys:
+            check_there(key, names, "array", "")
+    others = [name for name in names if name not in (*keys, "classes")]
+    truth = roles.found_label(others, "array", [name for name in names if name not in keys])
+    for key in keys:
+        with archive.opened(key) as (_, header):
+            check_held(header.shape[0] if header.shape else 1, math.prod(header.shape[1:]))
+    probs: Any = {key: archive.array(key) for key in keys}
+    rows = len(np.atleast_1d(probs[keys[0]]))
+    if roles.numbers is None:
+        probs = read_table(probs[keys[0]], "probs")
+        if "classes" in names:
+            probs = _with_classes(probs, archive.array("classes"))
     labels = None if truth is None else archive.array(truth)
     groups = {name: archive.array(name) for name in roles.groups}
     weights = None if roles.weights is None else archive.array(roles.weights)
     for name, values in groups.items():
-        if values.shape != (rows := len(table.values),):
+        if values.shape != (rows,):
             raise InputError(
                 f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
                 f"group needs one value per row, an array of shape ({rows},)."
@@ -67,7 +78,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
     cells = {name: each.tolist() for name, each in groups.items()}
     clusters = None if roles.clusters is None else cells[roles.clusters]
     own: dict[str, Any] = {"weights": weights, "clusters": clusters, "logits": roles.logits}
-    return Content(table, labels, cells, notes, **own)
+    return Content(probs, labels, cells, notes, numbers=roles.numbers, **own)
 
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
@@ -86,6 +97,7 @@ def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None
         (roles.clusters, "of clusters"),
         *((name, "to group by") for name in roles.groups),
         (roles.weights, "of weights"),
+        *((name, "of predictions") for name in (roles.numbers.names if roles.numbers else ())),
     ):
         if name is not None:
             raise InputError(
@@ -120,7 +132,7 @@ def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None
 def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
     """Raise if the file begins as one of another kind does, or columns are named."""
     first_bytes(file, own)
-    if roles.columns is not None:
+    if roles.columns is not None and roles.numbers is None:
         raise InputError("columns is for CSV and other tables with names; leave it out.")
 
 

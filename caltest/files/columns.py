@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Number
@@ -22,13 +22,16 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.attributes import Clustering, Weighing, checked_weights
 from caltest.data.containers import Table, is_number, listed
+from caltest.data.sample import counted_as
 from caltest.exceptions import InputError, Phrase
+from caltest.files.numbers import NumberColumns
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")
 _INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
 
 #: How columns of probabilities are named; a command may know another way.
 NAME_COLUMNS = "with --columns (columns=… in Python)"
+_NO_OUTCOMES = Phrase("name outcomes that are numbers, or give probabilities if they are classes")
 COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
 
 
@@ -43,12 +46,13 @@ class Roles:
     weights: str | None = None
     clusters: str | None = None  # among the groups too, as which they are read
     logits: bool = False  # what there is in place of probabilities
+    numbers: NumberColumns | None = None  # what the columns state, if not probabilities
 
     @classmethod
     def of(
         cls,
         label: str | int | None,
-        columns: Sequence[str] | None,
+        columns: Sequence[str] | Mapping[str, Any] | None,
         groups: Sequence[str] = (),
         needs_labels: bool = True,
         weights: str | None = None,
@@ -56,6 +60,8 @@ class Roles:
         logits: bool = False,
     ) -> Roles:
         """Take names as users give them; one name is one."""
+        numbers = NumberColumns(columns) if isinstance(columns, Mapping) else None
+        columns = columns if numbers is None else numbers.names
         probs, read = (
             (each,) if isinstance(each, str) else tuple(each) for each in (columns or (), groups)
         )
@@ -64,7 +70,15 @@ class Roles:
         )
         if together is not None and together not in read:
             read = (*read, together)
-        return cls(truth, None if columns is None else probs, read, needs_labels, own, together, logits)
+        some = None if columns is None else probs
+        return cls(truth, some, read, needs_labels, own, together, logits, numbers)
+
+    def among(self, names: Sequence[str]) -> Roles:
+        """Return them with the columns that a pattern means, of a table that has these names."""
+        if self.numbers is None:
+            return self
+        numbers = self.numbers.among(names)
+        return replace(self, numbers=numbers, columns=numbers.names)
 
     @property
     def may_lack_labels(self) -> bool:
@@ -86,7 +100,7 @@ class Roles:
         InputError
             If it is not to be found, or a group, or weights, are no column (array) of their own.
         """
-        label = None
+        label, prediction = None, "a probability" if self.numbers is None else "a prediction"
         if not self.may_lack_labels or any(name.lower() in _LABELS for name in names):
             label = self.found(names, lambda some: _chosen_label(some, self.label, kind))
         for name in self.groups:
@@ -103,12 +117,12 @@ class Roles:
                     "holds the labels, with --label (label=… in Python)."
                 )
             if name in (self.columns or ()):
-                _refuse_two(kind, name, "a probability", "clusters" if together else "a group")
+                _refuse_two(kind, name, prediction, "clusters" if together else "a group")
             if self.groups.count(name) > 1:
                 raise InputError(f"the group {quoted(name)} is given twice; give it once.")
         if self.weights is not None:
             check_there(self.weights, among, kind, " of weights")
-            taken: dict[str | None, str] = dict.fromkeys(self.columns or (), "a probability")
+            taken: dict[str | None, str] = dict.fromkeys(self.columns or (), prediction)
             taken |= dict.fromkeys(self.groups, "a group")
             taken |= {self.clusters: "clusters", label: "the labels"}
             if self.weights in taken:
@@ -160,14 +174,16 @@ class Columns:
     @classmethod
     def of(cls, roles: Roles, names: Sequence[str]) -> Columns:
         """Find them among the names of a table."""
+        roles = roles.among(names)
         truth = roles.found_label(names, "column", names)
         apart = (truth, roles.weights, *roles.groups)
         others = dict.fromkeys(name for name in names if name not in apart)
         chosen = others if roles.columns is None else dict.fromkeys(roles.columns)
         if roles.columns is not None:
             check_unique(roles.columns)
+            of = " of probabilities" if roles.numbers is None else ""
             for name in chosen:
-                check_there(name, others, "column", " of probabilities", "besides the labels there are")
+                check_there(name, others, "column", of, "besides the labels there are")
             if not chosen:
                 raise InputError("columns is empty; name the columns of probabilities.")
         notes = unread_note("columns", [name for name in others if name not in chosen])
@@ -179,6 +195,12 @@ class Columns:
         single = [name for name in (self.label, self.roles.weights) if name is not None]
         return [*self.probs, *single, *self.roles.groups]
 
+    @property
+    def numeric(self) -> list[str]:
+        """Names of those that hold numbers: predictions, and outcomes that are numbers."""
+        outcomes = [] if self.roles.numbers is None or self.label is None else [self.label]
+        return [*self.probs, *outcomes]
+
     def check_kinds(self, schema: Any, load: Callable[[str], Sequence[object]]) -> None:
         """Raise if a column of Arrow's schema can be no class's probability.
 
@@ -189,9 +211,11 @@ class Columns:
         advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
         if not self.probs:
             raise InputError("there is no column besides the labels; add the probabilities.")
-        for name, dtype in frame.select(self.probs).schema.items():
+        for name, dtype in frame.select(self.numeric).schema.items():
             if not (dtype.is_float() or dtype.is_integer()):
                 do = Phrase("leave the column out") if given else advice
+                if self.roles.numbers is not None:
+                    do = _NO_OUTCOMES if name == self.label else Phrase("name columns of numbers")
                 raise _not_numbers(name, load(name), dtype, do)
             if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
                 text = "column {column} looks like a row index, not a probability; {do}."
@@ -204,12 +228,16 @@ class Columns:
         groups = {name: frame.get_column(name).to_list() for name in roles.groups}
         origin, labels = f"probs were read from {where}", None
         if self.label is not None:
-            origin = f"labels were read from column {quoted(self.label)}, probs from {where}"
+            whence = f"probs from {where}" if roles.numbers is None else str(roles.numbers)
+            origin = f"labels were read from column {quoted(self.label)}, {whence}"
             labels = frame.get_column(self.label)
         weights = None if roles.weights is None else frame.get_column(roles.weights)
         clusters = None if roles.clusters is None else groups[roles.clusters]
-        probs = self._floats(table) or frame.select(self.probs)
-        return Content(probs, labels, groups, self.notes, origin, weights, clusters, roles.logits)
+        more = (groups, self.notes, origin, weights, clusters, roles.logits, roles.numbers)
+        if roles.numbers is None:
+            return Content(self._floats(table) or frame.select(self.probs), labels, *more)
+        read = {name: frame.get_column(name).cast(nw.Float64).to_numpy() for name in self.numeric}
+        return Content(read, None if self.label is None else read[self.label], *more)
 
     def _floats(self, table: Any) -> Table | None:
         """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
@@ -232,21 +260,20 @@ class Content:
     weights: Any = None
     clusters: list[Any] | None = None
     logits: bool = False
+    numbers: NumberColumns | None = None  # what predictions, columns by name then, state of numbers
 
     def checked(self, *, rounding: float | None = None) -> Sample:
         """Check predictions, labels, weights and clusters."""
         with self._told():
-            of_probs: dict[str, Any] = {"rounding": rounding, "logits": self.logits}
-            found = sample(self.probs, self.labels, weights=self.weights, **of_probs)
-        if self.clusters is not None:
-            found = sample(found.rows, found.labels, clusters=self.clusters)
-        return Sample(self._noting(found.rows), found.labels)
+            found = self._sample(rounding=rounding)
+            rows = counted_as(found.rows, self.weights, None)
+        return replace(found, rows=self._noting(counted_as(rows, None, self.clusters)))
 
     def checked_part(self, weighing: Weighing | None, clustering: Clustering | None) -> Sample:
         """Check those of some of the rows, as all of them weigh and are clustered."""
         own: dict[str, Any] = {}
         with self._told():
-            found = sample(self.probs, self.labels, part=True, logits=self.logits)
+            found = self._sample(part=True)
             if weighing is not None:
                 own["weights"] = weighing.scaled(checked_weights(self.weights, len(found.labels)))
             if clustering is not None and self.clusters is not None:
@@ -256,8 +283,25 @@ class Content:
     def checked_predictions(self) -> Rows:
         """Check predictions, weights and clusters alone."""
         with self._told():
-            found = predictions(self.probs, self.weights, logits=self.logits)
-        return self._noting(predictions(found, clusters=self.clusters))
+            if self.numbers is not None:
+                found = counted_as(Rows(self.numbers.law(self.probs)), self.weights, None)
+            else:
+                found = predictions(self.probs, self.weights, logits=self.logits)
+        return self._noting(counted_as(found, None, self.clusters))
+
+    def _sample(self, **how: Any) -> Sample:
+        """Check predictions and labels alone."""
+        how["logits"] = self.logits
+        if self.numbers is None:
+            return sample(self.probs, self.labels, **how)
+        for name in ("rounding", "logits"):
+            if how.get(name):
+                raise InputError(
+                    "{argument} is about probabilities, and the columns state distributions of "
+                    "numbers; leave it out.",
+                    argument=name,
+                )
+        return self.numbers.sample(self.probs, self.labels, part="part" in how)
 
     def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))

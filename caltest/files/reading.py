@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ def read(
     path: str | Path,
     label: str | int | None = None,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, Any] | None = None,
     groups: Sequence[str] = (),
     weights: str | None = None,
     clusters: str | None = None,
@@ -57,7 +57,11 @@ def read(
         ``labels``, ``y``, ``y_true``, ``target``, ``class`` that there is, in any case.
     columns
         Names of the probability columns of a table, in class order. Default: all but the label and the
-        groups; no column is left out silently.
+        groups; no column is left out silently. Where the outcome is a number, what the columns state
+        of it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
+        distributions; or ``{"quantiles": {"low": 0.05, "high": 0.95}}``, the level of each column, or
+        ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star. The
+        label is then the column of outcomes.
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
@@ -102,7 +106,7 @@ def read_with_groups(
     path: str | Path,
     label: str | int | None = None,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, Any] | None = None,
     groups: Sequence[str] = (),
     weights: str | None = None,
     clusters: str | None = None,
@@ -176,7 +180,7 @@ def read_pilot(
     path: str | Path,
     label: str | int | None = None,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, Any] | None = None,
     groups: Sequence[str] = (),
     weights: str | None = None,
     logits: bool = False,
@@ -237,7 +241,7 @@ def scan(
     path: str | Path,
     label: str | int | None = None,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, Any] | None = None,
     groups: Sequence[str] = (),
     weights: str | None = None,
     clusters: str | None = None,
@@ -251,7 +255,8 @@ def scan(
     low-rank kernel statistics. What a statistic fits to the predictions (bandwidths, landmarks,
     quantiles) is fitted to a random sample of 8 192 rows, for which the file is read once before.
     Files of up to 100 000 rows are read into memory; larger ones are too if another statistic needs
-    all rows and they fit.
+    all rows and they fit. Distributions of numbers need a lens for one pass; without
+    one, all rows are read.
 
     Parameters
     ----------

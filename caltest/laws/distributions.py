@@ -196,8 +196,11 @@ def finite_numbers(what: str, values: object) -> Array:
     if len(broken):
         row = broken[0][0] if array.ndim else 0
         raise InputError(
-            f"{what} holds {array[tuple(broken[0])]} in row {row} (counting from 0); "
-            "give finite numbers, and leave rows without an outcome out."
+            "{what} holds {found} in {row}; give finite numbers, and leave rows without an outcome "
+            "out.",
+            what=what,
+            found=array[tuple(broken[0])],
+            row=int(row),
         )
     array.flags.writeable = False
     return array
@@ -272,8 +275,9 @@ class GaussianPredictions(Shaped):
             smallest = np.linalg.eigvalsh(spread)[:, 0]
             row = int(np.argmax(smallest <= 0)) if (smallest <= 0).any() else int(smallest.argmin())
             raise InputError(
-                f"the {self._second} of row {row} (counting from 0) is not positive definite, its "
-                f"smallest eigenvalue is {smallest[row]:.3g}; give a {self._second} of full rank."
+                f"the {self._second} of {{row}} is not positive definite, its smallest eigenvalue is "
+                f"{smallest[row]:.3g}; give a {self._second} of full rank.",
+                row=row,
             ) from None
         self._factor = np.asarray(factor, dtype=np.float64)
         self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
@@ -406,11 +410,11 @@ class Normal(GaussianPredictions):
             with np.errstate(over="ignore", under="ignore"):
                 squares = spread**2
             for place in np.argwhere((spread <= 0.0) | (squares == 0.0) | np.isinf(squares))[:1]:
-                row = f" in row {place[0]} (counting from 0)" if len(place) else ""
                 first = ", and the mean first" if (spread < 0.0).any() else ""
                 raise InputError(
-                    f"sd is {spread[tuple(place)]:g}{row}; give standard deviations above 0 whose "
-                    f"squares are numbers{first}."
+                    f"sd is {spread[tuple(place)]:g}{' in {row}' if len(place) else ''}; give standard "
+                    f"deviations above 0 whose squares are numbers{first}.",
+                    row=int(place[0]) if len(place) else None,
                 )
             per_entry = spread.ndim == 2 and np.ndim(mean) == 2
             variance = squares[:, :, None] * np.eye(spread.shape[1]) if per_entry else squares
