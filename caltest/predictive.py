@@ -1,6 +1,15 @@
 """What a model may predict of numbers: give one of these in place of probabilities of classes."""
 
 from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
+from caltest.laws.mixtures import NormalMixture
 from caltest.laws.numbers import Distribution, Ensemble, FromScipy
 
-__all__ = ["Distribution", "Ensemble", "FromScipy", "GaussianPredictions", "Normal", "Predictive"]
+__all__ = [
+    "Distribution",
+    "Ensemble",
+    "FromScipy",
+    "GaussianPredictions",
+    "Normal",
+    "NormalMixture",
+    "Predictive",
+]

@@ -481,12 +481,6 @@ def _given(
     asked = find_lens(lens)  # a wrong name is found before the data are read
     whole = whole_sample(probs, labels, rounding=rounding, **counting)
     of_classes = isinstance(whole.rows.law, Classes)
-    if not of_classes and asked is None and whole.rows.clusters is not None:
-        raise InputError(
-            "{argument} of predicted distributions of numbers needs events of these; give a lens, such "
-            "as 'quantile:0.5' or 'below:10', or leave it out.",
-            argument="clusters",
-        )
     kept, rounded = without_zeros(whole), None
     if rounding is None:
         view, label = seen(kept, asked, measure.default_lens)

@@ -190,6 +190,8 @@ RIGHT = {
     "witness": lambda: made()["Witness"],
     "mean": lambda: np.zeros(3),
     "covariance": lambda: np.ones(3),
+    "means": lambda: np.zeros((3, 2)),
+    "sd": lambda: 1.0,
     "members": lambda: np.arange(12.0).reshape(3, 4),
     "name": lambda: "numpy",
     "edges": lambda: [0.0, 0.5, 1.0],

@@ -141,7 +141,8 @@ def test_counts_have_atoms():
     rate = rng.uniform(1.0, 30.0, 1500)
     fair = caltest.audit(scipy.stats.poisson(rate), rng.poisson(rate), **QUICK)
     assert not fair.rejected
-    assert fair.units.predicted is None  # objects need not state a mean
+    assert fair.units.predicted == pytest.approx(rate.mean())
+    assert fair.units.low < 0.0 < fair.units.high
     high = caltest.audit(scipy.stats.poisson(rate), rng.poisson(0.8 * rate), **QUICK)
     assert "is too high" in high.headline
 

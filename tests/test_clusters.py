@@ -537,7 +537,9 @@ def test_a_guaranteed_p_value_of_a_comonotone_sum():
     tail = stats.binom.pmf([3, 2, 1], 3, 0.0003)
     above = float(tail @ [2.0, 1.0, 0.0])
     assert found.pvalue == pytest.approx(tail.sum() + above / 1.0, rel=1e-2)
-    with pytest.raises(InputError, match="guaranteed=True is for sums over rows, and 'ks' is none"):
+    with pytest.raises(
+        InputError, match="guaranteed=True is for sums over rows of classes, and 'ks' is n"
+    ):
         caltest.test(p, labels, "ks", null=null, clusters=codes)
     assert caltest.test(p, np.zeros(300, int), "citl", null=null, clusters=codes).pvalue == 1.0
 
@@ -584,13 +586,13 @@ def test_tolerances_are_refused(option):
         run("scan", lens="top_label", **option)
 
 
-def test_files_and_distributions_are_refused(tmp_path):
+def test_files_and_vectors_are_refused(tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([PROBS, LABELS]))
     with pytest.raises(InputError, match=r"caltest\.files\.scan\(path, clusters="):
         caltest.test(caltest.files.scan(tmp_path / "rows.npy", label=-1), clusters=CODES)
-    densities = caltest.predictive.GaussianPredictions(np.zeros(4), np.ones(4))
-    with pytest.raises(InputError, match="distributions of numbers"):
-        caltest.test(densities, np.zeros(4), "ecd", clusters=[1, 1, 2, 2])
+    densities = caltest.predictive.GaussianPredictions(np.zeros((4, 2)), np.eye(2))
+    with pytest.raises(InputError, match="need quantiles, which vectors do not have"):
+        caltest.test(densities, np.zeros((4, 2)), "ecd", clusters=[1, 1, 2, 2])
 
 
 def test_pairs_inside_clusters_only_are_refused():

@@ -571,10 +571,6 @@ WRONG = {
         lambda: caltest.test(NORMAL, OUTCOMES, caltest.statistics.Omnibus(multiples=2.0)),
         "'omnibus' is for probabilities of classes",
     ),
-    "clusters": (
-        lambda: caltest.test(NORMAL, OUTCOMES, "bias", clusters=np.arange(N) // 2),
-        "clusters of predicted distributions of numbers needs events of these; give a lens",
-    ),
     "tolerance": (
         lambda: caltest.test(NORMAL, OUTCOMES, tolerance=0.1),
         "these are normal distributions of numbers; give a lens, such as 'quantile:0.5'",

@@ -249,8 +249,8 @@ WRONG = {
         "the outcomes holds nan in row 0|the outcomes could not be read",
     ),
     "classes": (
-        lambda: caltest.test(MODELS["gaussian"], LOCATION, "skce_uq"),
-        "'skce_uq' is for probabilities of classes",
+        lambda: caltest.test(MODELS["gaussian"], LOCATION, "ckce"),
+        "'ckce' is for probabilities of classes",
     ),
     "nees of classes": (lambda: caltest.test([0.5, 0.5], [0, 1], "nees"), "'nees' is for Gaussian"),
     "nees of others": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -54,9 +55,9 @@ class InUnits:
     def of(cls, rows: Rows, outcomes: Array, design: Design, level: float) -> InUnits:
         """Estimate what correction some rows would need."""
         law: Any = rows.law
-        mean, w = law.expected(), rows.weights
         predicted = observed = low = high = None
-        if mean is not None:
+        with suppress(InputError):  # distributions need not state a mean
+            (mean, _), w = law.mean_and_variance(), rows.weights
             predicted, observed = float(w @ mean / w.sum()), float(w @ outcomes / w.sum())
             error = predicted - observed
             sums = design.sums(w * (mean - outcomes - error))

@@ -23,7 +23,7 @@ import numpy as np
 from caltest._parallel import ALONE, Workers
 from caltest.clusters import Clusters
 from caltest.forms.base import Array, Moments
-from caltest.forms.sums import Sums
+from caltest.forms.sums import OfNumbers
 from caltest.laws import Outcomes, Predictive
 from caltest.sampling import child_seed
 from caltest.scores import ALL, Scores
@@ -72,7 +72,7 @@ def _summed(below: Array, at: Array, weights: Array, owners: Any, count: int) ->
 
 
 @dataclass(frozen=True, eq=False)
-class PitForm(Sums):
+class PitForm(OfNumbers):
     """T = g(S_t / Σ w), for S_t the sums of scores at the levels t."""
 
     law: Predictive
@@ -91,6 +91,11 @@ class PitForm(Sums):
     def resolution(self) -> float:
         """Rounding of a mean score, which is at most 1; of an atom, slopes cancel."""
         return _ROUNDED
+
+    @property
+    def direction(self) -> Array:
+        """Of a distance: the mean over the levels, which rises as outcomes fall."""
+        return np.full(len(LEVELS), 1.0 / STEPS)
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         return self.of_shares(sums / self.weights.sum())
@@ -117,6 +122,10 @@ class PitMean(PitForm):
     of_levels: Array  #: The weights of the levels, (T,).
 
     even: ClassVar[bool] = False
+
+    @property
+    def direction(self) -> Array:
+        return self.of_levels
 
     def of_shares(self, shares: Array) -> Array:
         return np.asarray(shares @ self.of_levels)

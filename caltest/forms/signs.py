@@ -53,6 +53,14 @@ class HasSigns(Form):
         """What every label of a row adds to a sum that is one number, (n, m); None of other forms."""
         return None
 
+    def cells_of(self, labels: Any) -> NDArray[np.intp]:
+        """Return the columns of ``probs`` that observed labels (n,) stand for: themselves."""
+        return np.asarray(labels)
+
+    def comonotone(self) -> Comonotone:
+        """Prepare to take labels at quantiles, in the order of the scores."""
+        return Comonotone.of(self)
+
     def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
         """Return the effective clusters of a bin, where every bin's sum counts by itself."""
         return np.inf
@@ -351,7 +359,7 @@ def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: La
 def _by_draws(name: str, form: HasSigns, clusters: Clusters) -> float:
     n, m = form.probs.shape
     count = int(np.clip(_NUMBERS // (n * m * form.features_of_a_class), _FEWEST, _MOST))
-    stream, drawn = generator(_SEED), Comonotone.of(form)
+    stream, drawn = generator(_SEED), form.comonotone()
     squares, fourth = np.zeros((2, clusters.count))
     of_a_bin: list[float] = []
     for part in blocks(count, _BLOCK):
@@ -386,11 +394,11 @@ def _of_rare_rows(form: HasSigns, clusters: Clusters, labels: Labels) -> float:
     rows, chances = np.arange(len(probs)), 1.0 - probs.max(axis=1)
     if form.row_scores is not None:
         table, scale = form.row_scores, 1.0
-        errors = (table[rows, labels] - np.einsum("ik,ik->i", probs, table))[:, None]
+        errors = (table[rows, form.cells_of(labels)] - np.einsum("ik,ik->i", probs, table))[:, None]
     else:
         weights, scale = clusters.weights, 2.0
         table, errors = np.column_stack([np.zeros(len(probs)), weights]), -probs * weights[:, None]
-        errors[rows, labels] += weights
+        errors[rows, form.cells_of(labels)] += weights
         probs = np.column_stack([1.0 - chances, chances])  # of no surprise, and of one
     seen = sum(float(np.square(np.bincount(codes, each, count)).sum()) for each in errors.T)
     most = float(np.bincount(codes, np.ptp(table, axis=1), count).max()) ** 2

@@ -83,8 +83,14 @@ class Predictive(Law):
         low, high = (self.quantile(np.full(self.n_samples, tau)) for tau in (0.1, 0.9))
         return np.asarray(high - low)
 
-    def expected(self) -> Array | None:
-        """Return the means, (n,); None where they are not stated."""
+    def mean_and_variance(self) -> tuple[Array, Array]:
+        """Return the (n,) means and variances of numbers; a subclass need not define it."""
+        raise InputError(
+            f"{self.about} state no mean and variance of a number, as this needs; use 'ecd' or 'crps'."
+        )
+
+    def crps_excess(self, outcomes: Array) -> Array | None:
+        """Return CRPS(F, y) − E CRPS(F, Y) at numbers (…, n); None where it has no closed form."""
         return None
 
     def take(self, rows: Any) -> Predictive:
@@ -322,15 +328,20 @@ class GaussianPredictions(Shaped):
         self._z(self.mean)
         return np.asarray(self.mean + self.factors[:, 0, 0] * ndtri(levels))
 
-    def expected(self) -> Array:
-        """Return μ."""
-        return self.mean
-
     def crps(self, outcomes: Array) -> Array:
         """Return σ [z (2 Φ(z) − 1) + 2 φ(z) − 1/√π] (Gneiting and Raftery 2007, below Equation 21)."""
         z = self._z(outcomes)
         density = np.exp(-0.5 * z**2) * np.sqrt(2.0 / np.pi)
         return np.asarray(self.factors[:, 0, 0] * (z * (2.0 * ndtr(z) - 1.0) + density - np.pi**-0.5))
+
+    def crps_excess(self, outcomes: Array) -> Array:
+        """Return the CRPS less its expectation, σ/√π."""
+        return np.asarray(self.crps(outcomes) - self.factors[:, 0, 0] / np.sqrt(np.pi))
+
+    def mean_and_variance(self) -> tuple[Array, Array]:
+        """Return μ and σ²."""
+        self._z(self.mean)
+        return self.mean, self.factors[:, 0, 0] ** 2
 
     def entropy(self) -> Array:
         """Return ½ d (1 + log 2π) + ½ log |C|."""

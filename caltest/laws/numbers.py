@@ -18,6 +18,7 @@ from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array
 from caltest.laws.distributions import GaussianPredictions, Predictive, Shaped, finite_numbers
+from caltest.laws.mixtures import NormalMixture
 
 # ------------------------------------------------------------------ ensemble
 
@@ -94,7 +95,8 @@ class Ensemble(Shaped):
     def take(self, rows: Any) -> Ensemble:
         """Return the ensembles of some rows."""
         found = copy(self)
-        found.__dict__.pop("_entropy", None)
+        for cached in ("_entropy", "_mixture"):
+            found.__dict__.pop(cached, None)
         found.members, found._points = self.members[rows], self._points[rows]
         found._kernel, found._shape = self._kernel.take(rows), found.members[:, 0].shape
         return found
@@ -108,6 +110,21 @@ class Ensemble(Shaped):
             found += ndtr((outcomes - member) / sd)
         found /= len(self.members.T)
         return found, found
+
+    @cached_property
+    def _mixture(self) -> NormalMixture:
+        """The same distributions of numbers, whose components are the members' kernels."""
+        if self.dimension is not None:
+            super().mean_and_variance()
+        return NormalMixture(self.members, np.tile(self._kernel.factors[:, 0], self.members.shape[1]))
+
+    def mean_and_variance(self) -> tuple[Array, Array]:
+        """Return those of the densities, whose variance is 1 + h² times that of the members."""
+        return self._mixture.mean_and_variance()
+
+    def crps_excess(self, outcomes: Array) -> Array:
+        """Return the CRPS of the densities less its expectation."""
+        return self._mixture.crps_excess(outcomes)
 
     def log_density(self, outcomes: Array) -> Array:
         """Return the log kernel densities."""
@@ -330,6 +347,21 @@ class Distribution(Shaped):
         every = np.broadcast_to(own[:1], (self._n_stated or 0, *own.shape[1:])).copy()
         every[places] = own
         return np.asarray(ask(np.moveaxis(every, 0, row)), dtype=np.float64)[..., places]
+
+    def mean_and_variance(self) -> tuple[Array, Array]:
+        """Return what the distributions state, by methods of either generation of SciPy's."""
+        spread = "var" if hasattr(self._parts[0], "var") else "variance"
+        try:
+            stated = np.array([[part.mean(), getattr(part, spread)()] for part in self._parts], float)
+            mean, variance = stated[0] if self._alone else stated.T
+            mean, variance = (
+                np.broadcast_to(x, self._n_stated or self.n_samples) for x in (mean, variance)
+            )
+        except Exception:  # an object of the user's may raise anything
+            return super().mean_and_variance()
+        return (
+            (mean, variance) if self._places is None else (mean[self._places], variance[self._places])
+        )
 
     def entropy(self) -> Array:
         """Return the entropies that the distributions state."""

@@ -212,7 +212,7 @@ def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
     """
     carried = _carried(columns, trial)
     first = np.column_stack([each.form.apart(each.observed, each.clusters) for each in carried])
-    drawn = [Comonotone.of(each.form) for each in carried]
+    drawn = [each.form.comonotone() for each in carried]
     draw = partial(_drawn, carried, drawn, child_seed(trial.seed, _LABELS))
     tasks = [(part.start, part.stop) for part in blocks(trial.n_resamples, DRAWS)]
     return np.concatenate([first, *trial.workers.map(draw, tasks, "comonotone labels")])
@@ -418,8 +418,8 @@ class ComonotoneLabels(_OfSums):
         form, codes = question.form, question.clusters
         if not isinstance(form, LinearSum):
             raise InputError(
-                f"guaranteed=True is for sums over rows, and {question.statistic.name!r} is none; "
-                "leave it out, or take 'citl', 'brier' or 'ecd'."
+                f"guaranteed=True is for sums over rows of classes, and {question.statistic.name!r} is "
+                "none; leave it out, or take 'citl', 'brier' or 'ecd'."
             )
         scores = form.row_scores
         atoms = Atoms.of(scores, form.probs, codes, int(codes.max()) + 1)

@@ -37,11 +37,13 @@ from caltest.statistics.numbers import (
     CRPS,
     Bias,
     Coverage,
+    DawidSebastiani,
     OmnibusOfNumbers,
     PitAndersonDarling,
     PitCramerVonMises,
     PitKolmogorovSmirnov,
     PitKuiper,
+    SKCEOfNumbers,
     Spread,
 )
 from caltest.statistics.omnibus import Omnibus
@@ -96,6 +98,7 @@ DENSITY_STATISTICS: dict[str, type[Statistic]] = {
         Spread,
         Coverage,
         CRPS,
+        DawidSebastiani,
         ECD,
         NEES,
     )
@@ -124,6 +127,7 @@ __all__ = [
     "ClasswiseECE",
     "Coverage",
     "CoxRecalibration",
+    "DawidSebastiani",
     "DebiasedECE",
     "ECESweep",
     "FunctionStatistic",
@@ -140,6 +144,7 @@ __all__ = [
     "PitCramerVonMises",
     "PitKolmogorovSmirnov",
     "PitKuiper",
+    "SKCEOfNumbers",
     "Scan",
     "SmoothECE",
     "Spiegelhalter",

@@ -10,16 +10,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from caltest._arguments import arguments
+from caltest._arguments import Number, arguments, choose
 from caltest.data import Rows
+from caltest.exceptions import InputError
 from caltest.forms import Combined, Component
-from caltest.forms.base import Array
+from caltest.forms.base import ROUNDING, Array
 from caltest.forms.pit import LEVELS, STEPS, DrawnMoments, PitDistance, PitForm, PitMean
-from caltest.forms.sums import MeanOfNumbers
+from caltest.forms.sums import MeanOfNumbers, MeanSquare
+from caltest.forms.waves import WavePairs, Waves
+from caltest.forms.weights import KernelWeights, incomplete_cholesky
+from caltest.kernels import Exponential
+from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.laws import GaussianPredictions, Predictive
 from caltest.pvalues import Alternative
 from caltest.statistics.base import SIGNED, Statistic
@@ -223,38 +228,98 @@ class Spread(_Mean):
 # ------------------------------------------------------------------ scores
 
 
-#: Levels of the quantiles whose mean pinball loss is the CRPS, but for normal distributions.
+#: Levels of the quantiles whose mean pinball loss is the CRPS of laws without another form of it.
 _QUANTILES = (np.arange(99) + 0.5) / 99
+_COUNTED = 1e-12  # probability that counts may have outside of a table, and is left out
+_ELSEWHERE = 1e-9  # probability of other numbers that is none
+_MOST_COUNTS = 2**24  # numbers of the table
+
+
+def _expecting() -> tuple[Array, Array]:
+    """Return levels and what quantiles there count, to add up the expected loss 2/99 Σ (τ_k EY − M_k).
+
+    M_k = ∫ F⁻¹(u) du from 0 to τ_k, by Gauss and Legendre between the levels and in the tails.
+    """
+    nodes, masses = np.polynomial.legendre.leggauss(6)
+    tail = 0.5 ** np.arange(48, 7, -1)
+    ends = np.concatenate([tail, _QUANTILES, 1.0 - tail[::-1]])
+    width = np.diff(ends)[:, None]
+    levels = (ends[:-1, None] + 0.5 * width * (nodes + 1.0)).ravel()
+    above = len(_QUANTILES) - np.searchsorted(_QUANTILES, levels)
+    return levels, (0.5 * width * masses).ravel() * (_QUANTILES.sum() - above) * (2.0 / 99)
 
 
 @dataclass(frozen=True, eq=False)
 class MeanCRPS(MeanOfNumbers):
-    """T = the mean of CRPS(F_i, y_i) less its expectation."""
+    """T = the mean of CRPS(F_i, y_i) less its expectation, in closed form."""
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the mean, of as much as it is at medians."""
+        medians = self.law.quantile(np.full(self.law.n_samples, 0.5))
+        return ROUNDING * float(np.abs(self._of_rows(medians[None])).mean())
+
+    def _of_rows(self, outcomes: Array) -> Array:
+        return np.asarray(self.law.crps_excess(outcomes))[..., None]
+
+
+@dataclass(frozen=True, eq=False)
+class MeanCRPSOfCounts(MeanCRPS):
+    """The same of whole numbers: E|X − y| − E|X − X′|, from a table of probabilities."""
+
+    first: Array  #: The least number of every row, (n,).
+    masses: Array  #: Probabilities from there on, (K, n).
+
+    @classmethod
+    def of(cls, law: Predictive, weights: Array) -> MeanCRPSOfCounts | None:
+        """Return the form; None if outcomes are no whole numbers, or too many."""
+        first, last = (law.quantile(np.full(law.n_samples, u)) for u in (_COUNTED, 1.0 - _COUNTED))
+        ends = np.concatenate([first, last])
+        if (ends != np.rint(ends)).any() or (last - first).max() * len(first) > _MOST_COUNTS:
+            return None
+        below, at = law.cdf(first + np.arange((last - first).max() + 1.0)[:, None])
+        total = (at - below).sum(axis=0)
+        if total.min() < 1.0 - _ELSEWHERE:
+            return None
+        return cls(law, weights, first, (at - below) / total)
+
+    @cached_property
+    def _excess(self) -> Array:
+        steps = 2.0 * np.cumsum(self.masses, axis=0) - 1.0
+        distances = np.cumsum(np.insert(steps[:-1], 0, 0.0, axis=0), axis=0)
+        return np.asarray(distances - (self.masses * distances).sum(axis=0))
+
+    def _of_rows(self, outcomes: Array) -> Array:
+        last, rows = len(self.masses) - 1, np.arange(len(self.first))
+        inside = (outcomes - self.first).clip(0.0, last)
+        place = inside.astype(np.intp)
+        here, there = (self._excess[each, rows] for each in (place, np.minimum(place + 1, last)))
+        outside = np.abs(outcomes - self.first - inside)
+        return np.asarray(here + (inside - place) * (there - here) + outside)[..., None]
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPinball(MeanCRPS):
+    """The same by the mean loss of quantiles."""
 
     @cached_property
     def _expected(self) -> Array:
-        law = self.predictive
-        if isinstance(law, GaussianPredictions):
-            return np.asarray(law.factors[:, 0, 0] / np.sqrt(np.pi))
-        return np.asarray(self._scores(self._at).mean(axis=0))
+        levels, masses = _expecting()
+        n = self.law.n_samples
+        at = (mass * self.law.quantile(np.full(n, u)) for u, mass in zip(levels, masses, strict=True))
+        return np.asarray(sum(at))
 
     @cached_property
     def _at(self) -> Array:
-        law = self.predictive
+        law = self.law
         return np.stack([law.quantile(np.full(law.n_samples, level)) for level in _QUANTILES])
 
-    def _scores(self, outcomes: Array) -> Array:
+    def _of_rows(self, outcomes: Array) -> Array:
         found = np.zeros(outcomes.shape)
         for level, quantiles in zip(_QUANTILES, self._at, strict=True):
             over = outcomes - quantiles
             found += np.where(over > 0.0, level, level - 1.0) * over
-        return found * (2.0 / len(_QUANTILES))
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        law = self.predictive
-        if isinstance(law, GaussianPredictions):
-            return np.asarray(law.crps(outcomes) - self._expected)[..., None]
-        return np.asarray(self._scores(outcomes) - self._expected)[..., None]
+        return np.asarray(found * (2.0 / len(_QUANTILES)) - self._expected)[..., None]
 
 
 @arguments()
@@ -263,12 +328,18 @@ class CRPS(Statistic):
     """Continuous ranked probability score less its expectation: above 0 worse than predicted.
 
     n⁻¹ Σ_i [CRPS(F_i, y_i) − E CRPS(F_i, Z)], Z drawn from F_i, in the units of the outcome. Normal
-    distributions have it in closed form; of others it is twice the mean pinball loss of 99 quantiles.
+    distributions, mixtures of these and ensembles have it in closed form. Of whole numbers it is the
+    ranked probability score Σ_k (F(k) − 1{y ≤ k})², exactly as long as 10⁻¹⁰ of the probability in
+    either tail may be left out. Of other distributions it is twice the mean pinball loss of 99
+    quantiles, and its expectation an integral of quantiles between these: right to 10⁻⁹ of the spread
+    where they are smooth.
 
     References
     ----------
     Gneiting and Raftery, "Strictly proper scoring rules, prediction, and estimation", JASA 102 (2007),
-    Equations 20 and 21.
+    Equations 20 and 21; Epstein, "A scoring system for probability forecasts of ranked categories",
+    Journal of Applied Meteorology 8 (1969); Grimit, Gneiting, Berrocal, Johnson, "The continuous ranked
+    probability score for circular variables", QJRMS 132 (2006), Equation 5, of mixtures.
 
     Examples
     --------
@@ -286,7 +357,177 @@ class CRPS(Statistic):
     def given(self, predictions: Rows) -> MeanCRPS:
         """Fix the predictions."""
         law: Any = predictions.law
-        return MeanCRPS(law, predictions.weights)
+        weights = predictions.weights
+        if law.crps_excess(law.quantile(np.full(law.n_samples, 0.5))) is not None:
+            return MeanCRPS(law, weights)
+        return MeanCRPSOfCounts.of(law, weights) or MeanPinball(law, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanStandardisedSquare(MeanOfNumbers):
+    """T = the mean of (y_i − μ_i)² / σ_i² − 1."""
+
+    centre: Array  #: μ, (n,).
+    variance: Array  #: σ², (n,).
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the mean."""
+        return ROUNDING
+
+    def _of_rows(self, outcomes: Array) -> Array:
+        return np.asarray((outcomes - self.centre) ** 2 / self.variance - 1.0)[..., None]
+
+
+@arguments()
+@dataclass(frozen=True)
+class DawidSebastiani(Statistic):
+    """Dawid–Sebastiani score less its expectation: above 0 errors are larger than predicted.
+
+    n⁻¹ Σ_i [(y_i − μ_i)² / σ_i² − 1], with the predicted means μ and standard deviations σ: that is the
+    score (y − μ)²/σ² + 2 log σ less its expectation. It knows a distribution by these two numbers. Of
+    normal distributions it is twice the "ecd".
+
+    Raises
+    ------
+    InputError
+        If the distributions state no mean and variance, or these are infinite or 0.
+
+    References
+    ----------
+    Dawid and Sebastiani, "Coherent dispersion criteria for optimal experimental design", Annals of
+    Statistics 27 (1999); Gneiting and Raftery 2007, Equation 25.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=2.0)
+    >>> caltest.estimate(predicted, [2.0, 4.0], "dawid_sebastiani")
+    1.5
+    """
+
+    name = "dawid_sebastiani"
+    measures = (
+        "squared errors over predicted variances less 1, above 0 where predictions are too narrow"
+    )
+    alternatives = SIGNED
+    laws = (Predictive,)
+
+    def given(self, predictions: Rows) -> MeanOfNumbers:
+        """Fix the predictions."""
+        law: Any = predictions.law
+        mean, variance = law.mean_and_variance()
+        for row in np.flatnonzero(~(np.isfinite(mean) & np.isfinite(variance) & (variance > 0.0)))[:1]:
+            raise InputError(
+                f"the distribution of row {row} (counting from 0) has mean {mean[row]:g} and variance "
+                f"{variance[row]:g}, and {self.name!r} needs finite ones, the variance above 0; use "
+                "'pit_ad' or another statistic of the cdf."
+            )
+        if isinstance(law, GaussianPredictions) and predictions.are_alike:
+            return MeanSquare(law, predictions.weights, 1.0, -1.0)
+        return MeanStandardisedSquare(law, predictions.weights, mean, variance)
+
+
+# ------------------------------------------------------------------ kernels
+
+
+_ALL_PAIRS = 500  # rows up to which "auto" looks at all pairs
+_RANK = 128
+_positive = Number(0.0, np.inf, advice="give a positive number, in units of the outcome")
+
+
+@arguments(bandwidth=_positive, outcome_bandwidth=_positive)
+@dataclass(frozen=True)
+class SKCEOfNumbers(Statistic):
+    """Squared kernel calibration error of normal distributions, unbiased: it may be negative.
+
+    1/(n(n−1)) Σ_{i≠j} k(F_i, F_j) h_ij, with h_ij = l(y_i, y_j) − E l(Z_i, y_j) − E l(y_i, Z_j) +
+    E l(Z_i, Z_j), Z drawn from F, k = exp(−W₂/ν) for the Wasserstein distance,
+    W₂² = (μ − μ′)² + (σ − σ′)², and l Gaussian with bandwidth γ. It detects every kind of
+    miscalibration given enough rows. "skce_uq" stands for it where numbers are predicted.
+
+    Parameters
+    ----------
+    bandwidth
+        ν, in units of the outcome. Default None: the median of W₂ over pairs of predictions.
+    outcome_bandwidth
+        γ, in units of the outcome. Default None: the median of √((μ − μ′)² + σ² + σ′²).
+    approximation
+        None: k itself, O(n²). "nystrom": k by 128 features of its incomplete Cholesky factorisation,
+        O(n); p-values stay exact. Default "auto": k itself up to 500 rows, else "nystrom".
+
+    Raises
+    ------
+    InputError
+        If vectors are predicted, or a bandwidth is not positive.
+
+    Notes
+    -----
+    l is a sum of at most 64 waves, which is right to 10⁻⁹ for outcomes that are less than 55 γ apart,
+    and repeats itself beyond.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah, "Calibration tests beyond classification", ICLR 2021, Equation 5 and
+    Section 5.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> mean = rng.normal(size=200)
+    >>> predicted = caltest.predictive.Normal(mean, sd=1.0)
+    >>> caltest.test(predicted, rng.normal(mean, 1.6), "skce_uq", rng=0).pvalue
+    0.001
+    """
+
+    bandwidth: float | None = None
+    outcome_bandwidth: float | None = None
+    approximation: Literal["auto", "nystrom"] | None = "auto"
+
+    name = "skce_uq"
+    measures = "squared kernel calibration error"
+    laws = (GaussianPredictions,)
+    reported = ("bandwidth", "outcome_bandwidth", "approximation")
+
+    def __post_init__(self) -> None:
+        if self.approximation is not None:
+            choose("approximation", self.approximation, dict.fromkeys(("auto", "nystrom")))
+
+    def fitted(self, predictions: Rows) -> Self:
+        """Take the bandwidths from the predictions, and decide on the approximation."""
+        law: Any = predictions.law
+        if law.n_samples == 1:
+            raise InputError(f"{self.name!r} compares rows, and there is 1; give 2 or more.")
+        mean, sd = law.mean_and_variance()[0], law.factors[:, 0, 0]
+        some = representatives(np.column_stack([mean, sd]))
+        first, second = (some[each] for each in np.triu_indices(len(some), 1))
+        between = mean[first] - mean[second]
+        apart = np.hypot(between, sd[first] - sd[second])
+        width = float(np.median(np.hypot(between, np.hypot(sd[first], sd[second]))))
+        few = predictions.n_samples <= _ALL_PAIRS
+        auto: Literal["nystrom"] | None = None if few else "nystrom"
+        return replace(
+            self,
+            bandwidth=self.bandwidth or float(np.median(apart) or apart.mean() or width),
+            outcome_bandwidth=self.outcome_bandwidth or width,
+            approximation=auto if self.approximation == "auto" else self.approximation,
+        )
+
+    def given(self, predictions: Rows) -> WavePairs:
+        """Fix the predictions."""
+        found, law = self.fitted(predictions), cast("GaussianPredictions", predictions.law)
+        unit = cast("float", found.outcome_bandwidth)
+        # Points whose distance is W₂ in these units; of two entries they would be two classes.
+        points = np.column_stack(
+            [law.mean - law.mean[0], law.factors[:, 0, 0], np.zeros(law.n_samples)]
+        )
+        points /= unit
+        kernel = Exponential(cast("float", found.bandwidth) / unit, "euclidean")
+        rank = law.n_samples if found.approximation is None else _RANK
+        factor = incomplete_cholesky(KernelWeights(kernel, points), fixed_order(points), rank)
+        features = np.asarray(factor[0] * predictions.weights[:, None])
+        return WavePairs(Waves(law, features, unit), 1.0 / predictions.whole.pairs)
 
 
 # ------------------------------------------------------------------ omnibus

@@ -30,8 +30,10 @@ from caltest.forms.weights import (
 from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.kernels.radial import fourier_features, has_fourier_features
+from caltest.laws import Law, Predictive
 from caltest.sampling import ROWS, child_seed, generator
 from caltest.statistics.base import BinaryStatistic, Statistic
+from caltest.statistics.numbers import SKCEOfNumbers
 
 # ------------------------------------------------------------------ low rank
 
@@ -344,6 +346,10 @@ class UnbiasedSKCE(_AllPairs):
     """
 
     name = "skce_uq"
+
+    def for_law(self, law: Law) -> Statistic:
+        """Return that of numbers for these, unless options of classes were chosen."""
+        return SKCEOfNumbers() if isinstance(law, Predictive) and self == UnbiasedSKCE() else self
 
 
 @arguments(seed=Whole(0))

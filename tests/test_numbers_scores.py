@@ -1,0 +1,495 @@
+"""Predicted numbers: scores, mixtures of normals, rows in clusters, and kernels of pairs."""
+
+from __future__ import annotations
+
+import csv
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from scipy.integrate import quad
+from support import binomial_limits, some_fast
+
+import caltest
+from caltest import InputError
+from caltest.data import Rows
+from caltest.forms import Atoms
+from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal, NormalMixture
+from caltest.statistics import CRPS, ECD, Bias, DawidSebastiani, SKCEOfNumbers, Spread
+
+N = 40
+
+
+class Counts:
+    """Poisson numbers that state their cdf and nothing else."""
+
+    def __init__(self, mean):
+        self.cdf = scipy.stats.poisson(mean).cdf
+
+
+def law_of(name, n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    place, scale, rate = rng.normal(size=n), rng.uniform(0.5, 2.0, n), rng.uniform(0.2, 15.0, n)
+    made = {
+        "normal": lambda: Normal(place, sd=scale),
+        "student": lambda: Distribution(scipy.stats.t(5.0, place, scale)),
+        "newer": lambda: Distribution(scipy.stats.Normal(mu=place, sigma=scale)),
+        "poisson": lambda: Distribution(scipy.stats.poisson(rate)),
+        "geometric": lambda: Distribution([scipy.stats.geom(1.0 / (1.0 + each)) for each in rate]),
+        "cdf of counts": lambda: Distribution(Counts(rate)),
+        "ensemble": lambda: Ensemble(rng.normal(place[:, None], 1.0, (n, 12))),
+        "mixture": lambda: NormalMixture(
+            place[:, None] + np.array([0.0, 3.0, 6.0]),
+            rng.uniform(0.2, 2.0, (n, 3)),
+            rng.dirichlet(np.ones(3), n),
+        ),
+    }
+    return made[name]()
+
+
+SCORED = ["normal", "student", "newer", "poisson", "geometric", "cdf of counts", "ensemble", "mixture"]
+SCORES = {"crps": CRPS(), "dawid_sebastiani": DawidSebastiani(), "ecd": ECD()}
+
+
+def drawn(law, seed=0, size=None):
+    found = law.draw(np.random.default_rng(seed), size or 1)
+    return found if size else found[0]
+
+
+# ---------------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("name", some_fast(SCORED, "poisson", "mixture", mark="level"))
+def test_scores_are_0_on_average(name, score):
+    """Of 40 means of 4 000 draws the mean square z is below 2.5 in all but 1 of 10⁶ cases."""
+    law = law_of(name)
+    if name == "cdf of counts" and score != "crps":
+        with pytest.raises(InputError, match=r"state no (mean and variance|entropy)"):
+            SCORES[score].given(Rows(law))
+        return
+    if score == "ecd" and name == "normal":
+        return  # half of the next
+    form = SCORES[score].given(Rows(law))
+    values = form.scores.function(drawn(law, 1, 4000))[..., 0]
+    z = values.mean(axis=0) / values.std(axis=0) * np.sqrt(len(values))
+    assert np.mean(z**2) < 2.5
+
+
+def test_the_crps_of_counts_is_the_ranked_probability_score():
+    rates, grid = np.array([0.3, 4.0, 30.0]), np.arange(200)
+    for law in (Distribution(scipy.stats.poisson(rates)), Distribution(Counts(rates))):
+        for outcome in (0.0, 3.0, 90.0):
+            hand = [
+                ((cdf - (grid >= outcome)) ** 2).sum() - (cdf * (1.0 - cdf)).sum()
+                for cdf in (scipy.stats.poisson(rate).cdf(grid) for rate in rates)
+            ]
+            found = caltest.estimate(law, np.full(3, outcome), "crps")
+            assert found == pytest.approx(np.mean(hand), rel=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:expect")  # SciPy's entropy of so many counts
+def test_counts_that_are_many_are_scored_by_quantiles():
+    law, normal = Distribution(scipy.stats.poisson(np.full(2, 1e6))), Normal([1e6] * 2, variance=1e6)
+    outcomes = np.array([1e6, 1e6 + 1.5e3])
+    expected = caltest.estimate(normal, outcomes, "crps")
+    assert caltest.estimate(law, outcomes, "crps") == pytest.approx(expected, rel=0.02)
+
+
+def test_the_crps_of_mixtures_is_the_integral():
+    law, grid = law_of("mixture", 3), np.linspace(-20.0, 30.0, 200_001)
+    cdf = law.cdf(grid[:, None])[1]
+    for outcome in (-3.0, 0.4, 8.0):
+        excess = (cdf - (grid[:, None] >= outcome)) ** 2 - cdf * (1.0 - cdf)
+        found = law.crps_excess(np.full(3, outcome))
+        assert found == pytest.approx(np.trapezoid(excess, grid, axis=0), abs=2e-4)
+
+
+def test_the_loss_of_quantiles_less_its_expectation_is_0_on_average():
+    law = Distribution(scipy.stats.t(4.0, [0.0], 1.0))
+    form, one = CRPS().given(Rows(law)), scipy.stats.t(4.0)
+    ends = [-np.inf, *one.ppf((np.arange(99) + 0.5) / 99), np.inf]
+
+    def weighted(outcome):
+        return form.of_labels(np.array([[outcome]]))[0] * one.pdf(outcome)
+
+    parts = (quad(weighted, *pair, epsabs=1e-12)[0] for pair in pairwise(ends))
+    assert abs(sum(parts)) < 5e-9
+
+
+def test_scores_that_are_each_other():
+    law, outcomes = law_of("normal"), drawn(law_of("normal"), 3)
+    ecd = caltest.estimate(law, outcomes, "ecd")
+    assert caltest.estimate(law, outcomes, "dawid_sebastiani") == pytest.approx(2.0 * ecd)
+    other = Distribution(scipy.stats.norm(law.mean, law.factors[:, 0, 0]))
+    weights = np.arange(1.0, N + 1.0)
+    one, two = (caltest.estimate(each, outcomes, "dawid_sebastiani") for each in (law, other))
+    assert one == pytest.approx(two)
+    one, two = (
+        caltest.estimate(each, outcomes, "dawid_sebastiani", weights=weights) for each in (law, other)
+    )
+    assert one == pytest.approx(two)
+    for name in ("normal", "poisson", "mixture"):
+        law = law_of(name)
+        outcomes = drawn(law)
+        expected = caltest.estimate(law, outcomes, "ecd")
+        assert caltest.estimate(law, outcomes, "log_score") == expected
+
+
+def test_scores_find_errors_of_counts():
+    law = law_of("poisson", 300)
+    for name in ("crps", "dawid_sebastiani"):
+        found = caltest.test(law, law.quantile(np.tile([0.02, 0.98], 150)), name, rng=0)
+        assert (found.statistic > 0.0, found.pvalue) == (True, 0.002)
+
+
+# ---------------------------------------------------------------------- mixtures
+
+
+def test_mixtures_are_what_they_mix():
+    law, rng = law_of("mixture"), np.random.default_rng(2)
+    outcomes = rng.normal(2.0, 4.0, (5, N))
+    parts = [scipy.stats.norm(m, s) for m, s in zip(law.means.T, law.sd.T, strict=True)]
+    mixed = sum(w * part.pdf(outcomes) for w, part in zip(law.weights.T, parts, strict=True))
+    assert law.log_density(outcomes) == pytest.approx(np.log(mixed))
+    cdf = sum(w * part.cdf(outcomes) for w, part in zip(law.weights.T, parts, strict=True))
+    assert law.cdf(outcomes)[1] == pytest.approx(cdf)
+    assert law.cdf(law.quantile(np.full(N, 0.3)))[1] == pytest.approx(0.3)
+    values, (mean, variance) = drawn(law, 3, 20_000), law.mean_and_variance()
+    assert np.abs(values.mean(axis=0) - mean).max() < 4.5 * np.sqrt(variance.max() / 20_000)
+    assert values.var(axis=0) == pytest.approx(variance, rel=0.06)
+    some = law.take(np.array([3, 3, 9]))
+    assert some.entropy() == pytest.approx(law.entropy()[[3, 3, 9]])
+    assert some.crps_excess(outcomes[:, [3, 3, 9]]) == pytest.approx(
+        law.crps_excess(outcomes)[:, [3, 3, 9]]
+    )
+
+
+def test_entropies_of_mixtures():
+    alone = NormalMixture([[1.0, 1.0]], [2.0, 2.0])
+    assert alone.entropy() == pytest.approx(scipy.stats.norm(1.0, 2.0).entropy(), abs=1e-12)
+    apart = NormalMixture([[0.0, 1e4]], [1.0, 0.01], [0.25, 0.75])
+    own = [scipy.stats.norm(0.0, s).entropy() for s in (1.0, 0.01)]
+    between = -0.25 * np.log(0.25) - 0.75 * np.log(0.75)
+    assert apart.entropy() == pytest.approx(0.25 * own[0] + 0.75 * own[1] + between, abs=1e-10)
+    narrow = NormalMixture([[0.0, 0.3]], [1.0, 0.01], [0.5, 0.5])
+    density = lambda y: np.exp(narrow.log_density(np.array([y]))[0])  # noqa: E731
+    hand = quad(lambda y: -density(y) * np.log(density(y)), -9, 9, points=[0.2, 0.3, 0.4], limit=500)[0]
+    assert narrow.entropy() == pytest.approx(hand, abs=1e-8)
+
+
+def test_an_ensemble_is_a_mixture_of_its_kernels():
+    law = law_of("ensemble")
+    sd = law._kernel.factors[:, 0]
+    same, outcomes = NormalMixture(law.members, np.tile(sd, 12)), drawn(law, 4, 3)
+    assert same.cdf(outcomes)[1] == pytest.approx(law.cdf(outcomes)[1])
+    assert same.log_density(outcomes) == pytest.approx(law.log_density(outcomes))
+    assert same.entropy() == pytest.approx(law.entropy(), abs=1e-3)
+    assert same.crps_excess(outcomes) == pytest.approx(law.crps_excess(outcomes))
+    factor = 1.0 + 12 ** (-2.0 / 5.0)
+    assert law.mean_and_variance()[1] == pytest.approx(
+        law.members.var(axis=1) + (factor - 1.0) * law.members.var(axis=1, ddof=1)
+    )
+
+
+# ---------------------------------------------------------------------- clusters
+
+NAMES = ["pit_ks", "pit_kuiper", "pit_cvm", "pit_ad", "bias", "spread", "coverage", "crps", "ecd"]
+NAMES += ["dawid_sebastiani", "omnibus", "skce_uq"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_clusters_need_no_lens(name):
+    law, codes = law_of("normal", 240), np.arange(240) // 3
+    outcomes = drawn(law, 5)
+    options = {"n_resamples": 99, "rng": 0}
+    found = caltest.test(law, outcomes, name, clusters=codes, **options)
+    assert (found.null, found.parameters["clusters"]) == ("cluster_signs", 80)
+    if name not in ("omnibus", "skce_uq"):  # whose means are over pairs of different clusters
+        assert found.statistic == pytest.approx(caltest.estimate(law, outcomes, name))
+        same = caltest.estimate(law, outcomes, name, clusters=codes)
+        assert found.statistic == pytest.approx(same)
+    for null in ("one_per_cluster", "comonotone"):
+        other = caltest.test(law, outcomes, name, clusters=codes, null=null, **options)
+        assert other.guarantee == ("exact" if null == "one_per_cluster" else "approximate")
+
+
+def test_scores_of_cells_are_those_of_outcomes_there():
+    law, weights = law_of("poisson"), np.linspace(0.5, 1.5, N)
+    for measure in (Bias(), Spread(), CRPS(), DawidSebastiani()):
+        form = measure.given(Rows(law, weights=weights))
+        middles = drawn(law, 6)
+        table, cells = form.row_scores, form.cells_of(middles)
+        assert table.shape == form.probs.shape
+        expected = [
+            float(form.of_labels(np.where(np.arange(N) == k, middles, 3.0)[None])[0]) for k in (2, 7)
+        ]
+        base = float(form.of_labels(np.full((1, N), 3.0))[0])
+        at_three = table[[2, 7], form.cells_of(np.full(N, 3.0))[[2, 7]]]
+        scale = 1.0 if measure.name in ("crps", "dawid_sebastiani") else weights.sum()
+        steps = (np.array(expected) - base) * scale
+        assert table[[2, 7], cells[[2, 7]]] - at_three == pytest.approx(steps, abs=1e-9), measure.name
+
+
+@pytest.mark.parametrize("name", ["normal", "poisson"])
+def test_comonotone_numbers_have_the_law_of_their_rows(name):
+    law = law_of(name)
+    quantiles = (np.arange(4000) + np.random.default_rng(0).random(4000)) / 4000
+    for measure in (Bias(), Spread(), caltest.statistics.PitAndersonDarling()):
+        form = measure.given(Rows(law))
+        outcomes = form.comonotone().labels(np.tile(quantiles[:, None], N))
+        mean, variance = law.mean_and_variance()
+        assert np.abs(outcomes.mean(axis=0) - mean).max() < 0.01 * np.sqrt(variance).max()
+        assert outcomes.var(axis=0) == pytest.approx(variance, rel=0.02)
+        if measure.name != "pit_ad":
+            # Sums of scores of all rows rise with the quantile, but for what is inside a cell.
+            sums = form.of_labels(outcomes[:: 4000 // 62])
+            assert (np.diff(sums) > -1.0 / 28).all()
+            assert sums[-1] - sums[0] > 0.2
+    atoms = Atoms.of(form.row_scores, form.probs, np.zeros(N, dtype=int), 1)
+    assert 0.3 < atoms.effective < 1.0
+
+
+def test_rows_that_err_the_other_way_are_surprised_together():
+    """A part by level has scores of either sign: its comonotone draws do not cancel."""
+    law = Normal(np.linspace(0.0, 1.0, 40), sd=1.0)
+    form = caltest.statistics.OmnibusOfNumbers().given(Rows(law)).components[3].form
+    quantiles = np.repeat(np.random.default_rng(0).random(2000)[:, None], 40, axis=1)
+    together = form.of_labels(form.comonotone().labels(quantiles)).var()
+    same = form.of_labels(law.quantile(quantiles)).var()
+    assert together > 50.0 * same
+
+
+def test_copies_are_no_new_evidence():
+    law = Normal(np.zeros(60), sd=1.0)
+    outcomes = drawn(law, 8)
+    copies = np.repeat(np.arange(60), 20)
+    alone = caltest.test(law, outcomes, rng=0)
+    many = caltest.test(law.take(copies), outcomes[copies], rng=0, clusters=copies)
+    assert caltest.test(law.take(copies), outcomes[copies], rng=0).pvalue < 0.01
+    assert alone.pvalue > 0.05
+    assert many.pvalue > 0.05
+
+
+def test_few_clusters_are_noted():
+    law, codes = law_of("normal", 60), np.arange(60) // 5
+    found = caltest.test(law, drawn(law), "bias", clusters=codes, rng=0)
+    assert (found.guarantee, found.pvalue > 0.02) == ("approximate", True)
+    assert any("Few clusters carry" in each for each in found.warnings)
+
+
+DATA_SETS = 300
+SIZED = [
+    (law, clusters, name)
+    for law in ("normal", "poisson")
+    for clusters in (20, 60, 200)
+    for name in ("bias", "spread", "pit_ad", "coverage", "crps", "ecd", "dawid_sebastiani", "omnibus")
+]
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("case", SIZED, ids=str)
+def test_sizes_where_the_rows_of_a_cluster_share_everything(case):
+    name, clusters, statistic = case
+    codes = np.repeat(np.arange(clusters), 4)
+    law, stream = law_of(name, len(codes), clusters), np.random.default_rng(clusters)
+    uniforms = stream.random((DATA_SETS, clusters))[:, codes]
+    pvalues = np.array(
+        [
+            caltest.test(law, each, statistic, clusters=codes, n_resamples=99, rng=seed).pvalue
+            for seed, each in enumerate(law.quantile(uniforms))
+        ]
+    )
+    for level in (0.01, 0.05, 0.1):
+        assert np.mean(pvalues <= level) <= binomial_limits(DATA_SETS, level)[1]
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("name", ["omnibus", "crps", "skce_uq"])
+def test_power_with_clusters(name):
+    codes, found = np.arange(600) // 4, []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        mean = rng.normal(size=600)
+        shared = 0.7 * rng.normal(size=150)[codes] + np.sqrt(0.51) * rng.normal(size=600)
+        law = Normal(mean, sd=1.0)
+        found.append(caltest.test(law, mean + 1.5 * shared, name, clusters=codes, rng=seed).pvalue)
+    assert np.mean(np.array(found) <= 0.05) > 0.75
+
+
+# ---------------------------------------------------------------------- kernels
+
+
+def pairs_by_hand(mean, sd, outcomes, weights, of_predictions, of_outcomes):
+    """Widmann, Lindsten, Zachariah 2021, Section 5."""
+
+    def kernel(distance, variance):
+        total = of_outcomes**2 + variance
+        return of_outcomes / np.sqrt(total) * np.exp(-(distance**2) / (2.0 * total))
+
+    apart, both = np.subtract.outer(mean, mean), np.add.outer(sd**2, sd**2)
+    k = np.exp(-np.hypot(apart, np.subtract.outer(sd, sd)) / of_predictions)
+    one = kernel(np.subtract.outer(mean, outcomes), sd[:, None] ** 2)
+    h = kernel(np.subtract.outer(outcomes, outcomes), 0.0) - one - one.T + kernel(apart, both)
+    counted = np.outer(weights, weights) * (1.0 - np.eye(len(mean)))
+    return float((counted * k * h).sum() / counted.sum())
+
+
+def test_the_kernel_error_by_hand():
+    law = law_of("normal")
+    outcomes, weights = drawn(law, 2), np.linspace(0.2, 1.8, N)
+    for given in (np.ones(N), weights):
+        fitted = SKCEOfNumbers().fitted(Rows(law, weights=given))
+        hand = pairs_by_hand(
+            law.mean, law.factors[:, 0, 0], outcomes, given, fitted.bandwidth, fitted.outcome_bandwidth
+        )
+        assert caltest.estimate(law, outcomes, weights=given) == pytest.approx(hand, abs=1e-9)
+    mean, sd = law.mean, law.factors[:, 0, 0]
+    upper = np.triu_indices(N, 1)
+    distances = np.hypot(np.subtract.outer(mean, mean), np.subtract.outer(sd, sd))[upper]
+    assert fitted.bandwidth == pytest.approx(np.median(distances))
+    at_mean = caltest.estimate(Normal([0.0, 0.0], sd=1.0), [0.0, 0.0], SKCEOfNumbers(1.0, 1.0))
+    assert at_mean == pytest.approx(1.0 - np.sqrt(2.0) + 1.0 / np.sqrt(3.0), abs=1e-9)
+
+
+def test_outcomes_far_apart_do_not_resemble_each_other():
+    """Beyond the range of the predictions the kernel repeats itself, and it stays a kernel."""
+    law = Normal(np.array([0.0, 1e4, 0.0, 1.0]), sd=1.0)
+    statistic = SKCEOfNumbers(1.0, 1.0)
+    for outcomes in ([0.0, 1e4, 0.0, 1.0], [1e6, 0.0, 0.0, 3.0]):
+        assert np.isfinite(caltest.estimate(law, outcomes, statistic))
+
+
+def test_features_stand_for_all_pairs():
+    law = law_of("normal", 700)
+    outcomes = drawn(law, 3) * 1.1
+    exact, features = (
+        caltest.test(law, outcomes, SKCEOfNumbers(approximation=each), n_resamples=199, rng=0)
+        for each in (None, "nystrom")
+    )
+    assert features.statistic == pytest.approx(exact.statistic, rel=0.2)
+    assert features.pvalue == pytest.approx(exact.pvalue, abs=0.05)
+    assert caltest.test(law, outcomes, "skce_uq", n_resamples=19, rng=0).parameters["approximation"]
+    few = SKCEOfNumbers(approximation="nystrom"), SKCEOfNumbers()
+    law, outcomes = law_of("normal", 100), drawn(law_of("normal", 100))
+    one, two = (caltest.estimate(law, outcomes, each) for each in few)
+    assert one == pytest.approx(two, abs=1e-9)
+
+
+def test_pairs_inside_clusters_do_not_count():
+    law, codes = law_of("normal"), np.arange(N) // 4
+    outcomes, statistic = drawn(law, 3), SKCEOfNumbers(1.0, 1.0)
+    found = caltest.estimate(law, outcomes, statistic, clusters=codes)
+    alone = caltest.estimate(law, outcomes, statistic, clusters=np.arange(N))
+    assert alone == pytest.approx(caltest.estimate(law, outcomes, statistic))
+    pairs = total = 0.0
+    for i in range(N):
+        for j in range(N):
+            if codes[i] != codes[j]:
+                two = np.array([i, j])
+                pairs += caltest.estimate(law.take(two), outcomes[two], statistic)
+                total += 1
+    assert found == pytest.approx(pairs / total)
+
+
+DATA = Path(os.environ.get("CALTEST_REFERENCE_DATA", "not here"))
+
+
+@pytest.mark.level
+@pytest.mark.skipif(not DATA.is_dir(), reason="the published tables are not here")
+@pytest.mark.parametrize("n", [4, 16, 64])
+def test_the_published_study(n):
+    """Widmann, Lindsten, Zachariah 2021, one dimension; their test at .05 rejects .142 with n = 4."""
+
+    def published(model):
+        with (DATA / f"widmann2021_tests_{model}_model.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        mine = [
+            r for r in rows if (r["test"], r["dim"], r["nsamples"]) == ("SKCE (B = n)", "1", str(n))
+        ]
+        return float(mine[0]["testerror"])
+
+    rng, rejected = np.random.default_rng(n), np.zeros((400, 2), dtype=bool)
+    for seed, own in enumerate(rejected):
+        mean = rng.random(n)
+        law, options = Normal(mean, sd=0.1), {"n_resamples": 99, "rng": seed}
+        for which, centre in enumerate((mean, 0.1)):
+            outcomes = rng.normal(centre, 0.1, n)
+            own[which] = caltest.test(law, outcomes, "skce_uq", **options).pvalue <= 0.05
+    size, power = rejected.mean(axis=0)
+    assert size <= binomial_limits(400, 0.05)[1]
+    # Their type II error belongs to a test that rejects too often.
+    assert power >= 1.0 - published("uncalibrated") - (0.2 if n == 4 else 0.02)
+
+
+# ---------------------------------------------------------------------- wrong input
+
+NORMAL = law_of("normal")
+VECTORS = GaussianPredictions(np.zeros((4, 2)), np.eye(2))
+WRONG = {
+    "means of rows": (lambda: NormalMixture([1.0, 2.0], 1.0), r"means has shape \(2,\); give \(n, J\)"),
+    "sd of rows": (
+        lambda: NormalMixture([[1.0, 2.0]], [[1.0]]),
+        r"sd has shape \(1, 1\); for means of",
+    ),
+    "sd of 0": (lambda: NormalMixture([[1.0, 2.0]], [1.0, 0.0]), "sd is 0 in row 0"),
+    "weights": (lambda: NormalMixture([[1.0, 2.0]], 1.0, [0.5, 0.6]), "row 0 .* have the sum 1.1"),
+    "negative": (lambda: NormalMixture([[1.0, 2.0]], 1.0, [1.5, -0.5]), "the smallest is -0.5; give"),
+    "NaN": (
+        lambda: NormalMixture([[1.0], [np.nan]], 1.0),
+        "the means holds nan in row 1|means holds nan",
+    ),
+    "infinite variance": (
+        lambda: caltest.test(scipy.stats.t(2.0, np.zeros(3)), np.zeros(3), "dawid_sebastiani"),
+        "row 0 .* variance inf, and 'dawid_sebastiani' needs finite ones",
+    ),
+    "no mean": (
+        lambda: caltest.test(law_of("cdf of counts"), np.zeros(N), "dawid_sebastiani"),
+        "state no mean and variance",
+    ),
+    "moments of vectors": (
+        lambda: caltest.test(VECTORS, np.zeros((4, 2)), "dawid_sebastiani"),
+        "the outcomes are vectors",
+    ),
+    "clusters of vectors": (
+        lambda: caltest.test(VECTORS, np.zeros((4, 2)), "ecd", clusters=[0, 0, 1, 2]),
+        "signs of clusters need quantiles, which vectors do not have; give null='one_per_cluster'",
+    ),
+    "guaranteed": (
+        lambda: caltest.test(
+            NORMAL,
+            np.zeros(N),
+            "bias",
+            clusters=np.arange(N) // 2,
+            null=caltest.nulls.ComonotoneLabels(guaranteed=True),
+        ),
+        "guaranteed=True is for sums over rows of classes, and 'bias' is none",
+    ),
+    "one row": (
+        lambda: caltest.test(Normal([0.0], sd=1.0), [0.0], "skce_uq"),
+        "compares rows, and there",
+    ),
+    "kernels of counts": (
+        lambda: caltest.test(law_of("poisson"), np.zeros(N), "skce_uq"),
+        "'skce_uq' is for Gaussian predictions of numbers, and these are distributions of numbers",
+    ),
+    "bandwidth": (lambda: SKCEOfNumbers(0.0), "bandwidth is 0.0; give a positive number"),
+    "approximation": (lambda: SKCEOfNumbers(approximation="fourier"), "'fourier'"),
+    "options of classes": (
+        lambda: caltest.test(
+            NORMAL, np.zeros(N), caltest.statistics.UnbiasedSKCE(approximation="nystrom")
+        ),
+        "'skce_uq' is for probabilities of classes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_answered_in_a_sentence(case):
+    call, message = WRONG[case]
+    with pytest.raises(InputError, match=message) as raised:
+        call()
+    assert "\n" not in str(raised.value)
