@@ -3,6 +3,7 @@
 from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
 from caltest.laws.mixtures import NormalMixture
 from caltest.laws.numbers import Distribution, Ensemble, FromScipy
+from caltest.laws.quantiles import Quantiles
 
 __all__ = [
     "Distribution",
@@ -12,4 +13,5 @@ __all__ = [
     "Normal",
     "NormalMixture",
     "Predictive",
+    "Quantiles",
 ]

@@ -24,7 +24,7 @@ from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
-from caltest.laws import Classes, Predictive
+from caltest.laws import Classes, Predictive, Quantiles
 from caltest.lenses import Lens, event, find_lens, seen
 from caltest.nulls import (
     Answer,
@@ -484,6 +484,8 @@ def _given(
     kept, rounded = without_zeros(whole), None
     if rounding is None:
         view, label = seen(kept, asked, measure.default_lens)
+        if asked is not None and isinstance(kept.rows.law, Quantiles):
+            _check_open(asked.show(kept.rows).opened.sample(kept.labels), view)
     else:
         rounded = rounded_view(kept, asked, rounding)
         view, label = rounded.view, None if asked is None else asked.label
@@ -495,14 +497,25 @@ def _given(
     return _Given(view, label, whole.rows.n_samples, found, rounded, whole if of_classes else None)
 
 
+def _check_open(opened: Sample, closed: Sample) -> None:
+    """Raise if outcomes equal quantiles, so that it is open whether an event happened."""
+    if tied := np.count_nonzero(opened.labels != closed.labels):
+        raise InputError(
+            f"in {tied:,} of {len(closed.labels):,} rows the outcome equals the quantile that the lens "
+            "looks at, so that the event is open; leave the lens out and use 'bias', 'spread' or "
+            "'coverage', which allow for that."
+        )
+
+
 def _check_law(measure: Statistic, rows: Rows) -> None:
     """Raise unless the statistic can be one of what was predicted."""
     law = rows.law
-    if isinstance(law, measure.laws):
+    quantiles = isinstance(law, Quantiles)
+    if isinstance(law, measure.laws) and (measure.of_quantiles or not quantiles):
         return
     wanted = " or ".join(each.about for each in measure.laws)
     instead = "use 'ecd', or a function of your own"
-    if Classes in measure.laws and isinstance(law, Predictive) and law.dimension is None:
+    if quantiles or (Classes in measure.laws and isinstance(law, Predictive) and law.dimension is None):
         instead = "give a lens such as 'quantile:0.5', or a statistic of numbers such as 'pit_ad'"
     raise InputError(f"{measure.name!r} is for {wanted}, and these are {law.about}; {instead}.")
 

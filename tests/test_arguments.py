@@ -193,6 +193,8 @@ RIGHT = {
     "means": lambda: np.zeros((3, 2)),
     "sd": lambda: 1.0,
     "members": lambda: np.arange(12.0).reshape(3, 4),
+    "levels": lambda: [0.1, 0.25, 0.5, 0.9],
+    "values": lambda: np.arange(12.0).reshape(3, 4),
     "name": lambda: "numpy",
     "edges": lambda: [0.0, 0.5, 1.0],
     "which": lambda: 1,

@@ -29,7 +29,8 @@ OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups"
 #: Options that a command has besides the arguments.
 BESIDES = {
     "FILE", "FILES", "label", "columns", "mean", "sd", "variance", "quantiles", "logits", "group",
-    "weights", "clusters", "example", "json", "plot", "report", "markdown", "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
+    "weights", "clusters", "example", "json", "plot", "report", "markdown",
+    "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
     "approximation", "rank", "sample-size", "simulate", "classes", "careful",
 }  # fmt: skip
 #: Arguments that only Python has; options that only a command has.

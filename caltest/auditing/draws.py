@@ -20,7 +20,7 @@ from caltest._memory import check_fits
 from caltest._numbers import counted
 from caltest._parallel import announce, together
 from caltest.auditing.plan import MEAN, WESTFALL_YOUNG, Hypothesis, Look, Options, form_of
-from caltest.data import Sample
+from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
 from caltest.forms.base import CERTAIN
@@ -101,6 +101,7 @@ def draw_all(
     else:
         draws = draws_of_signs(int(clusters.max()) + 1, n_resamples, seed)
     values, resolutions = np.empty((1 + draws.count, len(hypotheses))), np.zeros(len(hypotheses))
+    opened = np.empty(values.shape) if _is_open(whole) else None
     confirmed: Confirmation | None = None
     for here in batches:
         some = [hypotheses[h] for h in here]
@@ -112,7 +113,7 @@ def draw_all(
             parts = list(map(together, works, shares))
             work = together(parts, len(hypotheses) / len(here))
             announce(f"an audit of {counted(len(labels), 'row')}", work, workers, _FASTER)
-        drawn = columns
+        drawn: Sequence[Column] = columns
         if clusters is not None:
             for (_, statistic), column in zip(some, columns, strict=True):
                 if not isinstance(column.form, HasSigns):
@@ -120,25 +121,75 @@ def draw_all(
                         f"{statistic.name!r} has no form for rows in clusters; leave it out, or test "
                         "it alone with null='one_per_cluster'."
                     )
-            drawn = list(signed_columns(columns, labels, clusters, whole.weights))
+            drawn = signed_columns(columns, labels, clusters, whole.weights)
         values[:, here] = table(drawn, draws, workers)
+        if opened is not None:
+            apart, columns = columns, [_opened(*pair) for pair in zip(some, columns, strict=True)]
+            signed = None if clusters is None else (labels, clusters, whole.weights)
+            shown = columns if signed is None else signed_columns(columns, *signed)
+            opened[:, here] = table(shown, draws, workers)
+            nearer = _nearest(values[:, here], opened[:, here])[0] == opened[0, here]
+            columns = [b if near else a for a, b, near in zip(apart, columns, nearer, strict=True)]
         resolutions[here] = [form.resolution for _, form in drawn]
         if clusters is not None:
             names = [statistic.name for _, statistic in some]
             sides = [statistic.alternatives[0] for _, statistic in some]
-            found = Confirmation.of(trial, names, sides, columns, values[:, here])
+            found = Confirmation.of(trial, names, sides, columns, _of_some(values, opened, here))
             confirmed = found if confirmed is None else confirmed.beside(found)
         for column, h in zip(drawn, here, strict=True):
             if isinstance(column.form, LabelFunction):
                 observed = column.outcomes(labels[None])[0]
                 column.form.check_unmoved(observed, float(values[0, h]))
+    if opened is not None:
+        opened, _ = with_rests(opened, resolutions, rests)
     values, resolutions = with_rests(values, resolutions, rests)
+    values = _nearest(values, opened)
     if confirmed is not None and rests:
         columns = columns_of_looks([(each.remaining, MEAN) for each in rests], seed)
         names, sides = [MEAN.name] * len(rests), [MEAN.alternatives[0]] * len(rests)
         found = Confirmation.of(trial, names, sides, columns, values[:, len(hypotheses) :])
         confirmed = confirmed.beside(found)
     return values, resolutions, confirmed
+
+
+def _is_open(whole: Rows) -> bool:
+    """Whether outcomes may equal predicted quantiles, so that they count as below or above."""
+    return getattr(whole.law, "levels", None) is not None
+
+
+def _opened(hypothesis: Hypothesis, column: Column) -> Column:
+    """Return a column in which what equals a quantile is outside of the event; means alone have one."""
+    (look, statistic), view = hypothesis, column.view
+    if view is None or view.see_open is None:
+        return column
+    if statistic != MEAN:
+        raise InputError(
+            f"of quantile forecasts events are checked by their mean, and not by {statistic.name!r}; "
+            f"give {MEAN.name!r} for the lens {look.scope.label!r}."
+        )
+    return column._replace(view=view.opened)
+
+
+def _of_some(values: Array, opened: Array | None, here: list[int]) -> Array:
+    """Return those of some columns."""
+    return _nearest(values[:, here], None if opened is None else opened[:, here])
+
+
+def _nearest(values: Array, opened: Array | None) -> Array:
+    """Return, column by column, the values whose first is nearer to the median of its draws.
+
+    What a quantile claims allows for every count between the closed and the open one, and so for every
+    value between both: only what speaks against it whichever is right is evidence. Where the median is
+    between both, it is the first: neither side of it is unlikely.
+    """
+    if opened is None:
+        return values
+    middles = np.median(values[1:], axis=0), np.median(opened[1:], axis=0)
+    nearer = np.abs(opened[0] - middles[1]) < np.abs(values[0] - middles[0])
+    found, middle = np.where(nearer, opened, values), np.where(nearer, middles[1], middles[0])
+    between = (values[0] - middles[0]) * (opened[0] - middles[1]) < 0.0
+    found[0] = np.where(between, middle, found[0])
+    return found
 
 
 def columns_of_looks(hypotheses: Sequence[Hypothesis], seed: int) -> list[Column]:

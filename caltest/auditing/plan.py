@@ -231,6 +231,11 @@ class Scope:
         return partial(is_column, np.broadcast_to(self.column, self.whole.n_samples))
 
     @cached_property
+    def see_open(self) -> Reducer | None:
+        """The same, where what equals a quantile counts as outside; None of all but their forecasts."""
+        return None if self.column is not None else self._shown.see_open
+
+    @cached_property
     def _shown(self) -> View:
         return show(self.whole, self.lens)
 
@@ -291,7 +296,8 @@ class Look:
     def view(self) -> View:
         """Return it as the engine takes it."""
         scope = self.scope
-        return View(scope.rows(self.places), scope.see, None, self.places, scope.column)
+        shown = scope.rows(self.places), scope.see, None, self.places, scope.column
+        return View(*shown, scope.see_open)
 
     def scores(self) -> NDArray[np.float64]:
         """Return the probabilities of the event."""
@@ -419,6 +425,9 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
                 f"the lens {name!r} is for classes, and these are {whole.law.about}; give "
                 f"{DISTRIBUTION!r}, or leave it out."
             )
+        if numbers and default_lenses and (reason := _unstated(whole, lens)):
+            skip(f"the lens {name!r}", reason)
+            continue
         if name == TOP_LABEL and default_lenses and whole.n_classes == 2:
             continue  # one probability says all, and the canonical lens looks at it
         if name != CLASSWISE:
@@ -456,6 +465,18 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         columns=tuple(grouping.column for grouping in groupings),
         unseen=unseen,
     )
+
+
+def _unstated(whole: Rows, lens: Lens | None) -> str:
+    """Return why forecasts do not state what a lens looks at, as a clause; "" if they do."""
+    quantiles = getattr(whole.law, "levels", None) is not None
+    if quantiles and whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION:
+        return "of quantile forecasts in clusters events alone are checked"
+    try:
+        show(whole.take(np.arange(1)), lens)
+    except InputError as error:
+        return str(error).rstrip(".")
+    return ""
 
 
 def check_resolution(

@@ -38,7 +38,7 @@ from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
 from caltest.data.attributes import effective_number, rates_by_class
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
-from caltest.forms.pit import LEVELS
+from caltest.forms.pit import levels_of
 from caltest.laws import Classes
 from caltest.pictures.marks import path_of
 from caltest.pvalues import reaching
@@ -329,13 +329,38 @@ class Sizes:
             return ()
         return (notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
 
-    def of_look(self, look: Look, seen: Sample) -> dict[str, Any]:
+    def interval(
+        self,
+        look: Look,
+        seen: Sample,
+        labels: NDArray[Any],
+        level: float,
+        *,
+        inner: bool = False,
+        exact: bool = False,
+    ) -> tuple[float, float, float, float, bool]:
+        """Return the predicted and the observed rate, the interval of the error, and if it is of t.
+
+        Where outcomes may equal a quantile there are two counts, of the closed and of the open event:
+        what is claimed holds for one between them. The observed rate is then the one between both that
+        is nearest to the predicted one, and the interval has the outer ends of both, or the ``inner``.
+        """
+        design, scores, view = self.design.of_look(look), seen.rows.probs[:, 1], look.view()
+        by_t = not exact and design.by_t(scores, seen.labels, level)
+        predicted, observed, low, high = design.interval(scores, seen.labels, level, by_t)
+        if view.see_open is not None:
+            opened = view.opened.sample(labels).labels
+            _, least, low_open, high_open = design.interval(scores, opened, level, by_t)
+            low, high = (low_open, high) if inner else (low, high_open)
+            observed = min(max(predicted, least), observed)
+        return predicted, observed, low, high, by_t
+
+    def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
-        scores, labels, design = seen.rows.probs[:, 1], seen.labels, self.design.of_look(look)
-        by_t = design.by_t(scores, labels, self.family.of_view)
-        predicted, observed, low, high = design.interval(scores, labels, self.family.of_view, by_t)
-        inside, own_by_t = self.inside(design, scores, labels)
-        parts = self.family.parts(scores, labels, self.cuts[look], design)
+        design, of_view = self.design.of_look(look), self.family.of_view
+        predicted, observed, low, high, by_t = self.interval(look, seen, labels, of_view)
+        inside, own_by_t = self.inside(look, seen, labels)
+        parts = self.family.parts(seen.rows.probs[:, 1], seen.labels, self.cuts[look], design)
         return {
             "predicted": predicted,
             "observed": observed,
@@ -348,15 +373,12 @@ class Sizes:
             "binned_error": binned_error(parts),
         }
 
-    def inside(
-        self, design: Design, scores: Array, labels: NDArray[np.integer]
-    ) -> tuple[bool | None, bool]:
+    def inside(self, look: Look, seen: Sample, labels: NDArray[Any]) -> tuple[bool | None, bool]:
         """Say whether a view's own two one-sided tests show it to be within the limit, and if by t."""
         if not self.limit:
             return None, False
         level = min(self.level, LARGEST_LEVEL)
-        by_t = design.by_t(scores, labels, level)
-        predicted, _, low, high = design.interval(scores, labels, level, by_t)
+        predicted, _, low, high, by_t = self.interval(look, seen, labels, level, inner=True)
         return self.limit.place(predicted, low, high) == "inside", by_t
 
     def with_rows_needed(
@@ -414,7 +436,7 @@ def views_of(
         seen = look.sample(labels)
         by_name = {_registered(plan.hypotheses[h][1]): h for h in own[look]}
         told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
-        facts = sizes.of_look(look, seen) if look.event else {}
+        facts = sizes.of_look(look, seen, labels) if look.event else {}
         if _ECD in told:
             facts["shape"] = shape_of(seen, design.at(look.places), level / signed)
         if look in bounded:
@@ -487,7 +509,7 @@ def rest_of(
 
     assert part.group is not None
     inside, by_t = None, False
-    if sizes.design.plain:
+    if sizes.design.plain and left.look.scope.see_open is None:
         predicted = mean(whole.predicted, part.predicted)
         observed = mean(whole.observed, part.observed)
         events = round(observed * left.rows)
@@ -497,10 +519,11 @@ def rest_of(
             inside = sizes.limit.place(predicted, *own) == "inside"
     else:
         look = left.remaining
-        seen, design = look.sample(labels), sizes.design.of_look(look)
-        scores = seen.rows.probs[:, 1]
-        predicted, observed, low, high = design.interval(scores, seen.labels, sizes.family.of_view)
-        inside, by_t = sizes.inside(design, scores, seen.labels)
+        seen = look.sample(labels)
+        predicted, observed, low, high, _ = sizes.interval(
+            look, seen, labels, sizes.family.of_view, exact=True
+        )
+        inside, by_t = sizes.inside(look, seen, labels)
     sized = (left.rows, predicted, observed, low, high)
     found = adjusted, adjusted <= sizes.level, not by_t, inside
     return Rest(part.lens, part.group, whole.group, *sized, *found)
@@ -557,7 +580,7 @@ _MOST_BINS = 15
 _ROWS_OF_A_BIN = 20
 _PLACES = 200  # of a cumulative difference
 _BARS = 40
-_LEVELS_A_MARK = 4
+_MARKS = 50  # of the picture of levels
 
 
 def bands_of(
@@ -628,9 +651,10 @@ def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulativ
     """Return every level less the share of outcomes at or below the predicted quantile."""
     view = look.view()
     form: Any = form_of(look, _OF_LEVELS, view.rows)
-    shares = form.scores.sums(view.outcomes(outcomes[None]))[0] / form.weights.sum()
-    kept = np.union1d(np.arange(0, len(LEVELS), _LEVELS_A_MARK), [np.abs(shares).argmax()])
-    levels = tuple(LEVELS[kept].tolist())
+    shares = replace(form, distance=np.asarray).of_labels(view.outcomes(outcomes[None]))[0]
+    stated, every = levels_of(form.law), -(-len(shares) // _MARKS)
+    kept = np.union1d(np.arange(0, len(shares), every), [np.abs(shares).argmax()])
+    levels = tuple(stated[kept].tolist())
     return Cumulative(levels, levels, tuple((0.0 - shares[kept]).tolist()), band)
 
 

@@ -100,7 +100,7 @@ class NumberColumns:
         values = {name: finite_numbers(f"column {quoted(name)}", columns[name]) for name in self.names}
         if "quantiles" in self.of:
             levels = [self.of["quantiles"][name] for name in self.names]
-            quantiles: Any = laws.Quantiles  # type: ignore[attr-defined]
+            quantiles: Any = laws.Quantiles
             return quantiles(levels, np.column_stack(list(values.values())))  # type: ignore[no-any-return]
         return Normal(**{argument: values[name] for argument, name in self.of.items()})
 

@@ -3,3 +3,4 @@
 from caltest.laws.classes import Classes, Law, Outcomes
 from caltest.laws.distributions import GaussianPredictions, Predictive
 from caltest.laws.numbers import Ranks, recognised
+from caltest.laws.quantiles import Quantiles

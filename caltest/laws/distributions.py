@@ -33,6 +33,9 @@ _DOUBLINGS = 500  # floats end before
 class Predictive(Law):
     """Base class of predicted distributions: one per row, of a number or a vector; immutable."""
 
+    #: Levels (K,) of the quantiles that are all that is stated; None: whole distributions are.
+    levels: Array | None = None
+
     @property
     @abstractmethod
     def dimension(self) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
@@ -42,6 +42,9 @@ class View:
         Which of the full rows these are; None for all.
     event
         The class that a class-wise lens looks at.
+    see_open
+        Of quantile forecasts, where an outcome may equal a quantile: as ``see``, and such outcomes
+        count as outside of the event, where they count as inside. Default None: there are none.
     """
 
     rows: Rows
@@ -49,6 +52,12 @@ class View:
     label: str | None = None
     places: NDArray[np.intp] | None = None
     event: int | None = None
+    see_open: Reducer | None = None
+
+    @property
+    def opened(self) -> View:
+        """The view in which outcomes that equal a quantile count as outside of the event."""
+        return replace(self, see=self.see_open or self.see)
 
     @cached_property
     def share(self) -> float:

@@ -18,7 +18,7 @@ from caltest._arguments import Kind, Number, arguments, whole_number
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.laws import Predictive, Ranks
+from caltest.laws import Predictive, Quantiles, Ranks
 from caltest.lenses.base import ALL, Array, Lens, View
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
@@ -33,11 +33,33 @@ class _OfNumbers(Lens):
         """Return classes, with the probabilities that each row's distribution gives them."""
         self.check(predictions)
         law: Any = predictions.law
-        return self._of_law(predictions, law)
+        if not isinstance(law, Quantiles):
+            return self._of_law(predictions, law)
+        classes = self._of_cells(law)
+        lengths = np.diff(law.levels, prepend=0.0, append=1.0)
+        probs = _tied(np.asarray(np.bincount(classes, lengths), np.float64), *law.levels)
+        shown = predictions.shown_as(np.tile(probs, (law.n_samples, 1)), self._names)
+        least, most = (partial(_looked_up, table) for table in law.over_cells(classes))
+        return View(shown, most, self.label, see_open=least)
+
+    _names: ClassVar[tuple[str, ...] | None] = None  # of the classes
+
+    def _of_cells(self, law: Quantiles) -> NDArray[np.uint8]:
+        """Return the classes of the cells between stated quantiles, (K + 1,)."""
+        level = law.levels[len(law.levels) // 2]
+        raise InputError(
+            f"the lens {quoted(self.label)} needs whole distributions, and these are {law.about}; "
+            f"give a lens at their levels, such as 'quantile:{level:g}'."
+        )
 
     @abstractmethod
     def _of_law(self, predictions: Rows, law: Predictive) -> View:
         """Return the view of distributions."""
+
+
+def _looked_up(table: NDArray[Any], outcomes: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+    """Return the classes of outcomes that are codes of cells."""
+    return np.asarray(table[outcomes])
 
 
 def _tied(probs: Array, *levels: float) -> Array:
@@ -84,6 +106,11 @@ class Distribution(_OfNumbers):
         """Its name."""
         return "distribution"
 
+    def show(self, predictions: Rows) -> View:
+        """Return the ranks of outcomes; of quantile forecasts the cells, which they are already."""
+        stated = isinstance(predictions.law, Quantiles)
+        return View(predictions, label=self.label) if stated else super().show(predictions)
+
     def _of_law(self, predictions: Rows, law: Predictive) -> View:
         ranks = Ranks(law)
         return View(predictions.shown_as(ranks), ranks.of, self.label)
@@ -96,6 +123,7 @@ class _Between(_OfNumbers):
     """A lens of two classes: class 1 is that the outcome lies between two ends, which belong to it."""
 
     _kind: ClassVar[str]
+    _names = ("outside", "inside")
 
     @property
     @abstractmethod
@@ -119,7 +147,7 @@ class _Between(_OfNumbers):
             inside = _tied(inside, self._number)
         pair = np.column_stack([1.0 - inside, inside])
         see = partial(_between, low, high)
-        return View(predictions.shown_as(pair, ("outside", "inside")), see, self.label)
+        return View(predictions.shown_as(pair, self._names), see, self.label)
 
 
 def _between(
@@ -234,6 +262,9 @@ class Quantile(_AtLevel):
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
         return None, self._quantile(law, self._number)
 
+    def _of_cells(self, law: Quantiles) -> NDArray[np.uint8]:
+        return (np.arange(len(law.levels) + 1) <= law.place(self._number)).astype(np.uint8)
+
 
 @arguments(level=_level)
 @dataclass(frozen=True)
@@ -262,6 +293,10 @@ class Interval(_AtLevel):
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
         tail = 0.5 * (1.0 - self._number)
         return self._quantile(law, tail), self._quantile(law, 1.0 - tail)
+
+    def _of_cells(self, law: Quantiles) -> NDArray[np.uint8]:
+        tail, cells = 0.5 * (1.0 - self._number), np.arange(len(law.levels) + 1)
+        return ((cells > law.place(tail)) & (cells <= law.place(1.0 - tail))).astype(np.uint8)
 
 
 # ------------------------------------------------------------------ many classes
@@ -304,8 +339,16 @@ class Pit(_OfNumbers):
         """PIT and number of cells."""
         return f"pit:{self.cells}"
 
+    @property
+    def _levels(self) -> Array:
+        return np.arange(1, int(self.cells)) / int(self.cells)
+
+    def _of_cells(self, law: Quantiles) -> NDArray[np.uint8]:
+        cuts = [law.place(level) for level in self._levels]
+        return np.searchsorted(cuts, np.arange(len(law.levels) + 1)).astype(np.uint8)
+
     def _of_law(self, predictions: Rows, law: Predictive) -> View:
-        levels = np.arange(1, int(self.cells)) / int(self.cells)
+        levels = self._levels
         cuts = law.quantile(np.repeat(levels[:, None], law.n_samples, axis=1))
         up_to = _tied(law.cdf(cuts)[1], *levels)
         probs = np.diff(up_to, axis=0, prepend=0.0, append=1.0).clip(min=0.0).T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from caltest.data import sample_of_law, without_zeros
 from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.forms.pit import LEVELS, STEPS
+from caltest.laws import Quantiles
 from caltest.pictures.axes import Array
 from caltest.pictures.marks import GRID, Mark, told_apart
 from caltest.plots import canvas
@@ -183,10 +184,20 @@ class PITDisplay(Display):
             )
         whole = without_zeros(whole)
         refuse_clusters(whole.rows.clusters, "the band of a picture")
-        form, of = PitKolmogorovSmirnov().given(whole.rows), _KINDS[kind]
+        form, of, levels = PitKolmogorovSmirnov().given(whole.rows), _KINDS[kind], LEVELS
+        if isinstance(form.law, Quantiles):
+            if kind != "difference":
+                raise InputError(
+                    f"kind is {kind!r}, and quantile forecasts state some levels only; give "
+                    "'difference'."
+                )
+            levels, zeros = form.law.levels, np.zeros(len(form.law.levels))
+            of = of._replace(x=levels, expected=zeros, scale=zeros + 1.0)
+        form = replace(form, distance=np.asarray)  # type: ignore[call-arg]
 
         def values(block: Array) -> Array:
-            return of.values(LEVELS + form.scores.sums(block) / form.weights.sum())
+            shares = form.of_labels(block)
+            return of.values(LEVELS + shares) if levels is LEVELS else -shares
 
         sampler, largest = whole.rows.sampler(seed_of(rng)), []
         for start in range(0, n_resamples, sampler.block):

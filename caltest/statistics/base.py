@@ -58,6 +58,8 @@ class Statistic(ABC):
     reported: ClassVar[tuple[str, ...]] = ()
     #: The laws that it can be a statistic of.
     laws: ClassVar[tuple[type[Law], ...]] = (Classes,)
+    #: Of numbers: whether quantiles at some levels are enough.
+    of_quantiles: ClassVar[bool] = False
     #: Whether, once it is fitted, it can be given a part of the rows, in units of `Rows.whole`.
     of_parts: ClassVar[bool] = False
     #: Names of options: what is left to chance, by a seed; and which of two sides counts.

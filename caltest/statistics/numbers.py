@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 
@@ -19,7 +19,15 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component
 from caltest.forms.base import ROUNDING, Array
-from caltest.forms.pit import LEVELS, STEPS, DrawnMoments, PitDistance, PitForm, PitMean
+from caltest.forms.pit import (
+    STEPS,
+    DrawnMoments,
+    PitDistance,
+    PitForm,
+    PitMean,
+    levels_of,
+    steps_of,
+)
 from caltest.forms.sums import MeanOfNumbers, MeanSquare
 from caltest.forms.waves import WavePairs, Waves
 from caltest.forms.weights import KernelWeights, incomplete_cholesky
@@ -34,6 +42,7 @@ class PitStatistic(Statistic):
     """Base class of statistics of the PIT."""
 
     laws = (Predictive,)
+    of_quantiles = True
 
     @abstractmethod
     def given(self, predictions: Rows) -> PitForm:
@@ -43,19 +52,19 @@ class PitStatistic(Statistic):
 class _Distance(PitStatistic):
     @staticmethod
     @abstractmethod
-    def _of(shares: Array) -> Array:
-        """Return the distances from mean scores (B, T)."""
+    def _of(levels: Array, shares: Array) -> Array:
+        """Return the distances from mean scores (B, T) at the levels."""
 
     def given(self, predictions: Rows) -> PitForm:
         """Fix the predictions."""
         law: Any = predictions.law
-        return PitDistance(law, predictions.weights, None, type(self)._of)
+        distance = partial(type(self)._of, levels_of(law))
+        return PitDistance(law, predictions.weights, None, None, distance)
 
 
 _EVENLY = 1.0 / STEPS
-_SPREADS = np.sqrt(LEVELS * (1.0 - LEVELS))
-_CENTRAL = np.array([0.5, 0.8, 0.9, 0.95])
-_ENDS = np.round(STEPS * np.array([(1.0 - _CENTRAL) / 2.0, (1.0 + _CENTRAL) / 2.0])).astype(int) - 1
+_CENTRAL = (0.5, 0.8, 0.9, 0.95)
+_ROUNDED = 1e-9  # of levels
 
 
 @arguments()
@@ -84,7 +93,7 @@ class PitKolmogorovSmirnov(_Distance):
     measures = "largest distance of the PIT from uniform"
 
     @staticmethod
-    def _of(shares: Array) -> Array:
+    def _of(levels: Array, shares: Array) -> Array:
         return np.asarray(np.abs(shares).max(axis=1))
 
 
@@ -105,7 +114,7 @@ class PitKuiper(_Distance):
     measures = "largest error of a range of the PIT"
 
     @staticmethod
-    def _of(shares: Array) -> Array:
+    def _of(levels: Array, shares: Array) -> Array:
         return np.asarray(shares.max(axis=1).clip(min=0.0) - shares.min(axis=1).clip(max=0.0))
 
 
@@ -126,8 +135,8 @@ class PitCramerVonMises(_Distance):
     measures = "mean squared distance of the PIT from uniform"
 
     @staticmethod
-    def _of(shares: Array) -> Array:
-        return np.asarray((shares**2).sum(axis=1) * _EVENLY)
+    def _of(levels: Array, shares: Array) -> Array:
+        return np.asarray((shares**2 * steps_of(levels)).sum(axis=1) * _EVENLY)
 
 
 @arguments()
@@ -147,14 +156,22 @@ class PitAndersonDarling(_Distance):
     measures = "mean squared distance of the PIT from uniform, over its variance"
 
     @staticmethod
-    def _of(shares: Array) -> Array:
-        return np.asarray(((shares / _SPREADS) ** 2).sum(axis=1) * _EVENLY)
+    def _of(levels: Array, shares: Array) -> Array:
+        squares = (shares / np.sqrt(levels * (1.0 - levels))) ** 2
+        return np.asarray((squares * steps_of(levels)).sum(axis=1) * _EVENLY)
 
 
 @arguments()
 @dataclass(frozen=True)
-class Coverage(_Distance):
+class Coverage(PitStatistic):
     """Largest standardised error of the coverage of central intervals of 50, 80, 90 and 95%.
+
+    Of quantile forecasts, of the stated intervals that are nearest to these.
+
+    Raises
+    ------
+    InputError
+        If a quantile forecast states no two levels as far from 0 as from 1.
 
     Examples
     --------
@@ -168,20 +185,42 @@ class Coverage(_Distance):
     name = "coverage"
     measures = "largest standardised error of the coverage of central intervals"
 
-    @staticmethod
-    def _of(shares: Array) -> Array:
-        low, high = shares[:, _ENDS[0]], shares[:, _ENDS[1]]
-        return np.asarray((np.abs(high - low) / np.sqrt(_CENTRAL * (1.0 - _CENTRAL))).max(axis=1))
+    def given(self, predictions: Rows) -> PitForm:
+        """Fix the predictions, and the intervals."""
+        law: Any = predictions.law
+        levels = levels_of(law)
+        low, high = np.nonzero(np.abs(np.add.outer(levels, levels) - 1.0) < _ROUNDED)
+        low, high = low[low < high], high[low < high]
+        if not len(low):
+            raise InputError(
+                "'coverage' needs two stated levels as far from 0 as from 1, such as 0.05 and 0.95; "
+                "use 'spread' or 'pit_ad'."
+            )
+        stated = np.round(levels[high] - levels[low], 9)
+        nearest = np.unique([np.abs(stated - each).argmin() for each in _CENTRAL])
+        every, sd = np.eye(len(levels)), np.sqrt(stated * (1.0 - stated))[nearest]
+        inside = (every[high] - every[low])[nearest].T
+        return PitDistance(law, predictions.weights, None, inside, partial(_largest, sd))
+
+
+def _largest(sd: Array, errors: Array) -> Array:
+    return np.asarray((np.abs(errors) / sd).max(axis=1))
 
 
 class _Mean(PitStatistic):
     alternatives = SIGNED
-    _levels: ClassVar[Array]
+
+    @staticmethod
+    @abstractmethod
+    def _signs(levels: Array) -> Array:
+        """Return what levels count with, besides their steps."""
 
     def given(self, predictions: Rows) -> PitForm:
         """Fix the predictions."""
         law: Any = predictions.law
-        return PitMean(law, predictions.weights, None, type(self)._levels)
+        levels = levels_of(law)
+        of_levels = type(self)._signs(levels) * (steps_of(levels) * _EVENLY)
+        return PitMean(law, predictions.weights, None, of_levels)
 
 
 @arguments()
@@ -202,7 +241,10 @@ class Bias(_Mean):
 
     name = "bias"
     measures = "half less the mean PIT, above 0 where predictions are too high"
-    _levels = np.full(len(LEVELS), _EVENLY)
+
+    @staticmethod
+    def _signs(levels: Array) -> Array:
+        return np.ones_like(levels)
 
 
 @arguments()
@@ -222,7 +264,10 @@ class Spread(_Mean):
 
     name = "spread"
     measures = "a quarter less the mean distance of the PIT from its middle, above 0 where too wide"
-    _levels = np.sign(LEVELS - 0.5) * _EVENLY
+
+    @staticmethod
+    def _signs(levels: Array) -> Array:
+        return np.asarray(np.sign(levels - 0.5))
 
 
 # ------------------------------------------------------------------ scores
@@ -556,13 +601,15 @@ class OmnibusOfNumbers(Statistic):
     name = "omnibus"
     measures = "evidence of its strongest part, −log of a tail probability"
     laws = (Predictive,)
+    of_quantiles = True
     growth = None
 
     def given(self, predictions: Rows) -> Combined:
         """Fix the predictions: every part as a function of the outcomes."""
         law: Any = predictions.law
         n, means = predictions.n_samples, (Bias(), Spread())
-        medians = law.quantile(np.full(n, 0.5))
+        middle = 0.5 if law.levels is None else law.levels[np.abs(law.levels - 0.5).argmin()]
+        medians = law.quantile(np.full(n, middle))
         _, places, counts = np.unique(medians, return_inverse=True, return_counts=True)
         forms = {each.name: each.given(predictions) for each in (*means, PitAndersonDarling())}
         if len(counts) > 1:

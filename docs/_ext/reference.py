@@ -46,6 +46,7 @@ FOR_ADDING = (
 #: What answers are made of, by the module that defines it.
 PARTS = {
     "auditing.ahead": ("PlannedView",),
+    "auditing.numbers": ("InUnits",),
     "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
     "comparison.result": ("ModelError", "ModelDifference"),

@@ -1,0 +1,200 @@
+"""Quantile forecasts: the law of the cell, between stated quantiles, in which an outcome lies."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import arguments
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.laws.classes import Array, Outcomes, read_only
+from caltest.laws.distributions import Shaped, finite_numbers
+
+_SAME = 1e-9  # levels that differ by rounding
+_MOST = 99  # levels: tables have an entry for every two
+
+
+@arguments()
+class Quantiles(Shaped):
+    """Predictions that are quantiles at stated levels; nothing between them is assumed.
+
+    Parameters
+    ----------
+    levels
+        (K,) levels between 0 and 1, increasing: 0.05 for 5%. At most 99. None: as the columns of
+        ``values`` are called, such as "0.05", "q0.05" or "5%".
+    values
+        (n, K) quantiles, an array or a data frame with columns in the order of the levels; in no row
+        may they decrease.
+
+    Raises
+    ------
+    InputError
+        If levels are not increasing or not between 0 and 1, shapes do not fit, or quantiles cross.
+
+    Notes
+    -----
+    A quantile q at the level τ claims that P(Y < q) ≤ τ ≤ P(Y ≤ q). Between both, if outcomes may equal
+    it, as counts do, all is allowed. With U uniform, {Y < q_k} ⊂ {U ≤ τ_k} ⊂ {Y ≤ q_k}, all k.
+    Of the K + 1 cells (τ_k, τ_{k+1}] that U may lie in, an outcome leaves open those from
+    #{k: q_k < y} to #{k: q_k ≤ y}; under H0 cells are drawn, with their lengths as probabilities. Where
+    several are open, an error is as small as these allow: it can only be smaller than that of U.
+    So every p-value holds, for counts too.
+
+    Outcomes are kept as whole numbers, first open cell · (K + 1) + last.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.stats, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> levels, mean = [0.05, 0.25, 0.5, 0.75, 0.95], rng.uniform(1, 20, 300)
+    >>> values = scipy.stats.poisson(mean[:, None]).ppf(levels)
+    >>> predicted = caltest.predictive.Quantiles(levels, values)
+    >>> caltest.test(predicted, rng.poisson(mean), rng=0).pvalue
+    1.0
+    >>> caltest.test(predicted, rng.poisson(0.8 * mean), "bias", rng=0).pvalue
+    0.002
+    """
+
+    about = "quantile forecasts"
+
+    levels: Array
+    values: Array  #: The quantiles, (n, K).
+
+    def __init__(self, levels: object, values: object) -> None:
+        at = finite_numbers("levels", _named(values) if levels is None else levels)
+        table = finite_numbers("values", values)
+        if at.ndim == 2 and table.ndim == 1:
+            raise InputError(
+                f"levels and values look swapped, of shapes {at.shape} and {table.shape}; give levels "
+                "first."
+            )
+        if at.ndim != 1 or not 1 <= len(at) <= _MOST:
+            raise InputError(f"levels has shape {at.shape}; give (K,) levels, at most {_MOST}.")
+        for place in np.flatnonzero((at <= 0.0) | (at >= 1.0))[:1]:
+            example = at[place] if 1.0 < at[place] < 100.0 else 5.0
+            raise InputError(
+                f"levels holds {at[place]:g}; give levels between 0 and 1, {example / 100.0:g} for "
+                f"{example:g}%."
+            )
+        for place in np.flatnonzero(np.diff(at) <= _SAME)[:1]:
+            raise InputError(
+                f"levels holds {at[place]:g} before {at[place + 1]:g}; give increasing levels, and the "
+                "columns of values in the same order."
+            )
+        if table.ndim != 2 or table.shape[1] != len(at) or not len(table):
+            do = "values.T" if table.shape[:1] == at.shape else f"(n, {len(at)}), a column for each"
+            raise InputError(f"values has shape {table.shape} for {len(at)} levels; give {do}.")
+        for row, k in np.argwhere(np.diff(table, axis=1) < 0.0)[:1]:
+            raise InputError(
+                f"quantiles cross in row {row} (counting from 0): {table[row, k]:g} at the level "
+                f"{at[k]:g} and {table[row, k + 1]:g} at {at[k + 1]:g}; give quantiles that do not "
+                "decrease, as np.sort(values, axis=1) makes them."
+            )
+        self.levels, self.values, self.given, self._shape = at, table, values, table.shape[:1]
+
+    def take(self, rows: Any) -> Quantiles:
+        """Return the quantiles of some rows."""
+        found = copy(self)
+        found.values = self.values[rows]
+        found._shape = found.values.shape[:1]
+        return found
+
+    def outcomes(self, values: object) -> Outcomes:
+        """Check outcomes, and return which cells each leaves open, (n,)."""
+        numbers = super().outcomes(values)[:, None]
+        first, last = (self.values < numbers).sum(axis=1), (self.values <= numbers).sum(axis=1)
+        return np.asarray(first * (len(self.levels) + 1) + last)
+
+    def observed(self, outcomes: Outcomes) -> Outcomes:
+        """Return cells as whole numbers, read-only."""
+        return read_only(outcomes, np.intp)
+
+    def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
+        """Say how many outcomes equal a quantile."""
+        first, last = np.divmod(outcomes, len(self.levels) + 1)
+        if not (tied := np.count_nonzero(first < last)):
+            return ()
+        return (
+            f"In {tied:,} of {len(outcomes):,} rows the outcome equals a predicted quantile: it counts "
+            "as below or above, whichever makes an error smaller.",
+        )
+
+    def draw(self, rng: np.random.Generator, size: int) -> Outcomes:
+        """Return cells in which uniform numbers lie, (size, n)."""
+        cells, count = (
+            np.searchsorted(self.levels, rng.random((size, self.n_samples))),
+            len(self.levels),
+        )
+        return (cells * (count + 2)).astype(np.min_scalar_type((count + 1) ** 2))
+
+    def over_cells(self, entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the least and the largest entry of open cells, from those of all, (K + 1, …).
+
+        The tables, ((K + 1)², …), have a row for every outcome.
+        """
+        count = len(entries)
+        least = np.zeros((count, *entries.shape), dtype=entries.dtype)
+        most = least.copy()
+        for first in range(count):
+            np.minimum.accumulate(entries[first:], out=least[first, first:])
+            np.maximum.accumulate(entries[first:], out=most[first, first:])
+        shape = (count**2, *entries.shape[1:])
+        return least.reshape(shape), most.reshape(shape)
+
+    def place(self, level: float) -> int:
+        """Return which of the levels this is; raise unless it is stated."""
+        place = int(np.abs(self.levels - level).argmin())
+        if abs(self.levels[place] - level) > _SAME:
+            raise InputError(
+                f"the forecasts state no quantile at the level {level:g}, and nothing between "
+                f"quantiles is assumed; the nearest stated level is {self.levels[place]:g}."
+            )
+        return place
+
+    def quantile(self, levels: Array) -> Array:
+        """Return quantiles at stated levels (…, n)."""
+        asked, which = np.unique(levels, return_inverse=True)
+        places = np.array([self.place(level) for level in asked])[which].reshape(levels.shape)
+        return np.asarray(self.values[np.arange(self.n_samples), places])
+
+    def level(self) -> Array:
+        """Return the stated quantiles nearest to the medians, (n,)."""
+        return self._near(0.5)
+
+    def spread(self) -> Array:
+        """Return how far the stated quantile nearest to 90% is above that nearest to 10%, (n,)."""
+        return self._near(0.9) - self._near(0.1)
+
+    def _near(self, level: float) -> Array:
+        return np.asarray(self.values[:, int(np.abs(self.levels - level).argmin())])
+
+    def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+        """Say that every number is possible."""
+        return np.zeros(outcomes.shape, dtype=np.bool_)
+
+    def _unstated(self, *_: object) -> NoReturn:
+        """Refuse what needs the whole distribution."""
+        raise InputError(
+            "quantile forecasts state no whole distribution, as this needs; use 'pit_ad' or another "
+            "statistic of the PIT, or a lens at a stated level, such as "
+            f"'quantile:{self.levels[len(self.levels) // 2]:g}'."
+        )
+
+    cdf = entropy = log_density = _unstated  # type: ignore[assignment]
+
+
+def _named(values: Any) -> list[float]:
+    """Return levels as columns are called."""
+    names = [str(name) for name in getattr(values, "columns", [])]
+    try:
+        return [float(name.strip("q%")) / (100.0 if name.endswith("%") else 1.0) for name in names]
+    except ValueError:
+        raise InputError(
+            f"levels is None, and the columns of values are called {quoted(names)}; give levels, or "
+            "columns such as '0.05', 'q0.05' or '5%'."
+        ) from None

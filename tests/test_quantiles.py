@@ -1,0 +1,91 @@
+"""Quantile forecasts: their law, the ranges of sums that ties leave, sizes and wrong input."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.stats
+from support import binomial_limits
+
+import caltest
+from caltest import InputError
+from caltest.data import Rows
+from caltest.forms.pit import Ranges
+from caltest.predictive import Quantiles
+
+LEVELS = [0.01, 0.025, *(np.arange(1, 20) / 20).round(2), 0.975, 0.99]
+NAMES = ["pit_ks", "pit_kuiper", "pit_cvm", "pit_ad", "bias", "spread", "coverage", "omnibus"]
+
+
+def forecasts(kind, seed, n=60):
+    rng = np.random.default_rng(seed)
+    mean = rng.normal(size=n) if kind == "normal" else rng.uniform(2.0, 4.0, n)
+    made = {"normal": scipy.stats.norm, "poisson": scipy.stats.poisson}[kind](mean)
+    column = {"normal": scipy.stats.norm, "poisson": scipy.stats.poisson}[kind](mean[:, None])
+    return Quantiles(LEVELS, column.ppf(LEVELS)), made.rvs(random_state=rng)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["normal", pytest.param("poisson")])
+@pytest.mark.slow
+def test_sizes(kind, name):
+    pvalues = np.array(
+        [
+            caltest.test(*forecasts(kind, seed), name, n_resamples=19, rng=seed).pvalue
+            for seed in range(300)
+        ]
+    )
+    for level in (0.1, 0.2):
+        low, high = binomial_limits(300, level)
+        assert np.mean(pvalues <= level) <= high
+        assert kind == "poisson" or np.mean(pvalues <= level) >= low
+
+
+def test_ranges_are_those_of_all_cells_that_outcomes_leave_open():
+    law = Quantiles([0.2, 0.5, 0.8], [[1, 1, 2], [0, 1, 1], [0, 2, 3]])
+    codes, weights = law.outcomes([1, 1, 2]), np.array([1.0, -2.0, 0.5])
+    of_levels = np.array([[1.0, -1.0], [1.0, 0.0], [1.0, 1.0]])
+    steps = np.array([[float(c <= k) for k in range(3)] for c in range(4)]) - law.levels
+    open_cells = [range(code // 4, code % 4 + 1) for code in codes]
+    every = np.array([weights @ (steps[list(cells)] @ of_levels) for cells in product(*open_cells)])
+    found = Ranges(law, weights, of_levels).sums(codes[None])[0]
+    assert found == pytest.approx([*every.min(axis=0), *every.max(axis=0)])
+
+
+def test_lenses_are_of_stated_levels_and_of_outcomes_that_equal_no_quantile():
+    law, y = forecasts("normal", 0)
+    found = caltest.test(law, y, "citl", lens="quantile:0.5", n_resamples=19, rng=0)
+    assert found.n_classes == 2
+    view = caltest.lenses.find_lens("interval:0.9").show(Rows(law))
+    inside = (y >= law.values[:, 3 - 1]) & (y <= law.values[:, -3])
+    assert view.outcomes(law.outcomes(y)[None])[0].tolist() == inside.astype(int).tolist()
+    assert view.rows.probs[0] == pytest.approx([0.1, 0.9])
+    with pytest.raises(InputError, match="rows the outcome equals the quantile"):
+        caltest.test(*forecasts("poisson", 0), "citl", lens="quantile:0.5")
+    for lens, message in (("below:2", "needs whole distributions"), ("quantile:.33", "is 0.35")):
+        with pytest.raises(InputError, match=message):
+            caltest.test(law, y, "citl", lens=lens)
+
+
+WRONG = {
+    "crossing": (
+        lambda: Quantiles([0.1, 0.5], [[1, 2], [2, 1]]),
+        "row 1 .* 2 at the level 0.1 and 1 at",
+    ),
+    "NaN": (lambda: Quantiles([0.1, 0.5], [[1, 2], [1, np.nan]]), "values holds nan in row 1"),
+    "percent": (lambda: Quantiles([5, 50], [[1, 2]]), "levels holds 5; .* 0.05 for 5%"),
+    "K": (lambda: Quantiles([0.1, 0.5], [[1, 2, 3]]), r"values has shape \(1, 3\) for 2 levels"),
+    "swapped": (lambda: Quantiles([[1, 2]], [0.1, 0.5]), "look swapped"),
+    "transposed": (lambda: Quantiles([0.1, 0.5], [[1, 2, 3], [2, 3, 4]]), "give values.T"),
+    "crps": (lambda: caltest.test(*forecasts("normal", 0), "crps"), "these are quantile forecasts"),
+    "ecd": (lambda: caltest.test(*forecasts("normal", 0), "ecd"), "these are quantile forecasts"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_answered_in_a_sentence(case):
+    call, message = WRONG[case]
+    with pytest.raises(InputError, match=message):
+        call()
