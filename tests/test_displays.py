@@ -57,6 +57,13 @@ DISPLAYS = {
     "CumulativeDisplay": lambda **ax: caltest.CumulativeDisplay.from_predictions(
         PROBS, LABELS, n_resamples=99, rng=0, **ax
     ),
+    **{
+        f"PITDisplay, {kind}": lambda kind=kind, **ax: caltest.PITDisplay.from_predictions(
+            caltest.predictive.Normal(PROBS[:, 0], sd=0.5), PROBS[:, 1], kind=kind, n_resamples=99,
+            rng=0, **ax,
+        )
+        for kind in ("difference", "histogram", "coverage")
+    },
     "ReliabilityDisplay": lambda **ax: reliability(PROBS, LABELS, **ax),
     "ReliabilityDisplay, corp": lambda **ax: reliability(PROBS, LABELS, curve="corp", **ax),
     "ReliabilityDisplay, panels": lambda **ax: reliability(PROBS, LABELS, lens="classwise", **ax),

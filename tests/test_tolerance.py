@@ -210,8 +210,11 @@ def test_refusals(options, words):
 
 
 def test_densities_are_refused():
+    law = GaussianPredictions([0.0, 1.0], [1.0, 1.0])
+    with pytest.raises(InputError, match="this is about one probability, and these are Gaussian"):
+        caltest.test(law, [0.0, 1.0], tolerance=0.1)
     with pytest.raises(InputError, match="a tolerance is about probabilities of an event"):
-        caltest.test(GaussianPredictions([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], tolerance=0.1)
+        caltest.test(law, [0.0, 1.0], "bias", tolerance=0.1)
 
 
 EXTREMES = {

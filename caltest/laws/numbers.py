@@ -381,6 +381,7 @@ class Distribution(Shaped):
 
     def log_density(self, outcomes: Array) -> Array:
         """Return log densities, or log probabilities of discrete distributions."""
+        self.entropy()  # which are stated with densities, or not at all
         if self._alone:
             return self._of_object(_log_density(self._parts[0]), outcomes, -len(self._shape))
         entries = len(self._shape) - 1
