@@ -277,3 +277,32 @@ def test_wrong_input(case):
     call, message = WRONG[case]
     with pytest.raises(InputError, match=message):
         call()
+
+
+class Table:
+    """Normal distributions laid out as a table of one column, as skpro's are."""
+
+    columns = ("demand",)
+
+    def __init__(self, mean):
+        self.mean_ = np.asarray(mean)[:, None]
+
+    def __len__(self):
+        return len(self.mean_)
+
+    def cdf(self, values):
+        return pd.DataFrame(scipy.stats.norm.cdf(values - self.mean_), columns=self.columns)
+
+    def ppf(self, levels):
+        return pd.DataFrame(scipy.stats.norm.ppf(levels) + self.mean_, columns=self.columns)
+
+    def sample(self, n_samples):
+        raise AssertionError("it takes no generator")
+
+
+def test_a_table_of_one_column_is_a_distribution_a_row():
+    mean = np.linspace(0.0, 3.0, 50)
+    outcomes = np.random.default_rng(0).normal(mean)
+    found = caltest.test(Table(mean), outcomes, "pit_ad", n_resamples=99, rng=0)
+    normal = caltest.predictive.Normal(mean, sd=1.0)
+    assert found.statistic == pytest.approx(caltest.estimate(normal, outcomes, "pit_ad"))

@@ -89,3 +89,27 @@ def test_wrong_input_is_answered_in_a_sentence(case):
     call, message = WRONG[case]
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.slow
+def test_counts_of_influenza_hospitalisations_are_those_published(reference):
+    """Outcomes at or below, and below, every quantile; inside the 95% interval by horizon."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.read_parquet(reference("flusight_quantiles_2023_2025.parquet"))
+    rows = table[table.model == "FluSight-ensemble"].reset_index(drop=True)
+    names = [name for name in rows.columns if name.startswith("q0")]
+    law = Quantiles(None, rows[names])
+    first, last = np.divmod(law.outcomes(rows.observation), len(names) + 1)
+    at = [names.index(f"q{each}") for each in ("0.01", "0.025", "0.5", "0.975", "0.99")]
+    assert [np.count_nonzero(first <= k) for k in at] == [193, 260, 4963, 10475, 10838]
+    assert [np.count_nonzero(last <= k) for k in at] == [67, 149, 4767, 10458, 10828]
+    audit = caltest.audit(
+        law,
+        rows.observation,
+        lenses="interval:0.95",
+        groups={"horizon": rows.horizon},
+        n_resamples=99,
+        rng=0,
+    )
+    seen = {v.group.label: v.observed for v in audit.views if v.group and v.group.column == "horizon"}
+    assert [round(seen[f"horizon = {k}"], 4) for k in range(4)] == [0.9015, 0.8809, 0.8653, 0.8378]

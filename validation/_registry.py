@@ -68,6 +68,11 @@ _WEIGHTS = of_module(
     "weights", "size and intervals where rows count differently or were sampled by their label",
     "35 minutes of one core", "weights.csv", "weights_summary.csv", "weights_intervals.csv",
 )  # fmt: skip
+_NUMBERS = of_module(
+    "numbers", "predicted distributions of numbers: size of every statistic, power, published rates",
+    "1 hour of one core",
+    "numbers.csv", "numbers_summary.csv", "numbers_power.csv", published=("numbers_published.csv",),
+)  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
     "ecd_table1.csv", "ecd_noise.csv", "ecd_figure2.png",
@@ -179,6 +184,7 @@ STUDIES: dict[str, Study] = {
     "clusters": _CLUSTERS,
     "rare_clusters": _RARE_CLUSTERS,
     "weights": _WEIGHTS,
+    "numbers": _NUMBERS,
     "audit": _AUDIT,
     "planning": _PLANNING,
 }

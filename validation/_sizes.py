@@ -29,7 +29,7 @@ from caltest.nulls import answer_of
 from caltest.resampling import Draws, columns_of
 from caltest.resampling import table as values_of
 from caltest.sampling import seed_of
-from caltest.statistics import STATISTICS
+from caltest.statistics import STATISTICS, find_statistic
 from validation._cells import Options, Row, Table, seeds, spread
 
 LEVELS = (0.01, 0.05, 0.1)
@@ -44,7 +44,7 @@ SIGNS, LABELS, ONE = "cluster_signs", "monte_carlo", "one_per_cluster"
 class Data(NamedTuple):
     """A data set, and what its rows count by: the arguments of :func:`caltest.test`."""
 
-    probs: np.ndarray
+    probs: Any
     labels: np.ndarray
     options: Mapping[str, Any] = {}
 
@@ -79,11 +79,11 @@ def tested(cell: Cell, data: Data, rng: np.random.SeedSequence) -> list[Found]:
     if cell.null != LABELS:
         return [_alone(cell, name, data, rng) for name in cell.statistics]
     options = {name: value for name, value in data.options.items() if name != "clusters"}
-    whole = caltest.data.sample(data.probs, data.labels, **options)
+    whole = caltest.data.whole_sample(data.probs, data.labels, **options)
     seed, views = seed_of(rng), dict[str, View]()
     asked = []
     for name in cell.statistics:
-        statistic = STATISTICS[name]().shuffled(seed)
+        statistic = find_statistic(name).shuffled(seed).for_law(whole.rows.law)
         view = show(whole.rows, None, statistic.default_lens)
         fitted = statistic.fitted(view.rows)
         form = fitted.given(view.rows)
@@ -117,8 +117,10 @@ def _of_one(cell: Cell, seed: np.random.SeedSequence) -> list[Found]:
     found = tested(cell, drawn, draws)
     if cell.null == LABELS and seed.spawn_key[-1] % BLOCK == 0:
         for name, mine in zip(cell.statistics, found, strict=True):
-            lens = drawn.probs.shape[1] > 2 and STATISTICS[name]().default_lens is not None
-            if lens:  # alone it draws labels of the lens
+            lens = find_statistic(name).default_lens is not None
+            if (
+                lens and np.ndim(drawn.probs) == 2 and drawn.probs.shape[1] > 2
+            ):  # alone it draws labels of the lens
                 continue
             theirs = _alone(cell, name, drawn, draws)
             if theirs.pvalue != mine.pvalue:

@@ -36,7 +36,8 @@ class InUnits:
         audit's confidence.
     factor
         By what the distance of the ends of 95% intervals from the median would have to be multiplied
-        for them to contain 95% of these outcomes; None where there is no such number.
+        for them to contain 95% of these outcomes; None where there is no such number, and of quantile
+        forecasts.
     factor_low, factor_high
         Its interval from order statistics, with the audit's confidence; None where rows have weights or
         come in clusters.
@@ -75,11 +76,10 @@ def _widening(
     law: Predictive, outcomes: Array, plain: bool, level: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return by what the ends of intervals have to move away from the median, with an interval."""
-    n = law.n_samples
-    try:
-        low, middle, high = (law.quantile(np.full(n, tau)) for tau in (0.025, 0.5, 0.975))
-    except InputError:  # quantiles of other levels are stated
+    if law.levels is not None:  # outcomes are known as cells between quantiles
         return None, None, None
+    n = law.n_samples
+    low, middle, high = (law.quantile(np.full(n, tau)) for tau in (0.025, 0.5, 0.975))
     over = outcomes - middle
     room = np.where(over > 0.0, high - middle, low - middle)
     with np.errstate(divide="ignore", invalid="ignore"):

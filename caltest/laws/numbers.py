@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
@@ -218,6 +219,8 @@ class Distribution(Shaped):
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
+        if np.shape(getattr(distribution, "columns", None)) == (1,):
+            distribution = _Column(distribution)
         self._parts = [distribution] if self._alone else list(distribution)
         if not self._parts:
             raise InputError("there are no distributions; give one with parameters (n,), or a list.")
@@ -403,6 +406,23 @@ class Distribution(Shaped):
 
 #: What `Distribution` was called while it took those of SciPy alone.
 FromScipy = Distribution
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Distributions laid out as a table of one column, as skpro's are."""
+
+    table: Any
+
+    def cdf(self, values: Array) -> Array:
+        return self._of(self.table.cdf, values)
+
+    def ppf(self, levels: Array) -> Array:
+        return self._of(self.table.ppf, levels)
+
+    def _of(self, ask: Callable[[Array], Any], values: Array) -> Array:
+        column = np.broadcast_to(values, len(self.table))[:, None]
+        return np.asarray(ask(column), dtype=np.float64)[:, 0]
 
 
 def _log_density(part: Any) -> Any:
