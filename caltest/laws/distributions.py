@@ -96,6 +96,21 @@ class Predictive(Law):
         """Return CRPS(F, y) − E CRPS(F, Y) at numbers (…, n); None where it has no closed form."""
         return None
 
+    def pinball(self, outcomes: object, levels: Array | None = None) -> Array:
+        """Return the mean pinball loss (n,) of quantiles at some levels, by default all stated ones.
+
+        Of whole distributions these are 99 levels, and the loss is half the CRPS but for what lies
+        between them (Gneiting and Raftery 2007, Section 6). A score, not a test: it is smaller for
+        better forecasts, calibrated or not.
+        """
+        known = self.levels if levels is None else levels
+        at = np.asarray((np.arange(99) + 0.5) / 99.0 if known is None else known, dtype=np.float64)
+        found, numbers = np.zeros(self.n_samples), Predictive.outcomes(self, outcomes)
+        for level in at:
+            over = numbers - self.quantile(np.full(self.n_samples, level))
+            found += np.where(over > 0.0, level, level - 1.0) * over
+        return np.asarray(found / len(at))
+
     def take(self, rows: Any) -> Predictive:
         """Return the distributions of some rows; a subclass of your own need not define it."""
         raise InputError(

@@ -219,7 +219,7 @@ class Distribution(Shaped):
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
-        if np.shape(getattr(distribution, "columns", None)) == (1,):
+        if has(distribution, "columns", "cdf", "ppf") and len(distribution.columns) == 1:
             distribution = _Column(distribution)
         self._parts = [distribution] if self._alone else list(distribution)
         if not self._parts:

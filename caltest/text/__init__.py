@@ -18,6 +18,7 @@ SUMMARIES = {
     "ChiSquareTest": "summaries.chi_square",
     "Certificate": "summaries.certificate",
     "Comparison": "summaries.comparison",
+    "ForecastComparison": "summaries.forecasts",
     "MiscalibrationBounds": "summaries.bounds",
     "Recalibration": "summaries.recalibration",
     "Simulation": "summaries.planning",

@@ -49,6 +49,7 @@ PARTS = {
     "auditing.numbers": ("InUnits",),
     "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
+    "comparison.forecasts": ("ForecastComparison", "ModelScore", "ScoreDifference"),
     "comparison.result": ("ModelError", "ModelDifference"),
     "planning.simulate": ("Simulation",),
     "remedies": ("Remedy",),
