@@ -18,7 +18,16 @@ from caltest import InputError
 from caltest.data import Rows
 from caltest.forms import Atoms
 from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal, NormalMixture
-from caltest.statistics import CRPS, ECD, Bias, DawidSebastiani, SKCEOfNumbers, Spread
+from caltest.statistics import (
+    CRPS,
+    ECD,
+    ENCE,
+    UCE,
+    Bias,
+    DawidSebastiani,
+    SKCEOfNumbers,
+    Spread,
+)
 
 N = 40
 
@@ -321,6 +330,37 @@ def test_power_with_clusters(name):
             ).pvalue
         )
     assert np.mean(np.array(found) <= 0.05) > 0.75
+
+
+# ---------------------------------------------------------------------- errors in bins of spread
+
+
+def test_errors_in_bins_of_spread_by_hand():
+    rng = np.random.default_rng(0)
+    sd, weights = rng.permutation(np.repeat([1.0, 2.0, 4.0], 40)), rng.uniform(0.5, 2.0, 120)
+    law, outcomes = Normal(np.zeros(120), sd=sd), rng.normal(0.0, 1.2 * sd)
+    groups = [(sd == each) for each in (1.0, 2.0, 4.0)]
+    squares = [np.average(outcomes[each] ** 2, weights=weights[each]) for each in groups]
+    shares = [weights[each].sum() / weights.sum() for each in groups]
+    found = caltest.estimate(law, outcomes, UCE(n_bins=3), weights=weights)
+    assert found == pytest.approx(np.dot(shares, np.abs(np.array(squares) - [1.0, 4.0, 16.0])))
+    found = caltest.estimate(law, outcomes, ENCE(n_bins=3), weights=weights)
+    assert found == pytest.approx(np.mean(np.abs(1.0 - np.sqrt(squares) / [1.0, 2.0, 4.0])))
+
+
+@pytest.mark.parametrize("name", ["uce", "ence"])
+def test_sizes_and_powers_in_bins_of_spread(name):
+    found = []
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        sd = rng.uniform(0.5, 2.0, 80)
+        law, normal = Normal(np.zeros(80), sd=sd), rng.normal(size=80)
+        cases = (sd * normal, 1.6 * normal)
+        found.append([caltest.test(law, y, name, n_resamples=39, rng=seed).pvalue for y in cases])
+    size, power = np.mean(np.array(found) <= 0.1, axis=0)
+    low, high = binomial_limits(120, 0.1)
+    assert low <= size <= high
+    assert power > 0.8
 
 
 # ---------------------------------------------------------------------- kernels

@@ -35,6 +35,8 @@ from caltest.statistics.ece import (
 )
 from caltest.statistics.numbers import (
     CRPS,
+    ENCE,
+    UCE,
     Bias,
     Coverage,
     DawidSebastiani,
@@ -101,6 +103,8 @@ DENSITY_STATISTICS: dict[str, type[Statistic]] = {
         DawidSebastiani,
         ECD,
         NEES,
+        UCE,
+        ENCE,
     )
 }
 
@@ -111,11 +115,13 @@ __all__ = [
     "DENSITY_STATISTICS",
     "ECD",
     "ECE",
+    "ENCE",
     "ESCE",
     "JKCE",
     "MCE",
     "MMCE",
     "NEES",
+    "UCE",
     "UCME",
     "AllRowsNeededError",
     "STATISTICS",

@@ -8,17 +8,21 @@ low, too narrow or too wide), and the coverage of intervals.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import Number, arguments, choose
+from caltest._parallel import ALONE, Workers
+from caltest.binning import EqualMass, intervals
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component
-from caltest.forms.base import ROUNDING, Array
+from caltest.forms.base import ROUNDING, Array, OneByOne
 from caltest.forms.pit import (
     STEPS,
     DrawnMoments,
@@ -461,16 +465,130 @@ class DawidSebastiani(Statistic):
     def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         law: Any = predictions.law
-        mean, variance = law.mean_and_variance()
-        for row in np.flatnonzero(~(np.isfinite(mean) & np.isfinite(variance) & (variance > 0.0)))[:1]:
-            raise InputError(
-                f"the distribution of row {row} (counting from 0) has mean {mean[row]:g} and variance "
-                f"{variance[row]:g}, and {self.name!r} needs finite ones, the variance above 0; use "
-                "'pit_ad' or another statistic of the cdf."
-            )
+        mean, variance = finite_moments(self.name, law)
         if isinstance(law, GaussianPredictions) and predictions.are_alike:
             return MeanSquare(law, predictions.weights, 1.0, -1.0)
         return MeanStandardisedSquare(law, predictions.weights, mean, variance)
+
+
+@dataclass(frozen=True, eq=False)
+class BySpread(OneByOne):
+    """T = a mean, over bins of rows of similar variance, of how far errors are from those predicted."""
+
+    mean: Array  #: μ, (n,).
+    weights: Array  #: (n,).
+    cells: NDArray[np.intp]  #: The bin of every row, (n,).
+    predicted: Array  #: Mean variance of the rows in every bin, (K,).
+    shares: Array  #: Sum of weights in every bin, (K,).
+    error: Callable[[Array, Array], Array]  #: Of mean variances and mean square errors, (K,).
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the mean."""
+        return ROUNDING * float(self.predicted.max())
+
+    def value(self, labels: Any, workers: Workers = ALONE) -> float:
+        """Return the value for the outcomes (n,)."""
+        squares = np.bincount(self.cells, self.weights * (labels - self.mean) ** 2) / self.shares
+        return float(self.error(self.predicted, squares))
+
+
+@dataclass(frozen=True)
+class _OfSpread(Statistic):
+    laws = (Predictive,)
+    reported = ("n_bins",)
+
+    n_bins: int = 10
+
+    @abstractmethod
+    def _error(self, predicted: Array, squares: Array, shares: Array) -> Any:
+        """Return the value from bins (K,)."""
+
+    def given(self, predictions: Rows) -> BySpread:
+        """Fix the predictions: bins of rows with similar predicted variances."""
+        mean, variance = finite_moments(self.name, predictions.law)
+        w = predictions.weights
+        found = intervals(variance, EqualMass(self.n_bins).edges_of(variance, w))
+        cells = np.unique(found, return_inverse=True)[1]
+        shares = np.bincount(cells, w).astype(np.float64)
+        error = partial(self._error, shares=shares / shares.sum())
+        return BySpread(mean, w, cells, np.bincount(cells, w * variance) / shares, shares, error)
+
+
+@arguments()
+@dataclass(frozen=True)
+class UCE(_OfSpread):
+    """Uncertainty calibration error: how far squared errors are from predicted variances, in bins.
+
+    Σ_k (n_k / n) |MSE_k − MV_k| over bins of rows of similar predicted variance.
+
+    Parameters
+    ----------
+    n_bins
+        Bins with as many rows each. Default 10, as in the source.
+
+    References
+    ----------
+    Laves, Ihler, Fast, Kahrs, Ortmaier, "Well-calibrated regression uncertainty in medical imaging with
+    deep learning", MIDL 2020, Equation 13.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=[1.0, 3.0])
+    >>> caltest.estimate(predicted, [2.0, 3.0], "uce")
+    1.5
+    """
+
+    name = "uce"
+    measures = "uncertainty calibration error"
+
+    def _error(self, predicted: Array, squares: Array, shares: Array) -> Any:
+        return shares @ np.abs(squares - predicted)
+
+
+@arguments()
+@dataclass(frozen=True)
+class ENCE(_OfSpread):
+    """Expected normalised calibration error: how far errors are from predicted ones, as their share.
+
+    K⁻¹ Σ_k |√MV_k − √MSE_k| / √MV_k over bins of rows of similar predicted variance.
+
+    Parameters
+    ----------
+    n_bins
+        Bins with as many rows each. Default 10.
+
+    References
+    ----------
+    Levi, Gispan, Giladi, Fetaya, "Evaluating and calibrating uncertainty prediction in regression
+    tasks", Sensors 22 (2022), Equation 8.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=[1.0, 3.0])
+    >>> caltest.estimate(predicted, [2.0, 3.0], "ence")
+    0.5
+    """
+
+    name = "ence"
+    measures = "expected normalised calibration error"
+
+    def _error(self, predicted: Array, squares: Array, shares: Array) -> Any:
+        return np.mean(np.abs(1.0 - np.sqrt(squares / predicted)))
+
+
+def finite_moments(name: str, law: Any) -> tuple[Array, Array]:
+    """Return means and variances; raise unless these are finite, and variances above 0."""
+    mean, variance = law.mean_and_variance()
+    for row in np.flatnonzero(~(np.isfinite(mean) & np.isfinite(variance) & (variance > 0.0)))[:1]:
+        raise InputError(
+            f"the distribution of row {row} (counting from 0) has mean {mean[row]:g} and variance "
+            f"{variance[row]:g}, and {name!r} needs finite ones, the variance above 0; use "
+            "'pit_ad' or another statistic of the cdf."
+        )
+    return mean, variance
 
 
 # ------------------------------------------------------------------ kernels
