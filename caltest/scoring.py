@@ -40,7 +40,7 @@ class Scorer:
 
     @arguments(estimator=anything)
     def __call__(self, estimator: Any, X: object, y: object, sample_weight: object = None) -> float:
-        """Return the score of a fitted classifier: 0 is best.
+        """Return the score of a fitted model: 0 is best.
 
         Parameters
         ----------
@@ -138,7 +138,9 @@ def scorer(statistic: StatisticLike = "ece", *, lens: str | Lens | None = None) 
     -------
     Scorer
         Called with a fitted classifier, rows and their labels, it returns minus the statistic, so
-        that greater is better. For statistics with a sign, such as "ecd" and "citl", it returns
+        that greater is better. A regressor is asked for distributions of numbers, by ``pred_dist``, by
+        ``predict(X, return_std=True)`` or, at seven levels, by ``predict(X, quantiles=…)``: take a
+        statistic such as "pit_ad". For statistics with a sign, such as "ecd" and "citl", it returns
         minus the absolute value. Labels are matched to the classifier's ``classes_``, which may
         have any names.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +13,14 @@ import numpy as np
 from caltest._arguments import arguments, flag, has
 from caltest._numbers import counted
 from caltest._sums import over_columns
-from caltest._visible import quoted, shown
+from caltest._visible import attempt, quoted, shown
 from caltest.data.attributes import cluster_codes, kept_at, row_weights
 from caltest.data.containers import Table, check_index, listed, name_of, native_of, read_table, shape_of
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
 from caltest.data.rows import Event, Rows, Sample
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.laws import Classes, Law, recognised
+from caltest.laws import Classes, Law, Normal, Quantiles, recognised
 
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
@@ -453,18 +454,35 @@ _OF_MODELS = {
 }
 
 
-def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
-    """Return what a fitted classifier predicts for rows, and their labels, matched to its classes.
+_LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # that a model of quantiles is asked for
 
-    A model says by ``classes_`` which class each of its columns is: labels are looked up there, by
-    their values, and returned as names. Without ``classes_``, labels are returned as they are.
+
+def forecasting(model: Any) -> Callable[[Any], Any] | None:
+    """Return how a regressor is asked for predicted distributions of numbers; None if it has none."""
+    if has(model, "pred_dist"):  # NGBoost
+        return lambda X: model.pred_dist(X)
+    asked = attempt(lambda: inspect.signature(model.predict).parameters) or ()
+    if "return_std" in asked:  # Gaussian processes, Bayesian linear models
+        return lambda X: Normal(*model.predict(X, return_std=True))
+    if "quantiles" in asked:  # quantile forests
+        return lambda X: Quantiles(_LEVELS, model.predict(X, quantiles=list(_LEVELS)))
+    return None
+
+
+def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
+    """Return what a fitted model predicts for rows, and their labels, matched to its classes.
+
+    A classifier says by ``classes_`` which class each of its columns is: labels are looked up there, by
+    their values, and returned as names. Without ``classes_``, labels are returned as they are. Of a
+    regressor that predicts distributions or quantiles these are returned, and y as it is.
 
     Raises
     ------
     InputError
         If it is no fitted classifier, does not take the rows, or a label is none of its classes.
     """
-    if isinstance(model, type) or not has(model, "predict_proba"):
+    regression = None if isinstance(model, type) else forecasting(model)
+    if isinstance(model, type) or not (regression or has(model, "predict_proba")):
         do = "give a fitted classifier with predict_proba"
         found = quoted(model)
         if has(model, "fit", "predict") and not isinstance(model, type):
@@ -473,7 +491,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
         raise InputError(argument="model", found=found, do=do)
     check_index(X, y, "X", "y")
     try:
-        probs = model.predict_proba(X)
+        probs = model.predict_proba(X) if regression is None else regression(X)
     except InputError:
         raise
     except Exception as error:
@@ -481,6 +499,8 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
         text = _OF_MODELS["not fitted" if kind == "NotFittedError" else "fails"]
         facts = {"model": quoted(model), "error": kind, "reason": shown(reason, 200)}
         raise InputError(Phrase(text, facts)) from error
+    if regression is not None or has(probs, "cdf"):  # of skpro
+        return probs, y
     if isinstance(probs, list) and probs and getattr(probs[0], "ndim", 0) == 2:
         raise InputError(_OF_MODELS["several"], model=quoted(model), n=len(probs))
     table, truth = read_table(probs, "probs"), read_table(y, "y")

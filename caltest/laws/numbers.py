@@ -219,7 +219,8 @@ class Distribution(Shaped):
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
-        if has(distribution, "columns", "cdf", "ppf") and len(distribution.columns) == 1:
+        columns = getattr(distribution, "columns", None)
+        if columns is not None and np.size(columns) == 1:
             distribution = _Column(distribution)
         self._parts = [distribution] if self._alone else list(distribution)
         if not self._parts:
