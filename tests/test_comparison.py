@@ -191,11 +191,8 @@ REFUSED = [
         "a has 6 rows of 3 classes, b 6 of 4",
     ),
     (
-        {
-            "models": {"a": P6, "b": GaussianPredictions(np.zeros(6), np.ones(6))},
-            "statistic": "ckce",
-        },
-        "model 'a': these are no distributions of a number",
+        {"models": {"a": P6, "b": GaussianPredictions(np.zeros(6), np.ones(6))}},
+        "model 'b': these are distributions of numbers",
     ),
     ({"statistic": "ckse"}, "did you mean 'ckce'"),
     ({"lens": "top_lable"}, "there is no lens 'top_lable'"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -33,13 +33,12 @@ from caltest.comparison.equality import (
     valued,
 )
 from caltest.comparison.errors import sizes_of
-from caltest.comparison.forecasts import ForecastComparison, compare_forecasts
 from caltest.comparison.result import Comparison
 from caltest.data import Sample, check_index, sample, without_zeros
 from caltest.data.attributes import effective_number
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
-from caltest.exceptions import Argument, InputError, Row
+from caltest.exceptions import InputError, Row
 from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
 from caltest.laws import recognised
 from caltest.lenses import Labels, Lens, find_lens, lens_of, show
@@ -48,24 +47,9 @@ from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
 
 if TYPE_CHECKING:
-    from caltest.laws import Predictive
+    pass
 
 # ------------------------------------------------------------------ inputs
-
-
-def named(models: object) -> dict[str, Any]:
-    """Check that these are two models at least, by names that differ."""
-    if not isinstance(models, Mapping):
-        raise InputError(
-            f"models is of type {type(models).__name__}; give predictions by name, as in "
-            "{'a': probs_a, 'b': probs_b}."
-        )
-    if not models:
-        raise InputError("there are no models; give at least two.")
-    names = {as_text(name) for name in models} - {None}
-    if len(models) < 2 or len(names) < len(models):
-        raise InputError(f"models has the names {listed(models)}; give at least two different ones.")
-    return {str(key): probs for key, probs in models.items()}
 
 
 def wholes_of(
@@ -76,8 +60,19 @@ def wholes_of(
     counting: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
+    if not isinstance(models, Mapping):
+        raise InputError(
+            f"models is of type {type(models).__name__}; give predictions by name, as in "
+            "{'a': probs_a, 'b': probs_b}."
+        )
+    if not models:
+        raise InputError("there are no models; give at least two.")
+    names = {as_text(name) for name in models} - {None}
+    if len(models) < 2 or len(names) < len(models):
+        raise InputError(f"models has the names {listed(models)}; give at least two different ones.")
     find_lens(lens)  # a wrong name is no model's fault
-    given, wholes = named(models), dict[str, Sample]()
+    given = {str(key): probs for key, probs in models.items()}
+    wholes: dict[str, Sample] = {}
     for name, probs in given.items():
         with about_model(name):
             if recognised(probs) is not None:
@@ -145,43 +140,6 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
 _FEW_ROWS = 50
 
 
-@overload
-def compare(
-    models: Mapping[str, Predictive],
-    labels: object,
-    *,
-    lens: str | Lens | None = None,
-    groups: object = None,
-    confidence: float = 0.95,
-    weights: object = None,
-    clusters: object = None,
-    n_resamples: int = 500,
-    rng: Rng = None,
-    n_jobs: int | None = None,
-    progress: bool = False,
-) -> ForecastComparison: ...
-@overload
-def compare(
-    models: Mapping[str, Any],
-    labels: object,
-    statistic: StatisticLike = "ckce",
-    *,
-    lens: str | Lens | None = None,
-    groups: object = None,
-    class_names: Sequence[str | int] | None = None,
-    resampling: Kind = "subsampling",
-    n_resamples: int = 500,
-    size: int | None = None,
-    confidence: float = 0.95,
-    correction: str | None = "holm",
-    weights: object = None,
-    clusters: object = None,
-    sampling_rates: Mapping[Any, float] | None = None,
-    logits: bool = False,
-    rng: Rng = None,
-    n_jobs: int | None = None,
-    progress: bool = False,
-) -> Comparison: ...
 @arguments(n_resamples=N_RESAMPLES)
 def compare(
     models: Mapping[str, Any],
@@ -203,15 +161,14 @@ def compare(
     rng: Rng = None,
     n_jobs: int | None = None,
     progress: bool = False,
-) -> Comparison | ForecastComparison:
+) -> Comparison:
     """Say how far off models are, in points, and which differ; and rank them by a statistic.
 
     Parameters
     ----------
     models
         At least two models' predictions of the same n ≥ 4 rows, by name; each (n, m), or (n,)
-        probabilities of class 1, in any form that :func:`caltest.test` takes. Or predicted
-        distributions of numbers, or quantile forecasts: see Notes.
+        probabilities of class 1, in any form that :func:`caltest.test` takes.
     labels
         Observed classes, (n,), as in :func:`caltest.test`; the same for all models.
     statistic
@@ -264,9 +221,9 @@ def compare(
 
     Returns
     -------
-    Comparison or ForecastComparison
+    Comparison
         Frozen; ``print`` it, look at ``.errors`` and ``.gap(model, other)``, or call ``.table()``,
-        ``.pairs()``, ``.plot()``, ``.to_dict()``. Of numbers it has ``.scores`` and ``.audits``.
+        ``.pairs()``, ``.plot()``, ``.to_dict()``.
 
     Raises
     ------
@@ -293,12 +250,6 @@ def compare(
     as it exceeds the possible bias of the larger value: what the statistic is on average for a
     calibrated model with these predictions (``if_calibrated``). "jkce" and "skce_uq" have no such
     bias. "Many looks" in the documentation explains the standard errors.
-
-    *Numbers.* Predicted distributions are compared by their mean CRPS, and quantile forecasts by their
-    mean weighted interval score over the levels that all of them state: differences have paired t
-    intervals, which are about right. A score counts both calibration and how narrow forecasts are, so
-    each model is audited too, by ``n_resamples`` simulated outcomes; ``lens`` then is that of the
-    audits, and ``statistic``, ``resampling``, ``size`` and ``correction`` do not apply.
 
     *Clusters.* Means over pairs of rows are taken over pairs from different clusters, and standard
     errors are those of sums over clusters. The bias of a statistic for a calibrated model is found
@@ -337,27 +288,7 @@ def compare(
     check_correction(correction)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
     counting |= {"class_names": class_names, "logits": logits}
-    by_name = named(models)
-    if any(recognised(each) is not None for each in by_name.values()):
-        if measure.name not in ("ckce", "crps") or size is not None:
-            raise InputError(
-                "of distributions of numbers scores are compared; leave out {statistic} and {size}.",
-                statistic=Argument("statistic", ...),
-                size=Argument("size", ...),
-            )
-        return compare_forecasts(
-            by_name,
-            labels,
-            groups=groups,
-            confidence=float(confidence),
-            counting=counting,
-            seed=seed_of(rng),
-            n_resamples=n_resamples,
-            n_jobs=n_jobs,
-            progress=progress,
-            **({} if lens is None else {"lenses": lens}),
-        )
-    wholes, found_lens = wholes_of(by_name, labels, lens, measure.default_lens, counting)
+    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting)
     rows = next(iter(wholes.values())).rows
     given: Any = labels
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out

@@ -18,7 +18,6 @@ SUMMARIES = {
     "ChiSquareTest": "summaries.chi_square",
     "Certificate": "summaries.certificate",
     "Comparison": "summaries.comparison",
-    "ForecastComparison": "summaries.forecasts",
     "MiscalibrationBounds": "summaries.bounds",
     "Recalibration": "summaries.recalibration",
     "Simulation": "summaries.planning",

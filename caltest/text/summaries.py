@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need b
     from caltest.auditing.views import Group
     from caltest.bounds.certificates import Certificate
     from caltest.bounds.lower import MiscalibrationBounds, SideBound
-    from caltest.comparison import Comparison, ForecastComparison, ModelError
+    from caltest.comparison import Comparison, ModelError
     from caltest.comparison.result import Interval as ErrorInterval
     from caltest.cox import ChiSquareTest, Recalibration
     from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate
@@ -256,30 +255,6 @@ def comparison(c: Comparison) -> str:
     )
 
 
-def forecasts(c: ForecastComparison) -> str:
-    """Return mean scores and their differences, and what audits say of each model."""
-    names = dict(zip(c.names, shown_names(c), strict=True))
-    best, *further = c.ranking
-    grouped: dict[Group | None, dict[str, float]] = {}
-    for each in c.scores:
-        grouped.setdefault(each.group, {})[each.model] = each.score
-    return written(
-        "forecasts",
-        c.warnings,
-        c=c,
-        names=names,
-        best=best,
-        gaps={name: c.gap(name, best).score for name in further},
-        tables=grouped,
-        lens_name=lens_name,
-        percent=percent,
-        in_units=partial(in_units, unit=1.0),
-        group_name=group_name,
-        shortened=shortened,
-        width=min(max(len("model"), *map(len, names.values())), _COLUMN),
-    )
-
-
 def in_units(found: ErrorInterval, sign: str = "", about: str = "", unit: float = 0.01) -> str:
     """Write a number with its interval, rounded outwards, as precisely as its length justifies.
 
@@ -301,7 +276,7 @@ def in_units(found: ErrorInterval, sign: str = "", about: str = "", unit: float 
     return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}{told}".replace("-", "−")
 
 
-def shown_names(c: Comparison | ForecastComparison, most: int = _NAME) -> list[str]:
+def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
     """Return short names that differ: longer ones if need be, and at last numbered ones."""
     for room in (most, 4 * most):
         names = [shown(name, room) for name in c.names]

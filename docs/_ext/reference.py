@@ -49,7 +49,6 @@ PARTS = {
     "auditing.numbers": ("InUnits",),
     "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
-    "comparison.forecasts": ("ForecastComparison", "ModelScore", "ScoreDifference"),
     "comparison.result": ("ModelError", "ModelDifference"),
     "planning.simulate": ("Simulation",),
     "remedies": ("Remedy",),
