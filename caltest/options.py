@@ -143,7 +143,7 @@ label columns logits
 group COL…  A column whose values group the rows: errors are reported in every group too; give it once
     for each column.
 weights clusters sampling-rate
-statistic NAME =ckce  What is computed; see below.
+statistic NAME  What is computed; see below. [default: ckce]
 lens
 resampling NAME =subsampling  How rows are drawn: subsampling or bootstrap.
 resamples/n_resamples INT >=2 =500  Number of subsamples or bootstrap samples.

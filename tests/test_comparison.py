@@ -192,7 +192,7 @@ REFUSED = [
     ),
     (
         {"models": {"a": P6, "b": GaussianPredictions(np.zeros(6), np.ones(6))}},
-        "model 'b': these are distributions of numbers",
+        "model 'b': these are Gaussian predictions of numbers",
     ),
     ({"statistic": "ckse"}, "did you mean 'ckce'"),
     ({"lens": "top_lable"}, "there is no lens 'top_lable'"),

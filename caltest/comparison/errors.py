@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,11 @@ from scipy.special import stdtrit
 
 from caltest._sums import Array, blocks
 from caltest.auditing.groups import Grouping, large_enough
+from caltest.auditing.numbers import InUnits
 from caltest.auditing.plan import MIN_ROWS
 from caltest.auditing.sizes import Cut, Design, Family, cut
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
+from caltest.comparison.numbers import OfNumbers, Scored, lens_for, scored_by
 from caltest.comparison.result import Interval, ModelDifference, ModelError
 from caltest.data import Sample
 from caltest.data.attributes import effective_number
@@ -44,16 +46,17 @@ class Sizes(NamedTuple):
     warnings: tuple[str, ...]
 
 
-class _Model(NamedTuple):
+class _OfClasses(NamedTuple):
     """One model on some rows: its law (n, m), scores of an event, and of which labels that is, (n, m).
 
     ``sides`` is on which side its part of the predictions is wrong, 1 or −1, and ``chance`` what chance
-    adds to its absolute error at most.
+    adds to its absolute error at most; ``labels`` are observed.
     """
 
     law: Array
     scores: Array
     events: NDArray[np.bool_]
+    labels: NDArray[np.intp]
     sides: Array
     chance: float
 
@@ -67,50 +70,105 @@ class _Model(NamedTuple):
         squares = squares / 2.0 if law.shape[1] == 2 else squares  # of two classes, that of one of them
         return np.stack([self.sides[rows, None] * errors, errors, logs, squares])
 
+    def less(self, b: _OfClasses | None) -> tuple[Array, Array]:
+        """Return what rows add to the four, less another's, (4, n), and its variance by either law."""
+        values, variances, labels = [], [], self.labels
+        for rows in blocks(len(labels), max(1, _AT_ONCE // self.law.shape[1])):
+            with np.errstate(invalid="ignore"):  # inf − inf
+                table = self.table(rows) - (0.0 if b is None else b.table(rows))
+            values.append(table[:, np.arange(table.shape[1]), labels[rows]])
+            known = np.nan_to_num(table, posinf=_MOST_LOSS, neginf=-_MOST_LOSS)
+            laws = [each.law[rows] for each in (self, b) if each is not None]
+            means = [(law * known).sum(axis=2, keepdims=True) for law in laws]
+            each = zip(laws, means, strict=True)
+            variances.append([(law * (known - mean) ** 2).sum(axis=2) for law, mean in each])
+        return np.concatenate(values, axis=1), np.concatenate(variances, axis=2)
+
+    def knows(self, other: _OfClasses) -> bool:
+        """Whether both are of the same event, so that what was observed cancels."""
+        return bool((self.events == other.events).all())
+
+
+class _Shown(NamedTuple):
+    """An event on some rows: probabilities, what they are ordered by, and whether it occurred.
+
+    Of quantile forecasts, ``opened`` counts outcomes that equal a quantile as outside, (n,) each.
+    """
+
+    scores: Array
+    by: Array
+    seen: NDArray[np.intp]
+    opened: NDArray[np.intp]
+
 
 def sizes_of(
-    wholes: Mapping[str, Sample], lens: Lens | None, groupings: Iterable[Grouping], confidence: float
+    wholes: Mapping[str, Sample],
+    lens: Lens | None,
+    groupings: Iterable[Grouping],
+    confidence: float,
+    outcomes: Array | None = None,
 ) -> Sizes:
     """Measure all models, and all pairs of them, on all rows and in every group.
 
-    Half of the level is for mean errors, half for absolute ones, shared among models and groups.
+    ``outcomes`` are numbers, if these were predicted. Half of the level is for mean errors, half for
+    absolute ones, shared among models and groups.
     """
     first, *_ = wholes.values()
     labels, classes = first.labels, np.arange(first.rows.n_classes or 0)
     design, n = Design.of(first.rows, None), len(labels)
     groups = [large_enough(grouping, MIN_ROWS) for grouping in groupings]
     where = [(None, np.arange(n)), *(each for kept, _ in groups for each in kept)]
-    shown = {}
-    for name, whole in wholes.items():
-        view = show(whole.rows, lens)
-        view = view if view.rows.n_classes == 2 else TopLabel().show(whole.rows)
-        events = view.seen(np.repeat(classes[:, None], n, axis=1)).T == 1
-        shown[name] = view.rows.probs[:, 1], events
-    cuts = {
-        (name, group): _in_parts(scores[rows], group is None)
-        for group, rows in where
-        for name, (scores, _) in shown.items()
-    }
+    numbers: dict[str, OfNumbers] = {}
+    of_classes: dict[str, tuple[Array, NDArray[np.bool_]]] = {}
+    if outcomes is not None:
+        lens = lens_for(lens, wholes)
+        view, numbers = lens.show(first.rows), OfNumbers.all_of(wholes, outcomes, lens)
+    else:
+        for name, whole in wholes.items():
+            view = show(whole.rows, lens)
+            view = view if view.rows.n_classes == 2 else TopLabel().show(whole.rows)
+            events = view.seen(np.repeat(classes[:, None], n, axis=1)).T == 1
+            of_classes[name] = view.rows.probs[:, 1], events
+
+    def shown(name: str, rows: NDArray[np.intp]) -> _Shown:
+        if numbers:
+            return _Shown(*numbers[name].take(rows).seen())
+        scores, events = of_classes[name]
+        seen = events[rows, labels[rows]].astype(np.intp)
+        return _Shown(scores[rows], scores[rows], seen, seen)
+
+    looks = {(name, group): shown(name, rows) for group, rows in where for name in wholes}
+    cuts = {key: _in_parts(each.by, key[1] is None) for key, each in looks.items()}
     alpha, pairs = 1.0 - confidence, list(combinations(wholes, 2))
     counts = len(cuts), sum(len(each.ends[0][1]) for each in cuts.values())
     family = Family(*(min(0.25 * alpha / count, LARGEST_LEVEL) for count in counts))
     errors, gaps = [], []
     for group, rows in where:
-        here, models = design.at(rows), {}
-        for name, (scores, events) in shown.items():
-            own = scores[rows], events[rows]
-            law = wholes[name].rows.probs[rows]
-            seen = own[1][np.arange(len(rows)), labels[rows]].astype(np.intp)
-            found, sides, chance = _error(own[0], seen, cuts[name, group], here, family)
-            models[name] = _Model(law, *own, sides, chance)
-            values, _ = _values(models[name], None, labels[rows])
-            losses = (values[2:] @ here.weights / here.weights.sum()).tolist()
-            errors.append(ModelError(name, group, len(rows), *found, *losses))
+        here = design.at(rows)
+        models: dict[str, Any] = {}
+        for name in wholes:
+            own = looks[name, group]
+            found, seen, sides, chance = _error(own, cuts[name, group], here, family)
+            if numbers:
+                model = numbers[name].take(rows)
+                models[name] = Scored(model, own.scores, seen, sides, chance)
+                score = float(model.score(model.outcomes[None])[0] @ here.weights / here.weights.sum())
+                units = InUnits.of(model.rows, model.outcomes, here, alpha)
+                error = ModelError(name, group, len(rows), *found, None, None, score, units)
+            else:
+                events, law = of_classes[name][1][rows], wholes[name].rows.probs[rows]
+                models[name] = _OfClasses(law, own.scores, events, labels[rows], sides, chance)
+                values, _ = models[name].less(None)
+                losses = (values[2:] @ here.weights / here.weights.sum()).tolist()
+                error = ModelError(name, group, len(rows), *found, *losses)
+            errors.append(error)
         level = alpha / (2 * len(where) * len(pairs))
         for a, b in pairs:
-            kinds = _gap(models[a], models[b], labels[rows], here, level)
-            gaps.append(ModelDifference(a, b, group, *kinds))
+            kinds = _gap(models[a], models[b], here, level)
+            ends = (*kinds[:2], None, None, kinds[2]) if numbers else kinds
+            gaps.append(ModelDifference(a, b, group, *ends))
     small = tuple(f"{each.what} is left out: {each.reason}." for _, few in groups for each in few)
+    small += scored_by(wholes) if numbers else ()
     about = event(view.label, view.rows)
     return Sizes(view.label or "canonical", about, tuple(errors), tuple(gaps), small)
 
@@ -122,49 +180,52 @@ def _in_parts(scores: Array, whole: bool) -> Cut:
 
 
 def _error(
-    scores: Array, seen: NDArray[np.intp], where: Cut, design: Design, family: Family
-) -> tuple[tuple[float, float, float, float, Interval], Array, float]:
-    """Return the mean error with its interval, the absolute one, the sides of rows, and chance."""
-    w, ends = design.weights, where.ends[0][1]
-    parts, sizes = family.parts(scores, seen, where, design), np.diff(ends, prepend=0)
+    shown: _Shown, where: Cut, design: Design, family: Family
+) -> tuple[tuple[float, float, float, float, Interval], Array, Array, float]:
+    """Return the mean error with its interval, the absolute one, and by row events and sides; chance.
+
+    Where outcomes equal a quantile, an error lies between that of the closed event and of the open one;
+    what counts is the smallest in size, and intervals hold both.
+    """
+    scores, w, ends = shown.scores, design.weights, where.ends[0][1]
+    tied = bool((shown.seen != shown.opened).any())
+    both = [
+        family.parts(scores, each, where, design) for each in (shown.seen, shown.opened)[: 1 + tied]
+    ]
+    sizes = np.diff(ends, prepend=0)
     part_of = np.empty(len(scores), dtype=np.intp)
-    part_of[where.order] = np.repeat(np.arange(len(parts)), sizes)
+    part_of[where.order] = np.repeat(np.arange(len(both[0])), sizes)
     share = np.bincount(part_of, w) / w.sum()
-    each = np.array([(part.error, part.proved, part.most, part.predicted) for part in parts]).T
-    error, (least, most) = each[0], each[1:3] @ share
-    if design.plain:
-        events = np.bincount(part_of, seen).astype(np.float64)
-        least, most = absolute_bounds(each[3], sizes.astype(np.float64), events, family.of_view)
+    closed, opened = (
+        np.array([(x.error, x.low, x.high) for x in parts]).T for parts in (both[0], both[-1])
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 where both are the same
+        of_closed = np.nan_to_num(opened[0] / (opened[0] - closed[0]), nan=1.0).clip(0.0, 1.0)
+    error = of_closed * closed[0] + (1.0 - of_closed) * opened[0]
+    seen = shown.opened + of_closed[part_of] * (shown.seen - shown.opened)
+    least = np.maximum(np.maximum(closed[1], -opened[2]), 0.0) @ share
+    most = np.maximum(np.abs(closed[1]), np.abs(opened[2])) @ share
+    if design.plain and not tied:
+        events = np.bincount(part_of, shown.seen).astype(np.float64)
+        stated = np.array([part.predicted for part in both[0]])
+        least, most = absolute_bounds(stated, sizes.astype(np.float64), events, family.of_view)
     centred = w * (scores - seen - error[part_of])
-    by_part = [design.sums(np.where(part_of == k, centred, 0.0)) for k in range(len(parts))]
+    by_part = [design.sums(np.where(part_of == k, centred, 0.0)) for k in range(len(both[0]))]
     varied = np.bincount(part_of, w**2 * scores * (1.0 - scores))
     varied = np.maximum([float(sums @ sums) for sums in by_part], varied)
     absolute = float(least), float(share @ abs(error)), float(most)
-    found = *design.interval(scores, seen, family.of_view), absolute
+    predicted, observed, low, high = design.interval(scores, shown.seen, family.of_view)
+    if tied:
+        observed = float(w @ seen / w.sum())
+        high = design.interval(scores, shown.opened, family.of_view)[3]
     chance = _OF_CHANCE * float(np.sqrt(varied).sum() / w.sum())
-    return found, np.where(error >= 0.0, 1.0, -1.0)[part_of], chance
+    found = predicted, observed, low, high, absolute
+    return found, seen, np.where(error >= 0.0, 1.0, -1.0)[part_of], chance
 
 
-def _values(a: _Model, b: _Model | None, labels: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Return what rows add to the four, a's less b's, (4, n), and its variance by either law."""
-    values, variances = [], []
-    for rows in blocks(len(labels), max(1, _AT_ONCE // a.law.shape[1])):
-        with np.errstate(invalid="ignore"):  # inf − inf
-            table = a.table(rows) - (0.0 if b is None else b.table(rows))
-        values.append(table[:, np.arange(table.shape[1]), labels[rows]])
-        known = np.nan_to_num(table, posinf=_MOST_LOSS, neginf=-_MOST_LOSS)
-        laws = [each.law[rows] for each in (a, b) if each is not None]
-        means = [(law * known).sum(axis=2, keepdims=True) for law in laws]
-        each = zip(laws, means, strict=True)
-        variances.append([(law * (known - mean) ** 2).sum(axis=2) for law, mean in each])
-    return np.concatenate(values, axis=1), np.concatenate(variances, axis=2)
-
-
-def _gap(
-    a: _Model, b: _Model, labels: NDArray[np.intp], design: Design, level: float
-) -> list[Interval]:
+def _gap(a: Any, b: Any, design: Design, level: float) -> list[Interval]:
     """Return a's errors less b's with intervals of t, over rows or clusters; of length 0 if known."""
-    w, values, variances = design.weights, *_values(a, b, labels)
+    w, (values, variances) = design.weights, a.less(b)
     units = max(effective_number(design.sums(w)) - 1.0, 1.0)
     with np.errstate(invalid="ignore"):  # inf − inf
         means = values @ w / w.sum()
@@ -174,9 +235,10 @@ def _gap(
         least[:, 2:] = least[:, 2:].min(axis=0)
         varied = [(centred**2).sum(axis=1), (sums**2).sum(axis=1), *least]
         reach = -float(stdtrit(units, level)) * np.sqrt(np.max(varied, axis=0)) / w.sum()
-    if (a.events == b.events).all():  # what was observed cancels
+    if a.knows(b):  # what was observed cancels
         reach[1] = 0.0
-    chances = np.outer((a.chance, b.chance), (1.0, 0.0, 0.0, 0.0))
+    chances = np.zeros((2, len(values)))
+    chances[:, 0] = a.chance, b.chance
     known = np.isfinite(means)
     low = np.where(known, means - reach - chances[0], -np.inf)
     high = np.where(known, means + reach + chances[1], np.inf)

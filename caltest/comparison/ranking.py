@@ -33,15 +33,17 @@ from caltest.comparison.equality import (
     valued,
 )
 from caltest.comparison.errors import sizes_of
+from caltest.comparison.numbers import check_kind, lens_for, scored_by
 from caltest.comparison.result import Comparison
-from caltest.data import Sample, check_index, sample, without_zeros
+from caltest.data import Rows, Sample, check_index, sample, sample_of_law, without_zeros
 from caltest.data.attributes import effective_number
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
 from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
-from caltest.laws import recognised
-from caltest.lenses import Labels, Lens, find_lens, lens_of, show
+from caltest.laws import Predictive, Quantiles, recognised
+from caltest.laws.distributions import finite_numbers
+from caltest.lenses import Lens, find_lens, lens_of, show
 from caltest.pvalues import adjusted, check_correction
 from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
@@ -58,6 +60,7 @@ def wholes_of(
     lens: str | Lens | None,
     default: str | None,
     counting: Mapping[str, Any] = MappingProxyType({}),
+    numbers: bool = False,
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
     if not isinstance(models, Mapping):
@@ -75,9 +78,11 @@ def wholes_of(
     wholes: dict[str, Sample] = {}
     for name, probs in given.items():
         with about_model(name):
-            if recognised(probs) is not None:
+            law = sample_of_law(probs, labels, **counting)
+            if law is not None and not numbers:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
-            wholes[name] = without_zeros(sample(probs, labels, **counting))
+            wholes[name] = without_zeros(law or sample(probs, labels, **counting))
+            check_kind(wholes[name], next(iter(wholes.values())))
     (reference, first), *others = wholes.items()
     clusters = clusters_of(first.rows)
     units = (len(first.labels), "rows") if clusters is None else (clusters.count, "clusters")
@@ -100,6 +105,13 @@ def wholes_of(
                 f"models {quoted(reference)} and {quoted(name)} have different clusters of rows; give "
                 "the same rows, in the same clusters."
             )
+        if first.rows.n_classes is None:
+            if other.rows.n_samples != first.rows.n_samples:
+                raise InputError(
+                    f"{reference} has {first.rows.n_samples} rows, {name} {other.rows.n_samples}; give "
+                    "the same rows."
+                )
+            continue
         wholes[name] = aligned(reference, first, name, other)
         differ = first.labels != wholes[name].labels
         if differ.any():  # one vector of labels means other classes in another order of columns
@@ -144,7 +156,7 @@ _FEW_ROWS = 50
 def compare(
     models: Mapping[str, Any],
     labels: object,
-    statistic: StatisticLike = "ckce",
+    statistic: StatisticLike | None = None,
     *,
     lens: str | Lens | None = None,
     groups: object = None,
@@ -168,16 +180,19 @@ def compare(
     ----------
     models
         At least two models' predictions of the same n ≥ 4 rows, by name; each (n, m), or (n,)
-        probabilities of class 1, in any form that :func:`caltest.test` takes.
+        probabilities of class 1, in any form that :func:`caltest.test` takes; or distributions of
+        numbers, see Notes.
     labels
-        Observed classes, (n,), as in :func:`caltest.test`; the same for all models.
+        Observed classes, or numbers, (n,), as in :func:`caltest.test`; the same for all models.
     statistic
-        As in :func:`caltest.test`. Default "ckce", which was made for comparisons: it depends less
-        than others on how a model's predictions are distributed. A function must depend on its two
+        As in :func:`caltest.test`. Default None: "ckce", which was made for comparisons (it depends
+        less than others on how a model's predictions are distributed), and "pit_ad" of numbers (of
+        a lens, and of quantile forecasts in clusters, "citl"). A function must depend on its two
         arguments alone, and must estimate a number that does not grow with n.
     lens
         As in :func:`caltest.test`. Default: the statistic's own. Errors in points are those of its
-        probability if it shows a single one; else of class 1 of two classes, or of the top class.
+        probability if it shows a single one; else of class 1 of two classes, or of the top class; of
+        numbers, those of how often outcomes lie in the central 80% interval.
     groups
         Columns that group the rows, as :func:`caltest.audit` takes them: errors in points are
         also found in every group of 50 rows or more. Columns are not crossed. Default None: no groups.
@@ -241,6 +256,13 @@ def compare(
     them are correct together. Differences between two models have paired t intervals, over rows or
     clusters, which are about right; the difference of two mean errors of the same event is known.
 
+    *Numbers.* Errors in points are of coverage, over tenths of the rows by the model's own predicted
+    level (the median), or by the probability of "below:c" and "above:c". In place of log loss and Brier
+    score stands the CRPS, with paired intervals. The mean error in the outcome's units is an estimate,
+    with a t interval of its own. Quantile forecasts are compared at levels that all of them state;
+    of them no numbers can be drawn, so that what did not happen is not allowed for in p-values and
+    intervals of differences.
+
     *Ranking.* Models are ranked by the value on all rows, bias included. Statistics with a sign
     ("ecd", "citl", "esce", …) are ranked by their absolute value. Options that are rules (a
     bandwidth, the λ and method of the CKCE) are fitted to each model's predictions once, on all
@@ -279,7 +301,9 @@ def compare(
     >>> {each.model: round(each.absolute[1], 2) for each in comparison.errors}
     {'naive_bayes': 0.15, 'platt_svm': 0.07}
     """
-    measure = find_statistic(statistic)
+    laws = isinstance(models, Mapping) and any(map(_of_numbers, models.values()))
+    of_numbers = "citl" if lens else "pit_ad"
+    measure = find_statistic((of_numbers if laws else "ckce") if statistic is None else statistic)
     if measure.growth is None:
         raise InputError(
             f"{measure.name!r} grows with the rows by no fixed power, so that subsamples do not tell "
@@ -288,8 +312,19 @@ def compare(
     check_correction(correction)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
     counting |= {"class_names": class_names, "logits": logits}
-    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting)
+    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting, numbers=True)
     rows = next(iter(wholes.values())).rows
+    outcomes = None
+    if rows.clusters is not None and found_lens is None and scored_by(wholes):
+        if statistic is not None:
+            raise InputError(
+                f"in clusters no form of {measure.name!r} is valid for quantile forecasts; give a "
+                "lens, such as 'quantile:0.5', or leave the statistic out."
+            )
+        measure, found_lens = find_statistic("citl"), lens_for(None, wholes)
+    if laws:
+        outcomes = finite_numbers("the outcomes", labels).reshape(-1)
+        outcomes = outcomes if rows.places is None else outcomes[rows.places]
     given: Any = labels
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
     groupings = read_groups(groups, n_given, probs=next(iter(models.values())), labels=labels)
@@ -306,12 +341,22 @@ def compare(
         label_seed = child_seed(plan.seed, 0, 0)  # apart from those of the resamples
         samplers = [each.rows.sampler(label_seed) for each in wholes.values()]
         measured = partial(_measured, wholes, measure, found_lens, label_seed, workers)
-        candidates = measured(np.concatenate([each.draw(0, LABEL_DRAWS) for each in samplers]))
+        candidates = measured([each.draw(0, LABEL_DRAWS) for each in samplers])
         carrying = min(each.clusters for each in candidates)
         if together is not None and carrying < FEWEST_CLUSTERS:
             # Standard errors are at least those of labels for which the rows of a cluster agree.
             quantiles = generator(label_seed).random((LABEL_DRAWS, units))[:, together.codes]
-            candidates = measured(np.concatenate([each.at(quantiles) for each in samplers]))
+            laws_of = [whole.rows.law for whole in wholes.values()]
+            candidates = measured(
+                [
+                    law.cells(quantiles)
+                    if isinstance(law, Quantiles)
+                    else law.quantile(quantiles)
+                    if isinstance(law, Predictive)
+                    else sampler.at(quantiles)
+                    for sampler, law in zip(samplers, laws_of, strict=True)
+                ]
+            )
             effective = min(effective, carrying)
         drawn = plan.values(candidates, workers)
         values = np.array([each.value for each in candidates])
@@ -320,7 +365,7 @@ def compare(
             errors = standard_errors(tiles, units, workers)
         else:
             usable = np.where(np.isfinite(values), drawn, np.inf)
-            errors = plan.standard_errors(usable, units, measure.growth)
+            errors = plan.standard_errors(usable, units, measure.growth or 0.0)
     signed = _has_sign(measure)
     keys = np.abs(values) if signed else values
     resolution = max(each.resolution for each in candidates)
@@ -335,7 +380,7 @@ def compare(
     reach = float(stdtrit(degrees, 0.5 + 0.5 * confidence)) * np.where(known, errors.values, np.inf)
     centre = np.where(known, values, 0.0)
     names = tuple(each.name for each in candidates)
-    sizes = sizes_of(wholes, found_lens, groupings, confidence)
+    sizes = sizes_of(wholes, found_lens, groupings, confidence, outcomes)
     return Comparison(
         errors=sizes.errors,
         gaps=sizes.gaps,
@@ -377,6 +422,11 @@ def compare(
     )
 
 
+def _of_numbers(predicted: object) -> bool:
+    law = predicted.law if isinstance(predicted, Rows) else predicted
+    return recognised(law) is not None
+
+
 def _has_sign(measure: Statistic) -> bool:
     return measure.alternatives[0] == "two-sided"
 
@@ -387,10 +437,15 @@ def _measured(
     lens: Lens | None,
     seed: int,
     workers: Workers,
-    labels_drawn: Labels,
+    draws: Sequence[Any],
 ) -> list[ModelStatistic]:
-    """See models through the lens, and compute their values: of the labels, and of all those drawn."""
-    found = []
+    """See models through the lens, and compute their values: of the labels, and of all those drawn.
+
+    Of quantile forecasts cells are drawn, which no other model can look at.
+    """
+    found, count = [], len(wholes)
+    apart = any(isinstance(whole.rows.law, Quantiles) for whole in wholes.values())
+    together = None if apart else np.concatenate(draws)
     for number, (name, whole) in enumerate(wholes.items()):
         with about_model(name):
             shown = show(whole.rows, lens)
@@ -413,7 +468,11 @@ def _measured(
                 effective = effective_clusters(measure.name, form, clusters, view.labels)
             value, signed = valued(form, view.labels, view.rows, workers)
             checked_value(fitted, value)
-            drawn = form.of_labels(shown.seen(labels_drawn), workers).reshape(-1, LABEL_DRAWS)
+            drawn = np.full((count, LABEL_DRAWS), np.nan)
+            if together is not None:
+                drawn[:] = form.of_labels(shown.seen(together), workers).reshape(drawn.shape)
+            else:
+                drawn[number] = form.of_labels(shown.seen(draws[number]), workers)
             gram, own = form.gram(view.labels) if form.is_u_statistic else None, drawn[number]
             if gram is not None:  # U-statistics have no bias
                 gram = gram if clusters is None else gram_of_clusters(gram, clusters, value)

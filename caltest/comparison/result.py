@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from caltest._arguments import OneOf, anything, arguments
 from caltest._sums import Array
 from caltest._visible import quoted, visible
+from caltest.auditing.numbers import InUnits
 from caltest.auditing.views import Group, Sized
 from caltest.comparison.equality import Kind
 from caltest.exceptions import InputError
@@ -43,7 +44,16 @@ class ModelError(Sized):
         end, estimate and upper end. Errors of opposite sign do not cancel in it. Chance makes the
         estimate too large rather than too small.
     log_loss, brier
-        Of all classes: mean of −log p and of Σ(p − y)²; of two classes the latter is (p − y)².
+        Of all classes: mean of −log p and of Σ(p − y)²; of two classes the latter is (p − y)². None of
+        numbers.
+    crps
+        Of numbers, in their units: the mean continuous ranked probability score. Where a model states
+        quantiles only it is, of all models, twice the mean pinball loss at the levels that they have in
+        common (the weighted interval score, if these are symmetric); where one has no closed form, at
+        99 levels. None of classes.
+    units
+        Of numbers: the mean error in their units, :class:`caltest.auditing.numbers.InUnits`. None of
+        classes.
     """
 
     model: str
@@ -54,8 +64,10 @@ class ModelError(Sized):
     low: float
     high: float
     absolute: Interval
-    log_loss: float
-    brier: float
+    log_loss: float | None
+    brier: float | None
+    crps: float | None = None
+    units: InUnits | None = None
 
 
 @dataclass(frozen=True)
@@ -73,8 +85,8 @@ class ModelDifference:
     mean
         Of mean errors, with their signs. Where both models predict the same event, it is the difference
         of mean predictions, which is known: the observed rate cancels, and both ends are the estimate.
-    log_loss, brier
-        Of mean losses, with paired intervals.
+    log_loss, brier, crps
+        Of mean losses, with paired intervals; None where they have none.
     """
 
     model: str
@@ -82,14 +94,15 @@ class ModelDifference:
     group: Group | None
     absolute: Interval
     mean: Interval
-    log_loss: Interval
-    brier: Interval
+    log_loss: Interval | None
+    brier: Interval | None
+    crps: Interval | None = None
 
     @property
     def turned(self) -> ModelDifference:
         """The difference of ``other`` less ``model``."""
-        kinds = (self.absolute, self.mean, self.log_loss, self.brier)
-        turned = [(-high, -value, -low) for low, value, high in kinds]
+        kinds = (self.absolute, self.mean, self.log_loss, self.brier, self.crps)
+        turned: list[Any] = [each and (-each[2], -each[1], -each[0]) for each in kinds]
         return ModelDifference(self.other, self.model, self.group, *turned)
 
 
@@ -166,7 +179,7 @@ class Comparison(Result):
     n_samples, n_classes, lens, n_resamples, seed, warnings
         As in :class:`caltest.CalibrationResult`; of these ``n_classes`` are those that the lens shows.
     n_predicted
-        Classes of the predictions, without a lens.
+        Classes of the predictions, without a lens; None of numbers.
     n_clusters
         Number of clusters, if whole clusters are drawn; None where rows are independent.
     sampling_rates
@@ -214,8 +227,8 @@ class Comparison(Result):
     confidence: float
     correction: str | None
     n_samples: int
-    n_classes: int
-    n_predicted: int
+    n_classes: int | None
+    n_predicted: int | None
     lens: str | None
     parameters: dict[str, dict[str, Any]]
     resampling: Kind

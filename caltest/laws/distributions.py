@@ -92,6 +92,10 @@ class Predictive(Law):
             f"{self.about} state no mean and variance of a number, as this needs; use 'ecd' or 'crps'."
         )
 
+    def crps(self, outcomes: Array) -> Array | None:
+        """Return CRPS(F, y) at numbers (…, n); None where it has no closed form."""
+        return None
+
     def crps_excess(self, outcomes: Array) -> Array | None:
         """Return CRPS(F, y) − E CRPS(F, Y) at numbers (…, n); None where it has no closed form."""
         return None

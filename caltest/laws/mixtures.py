@@ -138,6 +138,10 @@ class NormalMixture(Shaped):
         squares = self.sd**2 + (self.means - mean[:, None]) ** 2
         return mean, (self.weights * squares).sum(axis=1)
 
+    def crps(self, outcomes: Array) -> Array:
+        """Return E|X − y| − ½ E|X − X′|."""
+        return np.asarray(self.crps_excess(outcomes) + 0.5 * self._own_distance)
+
     def crps_excess(self, outcomes: Array) -> Array:
         """Return E|X − y| − E|X − X′| (Grimit, Gneiting, Berrocal, Johnson 2006, Equation 5)."""
         parts = (w * _mean_size(outcomes - mean, sd) for mean, sd, w in self._parts)

@@ -123,6 +123,10 @@ class Ensemble(Shaped):
         """Return those of the densities, whose variance is 1 + h² times that of the members."""
         return self._mixture.mean_and_variance()
 
+    def crps(self, outcomes: Array) -> Array:
+        """Return the CRPS of the densities."""
+        return self._mixture.crps(outcomes)
+
     def crps_excess(self, outcomes: Array) -> Array:
         """Return the CRPS of the densities less its expectation."""
         return self._mixture.crps_excess(outcomes)

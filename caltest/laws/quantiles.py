@@ -126,10 +126,11 @@ class Quantiles(Shaped):
 
     def draw(self, rng: np.random.Generator, size: int) -> Outcomes:
         """Return cells in which uniform numbers lie, (size, n)."""
-        cells, count = (
-            np.searchsorted(self.levels, rng.random((size, self.n_samples))),
-            len(self.levels),
-        )
+        return self.cells(rng.random((size, self.n_samples)))
+
+    def cells(self, uniforms: Array) -> Outcomes:
+        """Return the cells in which such numbers (…, n) lie, as outcomes are kept."""
+        cells, count = np.searchsorted(self.levels, uniforms), len(self.levels)
         return (cells * (count + 2)).astype(np.min_scalar_type((count + 1) ** 2))
 
     def over_cells(self, entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

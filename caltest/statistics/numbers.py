@@ -8,7 +8,7 @@ low, too narrow or too wide), and the coverage of intervals.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, Self, cast
@@ -278,7 +278,7 @@ class Spread(_Mean):
 
 
 #: Levels of the quantiles whose mean pinball loss is the CRPS of laws without another form of it.
-_QUANTILES = (np.arange(99) + 0.5) / 99
+QUANTILES = (np.arange(99) + 0.5) / 99
 _COUNTED = 1e-12  # probability that counts may have outside of a table, and is left out
 _ELSEWHERE = 1e-9  # probability of other numbers that is none
 _MOST_COUNTS = 2**24  # numbers of the table
@@ -291,11 +291,20 @@ def _expecting() -> tuple[Array, Array]:
     """
     nodes, masses = np.polynomial.legendre.leggauss(6)
     tail = 0.5 ** np.arange(48, 7, -1)
-    ends = np.concatenate([tail, _QUANTILES, 1.0 - tail[::-1]])
+    ends = np.concatenate([tail, QUANTILES, 1.0 - tail[::-1]])
     width = np.diff(ends)[:, None]
     levels = (ends[:-1, None] + 0.5 * width * (nodes + 1.0)).ravel()
-    above = len(_QUANTILES) - np.searchsorted(_QUANTILES, levels)
-    return levels, (0.5 * width * masses).ravel() * (_QUANTILES.sum() - above) * (2.0 / 99)
+    above = len(QUANTILES) - np.searchsorted(QUANTILES, levels)
+    return levels, (0.5 * width * masses).ravel() * (QUANTILES.sum() - above) * (2.0 / 99)
+
+
+def pinball(outcomes: Array, levels: Array, quantiles: Iterable[Array]) -> Array:
+    """Return twice the mean pinball loss (…, n) of quantiles (K, n): with many of them, the CRPS."""
+    found = np.zeros(outcomes.shape)
+    for level, at in zip(levels, quantiles, strict=True):
+        over = outcomes - at
+        found += np.where(over > 0.0, level, level - 1.0) * over
+    return np.asarray(found * (2.0 / len(levels)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,14 +370,10 @@ class MeanPinball(MeanCRPS):
     @cached_property
     def _at(self) -> Array:
         law = self.law
-        return np.stack([law.quantile(np.full(law.n_samples, level)) for level in _QUANTILES])
+        return np.stack([law.quantile(np.full(law.n_samples, level)) for level in QUANTILES])
 
     def _of_rows(self, outcomes: Array) -> Array:
-        found = np.zeros(outcomes.shape)
-        for level, quantiles in zip(_QUANTILES, self._at, strict=True):
-            over = outcomes - quantiles
-            found += np.where(over > 0.0, level, level - 1.0) * over
-        return np.asarray(found * (2.0 / len(_QUANTILES)) - self._expected)[..., None]
+        return np.asarray(pinball(outcomes, QUANTILES, self._at) - self._expected)[..., None]
 
 
 @arguments()

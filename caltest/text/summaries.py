@@ -21,7 +21,7 @@ from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.auditing.views import View
 from caltest.nulls import GUARANTEES
 from caltest.text.pages import written
-from caltest.text.vocabulary import group_name, lens_name, limit, subject
+from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
     from caltest.auditing.ahead import AuditPlan, PlannedView
@@ -204,9 +204,11 @@ def comparison(c: Comparison) -> str:
     by_name = dict(zip(c.names, names, strict=True))
     nearest, *further = c.nearest
     gaps = {name: c.gap(name, nearest).absolute for name in further}
-    least = min(c.errors[: len(names)], key=lambda each: each.log_loss).model
-    possible = [each.model for each in c.errors[: len(names)] if math.isfinite(each.log_loss)]
-    losses = {name: c.gap(name, least).log_loss for name in possible if name != least}
+    loss = "crps" if c.n_predicted is None else "log_loss"
+    lost: dict[str, float] = {each.model: getattr(each, loss) for each in c.errors[: len(names)]}
+    least = min(lost, key=lambda name: lost[name])
+    possible = [name for name, value in lost.items() if math.isfinite(value)]
+    losses = {name: getattr(c.gap(name, least), loss) for name in possible if name != least}
     grouped: dict[Group | None, list[ModelError]] = {}
     for each in sorted(c.errors, key=lambda each: c.nearest.index(each.model)):
         grouped.setdefault(each.group, []).append(each)
@@ -237,6 +239,8 @@ def comparison(c: Comparison) -> str:
         ],
         least=least,
         losses=losses,
+        numbers=c.n_predicted is None,
+        stated=is_stated(c.probability),
         impossible=[name for name in c.names if name not in possible],
         in_units=in_units,
         tables=grouped,

@@ -1,0 +1,218 @@
+"""`compare` of predicted distributions of numbers: coverage in points, scores, units, validity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+from support import binomial_limits
+
+import caltest
+from caltest import InputError
+from caltest.predictive import GaussianPredictions, Normal, NormalMixture, Quantiles
+
+LEVELS = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
+ROWS = 400
+
+
+def drawn(seed=0, n=ROWS):
+    rng = np.random.default_rng(seed)
+    mean = rng.uniform(10.0, 50.0, n)
+    return mean, rng.normal(mean, 2.0), rng
+
+
+MEAN, OUTCOMES, _ = drawn()
+MODELS = {
+    "good": Normal(MEAN, sd=2.0),
+    "narrow": Normal(MEAN, sd=1.0),
+    "high": Normal(MEAN + 2.0, sd=2.0),
+}
+
+
+def quick(models=MODELS, outcomes=OUTCOMES, **options):
+    return caltest.compare(models, outcomes, **{"n_resamples": 20, "rng": 0, **options})
+
+
+def test_errors_by_hand():
+    found = quick()
+    assert (found.probability, found.statistic, found.n_classes) == ("interval:0.8", "pit_ad", None)
+    assert found.nearest[0] == "good"
+    assert found.ranking == ("good", "narrow", "high") or found.ranking == ("good", "high", "narrow")
+    for each, (mean, sd) in zip(
+        found.errors, [(MEAN, 2.0), (MEAN, 1.0), (MEAN + 2.0, 2.0)], strict=True
+    ):
+        inside = np.abs(OUTCOMES - mean) / sd <= scipy.stats.norm.ppf(0.9)
+        assert (each.predicted, each.observed) == pytest.approx((0.8, inside.mean()))
+        tenths = np.split(np.argsort(mean), 10)
+        assert each.absolute[1] == pytest.approx(np.mean([abs(0.8 - inside[t].mean()) for t in tenths]))
+        assert each.absolute[0] <= each.absolute[1] <= each.absolute[2]
+        assert each.units.predicted - each.units.observed == pytest.approx(np.mean(mean - OUTCOMES))
+        assert each.log_loss is each.brier is None
+        assert each.crps == pytest.approx(np.mean(Normal(mean, sd=sd).crps(OUTCOMES)))
+    gap = found.gap("narrow", "good")
+    apart = MODELS["narrow"].crps(OUTCOMES) - MODELS["good"].crps(OUTCOMES)
+    reach = scipy.stats.t.ppf(1.0 - 0.025 / 3, ROWS - 1) * apart.std() / ROWS**0.5
+    assert gap.crps[1] == pytest.approx(apart.mean())
+    assert gap.crps[2] - gap.crps[1] >= reach * (1.0 - 1e-9)
+    assert gap.crps[0] > 0.0
+    assert found.gap("good", "narrow").crps == pytest.approx((-gap.crps[2], -gap.crps[1], -gap.crps[0]))
+    assert found.adjusted_pvalues[0, 1] < 0.01
+    assert found.adjusted_pvalues[0, 2] < 0.01
+
+
+def test_the_same_law_in_another_form_has_no_difference():
+    same = {"normal": Normal(MEAN, sd=2.0), "scipy": scipy.stats.norm(MEAN, 2.0)}
+    mixture = {"normal": same["normal"], "mixture": NormalMixture(MEAN[:, None], 2.0)}
+    for models in (same, mixture):
+        (gap,) = quick(models).gaps
+        assert gap.crps == pytest.approx((0.0, 0.0, 0.0), abs=1e-8)
+        assert gap.mean[1] == gap.absolute[1] == 0.0
+
+
+@pytest.mark.parametrize("law", [Normal(MEAN, sd=2.0), NormalMixture(np.c_[MEAN, MEAN + 3.0], 2.0)])
+def test_crps_in_closed_form_is_that_of_many_quantiles(law):
+    levels = (np.arange(400) + 0.5) / 400
+    losses = np.zeros(ROWS)
+    for level in levels:
+        over = OUTCOMES - law.quantile(np.full(ROWS, level))
+        losses += 2.0 * np.where(over > 0.0, level, level - 1.0) * over
+    assert law.crps(OUTCOMES) == pytest.approx(losses / len(levels), abs=4e-3)
+
+
+def rounded(mean, sd, levels=LEVELS):
+    return Quantiles(levels, np.round(scipy.stats.norm(mean[:, None], sd).ppf(levels)))
+
+
+def test_quantile_forecasts_count_ties_as_they_claim():
+    whole = np.round(OUTCOMES)
+    models = {"good": rounded(MEAN, 2.0), "wide": rounded(MEAN, 6.0), "law": Normal(MEAN, sd=2.0)}
+    found = quick(models, whole)
+    good, wide, _ = found.errors
+    assert good.low < 0.0 < good.high
+    assert good.absolute[0] == 0.0
+    assert wide.error < 0.0
+    assert wide.high < 0.0
+    quantiles, score = models["good"].values, 0.0
+    for level, at in zip(LEVELS, quantiles.T, strict=True):
+        over = whole - at
+        score += 2.0 * np.mean(np.where(over > 0.0, level, level - 1.0) * over) / len(LEVELS)
+    assert good.crps == pytest.approx(score)
+    assert any("mean quantile score" in note and "7 levels" in note for note in found.warnings)
+    assert found.ranking[-1] == "wide"
+
+
+def test_levels_in_common_are_those_compared():
+    one = rounded(MEAN, 2.0, [0.1, 0.3, 0.5, 0.9])
+    other = rounded(MEAN, 2.0, [0.1, 0.5, 0.7, 0.9])
+    found = quick({"one": one, "other": other})
+    assert (found.probability, found.gaps[0].crps) == ("interval:0.8", (0.0, 0.0, 0.0))
+    with pytest.raises(InputError, match="none in common"):
+        quick({"one": rounded(MEAN, 2.0, [0.4]), "other": rounded(MEAN, 2.0, [0.5])})
+    assert quick({"a": rounded(MEAN, 2.0, [0.5]), "b": one}).probability == "quantile:0.5"
+
+
+def test_an_event_weights_groups_and_clusters():
+    _, _, rng = drawn(3)
+    options = {"groups": {"half": np.arange(ROWS) % 2}, "weights": rng.exponential(size=ROWS)}
+    found = quick(lens="above:30", statistic="citl", **options)
+    assert found.event == "the outcome is above 30"
+    assert [each.group is None for each in found.errors] == [True] * 3 + [False] * 6
+    assert found.gaps[0].mean[0] == found.gaps[0].mean[2]  # the same event: what was observed cancels
+    together = quick(clusters=np.arange(ROWS) // 4)
+    assert together.n_clusters == 100
+    assert together.errors[0].high > quick().errors[0].high
+    few = quick(clusters=np.arange(ROWS) // 25)
+    assert any("Few clusters carry" in note for note in few.warnings)
+
+
+def test_what_is_read():
+    text = str(quick())
+    assert "good's 80% interval is off by about" in text
+    assert "3 models on 400 rows of numbers" in text
+    assert " is further off than good, by" in text
+    assert "By CRPS, which also counts how sharp predictions are, good is best" in text
+    assert "mean error (about)" in text
+    assert quick().to_dict()["errors"][2]["units"]["predicted"] == pytest.approx(MEAN.mean() + 2.0)
+
+
+@pytest.mark.parametrize(
+    ("models", "outcomes", "message"),
+    [
+        ({"a": MODELS["good"], "b": np.full(ROWS, 0.5)}, OUTCOMES, "model 'b': "),
+        (
+            {"a": MODELS["good"], "b": Normal(MEAN[1:], sd=1.0)},
+            OUTCOMES,
+            "model 'b': the outcomes have",
+        ),
+        (
+            {
+                "a": GaussianPredictions(np.zeros((9, 2)), np.eye(2)),
+                "b": MODELS["good"],
+            },
+            np.zeros((9, 2)),
+            "entry at a",
+        ),
+    ],
+)
+def test_what_is_refused(models, outcomes, message):
+    with pytest.raises(InputError, match=message):
+        quick(models, outcomes)
+    with pytest.raises(InputError, match="distributions of numbers"):
+        caltest.ReliabilityDisplay.from_predictions(MODELS, OUTCOMES)
+
+
+def test_equal_errors_are_seldom_called_different():
+    """Two models that are wrong alike, of a law with two halves: intervals and p-values hold."""
+    missed = rejected = 0
+    for seed in range(40):
+        mean, y, _ = drawn(seed, 200)
+        sd = np.where(np.arange(200) % 2, 1.4, 2.8)
+        models = {"one": Normal(mean, sd=sd), "other": Normal(mean, sd=sd[::-1])}
+        found = quick(models, y, n_resamples=50)
+        missed += not found.gaps[0].crps[0] <= 0.0 <= found.gaps[0].crps[2]
+        rejected += found.pvalues[0, 1] <= 0.05
+        assert all(each.low <= each.predicted - _inside(sd) <= each.high for each in found.errors)
+    assert max(missed, rejected) / 40 <= binomial_limits(40, 0.05)[1]
+
+
+def _inside(sd):
+    half = scipy.stats.norm.ppf(0.9) * sd / 2.0
+    return float(np.mean(2.0 * scipy.stats.norm.cdf(half) - 1.0))
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("kind", ["calibrated", "counts", "quantiles", "clusters"])
+def test_intervals_hold_as_often_as_they_say(kind):
+    """Two models that are equally good: intervals of errors and of scores hold, p-values are valid."""
+    times = 40 if kind == "counts" else 150  # which take longer
+    exact = score = rejected = 0
+    for seed in range(times):
+        rng, options = np.random.default_rng(seed), {}
+        mean = rng.uniform(2.0, 9.0, 200)
+        noise = rng.normal(size=200)
+        if kind == "clusters":
+            noise, options = np.repeat(noise[:50], 4), {"clusters": np.repeat(np.arange(50), 4)}
+        half = rng.random(200) < 0.5
+        means = [np.where(each, mean * 1.1, mean) for each in (half, ~half)]
+        y, laws = mean + noise, [Normal(each, sd=1.0) for each in means]
+        if kind in ("counts", "quantiles"):
+            y = scipy.stats.poisson(mean).ppf(scipy.stats.norm.cdf(noise))
+            laws = [scipy.stats.poisson(each) for each in means]
+        if kind == "quantiles":
+            laws = [Quantiles(LEVELS, law.ppf(np.array(LEVELS)[:, None]).T) for law in laws]
+        found = quick(dict(zip("ab", laws, strict=True)), y, n_resamples=60, rng=seed, **options)
+        if kind == "calibrated":
+            half = scipy.stats.norm.ppf(0.9)
+            rates = [
+                np.mean(np.diff(scipy.stats.norm.cdf(each - mean + np.c_[[-half, half]]), axis=0))
+                for each in means
+            ]
+            misses = [not e.low <= 0.8 - r <= e.high for e, r in zip(found.errors, rates, strict=True)]
+            exact += any(misses)
+        low, _, high = found.gaps[0].crps
+        score += not low <= 0.0 <= high
+        rejected += found.pvalues[0, 1] <= 0.05
+    most = binomial_limits(times, 0.05)[1]
+    assert exact / times <= most
+    assert score / times <= most
+    assert rejected / times <= most
