@@ -134,6 +134,11 @@ def test_weights_gates_json_and_reports(narrow, tmp_path):
     assert "distributions of numbers" in page
     assert "level of the predicted quantile" in page
     assert "0 classes" not in page
+    assert "Level by level, the worst first" in page
+    assert page.count('<svg class="small"') == min(
+        6, sum(v.cumulative is not None for v in narrow.views)
+    )
+    assert "an error was found" in page
 
 
 def test_counts_have_atoms():

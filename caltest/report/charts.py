@@ -49,12 +49,12 @@ class Size(NamedTuple):
 
 #: Of the first screen: where there is room, and on a phone or on paper.
 FIRST = (Size("wide", 540, 332, 46, 520, 22, 244, 296), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
-_SMALL = Size("small", 342, 306, 50, 322, 22, 258, 264)
+SMALL = Size("small", 342, 306, 50, 322, 22, 258, 264)
 
 Shown: TypeAlias = Sequence[View | Part]  # views and parts of which an error is shown
 
 _BARS = 46.0  # height of the tallest
-_SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
+SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
 _CERTAIN = 0.9
 _DIAMOND = "l5.4 5.4l-5.4 5.4l-5.4-5.4Z"
 
@@ -282,7 +282,7 @@ def reliability(r: Reliability, label: str) -> Drawing:
     axis = axes.probabilities([*r.predicted, *r.observed, *r.low, *r.high])
     bad = [not low <= o <= high for o, low, high in zip(r.observed, r.low, r.high, strict=True)]
     marks = pictures.reliability(r.predicted, r.observed, (r.low, r.high), bad)
-    return Drawing(_SMALL, label).draw(marks, axis, axis, "predicted probability", "observed rate")
+    return Drawing(SMALL, label).draw(marks, axis, axis, "predicted probability", "observed rate")
 
 
 def crowded(parts: Sequence[Part]) -> bool:
@@ -299,7 +299,7 @@ def small(parts: Sequence[Part]) -> bool:
     if len(parts) < 3:
         return False
     wide = max(part.predicted for part in parts) - min(part.predicted for part in parts)
-    return max(part.most for part in parts) <= _SMALL_ERROR * wide
+    return max(part.most for part in parts) <= SMALL_ERROR * wide
 
 
 # ------------------------------------------------------------------ bars of the table of slices

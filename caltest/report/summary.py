@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -341,7 +342,10 @@ def summarise(
         "checks": (sorted(audit.checks, key=lambda check: not check.found), _check_row),
         "views": (sized, _view_row),
         "rests": (sorted(audit.rests, key=lambda rest: rest.adjusted_pvalue), _rest_row),
-        "pictures": ([view for view in views if view.reliability is not None], _picture),
+        "pictures": (
+            [each for each in views if (each.reliability if audit.n_classes else each.cumulative)],
+            _picture if audit.n_classes else _picture_of_levels,
+        ),
     }
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     more = {table: max(len(rows) - _ROOM[table], 0) for table, (rows, _) in tables.items()}
@@ -354,6 +358,7 @@ def summarise(
         chance=None if null is None else captions.chance_title(null.reached, null.draws),
         grid=_grid(audit),
         usual=captions.usual(audit),
+        of_levels=None if audit.n_classes else captions.levels_note(audit),
         decided=decided_apart(audit),
         of_usual="the top class" if audit.usual and audit.usual.lens else None,
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
@@ -498,6 +503,20 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
     drawing = charts.reliability(r, f"Reliability diagram of {shown.short}: {seen}.")
     return SimpleNamespace(
         name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=bins
+    )
+
+
+def _picture_of_levels(view: View, audit: Audit) -> SimpleNamespace:
+    """Return the picture of all levels of predicted distributions."""
+    shown, drawn = named(view, audit), view.cumulative
+    assert drawn is not None
+    outside = view.adjusted_pvalue <= audit.alpha
+    seen = captions.levels_title(replace(view, group=None), drawn)
+    label = f"Level by level, {shown.short}: {seen}"
+    (drawing,) = charts.cumulative(drawn, label, charts.OF_LEVELS, [charts.SMALL])
+    seen = "an error was found" if outside else "nothing was found"
+    return SimpleNamespace(
+        name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=()
     )
 
 
