@@ -1,6 +1,7 @@
 """What a model may predict of numbers: give one of these in place of probabilities of classes."""
 
 from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
+from caltest.laws.members import Members
 from caltest.laws.mixtures import NormalMixture
 from caltest.laws.numbers import Distribution, Ensemble, FromScipy
 from caltest.laws.quantiles import Quantiles
@@ -10,6 +11,7 @@ __all__ = [
     "Ensemble",
     "FromScipy",
     "GaussianPredictions",
+    "Members",
     "Normal",
     "NormalMixture",
     "Predictive",

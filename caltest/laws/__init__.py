@@ -2,5 +2,6 @@
 
 from caltest.laws.classes import Classes, Law, Outcomes
 from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
+from caltest.laws.members import Members, Pool, Pools
 from caltest.laws.numbers import Ranks, recognised
 from caltest.laws.quantiles import Quantiles

@@ -80,6 +80,10 @@ class Law(ABC):
         """Check what was observed, as a user gives it."""
         return np.asarray(values)
 
+    def met(self, outcomes: Any) -> tuple[Law, Outcomes]:
+        """Return the law once outcomes are known, and these, checked: of members their pools."""
+        return self, self.outcomes(outcomes)
+
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
         """Return what a user should know of outcomes beside what was predicted, in sentences."""
         return ()

@@ -14,6 +14,7 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, View, taken
 from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
+from caltest.lenses.members import Entry, OfVectors, Pair, VectorRanks
 from caltest.lenses.numbers import Above, Below, Distribution, Interval, Pit, Quantile
 
 __all__ = [
@@ -22,16 +23,39 @@ __all__ = [
     "ClassSets",
     "ClassWise",
     "Distribution",
+    "Entry",
     "Interval",
     "Lens",
+    "OfVectors",
+    "Pair",
     "Pit",
     "Quantile",
     "Sorted",
     "TopK",
     "TopLabel",
+    "VectorRanks",
     "View",
     "find_lens",
 ]
+
+
+def _entry(text: str) -> Entry:
+    """Return the lens of an entry by its name, and what looks at it after the last slash."""
+    name, slash, inner = text.rpartition("/")
+    kind, colon, _ = inner.partition(":")
+    return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)  # type: ignore[arg-type]
+
+
+def _pair(text: str) -> Pair:
+    first, _, second = text.partition(",")
+    return Pair(first.strip(), second.strip())
+
+
+def within(label: str) -> tuple[str, str]:
+    """Return which entry of a vector a lens looks at, "" if none, and by what lens."""
+    name, _, inner = label.removeprefix("entry:").rpartition("/")
+    return (name, inner) if label.startswith("entry:") else ("", label)
+
 
 #: Lenses by name; a name that ends in a colon takes what follows it.
 LENSES: dict[str, Any] = {
@@ -45,6 +69,9 @@ LENSES: dict[str, Any] = {
     "interval:": Interval,
     "pit:": Pit,
     "distribution": Distribution,
+    "entry:": _entry,
+    "pair:": _pair,
+    "ranks:": VectorRanks,
 }
 
 
@@ -103,7 +130,10 @@ _EVENTS = {
 
 def event(lens: str | None, predictions: Rows) -> str:
     """Return what class 1 of two classes is about, as a clause."""
-    kind, _, which = (lens or "").partition(":")
+    entry, inner = within(lens or "")
+    if entry:
+        return event(inner, predictions).replace("the outcome", entry, 1)
+    kind, _, which = inner.partition(":")
     if kind in _EVENTS:
         share = f"{100.0 * float(which):g}%" if kind in ("quantile", "interval") else which
         return _EVENTS[kind].format(share)

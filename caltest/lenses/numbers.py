@@ -18,13 +18,13 @@ from caltest._arguments import Kind, Number, arguments, whole_number
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.laws import Predictive, Quantiles, Ranks
+from caltest.laws import Pools, Predictive, Quantiles, Ranks
 from caltest.lenses.base import ALL, Array, Lens, View
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
 
 
-class _OfNumbers(Lens):
+class OfNumbers(Lens):
     """A lens of predicted distributions of numbers."""
 
     of_numbers = True
@@ -86,7 +86,7 @@ _level = _read(Number(0.0, 1.0, advice="give a number between 0 and 1, as in 'qu
 
 @arguments()
 @dataclass(frozen=True)
-class Distribution(_OfNumbers):
+class Distribution(OfNumbers):
     """Of numbers: do outcomes lie in the whole predicted distribution as often as predicted?
 
     It is for statistics of the PIT, which are the same through it; of many groups they are faster.
@@ -107,8 +107,8 @@ class Distribution(_OfNumbers):
         return "distribution"
 
     def show(self, predictions: Rows) -> View:
-        """Return the ranks of outcomes; of quantile forecasts the cells, which they are already."""
-        stated = isinstance(predictions.law, Quantiles)
+        """Return the ranks of outcomes; cells of quantile forecasts and places in pools stay as they are."""
+        stated = isinstance(predictions.law, Quantiles | Pools)
         return View(predictions, label=self.label) if stated else super().show(predictions)
 
     def _of_law(self, predictions: Rows, law: Predictive) -> View:
@@ -119,7 +119,7 @@ class Distribution(_OfNumbers):
 # ------------------------------------------------------------------ two classes
 
 
-class _Between(_OfNumbers):
+class _Between(OfNumbers):
     """A lens of two classes: class 1 is that the outcome lies between two ends, which belong to it."""
 
     _kind: ClassVar[str]
@@ -304,7 +304,7 @@ class Interval(_AtLevel):
 
 @arguments()
 @dataclass(frozen=True)
-class Pit(_OfNumbers):
+class Pit(OfNumbers):
     """Of numbers: does the outcome lie in each of K cells between quantiles as often as predicted?
 
     Class k is from the quantile k/K, which does not belong to it, to the quantile (k + 1)/K.

@@ -424,3 +424,35 @@ def rising_scores(
             starts[owner, first] -= lower
             slopes[owner, last] -= slope
             starts[owner, last] += lower + weights[i]
+
+
+# ------------------------------------------------------------------ pools of members
+
+
+@loop
+def ranks_in_pools(pools: Any, outcomes: Any, below: Any, at: Any) -> None:
+    """Write the shares of a row's sorted pool (n, N) below, and at or below, each of (B, n) numbers."""
+    n, size = pools.shape
+    for b in range(len(outcomes)):
+        for i in range(n):
+            y = outcomes[b, i]
+            first, last = 0, size
+            while first < last:
+                middle = (first + last) >> 1
+                if pools[i, middle] < y:
+                    first = middle + 1
+                else:
+                    last = middle
+            below[b, i] = first / size
+            while last < size and pools[i, last] == y:
+                last += 1
+            at[b, i] = last / size
+
+
+@loop
+def at_places(table: Any, places: Any, unit: Any, found: Any) -> None:
+    """Write what a table (n, N, K) has at places (B, n), times a unit, into (B, n, K)."""
+    for b in range(len(places)):
+        for i in range(len(table)):
+            for k in range(table.shape[2]):
+                found[b, i, k] = table[i, places[b, i], k] * unit

@@ -33,6 +33,7 @@ from caltest.statistics.ece import (
     SquaredECE,
     TCal,
 )
+from caltest.statistics.members import EnergyScore, VariogramScore
 from caltest.statistics.numbers import (
     CRPS,
     ENCE,
@@ -42,6 +43,7 @@ from caltest.statistics.numbers import (
     DawidSebastiani,
     OmnibusOfNumbers,
     PitAndersonDarling,
+    PitChiSquare,
     PitCramerVonMises,
     PitKolmogorovSmirnov,
     PitKuiper,
@@ -96,6 +98,7 @@ DENSITY_STATISTICS: dict[str, type[Statistic]] = {
         PitKuiper,
         PitCramerVonMises,
         PitAndersonDarling,
+        PitChiSquare,
         Bias,
         Spread,
         Coverage,
@@ -105,6 +108,8 @@ DENSITY_STATISTICS: dict[str, type[Statistic]] = {
         NEES,
         UCE,
         ENCE,
+        EnergyScore,
+        VariogramScore,
     )
 }
 
@@ -136,6 +141,7 @@ __all__ = [
     "DawidSebastiani",
     "DebiasedECE",
     "ECESweep",
+    "EnergyScore",
     "FunctionStatistic",
     "HosmerLemeshow",
     "KolmogorovSmirnov",
@@ -147,6 +153,7 @@ __all__ = [
     "Omnibus",
     "OmnibusOfNumbers",
     "PitAndersonDarling",
+    "PitChiSquare",
     "PitCramerVonMises",
     "PitKolmogorovSmirnov",
     "PitKuiper",
@@ -160,6 +167,7 @@ __all__ = [
     "StatisticLike",
     "TCal",
     "UnbiasedSKCE",
+    "VariogramScore",
     "find_statistic",
 ]
 

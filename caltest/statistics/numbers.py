@@ -165,6 +165,41 @@ class PitAndersonDarling(_Distance):
         return np.asarray((squares * steps_of(levels)).sum(axis=1) * _EVENLY)
 
 
+_TENTHS = 10
+
+
+@arguments()
+@dataclass(frozen=True)
+class PitChiSquare(_Distance):
+    """Chi-square of the PIT's histogram with ten bars, divided by the number of rows.
+
+    10 Σ_k (share of outcomes in bar k − 1/10)². Of members it is that of the rank histogram, whose bars
+    share what lies across their ends.
+
+    References
+    ----------
+    Pearson 1900; of ranks of ensembles: Hamill and Colucci, "Verification of Eta–RSM short-range
+    ensemble forecasts", Monthly Weather Review 125 (1997).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [3.0, 3.0], "pit_chi2"), 2)
+    9.0
+    """
+
+    name = "pit_chi2"
+    measures = "chi-square of the PIT's histogram"
+    of_quantiles = False
+
+    @staticmethod
+    def _of(levels: Array, shares: Array) -> Array:
+        ends = shares[:, STEPS // _TENTHS - 1 :: STEPS // _TENTHS]
+        bars = np.diff(ends, prepend=0.0, append=0.0)
+        return np.asarray(_TENTHS * (bars**2).sum(axis=1))
+
+
 @arguments()
 @dataclass(frozen=True)
 class Coverage(PitStatistic):

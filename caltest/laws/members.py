@@ -1,0 +1,287 @@
+"""Members: values of which the outcome claims to be one more, and their pool with the outcome in it.
+
+Given the pool of all L + 1 values, the outcome is any of them with equal chance: the only claim that an
+ensemble, posterior draws or sampled paths make, exact for any L, with ties, of whole numbers and of
+vectors. Whatever sorts or weighs rows must be symmetric in the pool, or known apart from the members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import arguments
+from caltest._sums import blocks
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.laws.classes import Array, Outcomes, read_only
+from caltest.laws.distributions import OutcomeSampler, Predictive, Shaped, finite_numbers
+
+_SEVERAL = 3  # dimensions of members that are vectors
+_HELD = 2**24  # numbers of distances held at a time
+
+
+@arguments()
+class Members(Shaped):
+    """Predictions that are members: ensembles, posterior or predictive draws, sampled paths.
+
+    The claim tested is that the outcome is exchangeable with the members of its row: given all L + 1
+    values it is any of them with equal chance. So p-values are exact for any number of members, for whole
+    numbers and ties, and for vectors whatever their dependence. No density and no bandwidth comes in
+    (:class:`Ensemble` claims a smoothed density instead).
+
+    Parameters
+    ----------
+    values
+        (n, L) members, or (n, L, d) of vectors or paths; L at least 1.
+    names
+        Of the d entries, such as parameters or horizons. Default None: "0", "1", ….
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, a value is missing, or names are not one for every entry.
+
+    Notes
+    -----
+    Draws of a Markov chain that depend on each other are not exchangeable with the outcome: thin them.
+    Members of one row need not be independent of those of other rows, but outcomes must be, given all
+    members; otherwise say which rows belong together (``clusters``).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> centre = rng.normal(size=(300, 1))
+    >>> members = caltest.predictive.Members(centre + 0.7 * rng.normal(size=(300, 9)))
+    >>> caltest.test(members, rng.normal(centre[:, 0]), "spread", rng=0).pvalue  # too narrow
+    0.002
+    """
+
+    about = "members of ensembles"
+
+    def __init__(self, values: object, names: Sequence[str] | None = None) -> None:
+        array = finite_numbers("the members", values)
+        if array.ndim not in (2, _SEVERAL) or array.size == 0:
+            raise InputError(
+                f"the members have shape {array.shape}; give (n, L) numbers or (n, L, d) vectors, one "
+                "row of members for every outcome."
+            )
+        self.values, self.given, self._shape = array, values, array[:, 0].shape
+        self.names = _names(names, self.dimension)
+
+    @property
+    def size(self) -> int:
+        """Number of members L."""
+        return int(self.values.shape[1])
+
+    def take(self, rows: Any) -> Members:
+        """Return the members of some rows."""
+        found = copy(self)
+        found.values = self.values[rows]
+        found._shape = found.values[:, 0].shape
+        return found
+
+    def met(self, outcomes: object) -> tuple[Predictive, Outcomes]:
+        """Return the law of outcomes given the pool, and what was observed of it."""
+        checked = self.outcomes(outcomes)
+        pool = np.concatenate([self.values, checked[:, None]], axis=1)
+        if self.dimension is None:
+            return Pool(np.sort(pool, axis=1), self.values), checked
+        order = np.lexsort(np.moveaxis(pool, 2, 0)[::-1], axis=1)
+        pool = np.take_along_axis(pool, order[:, :, None], axis=1)
+        return Pools(pool, self.names, self.values), order.argmax(axis=1)
+
+    def _alone(self, *_: object) -> NoReturn:
+        raise InputError(
+            "members state where an outcome lies only together with it; give the outcomes too."
+        )
+
+    cdf = quantile = entropy = log_density = draw = _alone  # type: ignore[assignment]
+
+
+def _names(names: Sequence[str] | None, dimension: int | None) -> tuple[str, ...]:
+    count = 1 if dimension is None else dimension
+    found = tuple(map(str, range(count) if names is None else names))
+    if len(found) != count or len(set(found)) < count:
+        raise InputError(
+            f"names holds {quoted(list(found))} for {count} entries; give every entry a name of its own."
+        )
+    return found
+
+
+class _Exchangeable(Predictive):
+    """What pools of numbers and of vectors share."""
+
+    about = "members of ensembles"
+    pool: Array  #: (n, N, …), in an order that does not say which is the outcome.
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows, n."""
+        return len(self.pool)
+
+    @property
+    def size(self) -> int:
+        """Values of a pool, N = L + 1."""
+        return int(self.pool.shape[1])
+
+    @property
+    def stretch(self) -> float:
+        """(L + 1)/L: errors of members from those of their pools, of which the outcome is a part."""
+        return self.size / (self.size - 1.0)
+
+    def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+        """Say that what is in the pool is possible."""
+        return np.zeros(self.n_samples, dtype=np.bool_)
+
+    def _unstated(self, *_: object) -> NoReturn:
+        raise InputError(
+            "members state no density, as this needs; use 'pit_ad', 'crps' or another statistic of "
+            "ranks, or caltest.predictive.Ensemble, which claims a smoothed density."
+        )
+
+    entropy = log_density = _unstated  # type: ignore[assignment]
+
+
+class Pool(_Exchangeable):
+    """The law of outcomes that are numbers, given their pools: each of N values has the chance 1/N."""
+
+    dimension = None
+
+    def __init__(self, pool: Array, given: object = None) -> None:
+        self.pool, self.given = pool, given
+
+    def take(self, rows: Any) -> Pool:
+        """Return the pools of some rows."""
+        return Pool(self.pool[rows])
+
+    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
+        """Return the shares of the pool below, and at or below."""
+        from caltest.loops import rows as _loops
+
+        flat = np.ascontiguousarray(outcomes, dtype=np.float64).reshape(-1, self.n_samples)
+        below, at = np.empty(flat.shape), np.empty(flat.shape)
+        _loops.ranks_in_pools(self.pool, flat, below, at)
+        return below.reshape(outcomes.shape), at.reshape(outcomes.shape)
+
+    def quantile(self, levels: Array) -> Array:
+        """Return the smallest values of the pools that have the levels (…, n) at or below them."""
+        places = np.ceil(levels * self.size - 1e-9).astype(np.intp) - 1
+        return np.asarray(self.pool[np.arange(self.n_samples), places.clip(0, self.size - 1)])
+
+    def draw(self, rng: np.random.Generator, size: int) -> Array:
+        """Return values of the pools, chosen at random."""
+        places = rng.integers(self.size, size=(size, self.n_samples))
+        return np.asarray(self.pool[np.arange(self.n_samples), places])
+
+    def mean_and_variance(self) -> tuple[Array, Array]:
+        """Return those of the pools."""
+        return self.pool.mean(axis=1), self.pool.var(axis=1)
+
+    def crps(self, outcomes: Array) -> Array:
+        """Return the fair CRPS of the others of the pool at its values (Ferro 2014, Equation 8)."""
+        return fair_scores(self._distances(outcomes), self._total, self.size)
+
+    def crps_excess(self, outcomes: Array) -> Array:
+        """Return the same less its mean over the pool."""
+        return np.asarray(self.crps(outcomes) - fair_mean(self._total, self.size))
+
+    def _distances(self, outcomes: Array) -> Array:
+        """Return Σ_k |x_k − y|, (…, n)."""
+        found = np.zeros(outcomes.shape)
+        for value in self.pool.T:
+            found += np.abs(outcomes - value)
+        return found
+
+    @cached_property
+    def _total(self) -> Array:
+        """Σ_jk |x_j − x_k|, (n,), of sorted pools."""
+        return np.asarray(2.0 * self.pool @ (2.0 * np.arange(self.size) - self.size + 1.0))
+
+
+def fair_scores(distances: Array, total: Array, size: int) -> Array:
+    """Return fair scores of N − 1 values against the other, by sums of its distances and of all."""
+    others = size - 1.0
+    if size == 2:
+        return distances
+    return np.asarray(distances / others - (total - 2.0 * distances) / (2.0 * others * (others - 1.0)))
+
+
+def fair_mean(total: Array, size: int) -> Array:
+    """Return their mean over the pool."""
+    return np.asarray(total / size if size == 2 else total / (2.0 * size * (size - 1.0)))
+
+
+class Pools(_Exchangeable):
+    """The law of outcomes that are vectors, given their pools. An outcome is a place in its pool."""
+
+    def __init__(self, pool: Array, names: tuple[str, ...], given: object = None) -> None:
+        self.pool, self.names, self.given = pool, names, given
+
+    @property
+    def dimension(self) -> int:
+        """Number of entries d."""
+        return int(self.pool.shape[2])
+
+    def take(self, rows: Any) -> Pools:
+        """Return the pools of some rows."""
+        return Pools(self.pool[rows], self.names)
+
+    def met(self, outcomes: object) -> tuple[Predictive, Outcomes]:
+        """Return the law and the places, which outcomes are already."""
+        return self, self.observed(np.asarray(outcomes))
+
+    def observed(self, outcomes: Outcomes) -> NDArray[np.intp]:
+        """Return places as whole numbers, read-only."""
+        return read_only(outcomes, np.intp)
+
+    def sampler(self, seed: int, first: int = 0) -> OutcomeSampler:
+        """Prepare to draw places from ``seed``."""
+        return OutcomeSampler(self.draw, self.n_samples, seed)
+
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """Return places, (size, n)."""
+        kind = np.min_scalar_type(self.size - 1)
+        return rng.integers(self.size, size=(size, self.n_samples), dtype=kind)  # type: ignore[no-any-return]
+
+    def entry(self, name: str) -> Array:
+        """Return one entry of all that the pools hold, (n, N)."""
+        return np.asarray(self.pool[:, :, self.names.index(name)])
+
+    def of_entry(self, name: str, outcomes: Outcomes) -> tuple[Pool, Array]:
+        """Return the law of one entry, and what was observed of it."""
+        values = self.entry(name)
+        return Pool(np.sort(values, axis=1)), values[np.arange(len(values)), outcomes]
+
+    @cached_property
+    def standardised(self) -> Array:
+        """The pools with entries of mean 0 and mean square 1 in every row, (n, N, d); 0 if all alike."""
+        centred = self.pool - self.pool.mean(axis=1, keepdims=True)
+        scale = np.sqrt((centred**2).mean(axis=1, keepdims=True))
+        least = 1e-12 * np.abs(self.pool).max(axis=1, keepdims=True)
+        return np.where(scale > least, centred / np.where(scale > least, scale, 1.0), 0.0)
+
+    @cached_property
+    def distances(self) -> Array:
+        """Σ_k ‖x_j − x_k‖ of standardised pools, (n, N)."""
+        points, found = self.standardised, np.zeros(self.pool.shape[:2])
+        for rows in blocks(len(points), max(1, _HELD // points[0].size)):
+            own = points[rows]
+            for k in range(self.size):
+                found[rows] += np.sqrt(((own - own[:, k, None]) ** 2).sum(axis=2))
+        return found
+
+    def quantile(self, levels: Array) -> NoReturn:  # type: ignore[override]
+        """Refuse what vectors do not have."""
+        raise InputError(
+            "the outcomes are vectors, which have no quantiles; give an entry at a time, by the lens "
+            f"{f'entry:{self.names[0]}'!r}."
+        )
+
+    cdf = quantile  # type: ignore[assignment]

@@ -1,0 +1,103 @@
+"""Scores of members that are vectors: tables over the places of a pool, so that a draw is a look-up."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from itertools import combinations
+from typing import cast
+
+import numpy as np
+
+from caltest._arguments import arguments
+from caltest.data import Rows
+from caltest.forms.base import Array
+from caltest.forms.sums import LinearSum
+from caltest.laws import Pools
+from caltest.laws.members import fair_scores
+from caltest.statistics.base import SIGNED, Statistic
+
+
+class _Score(Statistic):
+    """A score of every place of a pool, less its mean over the pool."""
+
+    alternatives = SIGNED
+    laws = (Pools,)
+
+    @abstractmethod
+    def _scores(self, law: Pools) -> Array:
+        """Return the scores of all places, (n, N)."""
+
+    def given(self, predictions: Rows) -> LinearSum:
+        """Fix the predictions."""
+        law = cast("Pools", predictions.law)
+        scores = self._scores(law)
+        table = predictions.weighted(scores - scores.mean(axis=1, keepdims=True))
+        probs = np.broadcast_to(1.0 / law.size, table.shape)
+        return LinearSum(np.ascontiguousarray(table) / predictions.whole.total, probs)
+
+
+@arguments()
+@dataclass(frozen=True)
+class EnergyScore(_Score):
+    """Energy score of vectors less its mean over the pool: above 0 worse than predicted.
+
+    n⁻¹ Σ_i of L⁻¹ Σ_k ‖x_k − y‖ − (2 L (L − 1))⁻¹ Σ_{k,l} ‖x_k − x_l‖ over the other L values of the
+    pool, entries divided by their standard deviations in the pool, so that units do not matter. It sees
+    errors of location and spread; for dependence see "variogram".
+
+    References
+    ----------
+    Gneiting and Raftery, "Strictly proper scoring rules, prediction, and estimation", JASA 102 (2007),
+    Equation 22; fair for any number of members: Ferro, "Fair scores for ensemble forecasts", QJRMS 140
+    (2014).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> members = caltest.predictive.Members(rng.normal(size=(200, 19, 3)))
+    >>> caltest.test(members, rng.normal(0.0, 1.4, size=(200, 3)), "energy", rng=0).pvalue
+    0.002
+    """
+
+    name = "energy"
+    measures = "energy score less its expectation, above 0 worse than predicted"
+
+    def _scores(self, law: Pools) -> Array:
+        distances = law.distances
+        return fair_scores(distances, distances.sum(axis=1, keepdims=True), law.size)
+
+
+@arguments()
+@dataclass(frozen=True)
+class VariogramScore(_Score):
+    """Variogram score of vectors less its mean over the pool: it sees wrong dependence of entries.
+
+    n⁻¹ Σ_i Σ_{a<b} (|y_a − y_b|^½ − L⁻¹ Σ_k |x_ka − x_kb|^½)², entries divided by their standard
+    deviations in the pool.
+
+    References
+    ----------
+    Scheuerer and Hamill, "Variogram-based proper scoring rules for probabilistic forecasts of
+    multivariate quantities", Monthly Weather Review 143 (2015), Equation 5, p = ½.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> members = caltest.predictive.Members(rng.normal(size=(500, 19, 2)))
+    >>> truth = rng.multivariate_normal([0, 0], [[1, -0.9], [-0.9, 1]], size=500)
+    >>> caltest.test(members, truth, "variogram", rng=0).pvalue
+    0.002
+    """
+
+    name = "variogram"
+    measures = "variogram score less its expectation, above 0 worse than predicted"
+
+    def _scores(self, law: Pools) -> Array:
+        points, found = law.standardised, np.zeros(law.pool.shape[:2])
+        for a, b in combinations(range(law.dimension), 2):
+            apart = np.sqrt(np.abs(points[:, :, a] - points[:, :, b]))
+            found += (apart - apart.mean(axis=1, keepdims=True)) ** 2
+        return np.asarray(found * (law.size / (law.size - 1.0)) ** 2)
