@@ -184,6 +184,20 @@ class Pool(_Exchangeable):
         """Return those of the pools."""
         return self.pool.mean(axis=1), self.pool.var(axis=1)
 
+    def support(self) -> tuple[float, float]:
+        """Return the least and the greatest of all values."""
+        return float(self.pool[:, 0].min()), float(self.pool[:, -1].max())
+
+    def points(self) -> Array:
+        """Return points (n, N) whose distances are those of Wasserstein, W₂² = N⁻¹ Σ_k (x_k − x′_k)²."""
+        return np.asarray(self.pool / np.sqrt(self.size))
+
+    def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
+        """Return the means of exp iω(x − origin) over the pools, (n, K)."""
+        values = (self.pool - origin).T
+        waves = (np.exp(1j * np.multiply.outer(each, frequencies)) for each in values)
+        return np.asarray(sum(waves) / self.size)
+
     def crps(self, outcomes: Array) -> Array:
         """Return the fair CRPS of the others of the pool at its values (Ferro 2014, Equation 8)."""
         return fair_scores(self._distances(outcomes), self._total, self.size)
@@ -220,6 +234,8 @@ def fair_mean(total: Array, size: int) -> Array:
 
 class Pools(_Exchangeable):
     """The law of outcomes that are vectors, given their pools. An outcome is a place in its pool."""
+
+    about = "members that are vectors"
 
     def __init__(self, pool: Array, names: tuple[str, ...], given: object = None) -> None:
         self.pool, self.names, self.given = pool, names, given
