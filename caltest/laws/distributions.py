@@ -239,6 +239,7 @@ def finite_numbers(what: str, values: object) -> Array:
 
 _FAR = 6.5  # standard deviations
 
+
 @arguments()
 class GaussianPredictions(Shaped):
     """Predictions that are normal distributions, of numbers or vectors.
@@ -373,7 +374,7 @@ class GaussianPredictions(Shaped):
         return float((self.mean - far).min()), float((self.mean + far).max())
 
     def points(self) -> Array:
-        """Return points (n, 2) whose distances are those of Wasserstein, W₂² = (μ − μ′)² + (σ − σ′)²."""
+        """Return points (n, 2) whose distances are Wasserstein's, W₂² = (μ − μ′)² + (σ − σ′)²."""
         return np.column_stack([self.mean, self.factors[:, 0, 0]])
 
     def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:

@@ -189,7 +189,7 @@ class Pool(_Exchangeable):
         return float(self.pool[:, 0].min()), float(self.pool[:, -1].max())
 
     def points(self) -> Array:
-        """Return points (n, N) whose distances are those of Wasserstein, W₂² = N⁻¹ Σ_k (x_k − x′_k)²."""
+        """Return points (n, N) whose distances are Wasserstein's, W₂² = N⁻¹ Σ_k (x_k − x′_k)²."""
         return np.asarray(self.pool / np.sqrt(self.size))
 
     def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
