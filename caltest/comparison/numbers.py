@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from caltest._sums import Array
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
-from caltest.laws import Predictive, Quantiles
+from caltest.laws import Pool, Predictive, Quantiles
 from caltest.lenses import Interval, Lens, Quantile
 from caltest.sampling import child_seed
 from caltest.statistics.numbers import QUANTILES, pinball
 
 _WIDTH = 0.8  # stated probability of the interval that is looked at
+_OF_FEW = 0.5  # the same, where pools of members hold too few values for the former
 _ROUNDED = 9  # digits of levels
 _DRAWS = 32  # of outcomes by each model, of which the least variance of differences is taken
 _NUMBERS = 2**22
@@ -58,7 +59,10 @@ def lens_for(lens: Lens | None, wholes: Mapping[str, Sample]) -> Lens:
         return lens
     quantiles, levels = stated_by(wholes)
     if not quantiles:
-        return Interval(_WIDTH)
+        laws = [whole.rows.law for whole in wholes.values()]
+        fewest = min((law.size for law in laws if isinstance(law, Pool)), default=np.inf)
+        widths = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
+        return Interval(widths[0]) if widths else Quantile(0.5)
     widths = np.round(1.0 - 2.0 * levels[levels < 0.5], _ROUNDED)
     widths = widths[np.isin(np.round(0.5 + 0.5 * widths, _ROUNDED), levels)]
     if not len(widths):
@@ -122,6 +126,8 @@ class OfNumbers:
     def score(self, outcomes: Array) -> Array:
         """Return CRPS or mean quantile scores of numbers, (B, n)."""
         law, levels = self.law, self.levels
+        if isinstance(law, Pool) and levels is not None:  # a quantile of the pool knows the outcome
+            law = law.without(self.outcomes)
         if levels is None:
             return np.asarray(law.crps(outcomes), dtype=np.float64)
         at: Iterable[Array] = (law.quantile(np.full(law.n_samples, level)) for level in levels)
@@ -143,7 +149,7 @@ class Scored:
     chance: float
 
     def _terms(self, seen: Array, outcomes: Array) -> Array:
-        errors = self.scores - seen
+        errors = getattr(self.model.law, "stretch", 1.0) * (self.scores - seen)
         return np.stack([self.sides * errors, errors, self.model.score(outcomes)])
 
     def less(self, other: Scored) -> tuple[Array, Array]:

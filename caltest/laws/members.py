@@ -174,6 +174,11 @@ class Pool(_Exchangeable):
         places = np.ceil(levels * self.size - 1e-9).astype(np.intp) - 1
         return np.asarray(self.pool[np.arange(self.n_samples), places.clip(0, self.size - 1)])
 
+    def central(self, level: float) -> tuple[Array, Array]:
+        """Return the ends of intervals that have a level, with as many values of the pool on each side."""
+        aside = int(0.5 * (1.0 - level) * self.size + 1e-9)
+        return self.pool[:, aside], self.pool[:, -1 - aside]
+
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return values of the pools, chosen at random."""
         places = rng.integers(self.size, size=(size, self.n_samples))
@@ -182,6 +187,11 @@ class Pool(_Exchangeable):
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return those of the pools."""
         return self.pool.mean(axis=1), self.pool.var(axis=1)
+
+    def without(self, outcomes: Array) -> Pool:
+        """Return the members alone, as pools of their own: without the outcomes (n,)."""
+        places = (self.pool < outcomes[:, None]).sum(axis=1, keepdims=True)
+        return Pool(self.pool[np.arange(self.size) != places].reshape(-1, self.size - 1))
 
     def support(self) -> tuple[float, float]:
         """Return the least and the greatest of all values."""
