@@ -24,7 +24,7 @@ from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
-from caltest.laws import Classes, Pools, Predictive, Quantiles
+from caltest.laws import Classes, Predictive, Quantiles
 from caltest.lenses import Lens, event, find_lens, seen
 from caltest.nulls import (
     Answer,
@@ -514,11 +514,9 @@ def _check_law(measure: Statistic, rows: Rows) -> None:
     if isinstance(law, measure.laws) and (measure.of_quantiles or not quantiles):
         return
     wanted = " or ".join(each.about for each in measure.laws)
-    instead = "use 'ecd', or a function of your own"
+    instead = law.instead
     if quantiles or (Classes in measure.laws and isinstance(law, Predictive) and law.dimension is None):
         instead = "give a lens such as 'quantile:0.5', or a statistic of numbers such as 'pit_ad'"
-    if isinstance(law, Pools):
-        instead = f"use 'energy', or look at an entry, by the lens {f'entry:{law.names[0]}'!r}"
     raise InputError(f"{measure.name!r} is for {wanted}, and these are {law.about}; {instead}.")
 
 
