@@ -377,7 +377,12 @@ def test_quantile_scores_beside_quantile_forecasts_leave_the_outcome_out():
 def test_few_members_are_compared_by_an_interval_that_they_state(members, lens):
     values, outcomes = ensemble(13, 20, rows=200)
     models = {"few": Members(values[:, :members]), "many": Members(values)}
-    assert compared(models, outcomes).probability == lens
+    found = compared(models, outcomes)
+    assert found.probability == lens
+    assert any(
+        f"sees L/(L + 1) of an error, and there are models of {members}" in x for x in found.warnings
+    )
+    assert not compared({"a": models["many"], "b": Members(-values)}, outcomes).warnings
 
 
 def test_a_narrow_ensemble_is_further_off():

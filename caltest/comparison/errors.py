@@ -25,7 +25,7 @@ from caltest.auditing.numbers import InUnits
 from caltest.auditing.plan import MIN_ROWS
 from caltest.auditing.sizes import Cut, Design, Family, cut
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
-from caltest.comparison.numbers import OfNumbers, Scored, lens_for, scored_by
+from caltest.comparison.numbers import OfNumbers, Scored, lens_for, pools_differ, scored_by
 from caltest.comparison.result import Interval, ModelDifference, ModelError
 from caltest.data import Sample
 from caltest.data.attributes import effective_number
@@ -167,7 +167,7 @@ def sizes_of(
             ends = (*kinds[:2], None, None, kinds[2]) if numbers else kinds
             gaps.append(ModelDifference(a, b, group, *ends))
     small = tuple(f"{each.what} is left out: {each.reason}." for _, few in groups for each in few)
-    small += scored_by(wholes) if numbers else ()
+    small += (*scored_by(wholes), *pools_differ(wholes)) if numbers else ()
     about = event(view.label, view.rows)
     return Sizes(view.label or "canonical", about, tuple(errors), tuple(gaps), small)
 

@@ -53,16 +53,31 @@ def scored_by(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
     )
 
 
+def _pool_sizes(wholes: Mapping[str, Sample]) -> list[int]:
+    return [x.rows.law.size for x in wholes.values() if isinstance(x.rows.law, Pool)]
+
+
+def pools_differ(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
+    """Say what statistics see less of where models have different numbers of members."""
+    sizes = _pool_sizes(wholes)
+    if not sizes or (len(sizes) == len(wholes) and min(sizes) == max(sizes)):
+        return ()
+    return (
+        f"A statistic of L members sees L/(L + 1) of an error, and there are models of {min(sizes) - 1}"
+        ", as the outcome is among the values that it is compared with. Errors in points, and scores, "
+        "are those of the members alone.",
+    )
+
+
 def lens_for(lens: Lens | None, wholes: Mapping[str, Sample]) -> Lens:
     """Return the lens of errors in points: one event, by default the interval nearest to 80%."""
     if lens is not None and lens.label.partition(":")[0] not in ("pit", "distribution"):
         return lens
     quantiles, levels = stated_by(wholes)
     if not quantiles:
-        laws = [whole.rows.law for whole in wholes.values()]
-        fewest = min((law.size for law in laws if isinstance(law, Pool)), default=np.inf)
-        widths = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
-        return Interval(widths[0]) if widths else Quantile(0.5)
+        fewest = min(_pool_sizes(wholes), default=np.inf)
+        kept = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
+        return Interval(kept[0]) if kept else Quantile(0.5)
     widths = np.round(1.0 - 2.0 * levels[levels < 0.5], _ROUNDED)
     widths = widths[np.isin(np.round(0.5 + 0.5 * widths, _ROUNDED), levels)]
     if not len(widths):

@@ -176,7 +176,7 @@ class Pool(_Exchangeable):
         return np.asarray(self.pool[np.arange(self.n_samples), places.clip(0, self.size - 1)])
 
     def central(self, level: float) -> tuple[Array, Array]:
-        """Return the ends of intervals that have a level, with as many values of the pool on each side."""
+        """Return the ends of intervals of a level, with as many values of the pool on each side."""
         aside = int(0.5 * (1.0 - level) * self.size + 1e-9)
         return self.pool[:, aside], self.pool[:, -1 - aside]
 
