@@ -138,6 +138,18 @@ def test_the_kernel_error_by_direct_sums(members):
     assert found == pytest.approx(hand / counted, abs=1e-9)
 
 
+@pytest.mark.parametrize("dry", [30, 38, 40])
+def test_pools_may_hold_one_number_only(dry):
+    """As of rain where no member has any."""
+    values, outcomes = ensemble(3)
+    values[:dry], outcomes[:dry] = 0.0, 0.0
+    for name in ("skce_uq", "crps", "pit_ad", "omnibus"):
+        result = caltest.test(Members(values), outcomes, name, n_resamples=99, rng=0)
+        assert np.isfinite(result.statistic)
+        assert 0.01 <= result.pvalue <= 1.0
+        assert dry < 40 or result.pvalue == 1.0
+
+
 def test_ranks_of_vectors_by_hand():
     values, outcomes = vectors(4, members=6, rows=12)
     rows = whole_sample(Members(values), outcomes).rows

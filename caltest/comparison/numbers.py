@@ -43,7 +43,7 @@ def stated_by(wholes: Mapping[str, Sample]) -> tuple[bool, Array]:
 
 
 def scored_by(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
-    """Say what stands in the place of the CRPS if some models state quantiles only."""
+    """Say what is scored instead of the CRPS if some models state quantiles only."""
     stated, levels = stated_by(wholes)
     if not stated:
         return ()
@@ -190,7 +190,7 @@ class Scored:
 
 
 def check_kind(whole: Sample, first: Sample) -> None:
-    """Raise unless a model states numbers, one a row, or classes, as the first one does."""
+    """Raise unless a model states numbers, not vectors, or classes, as the first one does."""
     law: Any = whole.rows.law
     if isinstance(law, Predictive) != isinstance(first.rows.law, Predictive):
         raise InputError(

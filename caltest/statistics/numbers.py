@@ -710,7 +710,8 @@ class SKCEOfNumbers(Statistic):
         first, second = (some[each] for each in np.triu_indices(len(some), 1))
         apart = pdist(points[some])
         squares = (mean[first] - mean[second]) ** 2 + variance[first] + variance[second]
-        width = float(np.median(np.sqrt(squares)))
+        wide = np.sqrt(squares)
+        width = float(np.median(wide) or wide.mean() or 1.0)  # many pools may hold one number only
         few = predictions.n_samples <= _ALL_PAIRS
         auto: Literal["nystrom"] | None = None if few else "nystrom"
         return replace(
