@@ -75,7 +75,7 @@ _NUMBERS = of_module(
 )  # fmt: skip
 _MEMBERS = of_module(
     "members", "members of ensembles: size, joint power, strata, other packages' tests",
-    "15 minutes of one core",
+    "16 minutes of one core",
     "members.csv", "members_summary.csv", "members_joint.csv", "members_groups.csv",
     "members_others.csv",
 )  # fmt: skip

@@ -11,7 +11,8 @@ of data sets in which one joint audit, pairs of entries, scores and marginal ran
 same of vectors that are calibrated.
 
 *Groups* (``members_groups.csv``): calibrated ensembles, 1,000 rows that are alike, the top tenth by the
-mean or the spread of the members, or of the pool of members and outcome.
+mean or the spread of the members, or of the pool of members and outcome; and the default audit, which
+cuts rows into tenths of the latter.
 
 *Others* (``members_others.csv``): tests of other packages, written down from their formulas, and ours
 on the same data: calibrated, and with draws that are too wide or too narrow.
@@ -130,7 +131,7 @@ TENTHS = ("mean of members", "mean of pool", "spread of members", "spread of poo
 
 
 def in_tenths(size: int, seed: np.random.SeedSequence) -> list[bool]:
-    """Say in which top tenths of calibrated ensembles a test rejects at 5%."""
+    """Say in which top tenths of calibrated ensembles a test rejects at 5%, and if an audit does."""
     rng = np.random.default_rng(seed)
     pool = rng.normal(size=(1000, size + 1))
     given: dict[str, Any] = {"n_resamples": 199, "rng": int(rng.integers(2**31))}
@@ -142,7 +143,7 @@ def in_tenths(size: int, seed: np.random.SeedSequence) -> list[bool]:
         statistic = "bias" if name.startswith("mean") else "spread"
         result = caltest.test(Members(pool[top, 1:]), pool[top, 0], statistic, **given)
         found.append(result.pvalue <= 0.05)
-    return found
+    return [*found, caltest.audit(Members(pool[:, 1:]), pool[:, 0], n_jobs=1, **given).rejected]
 
 
 # ------------------------------------------------------------------ other packages' tests
@@ -288,11 +289,12 @@ def run(options: Options) -> None:
         for rho in (0.0, 0.5)
     )
     counted("members_joint", ("rows", "correlation"), joint, options, 100)
-    groups = (({"members": size}, TENTHS, partial(in_tenths, size), 400) for size in (9, 20, 50))
+    names = (*TENTHS, "audit")
+    groups = (({"members": size}, names, partial(in_tenths, size), 200) for size in (9, 20, 50))
     counted("members_groups", ("members",), groups, options, 200)
-    names = ("level", "ours_level", "power", "ours_power")
+    sizes = ("level", "ours_level", "power", "ours_power")
     tests = (
-        ({"test": test, "ours": ours, "rows": rows, "draws": draws}, names,
+        ({"test": test, "ours": ours, "rows": rows, "draws": draws}, sizes,
          partial(side_by_side, theirs, ours, rows, draws, entries, wrong), 500)
         for test, ours, rows, draws, entries, wrong, theirs in others()
     )  # fmt: skip
