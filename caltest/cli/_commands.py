@@ -253,6 +253,13 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
 
     from caltest.comparison.ranking import aligned
 
+    if reference.rows.n_classes is None:
+        if not np.array_equal(reference.labels, other.labels):
+            raise InputError(
+                f"the outcomes in {first} and {second} differ; give files of the same rows in the same "
+                "order."
+            )
+        return other.rows
     found = aligned(first, reference, second, other)
     differ = np.flatnonzero(reference.labels != found.labels)
     if len(differ):

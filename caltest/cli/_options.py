@@ -59,7 +59,9 @@ class WithChoices(TyperCommand):
         from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
         numbers = any(parameter.name == "mean" for parameter in self.params)
-        lenses: dict[str, object] = {k: of for k, of in LENSES.items() if numbers or not of.of_numbers}
+        lenses: dict[str, object] = {
+            name: of for name, of in LENSES.items() if numbers or not getattr(of, "of_numbers", True)
+        }
         if self.name == "audit":
             own = {"canonical": "The full probability vector.", "classwise": "Every class by itself."}
             own["distribution"] = "The full distribution of a number."
@@ -349,7 +351,7 @@ def _toml(value: object) -> str:
 
 
 #: What states distributions of numbers, in place of columns of probabilities.
-NUMBERS = ("mean", "sd", "variance", "quantiles")
+NUMBERS = ("mean", "sd", "variance", "quantiles", "members")
 #: What examples do not have, and why.
 _OF_EXAMPLES = {
     "group": "the examples have no groups",
@@ -378,6 +380,7 @@ class Input:
     sd: str | None = None
     variance: str | None = None
     quantiles: str | None = None
+    members: str | None = None
 
     @property
     def stated(self) -> Any:
@@ -488,7 +491,8 @@ _OF_ROWS = {
     "sampling-rate": "probabilities are those of all rows here; leave it out, or use caltest test, "
     "estimate, compare or audit, which take rates",
     **dict.fromkeys(
-        NUMBERS, "predictions are probabilities here; use caltest test, estimate or audit for numbers"
+        NUMBERS,
+        "predictions are probabilities here; use caltest test, estimate, compare or audit for numbers",
     ),
 }
 #: Options of what is read, besides FILE; those, and of what is written.

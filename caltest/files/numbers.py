@@ -1,4 +1,4 @@
-"""Columns of distributions of numbers: means with their spreads, or quantiles with their levels."""
+"""Columns of distributions of numbers: means with spreads, quantiles with levels, or members."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import read_only
 from caltest.laws.distributions import Normal, Predictive, finite_numbers
 
-_KNOWN = ("mean", "sd", "variance", "quantiles")
-_STATED = (("mean", "sd"), ("mean", "variance"), ("quantiles",))
+_KNOWN = ("mean", "sd", "variance", "quantiles", "members")
+_STATED = (("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",))
+#: How several columns are given: by name, or by a text that means them.
+_SEVERAL: Mapping[str, Any] = {"quantiles": (str, Mapping), "members": (str, list, tuple)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,8 @@ class NumberColumns:
     ----------
     of
         The name of a column by what it holds: "mean" with "sd" or "variance". Or, of "quantiles", the
-        level of every column by its name, or a pattern of names whose star is the level.
+        level of every column by its name, or a pattern of names whose star is the level. Or, of
+        "members", how the names of their columns begin, or all of these.
     """
 
     of: Mapping[str, Any]
@@ -47,13 +50,13 @@ class NumberColumns:
         for name, column in self.of.items():
             if name not in _KNOWN:
                 raise InputError(
-                    f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', or "
-                    "'quantiles'."
+                    f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', 'quantiles' "
+                    "or 'members'."
                 )
-            if not isinstance(column, (str, Mapping) if name == "quantiles" else str):
+            if not isinstance(column, _SEVERAL.get(name, str)) or not column:
                 raise InputError(argument=name, found=quoted(column), do="give the name of a column")
         given, wrong = tuple(name for name in _KNOWN if name in self.of), ""
-        if len(given) < 2 and given != ("quantiles",):
+        if len(given) < 2 and given not in _STATED:
             wrong = (
                 "{other} is given alone; give the columns of {mean} and of one of {sd} and {variance}."
             )
@@ -72,13 +75,27 @@ class NumberColumns:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns; of quantiles, in the order of their levels."""
+        if "members" in self.of:
+            members = self.of["members"]
+            return (members,) if isinstance(members, str) else tuple(members)
         columns = self.of.get("quantiles", self.of)
         if isinstance(columns, str):
             return (columns,)
         return tuple(sorted(columns, key=columns.get) if "quantiles" in self.of else columns.values())
 
     def among(self, names: Sequence[str]) -> NumberColumns:
-        """Return them by name, those of a pattern too, of a table that has these."""
+        """Return them by name, those of a pattern too, of a table that has these besides others."""
+        prefix = self.of.get("members")
+        if isinstance(prefix, str):
+            members = tuple(name for name in names if name.startswith(prefix))
+            if not members:
+                raise InputError(
+                    "{members} is {prefix}, and no column begins so; the columns are {names}.",
+                    members=Argument("members"),
+                    prefix=quoted(prefix),
+                    names=listed(names),
+                )
+            return NumberColumns({"members": members})
         pattern = self.of.get("quantiles")
         if not isinstance(pattern, str):
             return self
@@ -102,17 +119,20 @@ class NumberColumns:
             levels = [self.of["quantiles"][name] for name in self.names]
             quantiles: Any = laws.Quantiles
             return quantiles(levels, np.column_stack(list(values.values())))  # type: ignore[no-any-return]
+        if "members" in self.of:
+            members: Any = laws.Members
+            return members(np.column_stack(list(values.values())))  # type: ignore[no-any-return]
         return Normal(**{argument: values[name] for argument, name in self.of.items()})
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:
         """Return them with what was observed: of a part, as the law has it."""
         law = self.law(columns)
-        checked = law.outcomes(outcomes)
+        met, checked = law.met(outcomes)
         if part:
-            return Sample(Rows(law), checked)
+            return Sample(Rows(met), checked)
         return NumberSample(Rows(law), finite_numbers("the outcomes", outcomes))
 
     def __str__(self) -> str:
-        if "quantiles" in self.of:
-            return f"quantiles from {listed(self.names)}"
+        if len(self.of) == 1:
+            return f"{next(iter(self.of))} from {listed(self.names)}"
         return ", ".join(f"{argument} from {quoted(name)}" for argument, name in self.of.items())

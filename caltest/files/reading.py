@@ -60,8 +60,9 @@ def read(
         groups; no column is left out silently. Where the outcome is a number, what the columns state
         of it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
         distributions; or ``{"quantiles": {"low": 0.05, "high": 0.95}}``, the level of each column, or
-        ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star. The
-        label is then the column of outcomes.
+        ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star; or
+        ``{"members": "sample_"}``, all columns whose names begin so, members of an ensemble in any
+        order. The label is then the column of outcomes.
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
