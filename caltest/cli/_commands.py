@@ -407,7 +407,7 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-_READ = ("label", "columns", *NUMBERS, "logits", "group", "weights", "clusters")
+_READ = ("label", "columns", *NUMBERS, "truth", "where", "logits", "group", "weights", "clusters")
 #: What the numbers follow from: all before what is written.
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 

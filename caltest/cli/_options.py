@@ -273,6 +273,14 @@ def _pairs(given: Sequence[str], option: str, what: str, wanted: str) -> dict[st
     return found
 
 
+def _picked(text: str) -> tuple[str, str]:
+    """Split a value of --where."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--where is {text!r}; give a column and its value, as in target=rain.")
+    return name, value
+
+
 def checked(option: Option, name: str, value: object) -> Any:
     """Return what an option takes, of a file or typed; ``name`` says whose value it is."""
     kind = _KINDS.get(option.name) or _KINDS.get(option.takes, _text)
@@ -352,6 +360,8 @@ def _toml(value: object) -> str:
 
 #: What states distributions of numbers, in place of columns of probabilities.
 NUMBERS = ("mean", "sd", "variance", "quantiles", "members")
+#: What messages of all commands call as it is typed.
+_ANYWHERE = ("logits", "rounding", "truth", "where")
 #: What examples do not have, and why.
 _OF_EXAMPLES = {
     "group": "the examples have no groups",
@@ -361,6 +371,7 @@ _OF_EXAMPLES = {
     "clusters": "the rows of an example are independent",
     "logits": "an example has probabilities",
     **dict.fromkeys(NUMBERS, "an example has probabilities"),
+    **dict.fromkeys(("truth", "where"), "an example is no long table of a hub"),
 }
 
 
@@ -381,6 +392,8 @@ class Input:
     variance: str | None = None
     quantiles: str | None = None
     members: str | None = None
+    truth: str | None = None
+    where: Sequence[str] = ()
 
     @property
     def stated(self) -> Any:
@@ -413,7 +426,8 @@ class Input:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
-        if self.example is None and self.file is not None and files.can_scan(self.file):
+        scans = self.example is None and self.file is not None and not (self.truth or self.where)
+        if scans and files.can_scan(self.file):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
         return sample.rows, sample.labels
@@ -461,10 +475,12 @@ class Input:
             apart = {"weights": self.weights, "clusters": self.clusters}
             more |= {name: column for name, column in apart.items() if column is not None}
             more["logits"] = self.logits
+            if self.truth is not None or self.where:
+                more |= {"truth": self.truth, "where": dict(map(_picked, self.where or ()))}
             return read(self.file, self.label, columns=self.stated, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
-            typed = error.renamed({name: f"--{name}" for name in ("logits", "rounding", *NUMBERS)})
+            typed = error.renamed({name: f"--{name}" for name in ("columns", *_ANYWHERE, *NUMBERS)})
             raise typed.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
 
 
@@ -496,7 +512,8 @@ _OF_ROWS = {
     ),
 }
 #: Options of what is read, besides FILE; those, and of what is written.
-_READ = ("label", "columns", *NUMBERS, "logits", "group", "example", "weights", "clusters")
+_READ = ("label", "columns", *NUMBERS, "truth", "where", "logits", "group", "example")
+_READ += ("weights", "clusters")
 _FRAME = ("FILE", *_READ, "json", "plot", "report")
 #: Options that messages of a command call as they are typed, and not as they are called in Python.
 _TYPED = {

@@ -185,6 +185,26 @@ def _of_xarray(data: Any) -> Any:
     return values
 
 
+def in_dimensions(given: Any, outcomes: Any) -> Any:
+    """Return outcomes with their dimensions in the order of the predictions', if both have names."""
+    if has(outcomes, "data_vars", "dims") and has(given, "dims", "name"):
+        names = list(outcomes.data_vars)
+        outcomes = outcomes[given.name if given.name in names or len(names) != 1 else names[0]]
+    if not (is_xarray(given) and is_xarray(outcomes)) or not {*outcomes.dims} <= {*given.dims}:
+        return outcomes
+    outcomes = outcomes.transpose(*[name for name in given.dims if name in outcomes.dims])
+    for name in outcomes.dims[1:]:
+        one, other = (
+            list(np.asarray(each.coords[name])) if name in each.coords else None
+            for each in (given, outcomes)
+        )
+        if None not in (one, other) and one != other:
+            raise InputError(
+                f"the coordinates of {quoted(name)} in predictions and outcomes differ; align them."
+            )
+    return outcomes
+
+
 def row_index(data: Any) -> Any:
     """Return the index of a frame or series of pandas, or the coordinates of xarray's rows; or None."""
     if isinstance(data, np.ndarray | list):  # as most are; to ask narwhals takes its time

@@ -170,9 +170,9 @@ class Columns:
     """Which columns of a table are what."""
 
     roles: Roles
-    label: str | None
-    probs: tuple[str, ...]
-    notes: tuple[str, ...]
+    label: str | None = None
+    probs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, roles: Roles, names: Sequence[str]) -> Columns:

@@ -17,11 +17,17 @@ from caltest.data.containers import is_number, listed
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import read_only
 from caltest.laws.distributions import Normal, Predictive, finite_numbers
+from caltest.laws.numbers import stepwise, upwards
+from caltest.laws.quantiles import level_called
 
-_KNOWN = ("mean", "sd", "variance", "quantiles", "members")
-_STATED = (("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",))
+_KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf")
+_STATED = (("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",))
 #: How several columns are given: by name, or by a text that means them.
-_SEVERAL: Mapping[str, Any] = {"quantiles": (str, Mapping), "members": (str, list, tuple)}
+_SEVERAL: Mapping[str, Any] = {
+    "quantiles": (str, Mapping),
+    "members": (str, list, tuple),
+    "cdf": Mapping,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +47,8 @@ class NumberColumns:
     of
         The name of a column by what it holds: "mean" with "sd" or "variance". Or, of "quantiles", the
         level of every column by its name, or a pattern of names whose star is the level. Or, of
-        "members", how the names of their columns begin, or all of these.
+        "members", how the names of their columns begin, or all of these. Or, of "cdf", the number up
+        to which every column has the probability, by its name.
     """
 
     of: Mapping[str, Any]
@@ -74,14 +81,11 @@ class NumberColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns; of quantiles, in the order of their levels."""
-        if "members" in self.of:
-            members = self.of["members"]
-            return (members,) if isinstance(members, str) else tuple(members)
-        columns = self.of.get("quantiles", self.of)
+        """The columns; of quantiles and of a cdf, in the order of their numbers."""
+        columns = next(iter(self.of.values())) if len(self.of) == 1 else (*self.of.values(),)
         if isinstance(columns, str):
             return (columns,)
-        return tuple(sorted(columns, key=columns.get) if "quantiles" in self.of else columns.values())
+        return tuple(sorted(columns, key=columns.get) if isinstance(columns, Mapping) else columns)
 
     def among(self, names: Sequence[str]) -> NumberColumns:
         """Return them by name, those of a pattern too, of a table that has these besides others."""
@@ -101,7 +105,8 @@ class NumberColumns:
             return self
         shape = re.compile(re.escape(pattern).replace(r"\*", "(.+)", 1))
         stars = {name: found[1] for name in names if (found := shape.fullmatch(name)) and shape.groups}
-        levels = {name: float(star) for name, star in stars.items() if is_number(star)}
+        found = {n: float(x) if is_number(x) else level_called(f"-{x}") for n, x in stars.items()}
+        levels = {name: level for name, level in found.items() if level is not None}
         if not levels:
             raise InputError(
                 "{quantiles} is {pattern}, and no column is called so with a level for the star, such "
@@ -115,18 +120,19 @@ class NumberColumns:
     def law(self, columns: Mapping[str, Any]) -> Predictive:
         """Return the distributions that columns, by name, state."""
         values = {name: finite_numbers(f"column {quoted(name)}", columns[name]) for name in self.names}
-        if "quantiles" in self.of:
-            levels = [self.of["quantiles"][name] for name in self.names]
-            quantiles: Any = laws.Quantiles
-            return quantiles(levels, np.column_stack(list(values.values())))  # type: ignore[no-any-return]
-        if "members" in self.of:
-            members: Any = laws.Members
-            return members(np.column_stack(list(values.values())))  # type: ignore[no-any-return]
+        if len(self.of) == 1:
+            ((kind, by_name),) = self.of.items()
+            at = [by_name[name] for name in self.names] if isinstance(by_name, Mapping) else None
+            laws_of: Mapping[str, Any] = {"quantiles": laws.Quantiles, "cdf": stepwise}
+            table = np.column_stack(list(values.values()))
+            return laws.Members(table) if at is None else laws_of[kind](at, table)  # type: ignore[no-any-return]
         return Normal(**{argument: values[name] for argument, name in self.of.items()})
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:
         """Return them with what was observed: of a part, as the law has it."""
         law = self.law(columns)
+        if "cdf" in self.of:
+            outcomes = upwards(sorted(self.of["cdf"].values()), outcomes)
         met, checked = law.met(outcomes)
         if part:
             return Sample(Rows(met), checked)
