@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.auditing import Audit as Audit
     from caltest.auditing import assert_calibrated as assert_calibrated
     from caltest.auditing import audit as audit
+    from caltest.auditing import sbc as sbc
     from caltest.auditing.ahead import AuditPlan as AuditPlan
     from caltest.auditing.ahead import plan as plan
     from caltest.binning import bin_table as bin_table
@@ -77,7 +78,7 @@ _MODULES = (
 )
 #: What is imported on first use, by the module that has it.
 _NAMES = {
-    "auditing": "Audit assert_calibrated audit",
+    "auditing": "Audit assert_calibrated audit sbc",
     "auditing.ahead": "AuditPlan plan",
     "binning": "bin_table",
     "bounds": "Certificate MiscalibrationBounds certificate miscalibration_bounds",

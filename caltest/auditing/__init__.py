@@ -2,6 +2,7 @@
 
 from caltest.auditing.engine import assert_calibrated, audit
 from caltest.auditing.result import Audit
+from caltest.auditing.sbc import sbc
 from caltest.auditing.views import (
     Check,
     Condition,
@@ -31,4 +32,5 @@ __all__ = [
     "View",
     "assert_calibrated",
     "audit",
+    "sbc",
 ]

@@ -13,7 +13,7 @@ from caltest._arguments import arguments, level_of_confidence
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
-from caltest.auditing.groups import by_prediction, notes_on, read_groups
+from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
 from caltest.auditing.limits import Limit
 from caltest.auditing.notes import few_carry, limit_too_large
 from caltest.auditing.numbers import InUnits
@@ -21,7 +21,6 @@ from caltest.auditing.plan import (
     ALPHA,
     INTERSECTIONS,
     LENSES,
-    LENSES_OF_NUMBERS,
     MEAN,
     MIN_ROWS,
     N_RESAMPLES,
@@ -32,6 +31,7 @@ from caltest.auditing.plan import (
     bounded_looks,
     call_of,
     check_resolution,
+    lenses_of,
     make_plan,
 )
 from caltest.auditing.result import Audit, FailOn, gate_of
@@ -42,7 +42,8 @@ from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
 from caltest.data.diagnose import copied_rows, why_zero
 from caltest.exceptions import Argument, InputError
-from caltest.laws import Predictive
+from caltest.laws import Pools, Predictive
+from caltest.lenses import Entry
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative
 from caltest.remedies import remedies
@@ -278,17 +279,19 @@ def audit(
         options = Options.of(**asked)
         whole, name_of_event = named_sample(probs, labels, **named, **of_rows)
     else:
-        default = lenses == LENSES
-        options = Options.of(**asked | {"lenses": LENSES_OF_NUMBERS if default else lenses})
+        seen = lenses_of(numbers.rows.law, lenses)
+        options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
+    by_members = () if numbers is None else functions_of_members(groupings, numbers.rows.law)
     whole = without_zeros(whole)
     if whole.rows.places is not None:
         places = whole.rows.places
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
-    if isinstance(whole.rows.law, Predictive):
+    law: Any = whole.rows.law
+    if isinstance(law, Predictive) and law.dimension is None:
         columns = [each.column for each in groupings]
-        groupings += tuple(by_prediction(whole.rows.law, columns, options.min_rows))
+        groupings += tuple(by_prediction(law, columns, options.min_rows))
     design = Design.of(whole.rows, sampling_rates)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and sampling_rates is not None:
@@ -357,7 +360,7 @@ def audit(
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     impossible = 0 if forgiven else len(whole.rows.impossible(whole.labels))
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
-    warnings = [*whole.rows.notes, *notes_on(groupings, whole.labels)]
+    warnings = [*whole.rows.notes, *by_members, *notes_on(groupings, whole.labels)]
     warnings += [*(copied_rows(whole) if numbers is None else ()), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():
         warnings.append(few_carry(confirmed.few.tolist(), draws, level))
@@ -416,8 +419,13 @@ def audit(
     if numbers is not None:
         where = slice(None) if look is None or look.places is None else look.places
         at = design if look is None else design.at(look.places)
-        rows = whole.rows.take(where)
-        return replace(audited, units=InUnits.of(rows, whole.labels[where], at, level))
+        rows, outcomes = whole.rows.take(where), whole.labels[where]
+        if isinstance(law, Pools):
+            if look is None or not isinstance(look.scope.lens, Entry):
+                return audited
+            entry, outcomes = rows.law.of_entry(look.scope.lens.entry, outcomes)  # type: ignore[attr-defined]
+            rows = rows.shown_as(entry)
+        return replace(audited, units=InUnits.of(rows, outcomes, at, level))
     if not audited.rejected or look is None or audited.usual is None:
         return audited
     lens = None if look.scope.label == "canonical" else look.scope.label

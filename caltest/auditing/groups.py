@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import as_float, has
 from caltest._visible import quoted, shown_column, shown_group, shown_value
-from caltest.auditing.notes import cut_column, like_the_labels, no_numbers
+from caltest.auditing.notes import cut_column, like_the_labels, like_the_members, no_numbers
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data.containers import (
     as_entry,
@@ -28,7 +28,7 @@ from caltest.data.containers import (
     one_as_text,
 )
 from caltest.exceptions import InputError
-from caltest.laws import Predictive
+from caltest.laws import Law, Pool, Pools, Predictive
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -121,6 +121,27 @@ def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Itera
             if len(set(names)) == len(names):
                 break
         yield Grouping(column, tuple(names), member.astype(np.intp), crosses=False)
+
+
+_SUMMARIES = {"mean": np.mean, "spread": np.std, "smallest": np.min, "largest": np.max}
+_FEWEST_TELLING = 20  # rows of which groups may be told from those by chance
+
+
+def functions_of_members(groupings: Iterable[Grouping], law: Law) -> tuple[str, ...]:
+    """Warn of columns that group rows by what their members are, without the outcome."""
+    if not isinstance(law, Pool | Pools) or law.given is None or law.n_samples < _FEWEST_TELLING:
+        return ()
+    values: Any = law.given
+    values = values.reshape(*values.shape[:2], -1)
+    found = []
+    for name, summary in _SUMMARIES.items():
+        orders = np.argsort(summary(values, axis=1), axis=0, kind="stable").T
+        for each in groupings:
+            groups = len(np.unique(each.member))
+            changes = (np.diff(each.member[orders], axis=1) != 0).sum(axis=1)
+            if groups > 1 and (changes == groups - 1).any():
+                found.append(like_the_members(each.column, name))
+    return tuple(found)
 
 
 def _cells(column: object, what: str) -> list[Any]:

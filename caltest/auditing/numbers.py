@@ -60,8 +60,9 @@ class InUnits:
         with suppress(InputError):  # distributions need not state a mean
             (mean, _), w = law.mean_and_variance(), rows.weights
             predicted, observed = float(w @ mean / w.sum()), float(w @ outcomes / w.sum())
-            error = predicted - observed
-            sums = design.sums(w * (mean - outcomes - error))
+            error = design.stretch * (predicted - observed)
+            predicted = observed + error
+            sums = design.sums(w * (design.stretch * (mean - outcomes) - error))
             k = len(sums)
             half = float("inf")
             if k > 1:
@@ -76,7 +77,8 @@ def _widening(
     law: Predictive, outcomes: Array, plain: bool, level: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return by what the ends of intervals have to move away from the median, with an interval."""
-    if law.levels is not None:  # outcomes are known as cells between quantiles
+    # Of quantile forecasts outcomes are known as cells, and few members have no such quantiles.
+    if law.levels is not None or (1.0 - _STATED) * getattr(law, "size", np.inf) < 4.0:
         return None, None, None
     n = law.n_samples
     low, middle, high = (law.quantile(np.full(n, tau)) for tau in (0.025, 0.5, 0.975))

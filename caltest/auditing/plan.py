@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
+from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
@@ -25,8 +26,21 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
-from caltest.laws import Classes
-from caltest.lenses import ClassWise, Lens, Reducer, View, event, find_lens, is_column, show
+from caltest.laws import Classes, Law, Pools
+from caltest.lenses import (
+    ClassWise,
+    Entry,
+    Lens,
+    OfVectors,
+    Pair,
+    Reducer,
+    View,
+    event,
+    find_lens,
+    is_column,
+    show,
+    within,
+)
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import Alternative, adjusted, check_correction
 from caltest.sampling import Rng, seed_of
@@ -34,6 +48,7 @@ from caltest.statistics import (
     ECD,
     Bias,
     CalibrationInTheLarge,
+    EnergyScore,
     KolmogorovSmirnov,
     PitAndersonDarling,
     PitKolmogorovSmirnov,
@@ -42,6 +57,7 @@ from caltest.statistics import (
     Statistic,
     StatisticLike,
     UnbiasedSKCE,
+    VariogramScore,
     find_statistic,
 )
 from caltest.tolerance import check_possible
@@ -63,6 +79,8 @@ LENSES_OF_NUMBERS = (
     DISTRIBUTION, "interval:0.5", "interval:0.8", "interval:0.95", "quantile:0.5", "quantile:0.025",
     "quantile:0.975",
 )  # fmt: skip
+_OF_VECTORS = (DISTRIBUTION, "ranks:average", "ranks:band_depth")
+_MOST_PAIRED = 20  # entries of which every two are looked at
 WESTFALL_YOUNG = "westfall_young"
 
 ALPHA = 0.05
@@ -76,6 +94,30 @@ MEAN = CalibrationInTheLarge()
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
 #: Of the whole distribution of a number by default.
 OF_DISTRIBUTION = (Bias(), Spread(), PitKolmogorovSmirnov(), PitAndersonDarling())
+#: Of whole vectors.
+OF_VECTORS = (EnergyScore(), VariogramScore())
+
+
+def lenses_of(law: Law, lenses: Lenses) -> Lenses:
+    """Return the lenses that are asked for, or the default ones; of vectors for every entry.
+
+    Pairs of entries are looked at by default where these are few.
+    """
+    default = lenses == LENSES
+    if not isinstance(law, Pools):
+        return lenses if not default or law.n_classes is not None else LENSES_OF_NUMBERS
+    found: list[str | Lens] = list(_OF_VECTORS) if default and law.dimension > 1 else []
+    asked: Any = LENSES_OF_NUMBERS if default else lenses
+    several: Any = [asked] if isinstance(asked, str | Lens | type) or not np.iterable(asked) else asked
+    for one in several:
+        lens = one if one is None else find_lens(one)
+        if isinstance(lens, OfVectors) or not getattr(lens, "of_numbers", False):
+            found.append(one)
+        else:
+            found += [Entry(name, lens) for name in law.names]
+    if default and law.dimension <= _MOST_PAIRED:
+        found += [Pair(*names) for names in combinations(law.names, 2)]
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +141,7 @@ class Options:
     n_resamples: int = N_RESAMPLES
     seed: int = 0
     workers: Workers = ALONE
+    usual: bool = False  #: Whether the lenses are the default ones.
 
     @classmethod
     def of(
@@ -112,6 +155,7 @@ class Options:
         rng: Rng = 0,
         n_jobs: int | None = None,
         progress: bool = False,
+        usual: bool = False,
         **others: Any,
     ) -> Options:
         """Look names up, and check what goes together."""
@@ -142,6 +186,7 @@ class Options:
             rounding=rounding,
             seed=seed_of(rng),
             workers=Workers(n_jobs, progress),
+            usual=usual or tuple(found) in (LENSES, LENSES_OF_NUMBERS),
             **others,
         )
 
@@ -160,7 +205,9 @@ class Options:
         if self.tolerance is not None:
             return (Scan() if scope.whole.clusters is None else MEAN,)
         if scope.whole.n_classes is None:
-            return (MEAN,) if scope.event else OF_DISTRIBUTION
+            of_vector = getattr(scope.rows(np.arange(1)).law, "dimension", None)
+            usual = OF_DISTRIBUTION if of_vector is None else OF_VECTORS
+            return (MEAN,) if scope.event else usual[:1] if isinstance(scope.lens, Pair) else usual
         found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if scope.event else []
         if not scope.event or scope.label == CANONICAL:
             found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
@@ -347,7 +394,7 @@ class Plan(NamedTuple):
 
 def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_draws: int = 0) -> Plan:
     """Decide what is looked at. Time is limited for so many label draws; by default it is not."""
-    default_lenses = tuple(options.lenses) in (LENSES, LENSES_OF_NUMBERS)
+    default_lenses = options.usual
     found: dict[Look, tuple[Statistic, ...]] = {}
     skipped: list[Skipped] = []
 
@@ -469,7 +516,12 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
 
 def _unstated(whole: Rows, lens: Lens | None) -> str:
     """Return why forecasts do not state what a lens looks at, as a clause; "" if they do."""
-    quantiles = getattr(whole.law, "levels", None) is not None
+    quantiles, size = getattr(whole.law, "levels", None) is not None, getattr(whole.law, "size", None)
+    kind, _, level = within("" if lens is None else lens.label)[1].partition(":")
+    if size is not None and kind in ("interval", "quantile"):
+        tail = min(float(level), 1.0 - float(level)) if kind == "quantile" else 0.5 - 0.5 * float(level)
+        if tail * size < 1.0:
+            return f"{size - 1} members state no tail of {100.0 * tail:g}%"
     if quantiles and whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION:
         return "of quantile forecasts in clusters events alone are checked"
     try:

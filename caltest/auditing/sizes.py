@@ -85,19 +85,21 @@ class Design:
     """How rows count, which of them depend on each other, and what was predicted of the population.
 
     Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
-    population, and ``kept`` the rates of rows without and with it, (n, 2).
+    population, and ``kept`` the rates of rows without and with it, (n, 2). Of members errors are
+    those of their pools times ``stretch``, since the outcome is a part of these.
     """
 
     weights: Array
     clusters: NDArray[np.intp] | None = None
     scores: Array | None = None
     kept: Array | None = None
+    stretch: float = 1.0
 
     @classmethod
     def of(cls, rows: Rows, rates: Mapping[Any, float] | None) -> Design:
         """Return that of all rows, kept by their label at these rates; of two classes these count."""
         if rates is None or rows.n_classes != 2:
-            return cls(rows.weights, rows.clusters)
+            return cls(rows.weights, rows.clusters, stretch=getattr(rows.law, "stretch", 1.0))
         by_class = rates_by_class(rates, 2, rows.classes)
         kept = np.array([[by_class.get(0, 1.0), by_class.get(1, 1.0)]]).repeat(len(rows.probs), axis=0)
         before = rows.probs / kept
@@ -105,8 +107,9 @@ class Design:
 
     @property
     def plain(self) -> bool:
-        """Whether rows are independent, count alike, and were not sampled by their label."""
-        return self.clusters is None and self.scores is None and bool((self.weights == 1.0).all())
+        """Whether rows are independent and count alike, not sampled by their label, without members."""
+        apart = self.clusters is None and self.scores is None and self.stretch == 1.0
+        return apart and bool((self.weights == 1.0).all())
 
     def at(self, rows: NDArray[np.intp] | None) -> Design:
         """Return that of some rows."""
@@ -114,7 +117,7 @@ class Design:
             return self
         given: tuple[Any, ...] = (self.clusters, self.scores, self.kept)
         clusters, scores, kept = (None if each is None else each[rows] for each in given)
-        return Design(self.weights[rows], clusters, scores, kept)
+        return Design(self.weights[rows], clusters, scores, kept, self.stretch)
 
     def of_look(self, look: Look) -> Design:
         """Return that of the rows of a look, whose event need not be class 1."""
@@ -166,6 +169,13 @@ class Design:
 
         ``chances`` are those of the event among these rows. The interval is exact, or ``by_t``.
         """
+        predicted, observed, low, high = self._interval(chances, labels, level, by_t)
+        by = self.stretch
+        return observed + by * (predicted - observed), observed, by * low, by * high
+
+    def _interval(
+        self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool
+    ) -> tuple[float, float, float, float]:
         scores = chances if self.scores is None else self.scores
         w = self.weights
         each, whole = w, float(len(w))
@@ -195,14 +205,14 @@ class Design:
         codes = self.codes
         apart = codes is None or int(codes.max()) + 1 == n
         if apart and self.kept is None and each.min() == each.max():
-            return 1.0, False
+            return self.stretch**-2, False
         whole, sums = float(each.sum()), self.sums(each)
         rate = float(each @ labels) / whole
         if (by_t or self.kept is not None) and 0.0 < rate < 1.0:
             values = each * (labels - rate)
             sums = max(self.sums(values), values, key=lambda found: float(found @ found))
             sums = sums / (rate * (1.0 - rate)) ** 0.5
-        share = whole**2 / float(sums @ sums) / n  # above 1 of rows kept of many
+        share = whole**2 / float(sums @ sums) / n / self.stretch**2  # above 1 of rows kept of many
         return share if self.kept is not None else min(share, 1.0), not by_t
 
 

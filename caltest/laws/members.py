@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
-from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array, Outcomes, read_only
 from caltest.laws.distributions import OutcomeSampler, Predictive, Shaped, finite_numbers
 
 _SEVERAL = 3  # dimensions of members that are vectors
-_HELD = 2**24  # numbers of distances held at a time
+_ALIKE = 1e-12  # relative spread of what is alike
 
 
 @arguments()
@@ -31,9 +30,9 @@ class Members(Shaped):
     """Predictions that are members: ensembles, posterior or predictive draws, sampled paths.
 
     The claim tested is that the outcome is exchangeable with the members of its row: given all L + 1
-    values it is any of them with equal chance. So p-values are exact for any number of members, for whole
-    numbers and ties, and for vectors whatever their dependence. No density and no bandwidth comes in
-    (:class:`Ensemble` claims a smoothed density instead).
+    values it is any of them with equal chance. So p-values are exact for any number of members, for
+    whole numbers and ties, and for vectors whatever their dependence. No density and no bandwidth comes
+    in (:class:`Ensemble` claims a smoothed density instead).
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def _names(names: Sequence[str] | None, dimension: int | None) -> tuple[str, ...
     found = tuple(map(str, range(count) if names is None else names))
     if len(found) != count or len(set(found)) < count:
         raise InputError(
-            f"names holds {quoted(list(found))} for {count} entries; give every entry a name of its own."
+            f"names holds {quoted(list(found))} for {count} entries; give each a name of its own."
         )
     return found
 
@@ -259,24 +258,6 @@ class Pools(_Exchangeable):
         values = self.entry(name)
         return Pool(np.sort(values, axis=1)), values[np.arange(len(values)), outcomes]
 
-    @cached_property
-    def standardised(self) -> Array:
-        """The pools with entries of mean 0 and mean square 1 in every row, (n, N, d); 0 if all alike."""
-        centred = self.pool - self.pool.mean(axis=1, keepdims=True)
-        scale = np.sqrt((centred**2).mean(axis=1, keepdims=True))
-        least = 1e-12 * np.abs(self.pool).max(axis=1, keepdims=True)
-        return np.where(scale > least, centred / np.where(scale > least, scale, 1.0), 0.0)
-
-    @cached_property
-    def distances(self) -> Array:
-        """Σ_k ‖x_j − x_k‖ of standardised pools, (n, N)."""
-        points, found = self.standardised, np.zeros(self.pool.shape[:2])
-        for rows in blocks(len(points), max(1, _HELD // points[0].size)):
-            own = points[rows]
-            for k in range(self.size):
-                found[rows] += np.sqrt(((own - own[:, k, None]) ** 2).sum(axis=2))
-        return found
-
     def quantile(self, levels: Array) -> NoReturn:  # type: ignore[override]
         """Refuse what vectors do not have."""
         raise InputError(
@@ -285,3 +266,11 @@ class Pools(_Exchangeable):
         )
 
     cdf = quantile  # type: ignore[assignment]
+
+
+def standardised(values: Array) -> Array:
+    """Return what pools hold, (n, N, …), with mean 0 and mean square 1 in every row; 0 if all alike."""
+    centred = values - values.mean(axis=1, keepdims=True)
+    scale = np.sqrt((centred**2).mean(axis=1, keepdims=True))
+    alike = scale <= _ALIKE * np.abs(values).max(axis=1, keepdims=True)
+    return np.where(alike, 0.0, centred / np.where(alike, 1.0, scale))

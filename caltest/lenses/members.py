@@ -80,7 +80,7 @@ class Entry(OfVectors):
     entry
         Its name among those of the members.
     within
-        A lens of numbers. Default "distribution": where the entry lies among the members'.
+        A lens of numbers. Default None, "distribution": where the entry lies among the members'.
 
     Examples
     --------
@@ -93,19 +93,19 @@ class Entry(OfVectors):
     """
 
     entry: str
-    within: Lens = Distribution()
+    within: Lens | None = None
 
     claim: ClassVar[str] = "the entry follows its members"
 
     @property
     def inner(self) -> Lens:
         """What looks at the entry."""
-        return self.within
+        return self.within or Distribution()
 
     @property
     def label(self) -> str:
         """Its name, and what looks at it."""
-        return f"entry:{self.entry}/{self.within.label}"
+        return f"entry:{self.entry}/{self.inner.label}"
 
     def _values(self, law: Pools) -> Array:
         choose("entry", self.entry, dict.fromkeys(law.names))
@@ -115,7 +115,7 @@ class Entry(OfVectors):
 @arguments()
 @dataclass(frozen=True)
 class Pair(OfVectors):
-    """Of vectors: how two entries go together, the product of both, standardised by the pool.
+    """Of vectors: how two entries go together: the product of both, less their means in the pool.
 
     Through it "bias" is above 0 where predicted correlations are too high, below 0 where too low.
 
@@ -147,7 +147,8 @@ class Pair(OfVectors):
     def _values(self, law: Pools) -> Array:
         for each in (self.first, self.second):
             choose("entry", each, dict.fromkeys(law.names))
-        one, other = (law.standardised[:, :, law.names.index(x)] for x in (self.first, self.second))
+        pair = (law.entry(each) for each in (self.first, self.second))
+        one, other = (values - values.mean(axis=1, keepdims=True) for values in pair)
         return np.asarray(one * other)
 
 

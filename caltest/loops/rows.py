@@ -429,24 +429,28 @@ def rising_scores(
 # ------------------------------------------------------------------ pools of members
 
 
+_POOLS = 32  # that stay in the cache
+
+
 @loop
 def ranks_in_pools(pools: Any, outcomes: Any, below: Any, at: Any) -> None:
     """Write the shares of a row's sorted pool (n, N) below, and at or below, each of (B, n) numbers."""
     n, size = pools.shape
-    for b in range(len(outcomes)):
-        for i in range(n):
-            y = outcomes[b, i]
-            first, last = 0, size
-            while first < last:
-                middle = (first + last) >> 1
-                if pools[i, middle] < y:
-                    first = middle + 1
-                else:
-                    last = middle
-            below[b, i] = first / size
-            while last < size and pools[i, last] == y:
-                last += 1
-            at[b, i] = last / size
+    for start in range(0, n, _POOLS):
+        for b in range(len(outcomes)):
+            for i in range(start, min(start + _POOLS, n)):
+                y = outcomes[b, i]
+                first, last = 0, size
+                while first < last:
+                    middle = (first + last) >> 1
+                    if pools[i, middle] < y:
+                        first = middle + 1
+                    else:
+                        last = middle
+                below[b, i] = first / size
+                while last < size and pools[i, last] == y:
+                    last += 1
+                at[b, i] = last / size
 
 
 @loop

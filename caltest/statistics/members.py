@@ -8,14 +8,18 @@ from itertools import combinations
 from typing import cast
 
 import numpy as np
+from scipy.spatial.distance import pdist, squareform
 
 from caltest._arguments import arguments
+from caltest._sums import blocks
 from caltest.data import Rows
 from caltest.forms.base import Array
 from caltest.forms.sums import LinearSum
 from caltest.laws import Pools
-from caltest.laws.members import fair_scores
+from caltest.laws.members import fair_scores, standardised
 from caltest.statistics.base import SIGNED, Statistic
+
+_HELD = 2**16  # numbers of pools looked at at a time
 
 
 class _Score(Statistic):
@@ -25,13 +29,14 @@ class _Score(Statistic):
     laws = (Pools,)
 
     @abstractmethod
-    def _scores(self, law: Pools) -> Array:
-        """Return the scores of all places, (n, N)."""
+    def _scores(self, points: Array) -> Array:
+        """Return the scores of all places, (r, N), of some standardised pools (r, N, d)."""
 
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
         law = cast("Pools", predictions.law)
-        scores = self._scores(law)
+        parts = blocks(law.n_samples, max(1, _HELD // law.pool[0].size))
+        scores = np.concatenate([self._scores(standardised(law.pool[rows])) for rows in parts])
         table = predictions.weighted(scores - scores.mean(axis=1, keepdims=True))
         probs = np.broadcast_to(1.0 / law.size, table.shape)
         return LinearSum(np.ascontiguousarray(table) / predictions.whole.total, probs)
@@ -64,9 +69,9 @@ class EnergyScore(_Score):
     name = "energy"
     measures = "energy score less its expectation, above 0 worse than predicted"
 
-    def _scores(self, law: Pools) -> Array:
-        distances = law.distances
-        return fair_scores(distances, distances.sum(axis=1, keepdims=True), law.size)
+    def _scores(self, points: Array) -> Array:
+        distances = np.stack([squareform(pdist(own)).sum(axis=0) for own in points])
+        return fair_scores(distances, distances.sum(axis=1, keepdims=True), points.shape[1])
 
 
 @arguments()
@@ -95,9 +100,10 @@ class VariogramScore(_Score):
     name = "variogram"
     measures = "variogram score less its expectation, above 0 worse than predicted"
 
-    def _scores(self, law: Pools) -> Array:
-        points, found = law.standardised, np.zeros(law.pool.shape[:2])
-        for a, b in combinations(range(law.dimension), 2):
-            apart = np.sqrt(np.abs(points[:, :, a] - points[:, :, b]))
+    def _scores(self, points: Array) -> Array:
+        found, size = np.zeros(points.shape[:2]), points.shape[1]
+        entries = np.ascontiguousarray(np.moveaxis(points, 2, 0))
+        for one, other in combinations(entries, 2):
+            apart = np.sqrt(np.abs(one - other))
             found += (apart - apart.mean(axis=1, keepdims=True)) ** 2
-        return np.asarray(found * (law.size / (law.size - 1.0)) ** 2)
+        return np.asarray(found * (size / (size - 1.0)) ** 2)

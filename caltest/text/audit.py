@@ -45,7 +45,9 @@ from caltest.text.vocabulary import (
     capital,
     event_name,
     group_name,
+    kind_of,
     lens_name,
+    lenses_of,
     limit,
     listed,
     narrow_group,
@@ -171,7 +173,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
     told = audit.told
     group = told.group if told is not None else None
     texts = list(_use(audit, told))
-    if told is not None and told.lens.startswith("interval:") and shows(audit, told):
+    if told is not None and kind_of(told.lens) == "interval" and shows(audit, told):
         share = percents(*rates(told))[1]
         texts.append(f"Until then, read {lens_name(told)}{where(group)} as one of about {share}.")
     if audit.impossible:
@@ -464,7 +466,8 @@ def worst_first(audit: Audit) -> list[View]:
 
 def summary(audit: Audit) -> str:
     """Return the verdict, how large the error is, where, what to do next, and how sure it is."""
-    lenses = f"lens{'es' * (len(audit.lenses) > 1)}: {', '.join(map(shown, audit.lenses))}"
+    names = lenses_of(audit)
+    lenses = f"lens{'es' * (len(names) > 1)}: {', '.join(map(shown, names))}"
     name, beside = chip(audit)
     event = f" of {event_name(audit)}" if audit.event else ""
     outcomes = f"{audit.n_classes} classes" if audit.n_classes else "distributions of numbers"

@@ -23,6 +23,7 @@ from caltest.text.vocabulary import (
     counted_way,
     group_name,
     is_stated,
+    kind_of,
     lens_name,
     limit,
     listed,
@@ -89,7 +90,7 @@ def too(view: View) -> str:
     side, (predicted, observed) = way(view.direction, view.lens), rates(view)
     if is_stated(view.lens):
         share = percents(predicted, observed)[1]
-        place = "lie in it" if view.lens.startswith("interval") else "lie at or below it"
+        place = "lie in it" if kind_of(view.lens) == "interval" else "lie at or below it"
         return f"{side}: about {share} of outcomes {place}"
     if is_rare(view):
         times_observed = predicted / observed
@@ -211,7 +212,7 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
         f"{'was' if round(seen) == 1 else 'were'} observed."
     )
     if is_stated(view.lens):
-        place = "in it" if view.lens.startswith("interval") else "at or below it"
+        place = "in it" if kind_of(view.lens) == "interval" else "at or below it"
         events = f"Of {rows}, {expected:,.0f} outcomes were expected {place}, and {seen:,.0f} are."
     if view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."

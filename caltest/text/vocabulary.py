@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from caltest._numbers import points
 from caltest._visible import shortened, shown_class, shown_column, shown_value, visible
+from caltest.lenses import within
 
 if TYPE_CHECKING:
     from caltest.auditing.ahead import AuditPlan
@@ -30,6 +31,8 @@ _WHOLE = {
     "canonical": "all classes together",
     "distribution": "the whole distribution",
     "sorted": "the ordered probabilities",
+    "ranks:average": "the mean ranks of whole vectors",
+    "ranks:band_depth": "how central whole vectors are",
 }
 _EVENT = 60  # characters of an event's name
 
@@ -64,19 +67,31 @@ def limit(audit: Audit | AuditPlan) -> str | None:
     return f"{by} or {times} (the wider of both)" if by else times
 
 
+def kind_of(lens: str) -> str:
+    """Return the kind of a lens, of an entry of a vector that of what looks at it."""
+    return within(lens)[1].partition(":")[0]
+
+
 def is_stated(lens: str) -> bool:
     """Whether an interval or a quantile is looked at, and not a probability."""
-    return lens.partition(":")[0] in _STATED
+    return kind_of(lens) in _STATED
 
 
 def way(side: str | None, lens: str = "") -> str:
     """Return which way a probability is wrong, or an interval or quantile; "" without a side."""
-    return _STATED.get(lens.partition(":")[0], WRONG).get(side or "", "")
+    return _STATED.get(kind_of(lens), WRONG).get(side or "", "")
 
 
 def counted_way(side: str | None, lens: str = "") -> str:
     """Return which way the error is: probabilities are too high, or outcomes too few in an interval."""
     return (_COUNTED if is_stated(lens) else WRONG).get(side or "", "")
+
+
+def lenses_of(audit: Audit) -> tuple[str, ...]:
+    """Return the lenses of an audit, those of all entries and pairs of a vector as one."""
+    known = ((lens, *within(lens)) for lens in audit.lenses)
+    each = (f"entry:*/{inner}" if entry else lens for lens, entry, inner in known)
+    return tuple(dict.fromkeys("pair:*" if kind_of(lens) == "pair" else lens for lens in each))
 
 
 def event_name(audit: Audit) -> str:
@@ -95,12 +110,16 @@ def lens_name(view: View) -> str:
     """Return what is looked at, whatever the rows."""
     if view.lens == "top_label":
         return "the top class"
+    entry, lens = within(view.lens)
+    of = f" of {visible(entry)}" if entry else ""
+    kind, _, level = lens.partition(":")
     if view.event is None:
-        return _WHOLE.get(view.lens, f"the lens {view.lens}")
-    kind, _, level = view.lens.partition(":")
-    if is_stated(view.lens):
+        if kind == "pair":
+            return f"the dependence of {' and '.join(map(visible, level.split(',')))}"
+        return f"{_WHOLE.get(lens, f'the lens {lens}')}{of}"
+    if is_stated(lens):
         share = f"{100.0 * float(level):g}%"
-        return "the median" if view.lens == "quantile:0.5" else f"the {share} {kind}"
+        return f"the median{of}" if lens == "quantile:0.5" else f"the {share} {kind}{of}"
     if view.lens != "canonical" and not view.lens.startswith("class:"):
         return f"the probability that {view.event}"
     name = view.event.removeprefix("the label is ")
@@ -117,8 +136,13 @@ def subject(view: View) -> str:
     if view.lens == "top_label":
         return "the model's confidence in its top class"
     if view.event is None:
-        numbers = view.lens == "distribution"
-        return "the predicted distributions" if numbers else "the predicted probabilities"
+        entry, lens = within(view.lens)
+        if lens == "distribution":
+            return f"the predicted distributions{f' of {visible(entry)}' if entry else ''}"
+        return {
+            "pair": f"the predicted correlations of {lens_name(view).removeprefix('the dependence of ')}",
+            "ranks": f"the predicted joint distributions, by {lens_name(view)},",
+        }.get(kind_of(lens), "the predicted probabilities")
     if is_stated(view.lens):
         return lens_name(view).replace("the ", "the predicted ", 1)
     if view.lens != "canonical" and not view.lens.startswith("class:"):

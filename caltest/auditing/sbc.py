@@ -1,0 +1,170 @@
+"""`sbc`: simulation-based calibration, an audit of posterior draws beside the parameters they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from caltest._arguments import arguments, has
+from caltest._visible import quoted, visible
+from caltest.auditing.engine import audit
+from caltest.auditing.result import Audit
+from caltest.exceptions import InputError
+from caltest.laws import Members
+from caltest.laws.classes import Array
+from caltest.laws.distributions import finite_numbers
+
+#: Of parameters by name, (N,) and (L, N), or both as they are: at the parameters, and at their draws.
+Quantity: TypeAlias = "Callable[[Mapping[str, Array]], Any] | tuple[Any, Any]"
+
+_DEPENDENT = 0.1  # autocorrelation of neighbouring draws from which it is said
+_CLEARLY = 4.0  # standard errors
+
+
+@arguments()
+def sbc(
+    parameters: object,
+    draws: object,
+    *,
+    quantities: Mapping[str, Quantity] | None = None,
+    names: Sequence[str] | None = None,
+    **options: Any,
+) -> Audit:
+    """Check a posterior: parameters from the prior, data simulated by them, draws from each posterior.
+
+    If the computation is right, a parameter and the draws given its data are exchangeable. Given all
+    L + 1 values of a simulation each is the parameter with equal chance, all entries at once: so all
+    parameters and quantities share one place, and the answer over them is exact whatever their
+    dependence.
+
+    Parameters
+    ----------
+    parameters
+        (N, D) parameters of N simulations; (N,) of one; or a data frame or dict of columns by name.
+    draws
+        (L, N, D) draws of the posterior of each simulation; (L, N) of one parameter; or a dict of (L, N)
+        by name. Draws of a Markov chain have to be thinned until they hardly depend on each other; if
+        neighbours do, a warning says by how much.
+    quantities
+        More to check, by name: a function that takes parameters by name, (N,) and (L, N), and returns as
+        many numbers; or what it would return of both, a pair of (N,) and (L, N), such as the log
+        likelihood of each simulation's data, which finds errors that parameters alone do not. Default
+        None.
+    names
+        Of the D parameters. Default None: those of columns, else "0", "1", ….
+    **options
+        Of :func:`caltest.audit`: ``groups``, ``materiality``, ``alpha``, ``n_resamples``, ``rng``, ….
+
+    Returns
+    -------
+    Audit
+        Every parameter and quantity ("entry:mu/distribution": biased, too narrow, too wide), coverage of
+        its intervals, every two of them together ("pair:mu,tau", of up to 20 entries), and all at once
+        (energy and variogram scores, ranks of vectors).
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, or a quantity returns something else.
+
+    References
+    ----------
+    Cook, Gelman, Rubin, "Validation of software for Bayesian models using posterior quantiles", JCGS 15
+    (2006); Talts, Betancourt, Simpson, Vehtari, Gelman, "Validating Bayesian inference algorithms with
+    simulation-based calibration", 2018; Modrák et al., "Simulation-based calibration checking for
+    Bayesian computation: the choice of test quantities shapes sensitivity", Bayesian Analysis 2023.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> mu = rng.normal(size=400)
+    >>> data = rng.normal(mu, 1.0)
+    >>> draws = rng.normal(data / 2, 0.4, size=(50, 400))  # the standard deviation is 0.71 in truth
+    >>> found = caltest.sbc({"mu": mu}, {"mu": draws}, rng=0)
+    >>> found.headline
+    'The predicted 80% interval of mu is too narrow: about 55% of outcomes lie in it.'
+    """
+    truth, known = _columns("parameters", parameters, ())
+    drawn, own = _columns("draws", draws, known)
+    if names is None:
+        names = known or own or tuple(map(str, range(truth.shape[-1])))
+    if known and own and set(known) != set(own):
+        raise InputError(
+            f"parameters holds {quoted(list(known))}, and draws {quoted(list(own))}; give both of the "
+            "same parameters."
+        )
+    if drawn.ndim != truth.ndim + 1 or drawn.shape[1:] != truth.shape or len(names) != truth.shape[-1]:
+        raise InputError(
+            f"parameters has shape {truth.shape}, draws {drawn.shape}, and there are {len(names)} "
+            "names; give (N, D) parameters, (L, N, D) draws, and D names."
+        )
+    entries = {str(name): (truth[:, k], drawn[:, :, k]) for k, name in enumerate(names)}
+    for name, quantity in (quantities or {}).items():
+        entries[str(name)] = _quantity(name, quantity, entries, truth, drawn, len(names))
+    values = np.moveaxis(drawn, 0, 1)
+    if quantities:
+        values = np.stack([each.T for _, each in entries.values()], axis=2)
+    members = Members(values, names=list(entries))
+    outcomes = np.stack([each for each, _ in entries.values()], axis=1)
+    found = audit(members, outcomes, **options)
+    call = found.call.replace("caltest.audit(probs, labels", "caltest.sbc(parameters, draws")
+    notes = (note for name, (_, each) in entries.items() if (note := _dependence(name, each)))
+    return replace(found, call=call, warnings=(*found.warnings, *notes))
+
+
+def _columns(what: str, given: Any, order: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
+    """Return numbers with the parameters on the last axis, and their names; of dicts in an order."""
+    if isinstance(given, Mapping) or has(given, "columns"):
+        columns = {str(name): given[name] for name in getattr(given, "columns", given)}
+        names = tuple(order) if set(order) == set(columns) else tuple(columns)
+        each = [finite_numbers(f"{name!r} of {what}", columns[name]) for name in names]
+        if not each or len({one.shape for one in each}) > 1:
+            shapes = ", ".join(f"{name} {one.shape}" for name, one in zip(names, each, strict=True))
+            raise InputError(
+                f"the columns of {what} have shapes {shapes or 'of none'}; give equal ones."
+            )
+        return np.stack(each, axis=-1), names
+    array = finite_numbers(what, given)
+    return (array[..., None] if array.ndim == (2 if what == "draws" else 1) else array), ()
+
+
+def _quantity(
+    name: object, quantity: Any, entries: Any, truth: Array, drawn: Array, count: int
+) -> tuple[Array, Array]:
+    """Return a quantity at the parameters and at their draws."""
+    if callable(quantity):
+        named = list(entries)[:count]
+        pair = [quantity({each: entries[each][k] for each in named}) for k in (0, 1)]
+    else:
+        pair = list(quantity) if isinstance(quantity, tuple | list) else []
+    both = [finite_numbers(f"the quantity {quoted(name)}", each) for each in pair]
+    if [each.shape for each in both] != [truth.shape[:1], drawn.shape[:2]]:
+        raise InputError(
+            f"the quantity {quoted(name)} has shapes {', '.join(str(x.shape) for x in both) or 'none'}; "
+            f"give {truth.shape[:1]} numbers at the parameters and {drawn.shape[:2]} at their draws."
+        )
+    return both[0], both[1]
+
+
+def _dependence(name: str, draws: Array) -> str:
+    """Say so where neighbouring draws (L, N) of one simulation depend on each other."""
+    size, n = draws.shape
+    centred = draws - draws.mean(axis=0)
+    squares = (centred**2).sum(axis=0)
+    some = squares > 0.0
+    if size < 3 or not some.any():
+        return ""
+    each = (centred[1:] * centred[:-1]).sum(axis=0)[some] / squares[some]
+    lag = float(each.mean()) + 1.0 / size  # of independent draws the first term is −1/L
+    if lag < max(_DEPENDENT, _CLEARLY / (size * n) ** 0.5):
+        return ""
+    thin = int(np.ceil((1.0 + lag) / max(1.0 - lag, 1.0 / size)))
+    return (
+        f"Neighbouring draws of {visible(name)} depend on each other (autocorrelation {lag:.2f}), so that "
+        f"they are not exchangeable with the parameter: keep about every {thin}th draw of the chain, or "
+        "calibrated posteriors look wrong."
+    )
