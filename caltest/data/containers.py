@@ -187,21 +187,19 @@ def _of_xarray(data: Any) -> Any:
 
 def in_dimensions(given: Any, outcomes: Any) -> Any:
     """Return outcomes with their dimensions in the order of the predictions', if both have names."""
-    if has(outcomes, "data_vars", "dims") and has(given, "dims", "name"):
-        names = list(outcomes.data_vars)
-        outcomes = outcomes[given.name if given.name in names or len(names) != 1 else names[0]]
-    if not (is_xarray(given) and is_xarray(outcomes)) or not {*outcomes.dims} <= {*given.dims}:
+    if not is_xarray(given):
+        return outcomes
+    if has(outcomes, "data_vars"):
+        names = [given.name, *([*outcomes.data_vars] if len(outcomes.data_vars) == 1 else ())]
+        outcomes = next((outcomes[name] for name in names if name in outcomes.data_vars), outcomes)
+    if not is_xarray(outcomes) or not {*outcomes.dims} <= {*given.dims}:
         return outcomes
     outcomes = outcomes.transpose(*[name for name in given.dims if name in outcomes.dims])
     for name in outcomes.dims[1:]:
-        one, other = (
-            list(np.asarray(each.coords[name])) if name in each.coords else None
-            for each in (given, outcomes)
-        )
-        if None not in (one, other) and one != other:
-            raise InputError(
-                f"the coordinates of {quoted(name)} in predictions and outcomes differ; align them."
-            )
+        coords = [x.coords[name].values.tolist() for x in (given, outcomes) if name in x.coords]
+        if coords[1:] and coords[0] != coords[1]:
+            text = "the coordinates of {name} differ in predictions and outcomes; align them."
+            raise InputError(text, name=quoted(name))
     return outcomes
 
 

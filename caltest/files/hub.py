@@ -165,6 +165,7 @@ def _outcomes(observed: Any, tasks: Any, kind: str, label: str | None) -> tuple[
         else:
             first = _numbers(ids).where(happened, np.inf)
             observed = observed.assign(**{label: first}).sort_values(label).drop_duplicates(keys)
+            observed = observed.astype({label: str})
     for row in observed.index[observed.duplicated(keys)][:1]:
         raise InputError(_WRONG["two"], name=listed(keys), row=int(row))
     own = observed[[*keys, label]].reset_index(names="")

@@ -105,7 +105,7 @@ class NumberColumns:
             return self
         shape = re.compile(re.escape(pattern).replace(r"\*", "(.+)", 1))
         stars = {name: found[1] for name in names if (found := shape.fullmatch(name)) and shape.groups}
-        found = {n: float(x) if is_number(x) else level_called(f"-{x}") for n, x in stars.items()}
+        found = {n: float(x) if is_number(x) else level_called(x) for n, x in stars.items()}
         levels = {name: level for name, level in found.items() if level is not None}
         if not levels:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Forecasts as other packages hold them, known by what they have: none of these packages is imported."""
+"""Forecasts as other packages hold them, known by what they have: no package is imported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caltest.exceptions import InputError
 from caltest.laws.distributions import Predictive
 from caltest.laws.members import Members
 from caltest.laws.numbers import Distribution
-from caltest.laws.quantiles import Quantiles
+from caltest.laws.quantiles import Quantiles, level_called
 
 #: How dimensions of members are called in arrays of xarray, ArviZ's among them.
 _MEMBERS = ("member", "number", "realization", "realisation", "ensemble", "draw", "chain")
@@ -61,9 +61,8 @@ def _of_dimensions(given: Any) -> Members | None:
         )
     array = given.transpose(*others, *own)
     values = np.asarray(array.values).reshape(*array.shape[: len(others)], -1)
-    names = (
-        given.coords[others[1]].values.tolist() if others[1:] and others[1] in given.coords else None
-    )
+    named = len(others) == 2 and others[1] in given.coords
+    names = given.coords[others[1]].values.tolist() if named else None
     law = Members(np.moveaxis(values, -1, 1), names)
     law.given = array
     return law
@@ -81,7 +80,7 @@ def _of_series(given: Any) -> Members | None:
 
 
 def _of_table(given: Any) -> Quantiles | None:
-    """Read a frame whose columns are called (variable, level) or (variable, coverage, side): sktime's."""
+    """Read a frame with columns (variable, level) or (variable, coverage, side), as sktime's."""
     columns = getattr(given, "columns", None)
     if getattr(columns, "nlevels", 1) not in (2, 3):
         return None
@@ -90,7 +89,7 @@ def _of_table(given: Any) -> Quantiles | None:
     levels = attempt(
         lambda: [float(at) if not side else (1.0 + sides[side[0]] * at) / 2.0 for _, at, *side in names]
     )
-    if levels is None:
+    if levels is None or not all(0.0 < level < 1.0 for level in levels):
         return None
     if len(variables := dict.fromkeys(name[0] for name in names)) > 1:
         found = ", ".join(map(quoted, variables))
@@ -100,21 +99,17 @@ def _of_table(given: Any) -> Quantiles | None:
 
 
 def _of_paths(forecasts: Sequence[Any]) -> Predictive:
-    """Read sampled paths, a row each and horizons its entries, or quantiles, a row a horizon (GluonTS)."""
-    lengths = {int(each.prediction_length) for each in forecasts}
-    if has(forecasts[0], *_OF_QUANTILES):
-        names = [name for name in forecasts[0].forecast_keys if attempt(lambda name=name: float(name))]
-        names.sort(key=float)
-        places = [[list(each.forecast_keys).index(name) for name in names] for each in forecasts]
-        tables = [np.asarray(f.forecast_array)[at].T for f, at in zip(forecasts, places, strict=True)]
-        return Quantiles([float(name) for name in names], np.concatenate(tables))
-    shapes = {np.shape(each.samples) for each in forecasts}
-    if len(shapes) > 1 or len(lengths) > 1:
+    """Read sampled paths, a row each, or quantiles, a row for every horizon (GluonTS)."""
+    quantiles = has(forecasts[0], *_OF_QUANTILES)
+    arrays = [np.asarray(each.forecast_array if quantiles else each.samples) for each in forecasts]
+    known = {tuple(each.forecast_keys) if quantiles else np.shape(each.samples) for each in forecasts}
+    if len(known) > 1 or arrays[0].ndim != 2:
         raise InputError(
-            f"the forecasts have samples of shapes {', '.join(map(str, sorted(shapes)))}; give all of "
-            "them as many samples and horizons."
+            f"the forecasts have {'the keys' if quantiles else 'samples of shapes'} "
+            f"{' and '.join(map(str, sorted(known)[:2]))}; give all of them the same, of one entry."
         )
-    values = np.stack([np.asarray(each.samples) for each in forecasts])
-    if values.ndim != 3:
-        raise InputError("the forecasts are of vectors; give one entry, as .copy_dim(0) makes them.")
-    return Members(values, [str(k + 1) for k in range(values.shape[2])])
+    if not quantiles:
+        return Members(np.stack(arrays), [str(k + 1) for k in range(arrays[0].shape[1])])
+    levels = {k: level for k, name in enumerate(known.pop()) if (level := level_called(name))}
+    order = sorted(levels, key=lambda k: levels[k])
+    return Quantiles([levels[k] for k in order], np.concatenate([each[order].T for each in arrays]))

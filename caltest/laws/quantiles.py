@@ -198,12 +198,10 @@ def level_called(name: str) -> float | None:
     """
     if ends := re.fullmatch(r"(?:.*-)?(lo|hi)-(\d+(?:\.\d+)?)", name):  # of the central interval
         return round(0.5 + {"lo": -0.005, "hi": 0.005}[ends[1]] * float(ends[2]), 9)
-    if name.endswith("-median"):
+    if re.fullmatch(r"(?:.*-)?median", name):
         return 0.5
-    try:
-        return float(name.strip("q%")) / (100.0 if name.endswith("%") else 1.0)
-    except ValueError:
-        return None
+    number = re.fullmatch(r"q?(\d*\.?\d+(?:e-?\d+)?)(%?)", name)
+    return None if number is None else float(number[1]) / (100.0 if number[2] else 1.0)
 
 
 def _named(values: Any) -> list[float]:
