@@ -123,7 +123,12 @@ def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Itera
         yield Grouping(column, tuple(names), member.astype(np.intp), crosses=False)
 
 
-_SUMMARIES = {"mean": np.mean, "spread": np.std, "smallest": np.min, "largest": np.max}
+_SUMMARIES: Mapping[str, Any] = {
+    "mean": np.mean,
+    "spread": np.std,
+    "smallest": np.min,
+    "largest": np.max,
+}
 _FEWEST_TELLING = 20  # rows of which groups may be told from those by chance
 
 

@@ -236,7 +236,7 @@ class Pools(_Exchangeable):
         """Return the law and the places, which outcomes are already."""
         return self, self.observed(np.asarray(outcomes))
 
-    def observed(self, outcomes: Outcomes) -> NDArray[np.intp]:
+    def observed(self, outcomes: Outcomes) -> Outcomes:
         """Return places as whole numbers, read-only."""
         return read_only(outcomes, np.intp)
 
@@ -247,7 +247,7 @@ class Pools(_Exchangeable):
     def draw(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Return places, (size, n)."""
         kind = np.min_scalar_type(self.size - 1)
-        return rng.integers(self.size, size=(size, self.n_samples), dtype=kind)  # type: ignore[no-any-return]
+        return rng.integers(self.size, size=(size, self.n_samples), dtype=kind)
 
     def entry(self, name: str) -> Array:
         """Return one entry of all that the pools hold, (n, N)."""
@@ -258,7 +258,7 @@ class Pools(_Exchangeable):
         values = self.entry(name)
         return Pool(np.sort(values, axis=1)), values[np.arange(len(values)), outcomes]
 
-    def quantile(self, levels: Array) -> NoReturn:  # type: ignore[override]
+    def quantile(self, levels: Array) -> NoReturn:
         """Refuse what vectors do not have."""
         raise InputError(
             "the outcomes are vectors, which have no quantiles; give an entry at a time, by the lens "

@@ -43,7 +43,7 @@ def _entry(text: str) -> Entry:
     """Return the lens of an entry by its name, and what looks at it after the last slash."""
     name, slash, inner = text.rpartition("/")
     kind, colon, _ = inner.partition(":")
-    return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)  # type: ignore[arg-type]
+    return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
 def _pair(text: str) -> Pair:

@@ -107,7 +107,7 @@ class Distribution(OfNumbers):
         return "distribution"
 
     def show(self, predictions: Rows) -> View:
-        """Return the ranks of outcomes; cells of quantile forecasts, and places in pools, as they are."""
+        """Return the ranks of outcomes; cells of quantile forecasts and places as they are."""
         stated = isinstance(predictions.law, Quantiles | Pools)
         return View(predictions, label=self.label) if stated else super().show(predictions)
 

@@ -32,7 +32,7 @@ from caltest.results import Result
 from caltest.text import audit as words
 from caltest.text.report import chance_note
 from caltest.text.sizes import finding_of_rest
-from caltest.text.vocabulary import lens_name, limit
+from caltest.text.vocabulary import lens_name, lenses_of, limit
 
 #: The suffixes of every format, the usual one first.
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
@@ -53,7 +53,7 @@ _BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
 }
 _TEMPLATES = {"html": "report.html.j2", "markdown": "report.md.j2"}
 
-_FILTERS = (chance_note, counted, limit, name, points, sentence, visible, visible_page)
+_FILTERS = (chance_note, counted, lenses_of, limit, name, points, sentence, visible, visible_page)
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 _LIST = re.compile(r"^(\s*\d*)([-+.)])")

@@ -21,6 +21,7 @@ from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Check, Part, Rest, View
+from caltest.lenses import within
 from caltest.pictures import axes
 from caltest.report import charts
 from caltest.text import audit as words
@@ -151,7 +152,9 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
 
 def _distribution(audit: Audit, view: View) -> View | None:
     """Return the view of the whole distribution of a number, in the same rows; None of classes."""
-    return next((each for each in audit.views if each.key == ("distribution", view.group)), None)
+    entry, _ = within(view.lens)
+    key = (f"entry:{entry}/distribution" if entry else "distribution"), view.group
+    return next((each for each in audit.views if each.key == key), None)
 
 
 def _chance(audit: Audit) -> SimpleNamespace | None:
@@ -182,6 +185,11 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     pool = whole if by_class else [view for view in events if view.lens == subject.lens]
     chosen = _chosen(audit, subject, pool, by_class)
     if not audit.n_classes:  # all that is stated, and the groups of what the sentence is about
+        entries = dict.fromkeys(within(view.lens)[0] for view in whole)
+        if len(entries) > 1:  # of vectors what is shown, what is said, and the largest of the others
+            own = within(subject.lens)[0]
+            first = [view for view in whole if shows(audit, view) or within(view.lens)[0] == own]
+            whole = [view for view in whole if view in [*first, *chosen][: max(_ROWS, len(first))]]
         chosen = [*whole, *[view for view in chosen if view.group is not None][: _ROWS - len(whole)]]
     column = _one_column(pool)
     rows: list[tuple[str, View | Part]] = [

@@ -33,7 +33,7 @@ from caltest.statistics.ece import (
     SquaredECE,
     TCal,
 )
-from caltest.statistics.members import EnergyScore, VariogramScore
+from caltest.statistics.members import EnergyScore, OmnibusOfVectors, VariogramScore
 from caltest.statistics.numbers import (
     CRPS,
     ENCE,
@@ -152,6 +152,7 @@ __all__ = [
     "LogScore",
     "Omnibus",
     "OmnibusOfNumbers",
+    "OmnibusOfVectors",
     "PitAndersonDarling",
     "PitChiSquare",
     "PitCramerVonMises",

@@ -1,9 +1,10 @@
-"""Scores of members that are vectors: tables over the places of a pool, so that a draw is a look-up."""
+"""Statistics of members that are vectors: scores, tables over the places of a pool; the omnibus."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import cast
 
@@ -13,11 +14,15 @@ from scipy.spatial.distance import pdist, squareform
 from caltest._arguments import arguments
 from caltest._sums import blocks
 from caltest.data import Rows
+from caltest.forms import Combined, Component
 from caltest.forms.base import Array
+from caltest.forms.pit import DrawnMoments
 from caltest.forms.sums import LinearSum
 from caltest.laws import Pools
 from caltest.laws.members import fair_scores, standardised
+from caltest.lenses import Entry, Lens, Pair
 from caltest.statistics.base import SIGNED, Statistic
+from caltest.statistics.numbers import Bias, PitAndersonDarling, PitStatistic, Spread
 
 _HELD = 2**16  # numbers of pools looked at at a time
 
@@ -107,3 +112,57 @@ class VariogramScore(_Score):
             apart = np.sqrt(np.abs(one - other))
             found += (apart - apart.mean(axis=1, keepdims=True)) ** 2
         return np.asarray(found * (size / (size - 1.0)) ** 2)
+
+
+# ------------------------------------------------------------------ omnibus
+
+
+_MOST_PAIRED = 10  # entries of which every two are looked at
+
+
+@arguments()
+@dataclass(frozen=True)
+class OmnibusOfVectors(Statistic):
+    """The default statistic of members that are vectors: every entry, and how entries go together.
+
+    The parts are "energy" and "variogram", "bias", "spread" and "pit_ad" of every entry, and of up to
+    ten entries the "bias" of every pair (:class:`caltest.lenses.Pair`). All see the same places in
+    the pool, so that the largest evidence is exact whatever the dependence of entries; ``parts`` of the
+    result has a p-value for each, adjusted for their number.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> members = caltest.predictive.Members(rng.normal(size=(300, 19, 2)), names=["u", "v"])
+    >>> truth = rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], size=300)
+    >>> result = caltest.test(members, truth, rng=0)
+    >>> [part.name for part in result.parts if part.adjusted <= 0.05]
+    ['bias, pair:u,v']
+    """
+
+    name = "omnibus"
+    measures = "evidence of its strongest part, −log of a tail probability"
+    laws = (Pools,)
+    growth = None
+
+    def given(self, predictions: Rows) -> Combined:
+        """Fix the predictions: every part as a function of the outcomes."""
+        law = cast("Pools", predictions.law)
+        parts = [
+            Component(each.name, each.given(predictions), "two-sided")
+            for each in (EnergyScore(), VariogramScore())[: law.dimension]
+        ]
+        found: list[tuple[Lens, tuple[PitStatistic, ...]]] = [
+            (Entry(name), (Bias(), Spread(), PitAndersonDarling())) for name in law.names
+        ]
+        if law.dimension <= _MOST_PAIRED:
+            found += [(Pair(*names), (Bias(),)) for names in combinations(law.names, 2)]
+        for lens, statistics in found:
+            view, label = lens.show(predictions), lens.label.removesuffix("/distribution")
+            forms = tuple(each.given(view.rows) for each in statistics)
+            drawn = DrawnMoments(forms)
+            for place, (statistic, form) in enumerate(zip(statistics, forms, strict=True)):
+                side, moments = statistic.alternatives[0], partial(drawn.of, place)
+                parts.append(Component(f"{statistic.name}, {label}", form, side, view, law=moments))
+        return Combined(tuple(parts))

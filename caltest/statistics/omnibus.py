@@ -20,13 +20,14 @@ from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
-from caltest.laws import Law, Predictive
+from caltest.laws import Law, Pools, Predictive
 from caltest.lenses import Lens, TopLabel, show
 from caltest.pvalues import Alternative
 from caltest.sampling import generator
 from caltest.statistics.base import Statistic
 from caltest.statistics.classical import ECD
 from caltest.statistics.cumulative import Kuiper
+from caltest.statistics.members import OmnibusOfVectors
 from caltest.statistics.numbers import OmnibusOfNumbers
 from caltest.statistics.skce import (
     HELD_UP_TO,
@@ -190,7 +191,9 @@ class Omnibus(Statistic):
 
     def for_law(self, law: Law) -> Statistic:
         """Return the omnibus of numbers for these, unless options of classes were chosen."""
-        return OmnibusOfNumbers() if isinstance(law, Predictive) and self == Omnibus() else self
+        if not isinstance(law, Predictive) or self != Omnibus():
+            return self
+        return OmnibusOfVectors() if isinstance(law, Pools) else OmnibusOfNumbers()
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions, and decide on the approximation.

@@ -37,6 +37,7 @@ from caltest.text.sizes import (
     means,
     rates,
     size,
+    tends,
     too,
     why_undecided,
 )
@@ -131,7 +132,8 @@ def headline(audit: Audit) -> str:
         alone = listed(view_name(view) for view in audit.views if shows(audit, view))
         which = f"on average, those of {alone}" if alone else "no single class or group stands out"
         if not audit.n_classes:
-            which = listed(_tends(audit, strongest)) or "no interval and no group stands out"
+            ways = (f"they are {each}" for each in tends(audit, strongest))
+            which = listed(ways) or "no interval and no group stands out"
         return f"{capital(subject(strongest))} are wrong{where(strongest.group)}; {which}."
     who, rows = capital(subject(strongest)), where(strongest.group)
     about = estimated(strongest.error, strongest.lens)
@@ -145,17 +147,6 @@ def headline(audit: Audit) -> str:
 
 def _is(who: str) -> str:
     return "are" if who.endswith("s") else "is"
-
-
-#: Which way distributions are wrong whose statistic is found below 0, and above.
-_TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
-
-
-def _tends(audit: Audit, view: View) -> Iterable[str]:
-    """Say of the whole distribution which way it is found to be wrong."""
-    for check in audit.found:
-        if check.view.key == view.key and check.statistic in _TENDS:
-            yield f"they are {_TENDS[check.statistic][check.value > 0.0]}"
 
 
 # ------------------------------------------------------------------ what to do next

@@ -289,6 +289,9 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     excluded = any(view.side for view in views)
     if not wrong and not audit.rejected and excluded:
         return "No error was found, though some intervals exclude zero."
+    if noun == "class" and not audit.n_classes:
+        of, are = many(len(wrong)) if wrong else "none", "is" if len(wrong) < 2 else "are"
+        return f"{capital(of)} of {many(len(views))} stated probabilities {are} shown to be wrong."
     if not wrong:
         if not audit.rejected:
             return f"No {noun} is shown to be wrong."

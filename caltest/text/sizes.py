@@ -17,6 +17,7 @@ from caltest._numbers import (
 from caltest._visible import shown_column, shown_value
 from caltest.auditing.result import Audit, against_limit, intervals, shows
 from caltest.auditing.views import Part, Rest, Sized, View
+from caltest.lenses import within
 from caltest.text.vocabulary import (
     WRONG,
     capital,
@@ -163,7 +164,7 @@ def size(audit: Audit) -> str:
             texts += [_size_beyond(audit), _sizes(view, audit, named=True)]
         else:
             texts += [_sizes(view, audit), *_worst_part(view)]
-        texts += _elsewhere(view, audit)
+        texts += [*_elsewhere(view, audit), *_beside(view, audit)]
     elif audit.rejected:
         material = audit.verdict == "material"
         whole = beyond(audit)[0] if material else None
@@ -175,6 +176,7 @@ def size(audit: Audit) -> str:
         texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
         if not material and not audit.found and audit.rests:
             texts.append(finding_of_rest(found_rest(audit), audit))
+        texts += _beside(strongest, audit) if strongest is not None else ()
     elif audit.verdict == "undecided":
         texts += ["No error was found, which does not settle it.", *_largest(audit)]
     else:
@@ -441,6 +443,33 @@ def _farthest(of: Sized, audit: Audit) -> float:
 
 #: What parts are called.
 PARTS = {10: "tenth", 5: "fifth", 2: "half"}
+
+
+#: Which way distributions are wrong whose statistic is found below 0, and above.
+_TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
+
+
+def tends(audit: Audit, view: View) -> list[str]:
+    """Return which ways the whole distribution is found to be wrong."""
+    found = [each for each in audit.found if each.view.key == view.key and each.statistic in _TENDS]
+    return [_TENDS[each.statistic][each.value > 0.0] for each in found]
+
+
+def _beside(view: View, audit: Audit) -> Iterable[str]:
+    """Say which other entries of vectors are found to be wrong, and which go together wrongly."""
+    own = within(view.lens)[0]
+    named = dict.fromkeys(each.view.key for each in audit.found)
+    others = [each for each in audit.views if each.key in named and each.group is None]
+    others = [each for each in others if each.key != view.key and (within(each.lens)[0] or own) != own]
+    pairs = [each for each in audit.views if each.key in named and kind_of(each.lens) == "pair"]
+    every = [*others, *(pair for pair in pairs if pair.key != view.key)]
+    told = [
+        f"{subject(each).removeprefix('the predicted ')} are {' and '.join(ways)}"
+        for each in every
+        if (ways := tends(audit, each))
+    ]
+    if told:
+        yield f"Also found: {listed(told)}."
 
 
 def _elsewhere(view: View, audit: Audit) -> Iterable[str]:

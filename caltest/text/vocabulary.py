@@ -139,9 +139,10 @@ def subject(view: View) -> str:
         entry, lens = within(view.lens)
         if lens == "distribution":
             return f"the predicted distributions{f' of {visible(entry)}' if entry else ''}"
+        name = lens_name(view)
         return {
-            "pair": f"the predicted correlations of {lens_name(view).removeprefix('the dependence of ')}",
-            "ranks": f"the predicted joint distributions, by {lens_name(view)},",
+            "pair": f"the predicted correlations of {name.removeprefix('the dependence of ')}",
+            "ranks": f"the predicted joint distributions, by {name},",
         }.get(kind_of(lens), "the predicted probabilities")
     if is_stated(view.lens):
         return lens_name(view).replace("the ", "the predicted ", 1)

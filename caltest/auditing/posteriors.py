@@ -1,4 +1,4 @@
-"""`sbc`: simulation-based calibration, an audit of posterior draws beside the parameters they are of."""
+"""`sbc`: simulation-based calibration, an audit of posterior draws beside the true parameters."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def sbc(
     parameters
         (N, D) parameters of N simulations; (N,) of one; or a data frame or dict of columns by name.
     draws
-        (L, N, D) draws of the posterior of each simulation; (L, N) of one parameter; or a dict of (L, N)
-        by name. Draws of a Markov chain have to be thinned until they hardly depend on each other; if
-        neighbours do, a warning says by how much.
+        (L, N, D) draws of the posterior of each simulation; (L, N) of one parameter; or a dict of
+        (L, N) by name. Draws of a Markov chain have to be thinned until they hardly depend on each
+        other; if neighbours do, a warning says by how much.
     quantities
-        More to check, by name: a function that takes parameters by name, (N,) and (L, N), and returns as
-        many numbers; or what it would return of both, a pair of (N,) and (L, N), such as the log
+        More to check, by name: a function that takes parameters by name, (N,) and (L, N), and returns
+        as many numbers; or what it would return of both, a pair of (N,) and (L, N), such as the log
         likelihood of each simulation's data, which finds errors that parameters alone do not. Default
         None.
     names
@@ -61,9 +61,9 @@ def sbc(
     Returns
     -------
     Audit
-        Every parameter and quantity ("entry:mu/distribution": biased, too narrow, too wide), coverage of
-        its intervals, every two of them together ("pair:mu,tau", of up to 20 entries), and all at once
-        (energy and variogram scores, ranks of vectors).
+        Every parameter and quantity ("entry:mu/distribution": biased, too narrow, too wide), coverage
+        of its intervals, every two of them together ("pair:mu,tau", of up to 20 entries), and all at
+        once (energy and variogram scores, ranks of vectors).
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _quantity(
     both = [finite_numbers(f"the quantity {quoted(name)}", each) for each in pair]
     if [each.shape for each in both] != [truth.shape[:1], drawn.shape[:2]]:
         raise InputError(
-            f"the quantity {quoted(name)} has shapes {', '.join(str(x.shape) for x in both) or 'none'}; "
+            f"the quantity {quoted(name)} has shapes {[x.shape for x in both]}; "
             f"give {truth.shape[:1]} numbers at the parameters and {drawn.shape[:2]} at their draws."
         )
     return both[0], both[1]
@@ -164,7 +164,7 @@ def _dependence(name: str, draws: Array) -> str:
         return ""
     thin = int(np.ceil((1.0 + lag) / max(1.0 - lag, 1.0 / size)))
     return (
-        f"Neighbouring draws of {visible(name)} depend on each other (autocorrelation {lag:.2f}), so that "
-        f"they are not exchangeable with the parameter: keep about every {thin}th draw of the chain, or "
-        "calibrated posteriors look wrong."
+        f"Neighbouring draws of {visible(name)} depend on each other (autocorrelation {lag:.2f}), so "
+        "that they are not exchangeable with the parameter, and a right posterior looks wrong: keep "
+        f"about every {thin}th draw of the chain."
     )
