@@ -74,7 +74,8 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 
 _TEXTS = {
     "audit": """
-FILE label columns mean sd variance quantiles members truth where logits
+FILE label columns mean sd variance quantiles members truth where
+logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters sampling-rate
 intersections
@@ -107,7 +108,8 @@ jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
 example
 """,
     "test": """
-FILE label columns mean sd variance quantiles members truth where logits group weights clusters sampling-rate
+FILE label columns mean sd variance quantiles members truth where
+logits group weights clusters sampling-rate
 statistic NAME  What is computed; see below.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from; see below. [default: monte_carlo; with clusters, cluster_signs]
@@ -126,7 +128,8 @@ resamples/n_resamples INT >=1 =999  Simulated label sets, where the null needs t
 seed scheduler json jobs example
 """,
     "estimate": """
-FILE label columns mean sd variance quantiles members truth where logits group weights clusters sampling-rate
+FILE label columns mean sd variance quantiles members truth where
+logits group weights clusters sampling-rate
 statistic NAME =skce_uq  What is computed; see below.
 lens json jobs example
 """,
@@ -145,7 +148,8 @@ seed json plot jobs example
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
-label columns mean sd variance quantiles members truth where logits
+label columns mean sd variance quantiles members truth where
+logits
 group COL…  A column whose values group the rows: errors are reported in every group too; give it once
     for each column.
 weights clusters sampling-rate

@@ -86,9 +86,8 @@ def _of_table(given: Any) -> Quantiles | None:
         return None
     sides = {"lower": -1.0, "upper": 1.0}
     names = [tuple(name) for name in columns]
-    levels = attempt(
-        lambda: [float(at) if not side else (1.0 + sides[side[0]] * at) / 2.0 for _, at, *side in names]
-    )
+    ends = [(sides.get(name[-1], 0.0), name[1]) for name in names]
+    levels = attempt(lambda: [0.5 + 0.5 * side * float(at) if side else float(at) for side, at in ends])
     if levels is None or not all(0.0 < level < 1.0 for level in levels):
         return None
     if len(variables := dict.fromkeys(name[0] for name in names)) > 1:

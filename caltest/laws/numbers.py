@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from caltest._arguments import Number, arguments, has
+from caltest._arguments import Number, arguments
 from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
