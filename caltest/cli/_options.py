@@ -426,8 +426,8 @@ class Input:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
-        scans = self.example is None and self.file is not None and not (self.truth or self.where)
-        if scans and files.can_scan(self.file):
+        whole = self.example is not None or self.truth is not None or self.where
+        if not whole and self.file is not None and files.can_scan(self.file):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
         return sample.rows, sample.labels
@@ -512,8 +512,8 @@ _OF_ROWS = {
     ),
 }
 #: Options of what is read, besides FILE; those, and of what is written.
-_READ = ("label", "columns", *NUMBERS, "truth", "where", "logits", "group", "example")
-_READ += ("weights", "clusters")
+_OF_TABLES = ("label", "columns", *NUMBERS, "truth", "where")
+_READ = (*_OF_TABLES, "logits", "group", "example", "weights", "clusters")
 _FRAME = ("FILE", *_READ, "json", "plot", "report")
 #: Options that messages of a command call as they are typed, and not as they are called in Python.
 _TYPED = {

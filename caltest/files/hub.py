@@ -51,8 +51,8 @@ def read_hub(path: str | Path, truth: str | Path, where: Mapping[str, str], role
     import pyarrow as pa
 
     if roles.columns is not None:
-        name = Argument(next(iter(roles.numbers.of)) if roles.numbers else "columns")
-        raise InputError(_WRONG["columns"], truth=Argument("truth"), columns=name)
+        given = Argument(next(iter(roles.numbers.of)) if roles.numbers else "columns")
+        raise InputError(_WRONG["columns"], truth=Argument("truth"), columns=given)
     table, observed = _texts(path), _texts(truth)
     for name in _OUTPUT:
         check_there(name, table.columns, "column", " of a hub's long table")

@@ -82,10 +82,12 @@ class NumberColumns:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns; of quantiles and of a cdf, in the order of their numbers."""
-        columns = next(iter(self.of.values())) if len(self.of) == 1 else (*self.of.values(),)
+        columns: Any = next(iter(self.of.values())) if len(self.of) == 1 else (*self.of.values(),)
         if isinstance(columns, str):
             return (columns,)
-        return tuple(sorted(columns, key=columns.get) if isinstance(columns, Mapping) else columns)
+        if isinstance(columns, Mapping):
+            columns = sorted(columns, key=lambda name: columns[name])
+        return tuple(columns)
 
     def among(self, names: Sequence[str]) -> NumberColumns:
         """Return them by name, those of a pattern too, of a table that has these besides others."""
@@ -104,7 +106,7 @@ class NumberColumns:
         if not isinstance(pattern, str):
             return self
         shape = re.compile(re.escape(pattern).replace(r"\*", "(.+)", 1))
-        stars = {name: found[1] for name in names if (found := shape.fullmatch(name)) and shape.groups}
+        stars = {name: star[1] for name in names if (star := shape.fullmatch(name)) and shape.groups}
         found = {n: float(x) if is_number(x) else level_called(x) for n, x in stars.items()}
         levels = {name: level for name, level in found.items() if level is not None}
         if not levels:
@@ -125,7 +127,7 @@ class NumberColumns:
             at = [by_name[name] for name in self.names] if isinstance(by_name, Mapping) else None
             laws_of: Mapping[str, Any] = {"quantiles": laws.Quantiles, "cdf": stepwise}
             table = np.column_stack(list(values.values()))
-            return laws.Members(table) if at is None else laws_of[kind](at, table)  # type: ignore[no-any-return]
+            return laws.Members(table) if at is None else laws_of[kind](at, table)
         return Normal(**{argument: values[name] for argument, name in self.of.items()})
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:

@@ -46,10 +46,10 @@ def _of_dimensions(given: Any) -> Members | None:
     stacked = ("sample",) if "chain" in given.coords else ()
     own = [name for name in given.dims if name in (*_MEMBERS, *stacked)]
     if own and has(given, "data_vars"):
-        if len(names := list(given.data_vars)) > 1:
-            found = ", ".join(map(quoted, names))
+        if len(arrays := list(given.data_vars)) > 1:
+            found = ", ".join(map(quoted, arrays))
             raise InputError(f"the predictions hold {found}; give one of them, as in group['…'].")
-        given = given[names[0]]
+        given = given[arrays[0]]
     if not own:
         return None
     others = [name for name in given.dims if name not in own]
@@ -81,7 +81,7 @@ def _of_series(given: Any) -> Members | None:
 
 def _of_table(given: Any) -> Quantiles | None:
     """Read a frame with columns (variable, level) or (variable, coverage, side), as sktime's."""
-    columns = getattr(given, "columns", None)
+    columns: Any = getattr(given, "columns", None)
     if getattr(columns, "nlevels", 1) not in (2, 3):
         return None
     sides = {"lower": -1.0, "upper": 1.0}
