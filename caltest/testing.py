@@ -514,7 +514,7 @@ def _check_law(measure: Statistic, rows: Rows) -> None:
     if isinstance(law, measure.laws) and (measure.of_quantiles or not quantiles):
         return
     wanted = " or ".join(each.about for each in measure.laws)
-    instead = "use 'ecd', or a function of your own"
+    instead = law.instead
     if quantiles or (Classes in measure.laws and isinstance(law, Predictive) and law.dimension is None):
         instead = "give a lens such as 'quantile:0.5', or a statistic of numbers such as 'pit_ad'"
     raise InputError(f"{measure.name!r} is for {wanted}, and these are {law.about}; {instead}.")

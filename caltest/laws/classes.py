@@ -50,6 +50,8 @@ class Law(ABC):
 
     #: What the predictions are, as messages say it.
     about: str = "distributions of numbers"
+    #: What to use instead of a statistic that is not for such a law, as a clause.
+    instead: str = "use 'ecd', or a function of your own"
     #: Number of classes m; None if outcomes are no classes.
     n_classes: int | None = None
     #: What the parameters were read from: outcomes in another order of rows are recognised.

@@ -118,6 +118,7 @@ class _Exchangeable(Predictive):
     """What pools of numbers and of vectors share."""
 
     about = "members of ensembles"
+    instead = "use 'pit_ad' or 'crps'"
     pool: Array  #: (n, N, …), in an order that does not say which is the outcome.
 
     @property
@@ -219,6 +220,9 @@ def fair_mean(total: Array, size: int) -> Array:
 
 class Pools(_Exchangeable):
     """The law of outcomes that are vectors, given their pools. An outcome is a place in its pool."""
+
+    about = "members that are vectors"
+    instead = "leave the statistic out, or give a lens of one entry, such as 'entry:0'"
 
     def __init__(self, pool: Array, names: tuple[str, ...], given: object = None) -> None:
         self.pool, self.names, self.given = pool, names, given
