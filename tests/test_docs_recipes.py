@@ -42,7 +42,7 @@ def test_recipes_do_what_they_show():
 
 def test_what_is_not_run_is_python_and_says_so():
     shown = blocks(RECIPES, "py")
-    assert len(shown) == 3
+    assert len(shown) == 5
     assert RECIPES.count("shown, not run") == len(shown)
     for block in shown:
         ast.parse(block)

@@ -299,3 +299,24 @@ def test_sums_of_pieces_and_cells(weighted):
     expected = np.stack([own[:, k::6].sum(axis=1) for k in range(6)], axis=1)
     assert found == near(expected)
     assert weighted or np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("size", [2, 5, 101])
+def test_ranks_in_pools(size):
+    """Of whole numbers, which tie, in the pools and beyond both of their ends."""
+    rng = np.random.default_rng(8)
+    pools = np.sort(rng.integers(-3, 4, (ROWS, size)), axis=1).astype(np.float64)
+    outcomes = rng.integers(-5, 6, (3, ROWS)).astype(np.float64)
+    below, at = np.empty(outcomes.shape), np.empty(outcomes.shape)
+    _loops.ranks_in_pools(pools, outcomes, below, at)
+    assert np.array_equal(below, (pools < outcomes[:, :, None]).mean(axis=2))
+    assert np.array_equal(at, (pools <= outcomes[:, :, None]).mean(axis=2))
+
+
+@pytest.mark.parametrize(("columns", "unit"), [(1, 1.0), (2, 0.25)])
+def test_table_at_places(columns, unit):
+    rng = np.random.default_rng(9)
+    table, places = rng.integers(0, 9, (ROWS, 4, columns)), rng.integers(0, 4, (3, ROWS))
+    found = np.empty((3, ROWS, columns))
+    _loops.at_places(table.astype(np.uint8), places.astype(np.uint8), unit, found)
+    assert np.array_equal(found, table[np.arange(ROWS), places] * unit)

@@ -517,7 +517,8 @@ WRONG = {
     ),
     "kernels of counts": (
         lambda: caltest.test(law_of("poisson"), np.zeros(N), "skce_uq"),
-        "'skce_uq' is for Gaussian predictions of numbers, and these are distributions of numbers",
+        "'skce_uq' is for Gaussian predictions of numbers or members of ensembles, and these are "
+        "distributions of numbers",
     ),
     "bandwidth": (lambda: SKCEOfNumbers(0.0), "bandwidth is 0.0; give a positive number"),
     "approximation": (lambda: SKCEOfNumbers(approximation="fourier"), "'fourier'"),

@@ -148,6 +148,42 @@ def test_every_difference_from_published_numbers_has_a_cause():
     assert [row for row in rows if row["cause"] == "unexplained"] == []
 
 
+def test_members_are_as_the_page_says():
+    from support import binomial_limits
+
+    from validation._study import RESULTS
+
+    def share(row, name):
+        return int(row[name]) / int(row["datasets"])
+
+    def is_size(row, name):
+        low, high = binomial_limits(int(row["datasets"]), 0.05, 1e-3)
+        return low <= share(row, name) <= high
+
+    summary = rows_of(RESULTS / "members_summary.csv")
+    assert len(summary) == 3 * 50
+    assert [row for row in summary if row["verdict"] == "above"] == []
+    for row in rows_of(RESULTS / "members_joint.csv"):
+        assert is_size(row, "marginal ranks")
+        if row["correlation"] == "0":
+            assert all(is_size(row, name) for name in ("joint audit", "pair", "energy", "variogram"))
+        else:
+            assert share(row, "joint audit") > 0.5
+    groups = rows_of(RESULTS / "members_groups.csv")
+    sizes = ("mean of pool", "spread of pool", "audit")
+    assert all(is_size(row, name) for row in groups for name in sizes)
+    means = {row["members"]: share(row, "mean of members") for row in groups}
+    assert means == pytest.approx({"9": 1.0, "20": 0.97, "50": 0.68}, abs=0.1)
+    others = {(row["test"], row["draws"]): row for row in rows_of(RESULTS / "members_others.csv")}
+    assert all(is_size(row, "ours_level") for row in others.values())
+    ranks = {draws: share(row, "level") for (test, draws), row in others.items() if "ranks" in test}
+    assert ranks["20"] > 0.95
+    assert ranks["100"] > 0.06
+    curve = others["coverage curve against its grid", "100"]
+    assert share(curve, "level") == share(curve, "power") == 0.0
+    assert share(curve, "ours_power") > 0.9
+
+
 AGAIN = {
     "validity": {
         "design": "few rows: Dir(1), m=3, n=12",

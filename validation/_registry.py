@@ -73,6 +73,12 @@ _NUMBERS = of_module(
     "1 hour of one core",
     "numbers.csv", "numbers_summary.csv", "numbers_power.csv", published=("numbers_published.csv",),
 )  # fmt: skip
+_MEMBERS = of_module(
+    "members", "members of ensembles: size, joint power, strata, other packages' tests",
+    "16 minutes of one core",
+    "members.csv", "members_summary.csv", "members_joint.csv", "members_groups.csv",
+    "members_others.csv",
+)  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
     "ecd_table1.csv", "ecd_noise.csv", "ecd_figure2.png",
@@ -185,6 +191,7 @@ STUDIES: dict[str, Study] = {
     "rare_clusters": _RARE_CLUSTERS,
     "weights": _WEIGHTS,
     "numbers": _NUMBERS,
+    "members": _MEMBERS,
     "audit": _AUDIT,
     "planning": _PLANNING,
 }

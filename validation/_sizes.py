@@ -78,13 +78,14 @@ def tested(cell: Cell, data: Data, rng: np.random.SeedSequence) -> list[Found]:
     """Test a data set by all statistics of a cell; draws of labels are shared."""
     if cell.null != LABELS:
         return [_alone(cell, name, data, rng) for name in cell.statistics]
-    options = {name: value for name, value in data.options.items() if name != "clusters"}
+    options = {name: x for name, x in data.options.items() if name not in ("clusters", "lens")}
+    lens = data.options.get("lens")
     whole = caltest.data.whole_sample(data.probs, data.labels, **options)
     seed, views = seed_of(rng), dict[str, View]()
     asked = []
     for name in cell.statistics:
         statistic = find_statistic(name).shuffled(seed).for_law(whole.rows.law)
-        view = show(whole.rows, None, statistic.default_lens)
+        view = show(whole.rows, lens, statistic.default_lens)
         fitted = statistic.fitted(view.rows)
         form = fitted.given(view.rows)
         own = None if view.label is None else views.setdefault(view.label, view)
@@ -118,9 +119,8 @@ def _of_one(cell: Cell, seed: np.random.SeedSequence) -> list[Found]:
     if cell.null == LABELS and seed.spawn_key[-1] % BLOCK == 0:
         for name, mine in zip(cell.statistics, found, strict=True):
             lens = find_statistic(name).default_lens is not None
-            if (
-                lens and np.ndim(drawn.probs) == 2 and drawn.probs.shape[1] > 2
-            ):  # alone it draws labels of the lens
+            lens = lens and np.ndim(drawn.probs) == 2 and drawn.probs.shape[1] > 2
+            if lens or "lens" in drawn.options:  # alone it draws labels of the lens
                 continue
             theirs = _alone(cell, name, drawn, draws)
             if theirs.pvalue != mine.pvalue:

@@ -25,7 +25,7 @@ from caltest.auditing.numbers import InUnits
 from caltest.auditing.plan import MIN_ROWS
 from caltest.auditing.sizes import Cut, Design, Family, cut
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
-from caltest.comparison.numbers import OfNumbers, Scored, lens_for, scored_by
+from caltest.comparison.numbers import OfNumbers, Scored, lens_for, pools_differ, scored_by
 from caltest.comparison.result import Interval, ModelDifference, ModelError
 from caltest.data import Sample
 from caltest.data.attributes import effective_number
@@ -115,7 +115,7 @@ def sizes_of(
     """
     first, *_ = wholes.values()
     labels, classes = first.labels, np.arange(first.rows.n_classes or 0)
-    design, n = Design.of(first.rows, None), len(labels)
+    designs, n = {name: Design.of(x.rows, None) for name, x in wholes.items()}, len(labels)
     groups = [large_enough(grouping, MIN_ROWS) for grouping in groupings]
     where = [(None, np.arange(n)), *(each for kept, _ in groups for each in kept)]
     numbers: dict[str, OfNumbers] = {}
@@ -144,10 +144,9 @@ def sizes_of(
     family = Family(*(min(0.25 * alpha / count, LARGEST_LEVEL) for count in counts))
     errors, gaps = [], []
     for group, rows in where:
-        here = design.at(rows)
         models: dict[str, Any] = {}
         for name in wholes:
-            own = looks[name, group]
+            own, here = looks[name, group], designs[name].at(rows)
             found, seen, sides, chance = _error(own, cuts[name, group], here, family)
             if numbers:
                 model = numbers[name].take(rows)
@@ -168,7 +167,7 @@ def sizes_of(
             ends = (*kinds[:2], None, None, kinds[2]) if numbers else kinds
             gaps.append(ModelDifference(a, b, group, *ends))
     small = tuple(f"{each.what} is left out: {each.reason}." for _, few in groups for each in few)
-    small += scored_by(wholes) if numbers else ()
+    small += (*scored_by(wholes), *pools_differ(wholes)) if numbers else ()
     about = event(view.label, view.rows)
     return Sizes(view.label or "canonical", about, tuple(errors), tuple(gaps), small)
 
@@ -187,7 +186,7 @@ def _error(
     Where outcomes equal a quantile, an error lies between that of the closed event and of the open one;
     what counts is the smallest in size, and intervals hold both.
     """
-    scores, w, ends = shown.scores, design.weights, where.ends[0][1]
+    scores, w, ends, by = shown.scores, design.weights, where.ends[0][1], design.stretch
     tied = bool((shown.seen != shown.opened).any())
     both = [
         family.parts(scores, each, where, design) for each in (shown.seen, shown.opened)[: 1 + tied]
@@ -209,9 +208,9 @@ def _error(
         events = np.bincount(part_of, shown.seen).astype(np.float64)
         stated = np.array([part.predicted for part in both[0]])
         least, most = absolute_bounds(stated, sizes.astype(np.float64), events, family.of_view)
-    centred = w * (scores - seen - error[part_of])
+    centred = w * (by * (scores - seen) - error[part_of])
     by_part = [design.sums(np.where(part_of == k, centred, 0.0)) for k in range(len(both[0]))]
-    varied = np.bincount(part_of, w**2 * scores * (1.0 - scores))
+    varied = np.bincount(part_of, (by * w) ** 2 * scores * (1.0 - scores))
     varied = np.maximum([float(sums @ sums) for sums in by_part], varied)
     absolute = float(least), float(share @ abs(error)), float(most)
     predicted, observed, low, high = design.interval(scores, shown.seen, family.of_view)

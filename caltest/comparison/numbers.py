@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from caltest._sums import Array
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
-from caltest.laws import Predictive, Quantiles
+from caltest.laws import Pool, Predictive, Quantiles
 from caltest.lenses import Interval, Lens, Quantile
 from caltest.sampling import child_seed
 from caltest.statistics.numbers import QUANTILES, pinball
 
 _WIDTH = 0.8  # stated probability of the interval that is looked at
+_OF_FEW = 0.5  # the same, where pools of members hold too few values for the former
 _ROUNDED = 9  # digits of levels
 _DRAWS = 32  # of outcomes by each model, of which the least variance of differences is taken
 _NUMBERS = 2**22
@@ -42,7 +43,7 @@ def stated_by(wholes: Mapping[str, Sample]) -> tuple[bool, Array]:
 
 
 def scored_by(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
-    """Say what stands in the place of the CRPS if some models state quantiles only."""
+    """Say what is scored instead of the CRPS if some models state quantiles only."""
     stated, levels = stated_by(wholes)
     if not stated:
         return ()
@@ -52,13 +53,31 @@ def scored_by(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
     )
 
 
+def _pool_sizes(wholes: Mapping[str, Sample]) -> list[int]:
+    return [x.rows.law.size for x in wholes.values() if isinstance(x.rows.law, Pool)]
+
+
+def pools_differ(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
+    """Say what statistics see less of where models have different numbers of members."""
+    sizes = _pool_sizes(wholes)
+    if not sizes or (len(sizes) == len(wholes) and min(sizes) == max(sizes)):
+        return ()
+    return (
+        f"A statistic of L members sees L/(L + 1) of an error, and there are models of {min(sizes) - 1}"
+        ", as the outcome is among the values that it is compared with. Errors in points, and scores, "
+        "are those of the members alone.",
+    )
+
+
 def lens_for(lens: Lens | None, wholes: Mapping[str, Sample]) -> Lens:
     """Return the lens of errors in points: one event, by default the interval nearest to 80%."""
     if lens is not None and lens.label.partition(":")[0] not in ("pit", "distribution"):
         return lens
     quantiles, levels = stated_by(wholes)
     if not quantiles:
-        return Interval(_WIDTH)
+        fewest = min(_pool_sizes(wholes), default=np.inf)
+        kept = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
+        return Interval(kept[0]) if kept else Quantile(0.5)
     widths = np.round(1.0 - 2.0 * levels[levels < 0.5], _ROUNDED)
     widths = widths[np.isin(np.round(0.5 + 0.5 * widths, _ROUNDED), levels)]
     if not len(widths):
@@ -122,6 +141,8 @@ class OfNumbers:
     def score(self, outcomes: Array) -> Array:
         """Return CRPS or mean quantile scores of numbers, (B, n)."""
         law, levels = self.law, self.levels
+        if isinstance(law, Pool) and levels is not None:  # a quantile of the pool knows the outcome
+            law = law.without(self.outcomes)
         if levels is None:
             return np.asarray(law.crps(outcomes), dtype=np.float64)
         at: Iterable[Array] = (law.quantile(np.full(law.n_samples, level)) for level in levels)
@@ -143,7 +164,7 @@ class Scored:
     chance: float
 
     def _terms(self, seen: Array, outcomes: Array) -> Array:
-        errors = self.scores - seen
+        errors = getattr(self.model.law, "stretch", 1.0) * (self.scores - seen)
         return np.stack([self.sides * errors, errors, self.model.score(outcomes)])
 
     def less(self, other: Scored) -> tuple[Array, Array]:
@@ -169,7 +190,7 @@ class Scored:
 
 
 def check_kind(whole: Sample, first: Sample) -> None:
-    """Raise unless a model states numbers, one a row, or classes, as the first one does."""
+    """Raise unless a model states numbers, not vectors, or classes, as the first one does."""
     law: Any = whole.rows.law
     if isinstance(law, Predictive) != isinstance(first.rows.law, Predictive):
         raise InputError(

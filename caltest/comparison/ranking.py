@@ -302,7 +302,7 @@ def compare(
     {'naive_bayes': 0.15, 'platt_svm': 0.07}
     """
     laws = isinstance(models, Mapping) and any(map(_of_numbers, models.values()))
-    of_numbers = "citl" if lens else "pit_ad"
+    of_numbers = "pit_ad" if lens is None else "citl"
     measure = find_statistic((of_numbers if laws else "ckce") if statistic is None else statistic)
     if measure.growth is None:
         raise InputError(

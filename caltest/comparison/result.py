@@ -96,7 +96,7 @@ class ModelDifference:
     mean: Interval
     log_loss: Interval | None
     brier: Interval | None
-    crps: Interval | None = None
+    crps: Interval | Any = None  # so that numbers need no check for types
 
     @property
     def turned(self) -> ModelDifference:

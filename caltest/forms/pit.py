@@ -64,8 +64,11 @@ class Pit(Scores):
 
     law: Predictive
     weights: Array  #: w, (n,).
+    steps: int = STEPS  #: The levels are multiples of 1/steps.
 
-    size = len(LEVELS)
+    @property
+    def size(self) -> int:
+        return self.steps - 1
 
     @property
     def n_samples(self) -> int:
@@ -76,22 +79,24 @@ class Pit(Scores):
         if rows != ALL:
             law, weights = law.take(rows), weights[rows]
         of_draws = np.zeros(len(weights), dtype=np.intp)
-        return _summed(*law.cdf(outcomes), weights, of_draws, len(outcomes))
+        return _summed(*law.cdf(outcomes), weights, of_draws, len(outcomes), self.steps)
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        return _summed(*self.law.cdf(outcomes), self.weights, clusters.codes, clusters.count)
+        found = self.law.cdf(outcomes)
+        return _summed(*found, self.weights, clusters.codes, clusters.count, self.steps)
 
 
-def _summed(below: Array, at: Array, weights: Array, owners: Any, count: int) -> Array:
+def _summed(below: Array, at: Array, weights: Array, owners: Any, count: int, steps: int) -> Array:
     """Return sums of scores, (count, T), of outcomes (B, n): of row i of draw b, owners[i] + b."""
     from caltest.loops import rows as _loops
 
-    slopes, starts = np.zeros((count, STEPS)), np.zeros((count, STEPS))
+    slopes, starts = np.zeros((count, steps)), np.zeros((count, steps))
     below, at = np.atleast_2d(below), np.atleast_2d(at)
     _loops.rising_scores(below, at, weights, owners, _ATOM, slopes, starts)
     whole = np.bincount(owners, weights, count) if count > len(at) else weights.sum()
     rising, begun = (np.cumsum(found[:, :-1], axis=1) for found in (slopes, starts))
-    return np.asarray(rising * LEVELS + begun - np.multiply.outer(whole, LEVELS))
+    levels = np.arange(1, steps) / steps
+    return np.asarray(rising * levels + begun - np.multiply.outer(whole, levels))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,8 @@
 A Gaussian kernel of outcomes is Σ_k c_k cos ω_k (y − y′), with multiples ω_k of one frequency and its
 spectral density c_k there, up to 10⁻⁹ as long as distances are shorter than the period less 6.5
 bandwidths.
-Of a normal law every wave has its expectation in closed form, E cos ωZ = exp(−ω²σ²/2) cos ωμ.
+A law gives the expectations of waves by its characteristic function, in closed form for normal
+distributions, E cos ωZ = exp(−ω²σ²/2) cos ωμ, and for pools of members, of which it is a mean.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,8 +24,10 @@ from caltest.clusters import Clusters
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.forms.signs import Signed, signed_pairs
 from caltest.forms.sums import OfNumbers
-from caltest.laws import GaussianPredictions, Outcomes
+from caltest.laws import GaussianPredictions, Outcomes, Pool
 from caltest.scores import ALL, Scores
+
+Waved: TypeAlias = GaussianPredictions | Pool
 
 _WIDE = 6.5  # bandwidths beyond which the kernel, and its spectral density, are below 10⁻⁹
 _MOST = 64  # frequencies: where outcomes may lie farther apart, the kernel repeats itself
@@ -35,7 +38,7 @@ _HELD = 2**22  # sums of features held at a time: 32 MiB
 class Waves(Scores):
     """s_i(y) = φ_i ⊗ (ψ(y) − E ψ(Z_i)) for waves ψ, and a number more: its squared length."""
 
-    law: GaussianPredictions
+    law: Waved
     features: Array  #: φ, (n, r), as rows count.
     bandwidth: float  #: Of the Gaussian kernel of outcomes.
 
@@ -49,8 +52,8 @@ class Waves(Scores):
 
     @cached_property
     def _frequencies(self) -> Array:
-        means, far = self.law.mean, _WIDE * self.law.factors[:, 0, 0]
-        longest = float((means + far).max() - (means - far).min()) / self.bandwidth
+        low, high = self.law.support()
+        longest = (high - low) / self.bandwidth
         step = 2.0 * np.pi / (longest + _WIDE)
         count = min(int(np.ceil(_WIDE / step)), _MOST)
         return np.asarray(np.arange(1, count + 1) * max(step, _WIDE / _MOST))
@@ -60,15 +63,19 @@ class Waves(Scores):
         density = np.exp(-0.5 * self._frequencies**2) / np.sqrt(2.0 * np.pi)
         return np.asarray(np.sqrt(2.0 * self._frequencies[0] * density))
 
+    @cached_property
+    def _origin(self) -> float:
+        return float(self.law.mean_and_variance()[0][0])
+
     def _at(self, numbers: Array) -> Array:
         """Return the waves ψ at numbers (n,), (n, 2K)."""
-        angles = np.multiply.outer((numbers - self.law.mean[0]) / self.bandwidth, self._frequencies)
+        angles = np.multiply.outer((numbers - self._origin) / self.bandwidth, self._frequencies)
         return np.hstack([np.cos(angles) * self._heights, np.sin(angles) * self._heights])
 
     @cached_property
     def _expected(self) -> Array:
-        damped = np.multiply.outer(self.law.factors[:, 0, 0] / self.bandwidth, self._frequencies)
-        return np.asarray(self._at(self.law.mean) * np.tile(np.exp(-0.5 * damped**2), 2))
+        found = self.law.characteristic(self._frequencies / self.bandwidth, self._origin)
+        return np.hstack([found.real * self._heights, found.imag * self._heights])
 
     def centred(self, outcomes: Array) -> Array:
         """Return ψ(y_i) − E ψ(Z_i), (n, 2K)."""
@@ -111,7 +118,7 @@ class WavePairs(OfNumbers):
         return self.waves
 
     @property
-    def law(self) -> GaussianPredictions:  # type: ignore[override]
+    def law(self) -> Waved:  # type: ignore[override]
         """The predicted distributions."""
         return self.waves.law
 

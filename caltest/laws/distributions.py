@@ -237,6 +237,9 @@ def finite_numbers(what: str, values: object) -> Array:
 # ------------------------------------------------------------------ gaussian predictions
 
 
+_FAR = 6.5  # standard deviations
+
+
 @arguments()
 class GaussianPredictions(Shaped):
     """Predictions that are normal distributions, of numbers or vectors.
@@ -364,6 +367,21 @@ class GaussianPredictions(Shaped):
         """Return μ and σ²."""
         self._z(self.mean)
         return self.mean, self.factors[:, 0, 0] ** 2
+
+    def support(self) -> tuple[float, float]:
+        """Return numbers between which outcomes of all rows lie, but for 10⁻¹⁰ of each."""
+        far = _FAR * self.factors[:, 0, 0]
+        return float((self.mean - far).min()), float((self.mean + far).max())
+
+    def points(self) -> Array:
+        """Return points (n, 2) whose distances are Wasserstein's, W₂² = (μ − μ′)² + (σ − σ′)²."""
+        return np.column_stack([self.mean, self.factors[:, 0, 0]])
+
+    def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
+        """Return E exp iω(Z − origin), (n, K)."""
+        squares = np.multiply.outer(self.factors[:, 0, 0], frequencies) ** 2
+        waves = np.exp(1j * np.multiply.outer(self.mean - origin, frequencies))
+        return np.asarray(np.exp(-0.5 * squares) * waves)
 
     def entropy(self) -> Array:
         """Return ½ d (1 + log 2π) + ½ log |C|."""

@@ -175,6 +175,11 @@ class Pool(_Exchangeable):
         places = np.ceil(levels * self.size - 1e-9).astype(np.intp) - 1
         return np.asarray(self.pool[np.arange(self.n_samples), places.clip(0, self.size - 1)])
 
+    def central(self, level: float) -> tuple[Array, Array]:
+        """Return the ends of intervals of a level, with as many values of the pool on each side."""
+        aside = int(0.5 * (1.0 - level) * self.size + 1e-9)
+        return self.pool[:, aside], self.pool[:, -1 - aside]
+
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return values of the pools, chosen at random."""
         places = rng.integers(self.size, size=(size, self.n_samples))
@@ -183,6 +188,25 @@ class Pool(_Exchangeable):
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return those of the pools."""
         return self.pool.mean(axis=1), self.pool.var(axis=1)
+
+    def without(self, outcomes: Array) -> Pool:
+        """Return the members alone, as pools of their own: without the outcomes (n,)."""
+        places = (self.pool < outcomes[:, None]).sum(axis=1, keepdims=True)
+        return Pool(self.pool[np.arange(self.size) != places].reshape(-1, self.size - 1))
+
+    def support(self) -> tuple[float, float]:
+        """Return the least and the greatest of all values."""
+        return float(self.pool[:, 0].min()), float(self.pool[:, -1].max())
+
+    def points(self) -> Array:
+        """Return points (n, N) whose distances are Wasserstein's, W₂² = N⁻¹ Σ_k (x_k − x′_k)²."""
+        return np.asarray(self.pool / np.sqrt(self.size))
+
+    def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
+        """Return the means of exp iω(x − origin) over the pools, (n, K)."""
+        values = (self.pool - origin).T
+        waves = (np.exp(1j * np.multiply.outer(each, frequencies)) for each in values)
+        return np.asarray(sum(waves) / self.size)
 
     def crps(self, outcomes: Array) -> Array:
         """Return the fair CRPS of the others of the pool at its values (Ferro 2014, Equation 8)."""

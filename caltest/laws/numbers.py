@@ -497,7 +497,7 @@ class Ranks(Predictive):
     """
 
     def __init__(self, law: Predictive) -> None:
-        self.law, self.about = law, law.about
+        self.law, self.about = law, f"ranks in {law.about}"
 
     @property
     def n_samples(self) -> int:

@@ -18,7 +18,7 @@ from caltest._arguments import Kind, Number, arguments, whole_number
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.laws import Pools, Predictive, Quantiles, Ranks
+from caltest.laws import Pool, Pools, Predictive, Quantiles, Ranks
 from caltest.lenses.base import ALL, Array, Lens, View
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
@@ -291,6 +291,8 @@ class Interval(_AtLevel):
     _kind = "interval"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
+        if isinstance(law, Pool):
+            return law.central(self._number)
         tail = 0.5 * (1.0 - self._number)
         return self._quantile(law, tail), self._quantile(law, 1.0 - tail)
 

@@ -13,8 +13,9 @@ from caltest._numbers import confidence_text
 from caltest.data import sample_of_law, without_zeros
 from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
-from caltest.forms.pit import LEVELS, STEPS
-from caltest.laws import Quantiles
+from caltest.forms.pit import LEVELS, STEPS, Pit
+from caltest.laws import Pool, Predictive, Quantiles
+from caltest.lenses import Lens, show
 from caltest.pictures.axes import Array
 from caltest.pictures.marks import GRID, Mark, told_apart
 from caltest.plots import canvas
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 PITKind: TypeAlias = Literal["difference", "histogram", "coverage"]
 
-_BINS = 10
+_BINS, _MOST_BINS = 10, 25
 _ROUNDING = 1e-9  # of a number of draws
 
 
@@ -43,7 +44,29 @@ class _Kind(NamedTuple):
     above: str
 
 
-_EDGES = np.arange(1, _BINS) * STEPS // _BINS - 1
+def _histogram(bins: int) -> _Kind:
+    ones = np.ones(bins)
+    return _Kind(
+        (np.arange(bins) + 0.5) / bins,
+        ones,
+        ones,
+        lambda shares: bins * np.diff(shares, prepend=0.0, append=1.0).clip(min=0.0),
+        ("where outcomes lie in what was predicted (PIT)", "outcomes, relative to uniform"),
+        "many at both ends: too narrow; many in the middle: too wide",
+    )
+
+
+def _bins(law: Any) -> int:
+    """Return how many bins a histogram has: all ranks of few members, of more a divisor of these."""
+    if not isinstance(law, Pool):
+        return _BINS
+    if law.size <= _MOST_BINS:
+        return law.size
+    return max((bins for bins in range(_BINS, _MOST_BINS) if law.size % bins == 0), default=_BINS)
+
+
+_NAMES = {"difference": "PIT difference", "histogram": "PIT histogram", "coverage": "Coverage"}
+_RANKS = {"PIT difference": "ECDF difference of ranks", "PIT histogram": "Rank histogram"}
 _COVERED = np.arange(2, 100, 2) / 100
 _LOWER = np.round(STEPS * (1.0 - _COVERED) / 2.0).astype(int) - 1
 
@@ -56,14 +79,7 @@ _KINDS: Mapping[str, _Kind] = {
         ("level of the predicted quantile", "level − share of outcomes at or below it"),
         "above 0: outcomes are too few at or below the quantile, which is too low",
     ),
-    "histogram": _Kind(
-        (np.arange(_BINS) + 0.5) / _BINS,
-        np.ones(_BINS),
-        np.ones(_BINS),
-        lambda shares: _BINS * np.diff(shares[:, _EDGES], prepend=0.0, append=1.0).clip(min=0.0),
-        ("where outcomes lie in what was predicted (PIT)", "outcomes, relative to uniform"),
-        "many at both ends: too narrow; many in the middle: too wide",
-    ),
+    "histogram": _histogram(_BINS),
     "coverage": _Kind(
         _COVERED,
         _COVERED,
@@ -96,6 +112,10 @@ class PITDisplay(Display):
         Of the band, simultaneously.
     n_samples
         Rows.
+    members
+        L, where members of ensembles were predicted; None of other distributions.
+    lens
+        The name of the lens; None without one.
 
     Examples
     --------
@@ -115,6 +135,8 @@ class PITDisplay(Display):
     high: Array = field(repr=False)
     confidence: float
     n_samples: int
+    members: int | None = None
+    lens: str | None = None
 
     @classmethod
     @arguments(ax=axes)
@@ -124,6 +146,7 @@ class PITDisplay(Display):
         outcomes: object,
         *,
         kind: PITKind = "difference",
+        lens: str | Lens | None = None,
         confidence: float = 0.95,
         weights: object = None,
         n_resamples: int = 999,
@@ -139,8 +162,13 @@ class PITDisplay(Display):
         kind
             "difference": every level less the share of outcomes at or below the predicted quantile,
             whose largest value is the statistic "pit_ks". "histogram": in which tenth of what was
-            predicted outcomes lie. "coverage": the share of outcomes in central intervals. Default
+            predicted outcomes lie; of members, at which of the L + 1 ranks (of more than 25, in 10 to
+            24 bins of as many ranks each; where there are none such, in tenths, of which a rank across
+            an end counts in both). "coverage": the share of outcomes in central intervals. Default
             "difference", which shows most.
+        lens
+            Of members that are vectors: which number of each is shown, "entry:mu", "pair:mu,tau" or
+            "ranks:average". Default None: outcomes are numbers.
         confidence
             Of the band. Default 0.95.
         weights
@@ -184,7 +212,13 @@ class PITDisplay(Display):
             )
         whole = without_zeros(whole)
         refuse_clusters(whole.rows.clusters, "the band of a picture")
-        form, of, levels = PitKolmogorovSmirnov().given(whole.rows), _KINDS[kind], LEVELS
+        view = show(whole.rows, lens)
+        if not isinstance(view.rows.law, Predictive):
+            raise InputError(
+                f"through the lens {view.label!r} there is an event; give one such as 'entry:mu', or "
+                "use caltest.ReliabilityDisplay."
+            )
+        form, of, levels = PitKolmogorovSmirnov().given(view.rows), _KINDS[kind], LEVELS
         if isinstance(form.law, Quantiles):
             if kind != "difference":
                 raise InputError(
@@ -194,9 +228,17 @@ class PITDisplay(Display):
             levels, zeros = form.law.levels, np.zeros(len(form.law.levels))
             of = of._replace(x=levels, expected=zeros, scale=zeros + 1.0)
         form = replace(form, distance=np.asarray)  # type: ignore[call-arg]
+        pool = getattr(form.law, "law", form.law)
+        if kind == "histogram":
+            bins = _bins(pool)
+            of, levels = _histogram(bins), np.arange(1, bins) / bins
+            scores, total = Pit(form.law, form.weights, bins), form.weights.sum()
 
         def values(block: Array) -> Array:
-            shares = form.of_labels(block)
+            seen = view.outcomes(block)
+            if kind == "histogram":
+                return of.values(levels + scores.sums(seen) / total)
+            shares = form.of_labels(seen)
             return of.values(LEVELS + shares) if levels is LEVELS else -shares
 
         sampler, largest = whole.rows.sampler(seed_of(rng)), []
@@ -207,7 +249,9 @@ class PITDisplay(Display):
         reach = of.scale * ordered[-int((n_resamples + 1) * alpha + _ROUNDING)]
         band = of.expected - reach, of.expected + reach
         observed = values(whole.labels[None])[0]
-        return cls(kind, of.x, observed, *band, confidence, whole.rows.n_samples).plot(ax)
+        members = pool.size - 1 if isinstance(pool, Pool) else None
+        n, label = whole.rows.n_samples, view.label
+        return cls(kind, of.x, observed, *band, confidence, n, members, label).plot(ax)
 
     @property
     def outside(self) -> Any:
@@ -224,19 +268,31 @@ class PITDisplay(Display):
         sure = f"{confidence_text(self.confidence)} of calibrated predictions stay inside"
         low, high, x = self.low, self.high, self.x
         if self.kind == "histogram":
-            x = np.linspace(0.0, 1.0, _BINS + 1).repeat(2)[1:-1]
+            x = np.linspace(0.0, 1.0, len(x) + 1).repeat(2)[1:-1]
             low, high = low.repeat(2), high.repeat(2)
+        (along, up), above, name = of.names, of.above, _NAMES[self.kind]
+        if self.members is not None and self.kind != "coverage":
+            along, name = (
+                "rank of the outcome, from 0, below all members, to 1, above all",
+                _RANKS[name],
+            )
+            if self.kind == "difference":
+                up = "rank − share of outcomes up to it"
+                above = "above 0: too few outcomes up to this rank; members are too low"
+        if self.lens is not None:
+            name = f"{name}, {self.lens.removesuffix('/distribution')}"
+            above = above if self.lens.startswith("entry") else ""
         draw(ax, Mark("area", "band", x, low, high, sure), GRID)
-        draw(ax, Mark("line", "zero", of.x, of.expected))
+        draw(ax, Mark("line", "zero", self.x, np.interp(self.x, of.x, of.expected)))
         if self.kind == "histogram":
-            draw(ax, *told_apart(of.x, self.values, self.outside))
+            draw(ax, *told_apart(self.x, self.values, self.outside))
+            ax.set_ylim(bottom=0.0)
         else:
-            draw(ax, Mark("line", "line", of.x, self.values, label=of.above))
-        ax.set(xlim=(0.0, 1.0), xlabel=of.names[0], ylabel=of.names[1])
+            draw(ax, Mark("line", "line", self.x, self.values, label=above))
+        ax.set(xlim=(0.0, 1.0), xlabel=along, ylabel=up)
         out = "outside its band" if self.outside.any() else "inside its band"
-        name = {"difference": "PIT difference", "histogram": "PIT histogram", "coverage": "Coverage"}
-        lines = [f"{name[self.kind]}: {out}, n = {self.n_samples:,}"]
-        if self.kind == "histogram" and not canvas.is_narrow(ax):
-            lines.append(of.above)
+        lines = [f"{name}: {out}, n = {self.n_samples:,}"]
+        if self.kind == "histogram" and above and not canvas.is_narrow(ax):
+            lines.append(above)
         heading(ax, *lines)
         canvas.legend_below(ax)

@@ -84,8 +84,8 @@ class EnergyScore(_Score):
 class VariogramScore(_Score):
     """Variogram score of vectors less its mean over the pool: it sees wrong dependence of entries.
 
-    n⁻¹ Σ_i Σ_{a<b} (|y_a − y_b|^½ − L⁻¹ Σ_k |x_ka − x_kb|^½)², entries divided by their standard
-    deviations in the pool.
+    n⁻¹ Σ_i Σ_{a<b} (|y_a − y_b|^½ − L⁻¹ Σ_k |x_ka − x_kb|^½)², entries with mean 0 and standard
+    deviation 1 in the pool.
 
     References
     ----------

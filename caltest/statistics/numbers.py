@@ -15,6 +15,7 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
 from caltest._arguments import Number, arguments, choose
 from caltest._parallel import ALONE, Workers
@@ -33,11 +34,11 @@ from caltest.forms.pit import (
     steps_of,
 )
 from caltest.forms.sums import MeanOfNumbers, MeanSquare
-from caltest.forms.waves import WavePairs, Waves
+from caltest.forms.waves import Waved, WavePairs, Waves
 from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order, representatives
-from caltest.laws import GaussianPredictions, Predictive
+from caltest.laws import GaussianPredictions, Pool, Predictive
 from caltest.pvalues import Alternative
 from caltest.statistics.base import SIGNED, Statistic
 
@@ -642,11 +643,12 @@ _positive = Number(0.0, np.inf, advice="give a positive number, in units of the 
 @arguments(bandwidth=_positive, outcome_bandwidth=_positive)
 @dataclass(frozen=True)
 class SKCEOfNumbers(Statistic):
-    """Squared kernel calibration error of normal distributions, unbiased: it may be negative.
+    """Squared kernel calibration error of predicted numbers, unbiased: it may be negative.
 
     1/(n(n−1)) Σ_{i≠j} k(F_i, F_j) h_ij, with h_ij = l(y_i, y_j) − E l(Z_i, y_j) − E l(y_i, Z_j) +
-    E l(Z_i, Z_j), Z drawn from F, k = exp(−W₂/ν) for the Wasserstein distance,
-    W₂² = (μ − μ′)² + (σ − σ′)², and l Gaussian with bandwidth γ. It detects every kind of
+    E l(Z_i, Z_j), Z drawn from F, k = exp(−W₂/ν) for the Wasserstein distance, and l Gaussian with
+    bandwidth γ. Of normal distributions W₂² = (μ − μ′)² + (σ − σ′)²; of members F is the pool of all
+    L + 1 values, and W₂² the mean square of differences of sorted pools. It detects every kind of
     miscalibration given enough rows. "skce_uq" stands for it where numbers are predicted.
 
     Parameters
@@ -654,7 +656,8 @@ class SKCEOfNumbers(Statistic):
     bandwidth
         ν, in units of the outcome. Default None: the median of W₂ over pairs of predictions.
     outcome_bandwidth
-        γ, in units of the outcome. Default None: the median of √((μ − μ′)² + σ² + σ′²).
+        γ, in units of the outcome. Default None: the median of √((μ − μ′)² + σ² + σ′²), with means
+        and variances of the predictions or pools.
     approximation
         None: k itself, O(n²). "nystrom": k by 128 features of its incomplete Cholesky factorisation,
         O(n); p-values stay exact. Default "auto": k itself up to 500 rows, else "nystrom".
@@ -690,7 +693,7 @@ class SKCEOfNumbers(Statistic):
 
     name = "skce_uq"
     measures = "squared kernel calibration error"
-    laws = (GaussianPredictions,)
+    laws = (GaussianPredictions, Pool)
     reported = ("bandwidth", "outcome_bandwidth", "approximation")
 
     def __post_init__(self) -> None:
@@ -699,15 +702,16 @@ class SKCEOfNumbers(Statistic):
 
     def fitted(self, predictions: Rows) -> Self:
         """Take the bandwidths from the predictions, and decide on the approximation."""
-        law: Any = predictions.law
+        law = cast("Waved", predictions.law)
         if law.n_samples == 1:
             raise InputError(f"{self.name!r} compares rows, and there is 1; give 2 or more.")
-        mean, sd = law.mean_and_variance()[0], law.factors[:, 0, 0]
-        some = representatives(np.column_stack([mean, sd]))
+        points, (mean, variance) = law.points(), law.mean_and_variance()
+        some = representatives(points)
         first, second = (some[each] for each in np.triu_indices(len(some), 1))
-        between = mean[first] - mean[second]
-        apart = np.hypot(between, sd[first] - sd[second])
-        width = float(np.median(np.hypot(between, np.hypot(sd[first], sd[second]))))
+        apart = pdist(points[some])
+        squares = (mean[first] - mean[second]) ** 2 + variance[first] + variance[second]
+        wide = np.sqrt(squares)
+        width = float(np.median(wide) or wide.mean() or 1.0)  # many pools may hold one number only
         few = predictions.n_samples <= _ALL_PAIRS
         auto: Literal["nystrom"] | None = None if few else "nystrom"
         return replace(
@@ -719,13 +723,10 @@ class SKCEOfNumbers(Statistic):
 
     def given(self, predictions: Rows) -> WavePairs:
         """Fix the predictions."""
-        found, law = self.fitted(predictions), cast("GaussianPredictions", predictions.law)
-        unit = cast("float", found.outcome_bandwidth)
+        found, law = self.fitted(predictions), cast("Waved", predictions.law)
+        unit, points = cast("float", found.outcome_bandwidth), law.points()
         # Points whose distance is W₂ in these units; of two entries they would be two classes.
-        points = np.column_stack(
-            [law.mean - law.mean[0], law.factors[:, 0, 0], np.zeros(law.n_samples)]
-        )
-        points /= unit
+        points = np.pad((points - points[0]) / unit, ((0, 0), (0, 1)))
         kernel = Exponential(cast("float", found.bandwidth) / unit, "euclidean")
         rank = law.n_samples if found.approximation is None else _RANK
         factor = incomplete_cholesky(KernelWeights(kernel, points), fixed_order(points), rank)

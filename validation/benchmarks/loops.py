@@ -411,6 +411,25 @@ def _chain_triples(m: int, n: int) -> Both:
     return Both(lambda: np.array(_loops.chain_triples(decay, x)), plain, n)
 
 
+def _rising_scores(m: int, n: int) -> Both:
+    at = np.random.default_rng(0).random((DRAWS, n))
+    weights, owners, steps = np.ones(n), np.zeros(n, dtype=np.intp), 200
+    out = np.zeros((2, DRAWS, steps))
+
+    def run() -> Array:
+        out[...] = 0
+        _loops.rising_scores(at, at, weights, owners, 1e-6, *out)
+        return out
+
+    def plain() -> Array:
+        found = np.zeros(out.shape)
+        for own, row in zip(found[1], at, strict=True):
+            own[:] = np.bincount(np.ceil(row * steps).astype(int).clip(1) - 1, weights, steps)
+        return found
+
+    return Both(run, plain, at.size)
+
+
 # ------------------------------------------------------------------ all of them
 
 
@@ -428,6 +447,7 @@ LOOPS: dict[str, Loop] = {
     "cell_sums, in order": Loop("event added", "reduceat", (2,), _cell_sums_in_order),
     "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
     "largest_shifted": Loop("interval and tolerance", "cumsum, max", (2,), _largest_shifted),
+    "rising_scores": Loop("rank and draw", "bincount a draw", (2,), _rising_scores),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
     "extremes, weights": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_weights),
     "extremes_of_signs": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_signs),

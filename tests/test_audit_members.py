@@ -1,0 +1,214 @@
+"""Audits of members of ensembles and of posterior draws: by entry, by pair, and all at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from support import binomial_limits
+
+import caltest
+from caltest import InputError, report
+from caltest.predictive import Members
+
+QUICK = {"n_resamples": 199, "rng": 0}
+
+
+def ensemble(n=600, size=20, spread=1.0, seed=0):
+    """Members about a centre a row, and outcomes that are as many times as spread."""
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(size=(n, 1))
+    return Members(centre + rng.normal(size=(n, size))), rng.normal(centre[:, 0], spread)
+
+
+def posterior(n=400, size=25, names=("mu", "tau", "rho"), seed=0):
+    """Parameters and draws of a posterior that is right."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, len(names))), rng.normal(size=(size, n, len(names)))
+
+
+def test_what_is_looked_at_of_numbers():
+    found = caltest.audit(*ensemble(), **QUICK)
+    assert found.groups == ("predicted level", "predicted spread")
+    assert found.lenses == ("distribution", "interval:0.5", "interval:0.8", "quantile:0.5")
+    assert [each.what for each in found.skipped][:1] == ["the lens 'interval:0.95'"]
+    assert found.skipped[0].reason == "20 members state no tail of 2.5%"
+
+
+def test_errors_are_those_of_the_members_and_not_of_their_pool():
+    """Of "below:0" the predicted mean is the share of members below 0."""
+    members, outcomes = ensemble(n=300, size=4)
+    one = {"min_rows": 200, **QUICK}
+    view = caltest.audit(members, outcomes, lenses="below:0", **one).views[0]
+    assert view.predicted == pytest.approx((members.values < 0.0).mean())
+    assert view.observed == pytest.approx((outcomes < 0.0).mean())
+    share = (np.column_stack([members.values, outcomes]) < 0.0).mean(axis=1)
+    pooled = caltest.audit(share, outcomes < 0.0, **one).views[0]
+    assert (view.low, view.high) == pytest.approx((1.25 * pooled.low, 1.25 * pooled.high))
+
+
+def test_words_of_spread():
+    found = caltest.audit(*ensemble(n=1500, spread=1.5), materiality=0.02, **QUICK)
+    assert found.verdict == "material"
+    assert found.headline.startswith("The predicted 80% interval is too narrow: about ")
+    assert found.units.predicted is not None
+
+
+def test_groups_that_are_functions_of_the_members_are_warned_of():
+    members, outcomes = ensemble()
+    mean, half = members.values.mean(axis=1), np.arange(600) % 2
+    found = caltest.audit(members, outcomes, groups={"mean": mean, "half": half}, **QUICK)
+    assert sum("sorts rows by the mean of their members" in each for each in found.warnings) == 1
+    assert not any("'half'" in each for each in found.warnings)
+
+
+@pytest.mark.level
+def test_groups_by_the_mean_are_a_trap_and_strata_of_the_pool_are_not():
+    """Of calibrated ensembles of nine, the top tenth by the members' mean is rejected always."""
+    naive, strata = 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        members, outcomes = Members(rng.normal(size=(1000, 9))), rng.normal(size=1000)
+        top = np.argsort(members.values.mean(axis=1))[-100:]
+        naive += caltest.test(members.take(top), outcomes[top], "bias", rng=seed).pvalue <= 0.05
+        pool = np.column_stack([members.values, outcomes]).mean(axis=1)
+        top = np.argsort(pool)[-100:]
+        strata += caltest.test(members.take(top), outcomes[top], "bias", rng=seed).pvalue <= 0.05
+    assert naive >= 36
+    assert strata / 40 <= binomial_limits(40, 0.05)[1]
+
+
+def rejected(times, n, size):
+    found = 0
+    for seed in range(times):
+        truth, draws = posterior(n, size, ("a", "b"), seed)
+        found += caltest.sbc(truth, draws, n_resamples=99, rng=seed).rejected
+    return found / times
+
+
+def test_sbc_is_exact():
+    low, high = binomial_limits(40, 0.05)
+    assert low <= rejected(40, 60, 9) <= high
+
+
+@pytest.mark.level
+def test_sbc_is_exact_of_few_and_of_many_draws():
+    for size in (3, 9, 60):
+        low, high = binomial_limits(200, 0.05)
+        assert low <= rejected(200, 60, size) <= high
+
+
+def test_a_wrong_parameter_is_named():
+    truth, draws = posterior()
+    truth[:, 1] *= 1.5
+    found = caltest.sbc(truth, draws, names=["mu", "tau", "rho"], **QUICK)
+    assert found.headline.startswith("The predicted 80% interval of tau is too narrow")
+    assert found.told.lens == "entry:tau/interval:0.8"
+    assert "entry:*/distribution" in found.summary()
+    page = report.to_html(found)
+    assert "80% interval of tau" in page
+    assert "Two of nine stated probabilities are shown to be wrong." in page
+
+
+def test_a_wrong_correlation_is_named():
+    truth, draws = posterior()
+    rng = np.random.default_rng(5)
+    truth[:, :2] = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]], size=400)
+    found = caltest.sbc(truth, draws, names=["mu", "tau", "rho"], **QUICK)
+    assert found.headline == "The predicted correlations of mu and tau are wrong; they are too low."
+
+
+def test_what_else_is_wrong_is_said():
+    truth, draws = posterior(n=600)
+    rng = np.random.default_rng(5)
+    truth[:, :2] = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.7], [0.7, 1.0]], size=600)
+    truth[:, 2] *= 1.6
+    found = caltest.sbc(truth, draws, names=["mu", "tau", "rho"], **QUICK)
+    assert "interval of rho is too narrow" in found.headline
+    assert "Also found: correlations of mu and tau are too low." in " ".join(found.summary().split())
+
+
+def test_parameters_by_name():
+    truth, draws = posterior()
+    named = dict(zip(("mu", "tau", "rho"), truth.T, strict=True))
+    drawn = {name: draws[:, :, k] for k, name in enumerate(named)}
+    by_array = caltest.sbc(truth, draws, names=list(named), **QUICK)
+    by_dict = caltest.sbc(named, dict(reversed(drawn.items())), **QUICK)
+    by_frame = caltest.sbc(pd.DataFrame(named), drawn, **QUICK)
+    assert by_array.pvalue == by_dict.pvalue == by_frame.pvalue
+    assert by_array.lenses == by_dict.lenses == by_frame.lenses
+    assert by_dict.call == "caltest.sbc(parameters, draws, n_resamples=199, rng=0)"
+
+
+def test_quantities_see_what_parameters_do_not():
+    """Draws of the prior are calibrated parameter by parameter: the likelihood of the data is not."""
+    rng = np.random.default_rng(3)
+    mu = rng.normal(size=500)
+    data, draws = rng.normal(mu), rng.normal(size=(30, 500))
+    assert not caltest.sbc(mu, draws, **QUICK).rejected
+    likelihood = -((data - mu) ** 2), -((data - draws) ** 2)
+    found = caltest.sbc({"mu": mu}, {"mu": draws}, quantities={"log likelihood": likelihood}, **QUICK)
+    assert found.told.lens.startswith("entry:log likelihood/")
+    by_function = caltest.sbc(
+        {"mu": mu},
+        {"mu": draws},
+        quantities={"log likelihood": lambda p: -((data - p["mu"]) ** 2)},
+        **QUICK,
+    )
+    assert by_function.pvalue == found.pvalue
+
+
+def test_chains_that_were_not_thinned_are_warned_of():
+    truth, draws = posterior()
+    for k in range(1, len(draws)):
+        draws[k] = 0.8 * draws[k - 1] + 0.6 * draws[k]
+    found = caltest.sbc(truth, draws, **QUICK)
+    notes = [each for each in found.warnings if "Neighbouring draws" in each]
+    assert len(notes) == 3
+    assert "(autocorrelation 0.7" in notes[0] or "(autocorrelation 0.6" in notes[0]
+
+
+def test_workers_and_order_change_nothing():
+    truth, draws = posterior(n=200)
+    found = caltest.sbc(truth, draws, **QUICK)
+    assert caltest.sbc(truth, draws, n_jobs=2, **QUICK).pvalue == found.pvalue
+    order = np.random.default_rng(0).permutation(len(draws))
+    again = caltest.sbc(truth, draws[order], **QUICK)
+    assert [each.pvalue for each in again.checks] == [each.pvalue for each in found.checks]
+
+
+def test_vectors_in_clusters_and_with_weights():
+    truth, draws = posterior(n=300)
+    clusters, weights = np.arange(300) // 2, np.linspace(0.5, 1.5, 300)
+    assert caltest.sbc(truth, draws, clusters=clusters, **QUICK).clusters == 150
+    assert caltest.sbc(truth, draws, weights=weights, **QUICK).effective_n < 300
+
+
+@pytest.mark.parametrize(
+    ("parameters", "draws", "more", "said"),
+    [
+        (
+            np.zeros((5, 2)),
+            np.zeros((3, 5, 3)),
+            {},
+            r"parameters has shape \(5, 2\), draws \(3, 5, 3\)",
+        ),
+        (
+            {"a": np.zeros(5)},
+            {"b": np.zeros((3, 5))},
+            {},
+            r"parameters holds \['a'\], and draws \['b'\]",
+        ),
+        ({"a": np.zeros(5), "b": np.zeros(4)}, np.zeros((3, 5, 2)), {}, "have the shapes|have shapes"),
+        (np.zeros((5, 1)), np.full((3, 5, 1), np.nan), {}, "draws holds nan"),
+        (
+            np.zeros((5, 1)),
+            np.zeros((3, 5, 1)),
+            {"quantities": {"q": lambda p: 3.0}},
+            "the quantity 'q'",
+        ),
+    ],
+)
+def test_wrong_input(parameters, draws, more, said):
+    with pytest.raises(InputError, match=said):
+        caltest.sbc(parameters, draws, **more)
