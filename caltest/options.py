@@ -42,8 +42,14 @@ mean COL  If a normal distribution of a number was predicted: the column of its 
 sd COL  The column of its standard deviation. [default: --variance]
 variance COL  The column of its variance. [default: --sd]
 quantiles COLS  If quantiles of a number were predicted: their columns and levels, low=0.05,high=0.95;
-    or a pattern whose star is the level, 'q*' for q0.05 and others.
+    or a pattern whose star is the level, 'q*' for q0.05, 'model-*' for model-lo-90 and others.
     [default: probabilities were predicted]
+members PREFIX  If members of an ensemble, or draws, were predicted: how the names of their columns
+    begin, sample_ for sample_0 and others. [default: probabilities were predicted]
+truth PATH  If FILE is the long table of a forecast hub (output_type, output_type_id, value): the table
+    of what was observed, which has columns of the tasks too. [default: FILE has the labels]
+where COL=VALUE…  Which rows of such a table are read: output_type=quantile; once for each column.
+    [default: all]
 logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
 weights COL  The column of weights. [default: all rows have equal weight]
@@ -68,7 +74,8 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 
 _TEXTS = {
     "audit": """
-FILE label columns mean sd variance quantiles logits
+FILE label columns mean sd variance quantiles members truth where
+logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters sampling-rate
 intersections
@@ -101,7 +108,8 @@ jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
 example
 """,
     "test": """
-FILE label columns mean sd variance quantiles logits group weights clusters sampling-rate
+FILE label columns mean sd variance quantiles members truth where
+logits group weights clusters sampling-rate
 statistic NAME  What is computed; see below.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from; see below. [default: monte_carlo; with clusters, cluster_signs]
@@ -120,7 +128,8 @@ resamples/n_resamples INT >=1 =999  Simulated label sets, where the null needs t
 seed scheduler json jobs example
 """,
     "estimate": """
-FILE label columns mean sd variance quantiles logits group weights clusters sampling-rate
+FILE label columns mean sd variance quantiles members truth where
+logits group weights clusters sampling-rate
 statistic NAME =skce_uq  What is computed; see below.
 lens json jobs example
 """,
@@ -139,7 +148,8 @@ seed json plot jobs example
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
-label columns logits
+label columns mean sd variance quantiles members truth where
+logits
 group COL…  A column whose values group the rows: errors are reported in every group too; give it once
     for each column.
 weights clusters sampling-rate

@@ -12,7 +12,7 @@ from support import command as run
 import caltest
 from caltest.datasets import digits_models, load_digits_predictions
 from caltest.lenses import LENSES
-from caltest.statistics import STATISTICS
+from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
 CLASSES = ["ant", "bee", "cat"]
 QUICK = ["--statistic", "skce_uq", "--resamples", "20", "--seed", "1"]
@@ -212,6 +212,6 @@ def test_wrong_options(folder):
 
 def test_help_lists_what_there_is():
     shown = run("compare", "--help").stdout
-    for name in (*STATISTICS, *(name for name, of in LENSES.items() if not of.of_numbers)):
+    for name in (*STATISTICS, *DENSITY_STATISTICS, *LENSES):
         assert f"\n  {name}" in shown
     assert "Values of --null" not in shown

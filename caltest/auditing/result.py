@@ -330,6 +330,7 @@ class Audit(Result):
         whose mean is found to be wrong, of two classes; else one with a shape; else the strongest.
         """
         worst, views = self.worst, [check.view for check in self.found]
+        views.sort(key=lambda view: view.lens.startswith("ranks:"))  # what names entries comes first
         if self.verdict == "material" and (worst is None or against_limit(self, worst) != "beyond"):
             far = [(part or whole, whole) for whole, part in self.beyond if isinstance(whole, View)]
             if far:

@@ -253,6 +253,13 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
 
     from caltest.comparison.ranking import aligned
 
+    if reference.rows.n_classes is None:
+        if not np.array_equal(reference.labels, other.labels):
+            raise InputError(
+                f"the outcomes in {first} and {second} differ; give files of the same rows in the same "
+                "order."
+            )
+        return other.rows
     found = aligned(first, reference, second, other)
     differ = np.flatnonzero(reference.labels != found.labels)
     if len(differ):
@@ -400,7 +407,7 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-_READ = ("label", "columns", *NUMBERS, "logits", "group", "weights", "clusters")
+_READ = ("label", "columns", *NUMBERS, "truth", "where", "logits", "group", "weights", "clusters")
 #: What the numbers follow from: all before what is written.
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 

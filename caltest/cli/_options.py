@@ -59,7 +59,9 @@ class WithChoices(TyperCommand):
         from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
         numbers = any(parameter.name == "mean" for parameter in self.params)
-        lenses: dict[str, object] = {k: of for k, of in LENSES.items() if numbers or not of.of_numbers}
+        lenses: dict[str, object] = {
+            name: of for name, of in LENSES.items() if numbers or not getattr(of, "of_numbers", True)
+        }
         if self.name == "audit":
             own = {"canonical": "The full probability vector.", "classwise": "Every class by itself."}
             own["distribution"] = "The full distribution of a number."
@@ -271,6 +273,14 @@ def _pairs(given: Sequence[str], option: str, what: str, wanted: str) -> dict[st
     return found
 
 
+def _picked(text: str) -> tuple[str, str]:
+    """Split a value of --where."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--where is {text!r}; give a column and its value, as in target=rain.")
+    return name, value
+
+
 def checked(option: Option, name: str, value: object) -> Any:
     """Return what an option takes, of a file or typed; ``name`` says whose value it is."""
     kind = _KINDS.get(option.name) or _KINDS.get(option.takes, _text)
@@ -349,7 +359,9 @@ def _toml(value: object) -> str:
 
 
 #: What states distributions of numbers, in place of columns of probabilities.
-NUMBERS = ("mean", "sd", "variance", "quantiles")
+NUMBERS = ("mean", "sd", "variance", "quantiles", "members")
+#: What messages of all commands call as it is typed.
+_ANYWHERE = ("logits", "rounding", "truth", "where")
 #: What examples do not have, and why.
 _OF_EXAMPLES = {
     "group": "the examples have no groups",
@@ -359,6 +371,7 @@ _OF_EXAMPLES = {
     "clusters": "the rows of an example are independent",
     "logits": "an example has probabilities",
     **dict.fromkeys(NUMBERS, "an example has probabilities"),
+    **dict.fromkeys(("truth", "where"), "an example is no long table of a hub"),
 }
 
 
@@ -378,6 +391,9 @@ class Input:
     sd: str | None = None
     variance: str | None = None
     quantiles: str | None = None
+    members: str | None = None
+    truth: str | None = None
+    where: Sequence[str] = ()
 
     @property
     def stated(self) -> Any:
@@ -410,7 +426,8 @@ class Input:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
-        if self.example is None and self.file is not None and files.can_scan(self.file):
+        whole = self.example is not None or self.truth is not None or self.where
+        if not whole and self.file is not None and files.can_scan(self.file):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
         return sample.rows, sample.labels
@@ -458,10 +475,12 @@ class Input:
             apart = {"weights": self.weights, "clusters": self.clusters}
             more |= {name: column for name, column in apart.items() if column is not None}
             more["logits"] = self.logits
+            if self.truth is not None or self.where:
+                more |= {"truth": self.truth, "where": dict(map(_picked, self.where or ()))}
             return read(self.file, self.label, columns=self.stated, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
-            typed = error.renamed({name: f"--{name}" for name in ("logits", "rounding", *NUMBERS)})
+            typed = error.renamed({name: f"--{name}" for name in ("columns", *_ANYWHERE, *NUMBERS)})
             raise typed.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
 
 
@@ -488,11 +507,13 @@ _OF_ROWS = {
     "sampling-rate": "probabilities are those of all rows here; leave it out, or use caltest test, "
     "estimate, compare or audit, which take rates",
     **dict.fromkeys(
-        NUMBERS, "predictions are probabilities here; use caltest test, estimate or audit for numbers"
+        NUMBERS,
+        "predictions are probabilities here; use caltest test, estimate, compare or audit for numbers",
     ),
 }
 #: Options of what is read, besides FILE; those, and of what is written.
-_READ = ("label", "columns", *NUMBERS, "logits", "group", "example", "weights", "clusters")
+_OF_TABLES = ("label", "columns", *NUMBERS, "truth", "where")
+_READ = (*_OF_TABLES, "logits", "group", "example", "weights", "clusters")
 _FRAME = ("FILE", *_READ, "json", "plot", "report")
 #: Options that messages of a command call as they are typed, and not as they are called in Python.
 _TYPED = {

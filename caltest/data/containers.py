@@ -185,6 +185,24 @@ def _of_xarray(data: Any) -> Any:
     return values
 
 
+def in_dimensions(given: Any, outcomes: Any) -> Any:
+    """Return outcomes with their dimensions in the order of the predictions', if both have names."""
+    if not is_xarray(given):
+        return outcomes
+    if has(outcomes, "data_vars"):
+        names = [given.name, *([*outcomes.data_vars] if len(outcomes.data_vars) == 1 else ())]
+        outcomes = next((outcomes[name] for name in names if name in outcomes.data_vars), outcomes)
+    if not is_xarray(outcomes) or not {*outcomes.dims} <= {*given.dims}:
+        return outcomes
+    outcomes = outcomes.transpose(*[name for name in given.dims if name in outcomes.dims])
+    for name in outcomes.dims[1:]:
+        coords = [x.coords[name].values.tolist() for x in (given, outcomes) if name in x.coords]
+        if coords[1:] and coords[0] != coords[1]:
+            text = "the coordinates of {name} differ in predictions and outcomes; align them."
+            raise InputError(text, name=quoted(name))
+    return outcomes
+
+
 def row_index(data: Any) -> Any:
     """Return the index of a frame or series of pandas, or the coordinates of xarray's rows; or None."""
     if isinstance(data, np.ndarray | list):  # as most are; to ask narwhals takes its time

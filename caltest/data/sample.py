@@ -15,7 +15,16 @@ from caltest._numbers import counted
 from caltest._sums import over_columns
 from caltest._visible import attempt, quoted, shown
 from caltest.data.attributes import cluster_codes, kept_at, row_weights
-from caltest.data.containers import Table, check_index, listed, name_of, native_of, read_table, shape_of
+from caltest.data.containers import (
+    Table,
+    check_index,
+    in_dimensions,
+    listed,
+    name_of,
+    native_of,
+    read_table,
+    shape_of,
+)
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
 from caltest.data.rows import Event, Rows, Sample
@@ -551,6 +560,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
                 "of numbers; leave it out.",
                 argument=name,
             )
+    outcomes = in_dimensions(law.given, outcomes)
     check_index(law.given, outcomes, "predictions", "outcomes")
     for what, column in (("weights", weights), ("clusters", clusters)):
         check_index(law.given, column, "predictions", what)

@@ -77,7 +77,10 @@ class Roles:
         """Return them with the columns that a pattern means, of a table that has these names."""
         if self.numbers is None:
             return self
-        numbers = self.numbers.among(names)
+        apart = {self.label, self.weights, *self.groups}
+        if self.label is None:
+            apart |= {name for name in names if name.lower() in _LABELS}
+        numbers = self.numbers.among([name for name in names if name not in apart])
         return replace(self, numbers=numbers, columns=numbers.names)
 
     @property
@@ -167,9 +170,9 @@ class Columns:
     """Which columns of a table are what."""
 
     roles: Roles
-    label: str | None
-    probs: tuple[str, ...]
-    notes: tuple[str, ...]
+    label: str | None = None
+    probs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, roles: Roles, names: Sequence[str]) -> Columns:

@@ -1,4 +1,4 @@
-"""Columns of distributions of numbers: means with their spreads, or quantiles with their levels."""
+"""Columns of distributions of numbers: means with spreads, quantiles with levels, or members."""
 
 from __future__ import annotations
 
@@ -17,9 +17,17 @@ from caltest.data.containers import is_number, listed
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import read_only
 from caltest.laws.distributions import Normal, Predictive, finite_numbers
+from caltest.laws.numbers import stepwise, upwards
+from caltest.laws.quantiles import level_called
 
-_KNOWN = ("mean", "sd", "variance", "quantiles")
-_STATED = (("mean", "sd"), ("mean", "variance"), ("quantiles",))
+_KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf")
+_STATED = (("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",))
+#: How several columns are given: by name, or by a text that means them.
+_SEVERAL: Mapping[str, Any] = {
+    "quantiles": (str, Mapping),
+    "members": (str, list, tuple),
+    "cdf": Mapping,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +46,9 @@ class NumberColumns:
     ----------
     of
         The name of a column by what it holds: "mean" with "sd" or "variance". Or, of "quantiles", the
-        level of every column by its name, or a pattern of names whose star is the level.
+        level of every column by its name, or a pattern of names whose star is the level. Or, of
+        "members", how the names of their columns begin, or all of these. Or, of "cdf", the number up
+        to which every column has the probability, by its name.
     """
 
     of: Mapping[str, Any]
@@ -47,13 +57,13 @@ class NumberColumns:
         for name, column in self.of.items():
             if name not in _KNOWN:
                 raise InputError(
-                    f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', or "
-                    "'quantiles'."
+                    f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', 'quantiles' "
+                    "or 'members'."
                 )
-            if not isinstance(column, (str, Mapping) if name == "quantiles" else str):
+            if not isinstance(column, _SEVERAL.get(name, str)) or not column:
                 raise InputError(argument=name, found=quoted(column), do="give the name of a column")
         given, wrong = tuple(name for name in _KNOWN if name in self.of), ""
-        if len(given) < 2 and given != ("quantiles",):
+        if len(given) < 2 and given not in _STATED:
             wrong = (
                 "{other} is given alone; give the columns of {mean} and of one of {sd} and {variance}."
             )
@@ -71,20 +81,34 @@ class NumberColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns; of quantiles, in the order of their levels."""
-        columns = self.of.get("quantiles", self.of)
+        """The columns; of quantiles and of a cdf, in the order of their numbers."""
+        columns: Any = next(iter(self.of.values())) if len(self.of) == 1 else (*self.of.values(),)
         if isinstance(columns, str):
             return (columns,)
-        return tuple(sorted(columns, key=columns.get) if "quantiles" in self.of else columns.values())
+        if isinstance(columns, Mapping):
+            columns = sorted(columns, key=lambda name: columns[name])
+        return tuple(columns)
 
     def among(self, names: Sequence[str]) -> NumberColumns:
-        """Return them by name, those of a pattern too, of a table that has these."""
+        """Return them by name, those of a pattern too, of a table that has these besides others."""
+        prefix = self.of.get("members")
+        if isinstance(prefix, str):
+            members = tuple(name for name in names if name.startswith(prefix))
+            if not members:
+                raise InputError(
+                    "{members} is {prefix}, and no column begins so; the columns are {names}.",
+                    members=Argument("members"),
+                    prefix=quoted(prefix),
+                    names=listed(names),
+                )
+            return NumberColumns({"members": members})
         pattern = self.of.get("quantiles")
         if not isinstance(pattern, str):
             return self
         shape = re.compile(re.escape(pattern).replace(r"\*", "(.+)", 1))
-        stars = {name: found[1] for name in names if (found := shape.fullmatch(name)) and shape.groups}
-        levels = {name: float(star) for name, star in stars.items() if is_number(star)}
+        stars = {name: star[1] for name in names if (star := shape.fullmatch(name)) and shape.groups}
+        found = {n: float(x) if is_number(x) else level_called(x) for n, x in stars.items()}
+        levels = {name: level for name, level in found.items() if level is not None}
         if not levels:
             raise InputError(
                 "{quantiles} is {pattern}, and no column is called so with a level for the star, such "
@@ -98,21 +122,25 @@ class NumberColumns:
     def law(self, columns: Mapping[str, Any]) -> Predictive:
         """Return the distributions that columns, by name, state."""
         values = {name: finite_numbers(f"column {quoted(name)}", columns[name]) for name in self.names}
-        if "quantiles" in self.of:
-            levels = [self.of["quantiles"][name] for name in self.names]
-            quantiles: Any = laws.Quantiles
-            return quantiles(levels, np.column_stack(list(values.values())))  # type: ignore[no-any-return]
+        if len(self.of) == 1:
+            ((kind, by_name),) = self.of.items()
+            at = [by_name[name] for name in self.names] if isinstance(by_name, Mapping) else None
+            laws_of: Mapping[str, Any] = {"quantiles": laws.Quantiles, "cdf": stepwise}
+            table = np.column_stack(list(values.values()))
+            return laws.Members(table) if at is None else laws_of[kind](at, table)
         return Normal(**{argument: values[name] for argument, name in self.of.items()})
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:
         """Return them with what was observed: of a part, as the law has it."""
         law = self.law(columns)
-        checked = law.outcomes(outcomes)
+        if "cdf" in self.of:
+            outcomes = upwards(sorted(self.of["cdf"].values()), outcomes)
+        met, checked = law.met(outcomes)
         if part:
-            return Sample(Rows(law), checked)
+            return Sample(Rows(met), checked)
         return NumberSample(Rows(law), finite_numbers("the outcomes", outcomes))
 
     def __str__(self) -> str:
-        if "quantiles" in self.of:
-            return f"quantiles from {listed(self.names)}"
+        if len(self.of) == 1:
+            return f"{next(iter(self.of))} from {listed(self.names)}"
         return ", ".join(f"{argument} from {quoted(name)}" for argument, name in self.of.items())

@@ -13,7 +13,7 @@ from caltest._arguments import arguments, flag, name_or_place, names
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, read_table
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.files import places
 from caltest.files.arrays import read_npy, read_npz, table_header
 from caltest.files.columns import Content, Roles
@@ -38,6 +38,8 @@ def read(
     clusters: str | None = None,
     rounding: float | None = None,
     logits: bool = False,
+    truth: str | Path | None = None,
+    where: Mapping[str, str] | None = None,
 ) -> Sample:
     r"""Read predictions and observed labels from a file, and check them.
 
@@ -60,8 +62,9 @@ def read(
         groups; no column is left out silently. Where the outcome is a number, what the columns state
         of it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
         distributions; or ``{"quantiles": {"low": 0.05, "high": 0.95}}``, the level of each column, or
-        ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star. The
-        label is then the column of outcomes.
+        ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star; or
+        ``{"members": "sample_"}``, all columns whose names begin so, members of an ensemble in any
+        order. The label is then the column of outcomes.
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
@@ -74,6 +77,16 @@ def read(
     rounding, logits
         As in :func:`caltest.data.sample`. The array of logits of an ``.npz`` file has "logit" in its
         name.
+    truth
+        If the file is the long table of a forecast hub, with the columns ``output_type``,
+        ``output_type_id`` and ``value`` (hubverse): the table of what was observed. A row of the
+        sample is a task, that is what all other columns say but ``model_id``; groups, weights and
+        clusters are columns of these. Its outcome is found by the columns that both tables have, in
+        the column ``label``, by default ``observation`` or ``oracle_value``. Quantiles, samples, cdf
+        and pmf are read. Default None: rows of the file have their own labels.
+    where
+        Which rows of such a table: ``{"output_type": "quantile", "target": "wk inc flu hosp"}``. There
+        must be one output type, target and model left. Default None: all rows.
 
     Returns
     -------
@@ -98,7 +111,7 @@ def read(
     """
     with places.named(places.called(path)):
         roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
-        return _content(path, roles).checked(rounding=rounding)
+        return _content(path, roles, truth, where).checked(rounding=rounding)
 
 
 @arguments(groups=names, weights=name_or_place, clusters=name_or_place, needs_labels=flag)
@@ -113,6 +126,8 @@ def read_with_groups(
     rounding: float | None = None,
     logits: bool = False,
     needs_labels: bool = True,
+    truth: str | Path | None = None,
+    where: Mapping[str, str] | None = None,
 ) -> tuple[Sample | Rows, pd.DataFrame]:
     r"""Read predictions, labels and grouping columns from one file.
 
@@ -123,7 +138,7 @@ def read_with_groups(
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         are no probabilities. Default none.
-    weights, clusters, rounding, logits
+    weights, clusters, rounding, logits, truth, where
         As in :func:`read`.
     needs_labels
         Whether the file must have labels. Default True.
@@ -155,9 +170,8 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with places.named(places.called(path)):
-        content = _content(
-            path, Roles.of(label, columns, groups, needs_labels, weights, clusters, logits)
-        )
+        roles = Roles.of(label, columns, groups, needs_labels, weights, clusters, logits)
+        content = _content(path, roles, truth, where)
         found: Sample | Rows
         if content.labels is None:
             found = content.checked_predictions()
@@ -218,8 +232,20 @@ def read_pilot(
         return content.checked_predictions() if content.labels is None else content.checked()
 
 
-def _content(path: str | Path, roles: Roles) -> Content:
+def _content(
+    path: str | Path,
+    roles: Roles,
+    truth: str | Path | None = None,
+    where: Mapping[str, str] | None = None,
+) -> Content:
     """Read all that is asked for, by the suffix of the file."""
+    if truth is not None:
+        from caltest.files.hub import read_hub
+
+        return read_hub(path, truth, where or {}, roles)
+    if where is not None:
+        text = "{where} picks rows of a hub's long table; give its {truth} too."
+        raise InputError(text, where=Argument("where"), truth=Argument("truth"))
     place = places.located(path)
     if _is_table(place):
         return stored_table(place, roles, whole=True).content()

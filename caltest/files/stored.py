@@ -234,10 +234,8 @@ class StoredTable(Stored):
         return self.columns.content(table)
 
 
-def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
+def _surveyed(path: Place, *, whole: bool) -> tuple[list[Place], Format, list[Survey]]:
     """Look at the files of a table, which is to be read as a whole or a block at a time."""
-    import pyarrow as pa
-
     files, kind = _files(path)
     if whole and kind.is_text:
         with _opened(files[0], kind, len(files) > 1) as file:
@@ -258,9 +256,29 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
                 f"file has {listed(names)}; give files with the same columns."
             )
     check_unique(names)
-    rows = sum(survey.rows for survey in surveys)
-    if rows == 0:
+    if not sum(survey.rows for survey in surveys):
         raise InputError("there are no rows; write the file again.")
+    return files, kind, surveys
+
+
+def as_texts(path: Place) -> Any:
+    """Read a table whose cells are all text, as Arrow has it; what is missing is null."""
+    import pyarrow as pa
+
+    files, kind, surveys = _surveyed(path, whole=True)
+    names, rows = surveys[0].schema.names, sum(survey.rows for survey in surveys)
+    check_held(rows, len(names))
+    schema, columns = pa.schema([(name, pa.string()) for name in names]), Columns(Roles.of(None, None))
+    given = tuple(files), kind, tuple(surveys), schema, columns
+    return StoredTable(places.called(path), rows, *given).table(*names)
+
+
+def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
+    """Open the files of a table, which is to be read as a whole or a block at a time."""
+    import pyarrow as pa
+
+    files, kind, surveys = _surveyed(path, whole=whole)
+    names, rows = surveys[0].schema.names, sum(survey.rows for survey in surveys)
     columns = Columns.of(roles, names)
     notes = [*columns.notes]
     for survey in surveys:

@@ -2,6 +2,7 @@
 
 from caltest.laws.classes import Classes, Law, Outcomes
 from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
+from caltest.laws.forecasts import recognised
 from caltest.laws.members import Members, Pool, Pools
-from caltest.laws.numbers import Ranks, recognised
+from caltest.laws.numbers import Ranks
 from caltest.laws.quantiles import Quantiles

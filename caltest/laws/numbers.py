@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from caltest._arguments import Number, arguments, has
+from caltest._arguments import Number, arguments
 from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -188,6 +188,7 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
 
 _DRAWING, _QUANTILES = ("rvs", "sample"), ("ppf", "icdf")  # methods of either generation of SciPy
 _ROUNDED = 1e-9  # by how much a cdf may leave [0, 1]
+_UNEVEN = 1e-6  # by how much one that is stated may, or fall
 
 
 @arguments()
@@ -430,6 +431,52 @@ class _Column:
         return np.asarray(ask(column), dtype=np.float64)[:, 0]
 
 
+@dataclass(frozen=True)
+class _Steps:
+    """Distributions of what an outcome is when it is raised to the next of the places, (n, K + 1)."""
+
+    places: Array
+    table: Array
+
+    def cdf(self, values: Array) -> Array:
+        rows = np.arange(len(self.table))
+        count = np.searchsorted(self.places, values, "right") + 0 * rows
+        return np.where(count > 0, self.table[rows, count - 1], 0.0)
+
+    def mean(self) -> Array:
+        return np.asarray(np.diff(self.table, prepend=0.0) @ self.places)
+
+    def var(self) -> Array:
+        return np.asarray(np.diff(self.table, prepend=0.0) @ self.places**2 - self.mean() ** 2)
+
+
+def stepwise(thresholds: Sequence[float], cdf: Array) -> Predictive:
+    """Return distributions of which P(Y ≤ t) is stated at some numbers t, and nothing between them.
+
+    Of an outcome only the first of these that it is not above matters, see :func:`upwards`.
+    """
+    steps = np.diff(cdf, prepend=0.0, append=1.0)
+    for row, k in np.argwhere(steps < -_UNEVEN)[:1]:
+        found = f"the cdf of {{row}} is {cdf[row, min(k, len(thresholds) - 1)]:g} at {{at}}"
+        raise InputError(
+            f"{found}; give probabilities from 0 to 1 that do not decrease.",
+            row=int(row),
+            at=f"{thresholds[min(k, len(thresholds) - 1)]:g}",
+        )
+    table = np.maximum.accumulate(np.clip(np.column_stack([cdf, np.ones(len(cdf))]), 0.0, 1.0), axis=1)
+    return Distribution(_Steps(_places(thresholds), table))
+
+
+def upwards(thresholds: Sequence[float], outcomes: object) -> Array:
+    """Return outcomes raised to the next of these numbers; those above all of them to one beyond."""
+    places = _places(thresholds)
+    return places[np.searchsorted(places[:-1], np.asarray(outcomes, dtype=np.float64))]
+
+
+def _places(thresholds: Sequence[float]) -> Array:
+    return np.append(thresholds, thresholds[-1] + np.diff([thresholds[0] - 1.0, *thresholds])[-1])
+
+
 def _log_density(part: Any) -> Any:
     return part.logpdf if hasattr(part, "logpdf") else part.logpmf
 
@@ -489,16 +536,3 @@ class Ranks(Predictive):
     def log_density(self, outcomes: Array) -> Array:
         """Return 0, that of a uniform number."""
         return np.zeros(outcomes.shape[:-1])
-
-
-def recognised(given: object) -> Predictive | None:
-    """Return the input as predicted distributions, wrapping objects that state them; else None."""
-    if isinstance(given, Predictive):
-        return given
-    objects = isinstance(given, Iterable) and has(given, "dtype") and str(given.dtype) == "object"  # type: ignore[attr-defined]
-    several = list(given) if objects else given  # type: ignore[call-overload]
-    first = several[0] if isinstance(several, list | tuple) and several else several
-    # A series of polars has an entropy and a sample too, and no density.
-    if has(first, "entropy", "logpdf") or has(first, "entropy", "logpmf") or has(first, "cdf"):
-        return Distribution(several)
-    return None

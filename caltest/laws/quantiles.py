@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from typing import Any, NoReturn
 
@@ -26,7 +27,7 @@ class Quantiles(Shaped):
     ----------
     levels
         (K,) levels between 0 and 1, increasing: 0.05 for 5%. At most 99. None: as the columns of
-        ``values`` are called, such as "0.05", "q0.05" or "5%".
+        ``values`` are called, such as "0.05", "q0.05", "5%" or "model-lo-90".
     values
         (n, K) quantiles, an array or a data frame with columns in the order of the levels; in no row
         may they decrease.
@@ -189,13 +190,27 @@ class Quantiles(Shaped):
     cdf = entropy = log_density = _unstated  # type: ignore[assignment]
 
 
+def level_called(name: str) -> float | None:
+    """Return the level that a column's name states; None if it states none.
+
+    >>> [level_called(name) for name in ("q0.05", "5%", "model-lo-90", "model-hi-90", "x-median", "x")]
+    [0.05, 0.05, 0.05, 0.95, 0.5, None]
+    """
+    if ends := re.fullmatch(r"(?:.*-)?(lo|hi)-(\d+(?:\.\d+)?)", name):  # of the central interval
+        return round(0.5 + {"lo": -0.005, "hi": 0.005}[ends[1]] * float(ends[2]), 9)
+    if re.fullmatch(r"(?:.*-)?median", name):
+        return 0.5
+    number = re.fullmatch(r"q?(\d*\.?\d+(?:e-?\d+)?)(%?)", name)
+    return None if number is None else float(number[1]) / (100.0 if number[2] else 1.0)
+
+
 def _named(values: Any) -> list[float]:
     """Return levels as columns are called."""
     names = [str(name) for name in getattr(values, "columns", [])]
-    try:
-        return [float(name.strip("q%")) / (100.0 if name.endswith("%") else 1.0) for name in names]
-    except ValueError:
+    found = [level for level in map(level_called, names) if level is not None]
+    if len(found) < len(names):
         raise InputError(
             f"levels is None, and the columns of values are called {quoted(names)}; give levels, or "
-            "columns such as '0.05', 'q0.05' or '5%'."
-        ) from None
+            "columns such as '0.05', 'q0.05', '5%' or 'model-lo-90'."
+        )
+    return found

@@ -1,0 +1,141 @@
+"""Members of ensembles from files and on the command line: the same as from Python."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import caltest
+from caltest import InputError
+from caltest.cli import app
+from caltest.files import read, read_with_groups, scan
+from caltest.predictive import Members
+
+rng = np.random.default_rng(0)
+N, L = 300, 9
+CENTRE = rng.normal(size=N)
+VALUES = CENTRE[:, None] + 0.7 * rng.normal(size=(N, L))
+TRUTH = rng.normal(CENTRE)
+LAW = Members(VALUES)
+NAMES = [f"run_{k}" for k in range(L)]
+MORE = {"run_truth": TRUTH, "origin": np.arange(N) // 4, "region": np.where(CENTRE > 0, "a", "b")}
+ROWS = pd.DataFrame(VALUES, columns=NAMES).assign(**MORE)
+STATED = ["--label", "run_truth", "--members", "run_"]
+SUFFIXES = ["csv", "parquet", "npz"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mixed = ROWS[[*rng.permutation(ROWS.columns)]]  # members are in no order
+    mixed.to_csv("runs.csv", index=False)
+    mixed.to_parquet("runs.parquet")
+    arrays = {name: np.array(each.tolist()) for name, each in MORE.items()}
+    np.savez("runs.npz", run_all=VALUES, **arrays)
+    wider = {name: CENTRE + 1.3 * (ROWS[name] - CENTRE) for name in NAMES}
+    ROWS.assign(**wider).to_csv("wide.csv", index=False)
+
+
+def run(*arguments, code=(0, 1)):
+    found = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert found.exit_code in code, found.output
+    return found
+
+
+def result_of(command, *arguments):
+    how = ["--json", "-"] if command == "audit" else ["--json"]
+    return json.loads(run(command, *arguments, "--seed", 1, *how).stdout)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_test_of_a_file_is_that_of_its_members(suffix):
+    more = {"clusters": MORE["origin"]}
+    for options, how in (([], {}), (["--clusters", "origin"], more)):
+        expected = caltest.test(LAW, TRUTH, "spread", rng=1, **how)
+        found = result_of("test", f"runs.{suffix}", *STATED, "--statistic", "spread", *options)
+        assert (found["statistic"], found["pvalue"]) == (expected.statistic, expected.pvalue)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_readers_and_one_pass(suffix):
+    path, columns = f"runs.{suffix}", {"members": "run_"}
+    for found in (
+        read(path, "run_truth", columns=columns),
+        read(path, "run_truth", columns={"members": NAMES}),
+        read_with_groups(path, "run_truth", columns=columns, groups=["region"])[0],
+        scan(path, "run_truth", columns=columns).load(),
+    ):
+        np.testing.assert_array_equal(np.sort(found.rows.law.values), np.sort(VALUES))
+        np.testing.assert_array_equal(found.labels, TRUTH)
+    (part,) = scan(path, "run_truth", columns=columns).samples()
+    np.testing.assert_array_equal(part.rows.law.pool, np.sort(np.column_stack([VALUES, TRUTH])))
+
+
+def test_estimate_audit_and_compare():
+    found = float(run("estimate", "runs.csv", *STATED, "--statistic", "crps").stdout)
+    assert found == pytest.approx(caltest.estimate(LAW, TRUTH, "crps"), rel=1e-12)
+    how = {"n_resamples": 199, "rng": 1}
+    expected = caltest.audit(LAW, TRUTH, groups={"region": MORE["region"]}, **how)
+    found = result_of("audit", "runs.csv", *STATED, "--group", "region", "--resamples", 199)
+    assert found["pvalue"] == expected.pvalue
+    wide = Members(CENTRE[:, None] + 1.3 * (VALUES - CENTRE[:, None]))
+    compared = caltest.compare({"runs": LAW, "wide": wide}, TRUTH, n_resamples=20, rng=1)
+    found = result_of("compare", "runs.csv", "wide.csv", *STATED, "--resamples", 20)
+    assert found["ranking"] == [*compared.ranking]
+    means = ["--mean", "run_0", "--sd", "sd", "--label", "run_truth", "--resamples", 20]
+    ROWS.assign(sd=2.0).to_csv("normal.csv", index=False)
+    ROWS.assign(sd=1.0).to_parquet("normals.parquet")
+    assert len(result_of("compare", "normal.csv", "normals.parquet", *means)["ranking"]) == 2
+
+
+def test_a_single_member_and_vectors_in_an_archive():
+    lone = read("runs.csv", "run_truth", columns={"members": "run_0"})
+    assert lone.rows.law.size == 1
+    pairs, truth = rng.normal(size=(50, 4, 2)), rng.normal(size=(50, 2))
+    np.savez("pairs.npz", draws=pairs, y=truth)
+    found = read("pairs.npz", columns={"members": "draws"})
+    expected = caltest.test(Members(pairs), truth, "energy", rng=1).pvalue
+    assert caltest.test(found.rows, found.labels, "energy", rng=1).pvalue == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--members q", "--members is 'q', and no column begins so; the columns are"),
+        ("--members run_ --mean run_0", "both --mean and --members are given; give one of them."),
+        ("--members run_ --columns run_0", "--columns names probabilities of classes, and --members"),
+        ("--members reg", "column 'region' holds '(a|b)' at row 0 (counting from 0), which is not a"),
+        ("--members run_ --logits", "--logits is about probabilities, and the columns state"),
+    ],
+)
+def test_wrong_options_are_a_sentence(options, said):
+    found = run("test", "runs.csv", "--label", "run_truth", *options.split(), code=(2,)).stderr
+    expected = re.escape(said).replace(r"\(a\|b\)", "(a|b)")
+    assert re.match(rf"Error: (runs\.csv: )?{expected}", found), found
+    assert found.count("\n") == 1
+
+
+def test_wrong_numbers_and_wrong_columns():
+    ROWS.assign(run_3=ROWS["run_3"].where(ROWS.index != 7)).to_parquet("wrong.parquet")
+    found = run("test", "wrong.parquet", *STATED, code=(2,)).stderr
+    assert "column 'run_3' holds nan in row 7 (counting from 0); give finite numbers" in found
+    for columns in ({"members": 3}, {"members": ""}, {"members": []}):
+        with pytest.raises(InputError, match=r"members is .*; give the name of a column"):
+            read("runs.csv", "run_truth", columns=columns)
+    differ = run("compare", "runs.csv", "other.csv", *STATED, code=(2,)).stderr
+    assert "there is no such file" in differ
+    ROWS.assign(run_truth=0.0).to_csv("other.csv", index=False)
+    differ = run("compare", "runs.csv", "other.csv", *STATED, code=(2,)).stderr
+    assert "the outcomes in runs.csv and other.csv differ; give files of the same rows" in differ
+
+
+@pytest.mark.parametrize("command", ["test", "estimate", "audit", "compare"])
+def test_help_lists_the_option(command):
+    shown = run(command, "--help").stdout
+    assert "\n  --members PREFIX" in shown
+    assert "\n  --mean COL" in shown

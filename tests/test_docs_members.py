@@ -1,0 +1,35 @@
+"""What docs/ensembles.md and docs/posteriors.md show is what happens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pages import follow, page
+
+from caltest.lenses import LENSES, find_lens
+from caltest.statistics import DENSITY_STATISTICS, STATISTICS
+
+pytestmark = pytest.mark.usefixtures("pictures")
+PAGES = ["docs/ensembles.md", "docs/posteriors.md"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    follow(name)
+    if name == PAGES[0]:
+        assert Path("ranks.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_names_in_its_tables_exist(name):
+    text = page(name)
+    for lens in re.findall(r'lens="([^"]+)"', text):
+        assert find_lens(lens) is not None
+        assert lens.partition(":")[0] + ":" in LENSES
+    rows = "".join(re.findall(r"^\|.*\|$", text, re.M))
+    named = set(re.findall(r'`"([a-z_]+)"`', rows))
+    assert named <= {*STATISTICS, *DENSITY_STATISTICS}

@@ -1,0 +1,285 @@
+"""Long tables of forecast hubs: a row a task, whatever the output type, with what was observed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import caltest
+from caltest import InputError
+from caltest.cli import app
+from caltest.cli._commands import command_line
+from caltest.files import read, read_with_groups
+from caltest.predictive import Members, Quantiles
+
+DOORS = Path(__file__).parent / "doors"
+REFERENCE = os.environ.get("CALTEST_REFERENCE_DATA")
+LONG = pd.read_csv(DOORS / "hub.csv", dtype={"location": str, "output_type_id": str})
+TRUTH = pd.read_csv(DOORS / "truth.csv", dtype={"location": str})
+TASK = ["reference_date", "location", "horizon"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("hub.csv", "truth.csv", "oracle.csv"):
+        shutil.copy(DOORS / name, name)
+
+
+def of(kind, target, outcome="observation"):
+    """Return, by hand, values and outcomes of the tasks that have a truth, ordered by task."""
+    own = LONG[LONG["output_type"] == kind].sort_values(TASK, kind="stable")
+    known = TRUTH[TRUTH["target"] == target].set_index(TASK)[outcome]
+    found = [
+        (each["value"].to_numpy(), known[task])
+        for task, each in own.groupby(TASK, sort=True)
+        if task in known.index
+    ]
+    return np.array([values for values, _ in found]), [each for _, each in found]
+
+
+def run(*arguments, code=(0, 1)):
+    found = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert found.exit_code in code, found.output
+    return found
+
+
+@pytest.mark.parametrize("truth", ["truth.csv", "oracle.csv"])
+def test_quantiles_and_samples(truth):
+    values, outcomes = of("quantile", "inc hosp")
+    found = read("hub.csv", truth=truth, where={"output_type": "quantile"})
+    assert found.rows.law.levels.tolist() == [0.025, 0.25, 0.5, 0.75, 0.975]
+    np.testing.assert_array_equal(found.rows.law.values, values)
+    np.testing.assert_array_equal(found.labels, np.array(outcomes, dtype=float))
+    assert found.rows.notes[0].startswith("Left out for want of truth: 1 of 20 tasks (reference_date 2")
+    values, outcomes = of("sample", "inc hosp")
+    found = read("hub.csv", truth=truth, where={"output_type": "sample"}, clusters="location")
+    np.testing.assert_array_equal(found.rows.law.values, values)
+    assert found.rows.clusters.max() == 4
+    assert isinstance(found.rows.law, Members)
+
+
+@pytest.mark.parametrize("truth", ["truth.csv", "oracle.csv"])
+def test_categories(truth):
+    values, outcomes = of("pmf", "hosp category")
+    found = read("hub.csv", truth=truth, where={"output_type": "pmf"})
+    assert found.rows.classes == ("low", "middle", "high")
+    np.testing.assert_allclose(found.rows.probs, values, atol=1e-9)
+    assert [found.rows.classes[k] for k in found.labels] == outcomes
+
+
+@pytest.mark.parametrize("truth", ["truth.csv", "oracle.csv"])
+def test_a_cdf_is_one_of_the_thresholds(truth):
+    values, outcomes = of("cdf", "hosp rate")
+    found = read("hub.csv", truth=truth, where={"output_type": "cdf"})
+    raised = np.array([5.0, 10.0, 15.0, 20.0])
+    expected = [raised[raised >= min(float(y), 20.0)].min() for y in outcomes]
+    law = found.rows.law
+    np.testing.assert_array_equal(law.outcomes(found.labels), law.outcomes(expected))
+    below, upto = law.cdf(np.full(19, 10.0))
+    np.testing.assert_allclose((below, upto), values[:, :2].T, atol=1e-12)
+    np.testing.assert_array_equal(law.cdf(np.full(19, 4.0))[1], 0.0)
+    np.testing.assert_array_equal(law.cdf(np.full(19, 20.0))[1], 1.0)
+    steps = np.diff(np.column_stack([np.zeros(19), values, np.ones(19)]))
+    mean, variance = law.mean_and_variance()
+    np.testing.assert_allclose(mean, steps @ raised)
+    np.testing.assert_allclose(variance, steps @ raised**2 - mean**2)
+    assert caltest.test(found.rows, found.labels, rng=1).pvalue > 0.001
+
+
+@pytest.mark.level
+def test_a_calibrated_cdf_is_not_rejected_too_often():
+    rng, n, reject = np.random.default_rng(0), 40, 0
+    centre = rng.normal(size=n)
+    from scipy.stats import norm
+
+    at = [-1.0, 0.0, 1.0]
+    table = {f"c{k}": norm.cdf(x, centre, 1.0) for k, x in enumerate(at)}
+    for seed in range(200):
+        pd.DataFrame(table).assign(y=rng.normal(centre)).to_csv("cdf.csv", index=False)
+        found = read("cdf.csv", columns={"cdf": dict(zip(table, at, strict=True))})
+        reject += caltest.test(found.rows, found.labels, "pit_ad", n_resamples=99, rng=seed).rejects(
+            0.05
+        )
+    assert reject <= 22  # P(Binomial(200, .05) > 22) < .0003
+
+
+def test_the_command_line():
+    where = ["--where", "output_type=sample", "--seed", 1, "--json"]
+    sample = read("hub.csv", truth="truth.csv", where={"output_type": "sample"})
+    expected = caltest.test(sample.rows, sample.labels, rng=1).pvalue
+    found = json.loads(run("test", "hub.csv", "--truth", "truth.csv", *where).stdout)
+    assert found["pvalue"] == expected
+    groups = ["--group", "location", "--min-rows", 3, "--resamples", 199, *where[:-1], "--json", "-"]
+    read_again, frame = read_with_groups(
+        "hub.csv", truth="truth.csv", where={"output_type": "sample"}, groups=["location"]
+    )
+    assert frame["location"].tolist()[0] == "01"
+    expected = caltest.audit(
+        read_again.rows, read_again.labels, groups=frame, min_rows=3, n_resamples=199, rng=1
+    )
+    found = json.loads(run("audit", "hub.csv", "--truth", "truth.csv", *groups).stdout)
+    assert found["pvalue"] == expected.pvalue
+    asked = {"truth": "truth.csv", "where": ("output_type=sample", "target=inc hosp"), "seed": 1}
+    repeated = "--truth truth.csv --where output_type=sample --where 'target=inc hosp' --seed 1"
+    assert command_line("hub.csv", None, asked) == f"caltest audit hub.csv {repeated}"
+    wider = LONG.assign(model_id="wide")
+    wider.to_parquet("wide.parquet")
+    files = ["hub.csv", "wide.parquet", "--truth", "truth.csv", "--resamples", 20]
+    assert len(json.loads(run("compare", *files, *where).stdout)["ranking"]) == 2
+
+
+def test_types_of_keys_do_not_matter():
+    TRUTH.assign(
+        reference_date=pd.to_datetime(TRUTH["reference_date"]), horizon=TRUTH["horizon"].astype(float)
+    ).to_parquet("truth.parquet")
+    where = {"output_type": "quantile"}
+    one, other = (read("hub.csv", truth=each, where=where) for each in ("truth.csv", "truth.parquet"))
+    np.testing.assert_array_equal(one.labels, other.labels)
+    shuffled = LONG.sample(frac=1.0, random_state=0)
+    shuffled[shuffled["output_type"] == "quantile"].to_csv("quantiles.csv", index=False)
+    other = read("quantiles.csv", truth="truth.csv")
+    np.testing.assert_array_equal(one.rows.law.values, other.rows.law.values)
+
+
+def changed(**columns):
+    LONG.assign(**columns).to_csv("changed.csv", index=False)
+    return "changed.csv"
+
+
+WRONG = {
+    "types": (
+        "hub.csv",
+        {},
+        {},
+        "column 'output_type' holds 'quantile', 'sample', 'cdf', 'pmf'; choose",
+    ),
+    "no such type": (
+        "hub.csv",
+        {},
+        {"output_type": "x"},
+        "column 'output_type' holds .*, and 'x' in no",
+    ),
+    "a point": (
+        "hub.csv",
+        {},
+        {"output_type": "median"},
+        "the output type 'median' states no distribut",
+    ),
+    "column": (
+        "hub.csv",
+        {},
+        {"outputtype": "x"},
+        "there is no column 'outputtype' .is 'output_type' m",
+    ),
+    "columns": (
+        "hub.csv",
+        {"columns": {"members": "s"}},
+        {},
+        "truth is for a hub's long table, which s",
+    ),
+    "group": (
+        "hub.csv",
+        {"groups": ["region"]},
+        {"output_type": "pmf"},
+        "there is no column 'region' .is",
+    ),
+    "label": (
+        "hub.csv",
+        {"label": "seen"},
+        {"output_type": "pmf"},
+        "there is no column 'seen' of the tr",
+    ),
+    "no table": ("truth.csv", {}, {}, "there is no column 'output_type' of a hub's long table"),
+}
+
+
+@pytest.mark.parametrize(("path", "more", "where", "said"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_read_is_a_sentence(path, more, where, said):
+    with pytest.raises(InputError, match=said) as wrong:
+        read(path, truth="truth.csv", where=where, **more)
+    assert str(wrong.value).endswith(".")
+    assert "\n" not in str(wrong.value)
+
+
+def test_wrong_tables_are_sentences():
+    def fails(long, truth=TRUTH, kind="quantile", **more):
+        long.to_csv("long.csv", index=False)
+        truth.to_csv("known.csv", index=False)
+        with pytest.raises(InputError) as wrong:
+            read("long.csv", truth="known.csv", where={"output_type": kind}, **more)
+        return str(wrong.value)
+
+    two = pd.concat([LONG.assign(model_id="a"), LONG.assign(model_id="b")])
+    assert "column 'model_id' holds 'a', 'b'; choose one, with --where 'model_id=a'" in fails(two)
+    assert "is stated in row 360 (counting from 0) again" in fails(pd.concat([LONG, LONG[:1]]))
+    assert "the task '2024-11-02', '01', '0', '2024-11-02', 'inc hosp' has fewer" in fails(LONG[1:])
+    text = LONG.assign(value=LONG["value"].astype(str).where(LONG.index != 3, "many"))
+    assert "column 'value' holds 'many' in row 3 (counting from 0), which is not a number" in fails(
+        text
+    )
+    assert "states no distribution that can be read; give quantile, sample, cdf or pmf" in fails(
+        LONG[:1].assign(output_type="density"), kind="density"
+    )
+    assert "no column of the truth ('a', 'observation') is one of the tasks'" in fails(
+        LONG, pd.DataFrame({"a": [1], "observation": [2]})
+    )
+    assert "no column of the truth is called observation or oracle_value" in fails(
+        LONG, TRUTH.rename(columns={"observation": "seen"})
+    )
+    assert "the truth of row 57 (counting from 0) is of the same" in fails(
+        LONG, pd.concat([TRUTH, TRUTH[:1]])
+    )
+    assert "there is no truth of any task, such as reference_date 2024-11-02, location 01" in fails(
+        LONG, TRUTH.assign(horizon=9)
+    )
+    falling = LONG.assign(value=LONG["value"].where(LONG["output_type_id"] != "15", 0.0))
+    assert re.search(
+        r"the cdf of row \d+ \(counting from 0\) is 0 at 15; give", fails(falling, kind="cdf")
+    )
+    with pytest.raises(
+        InputError, match=r"where= picks|where picks rows of a hub's long table; give its"
+    ):
+        read("hub.csv", where={"output_type": "pmf"})
+    assert "no such file" in run("test", "hub.csv", "--truth", "none.csv", code=(2,)).stderr
+    assert "--where is 'x'; give a column and its value, as in target=rain." in (
+        run("test", "hub.csv", "--truth", "truth.csv", "--where", "x", code=(2,)).stderr
+    )
+    assert "--truth truth.csv is for a FILE; an example is no long table of a hub" in (
+        run("test", "--example", "digits:naive_bayes", "--truth", "truth.csv", code=(2,)).stderr
+    )
+
+
+@pytest.mark.skipif(REFERENCE is None, reason="CALTEST_REFERENCE_DATA names no folder of hub files")
+def test_a_real_hub():
+    long, wide = (
+        f"{REFERENCE}/hub_{name}" for name in ("long_2022-12-17.csv", "samples_2022-12-17.parquet")
+    )
+    whole = read(wide, "observation", columns={"members": "sample_"})
+    values, outcomes = whole.rows.law.values, whole.labels[:, None]
+    assert values.shape == (212, 100)
+    assert ((values < outcomes).sum(), (values == outcomes).sum()) == (11_011, 122)
+    states = {
+        kind: read(long, truth=wide, where={"output_type": kind}) for kind in ("sample", "quantile")
+    }
+    sampled, stated = states["sample"].rows.law, states["quantile"].rows.law
+    np.testing.assert_array_equal(states["sample"].labels, states["quantile"].labels)
+    assert isinstance(stated, Quantiles)
+    assert (sampled.n_samples, stated.values.shape) == (12, (12, 23))
+    # Of the draws no more lie below a stated quantile than its level, and no fewer at or below it, but
+    # for chance: with 100 draws of 12 tasks, 0.2 with a probability of 1% (Massart).
+    draws, quantiles = sampled.values[:, :, None], stated.values[:, None, :]
+    assert ((draws < quantiles).mean(axis=1) - stated.levels).max() < 0.2
+    assert (stated.levels - (draws <= quantiles).mean(axis=1)).max() < 0.2
+    own = {tuple(sorted(each)) for each in sampled.values.tolist()}
+    assert own <= {tuple(sorted(each)) for each in values.tolist()}
+    signs = [caltest.test(each.rows, each.labels, "bias", rng=1).statistic for each in states.values()]
+    assert np.sign(signs[0]) == np.sign(signs[1])
