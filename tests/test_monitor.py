@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +68,7 @@ def test_whatever_the_dependence_inside_clusters():
     p, clusters = np.array([0.3, 0.6, 0.1, 0.5, 0.8]), [0, 0, 0, 1, 1]
     first, second = (np.sort(np.r_[0.0, p[part], 1.0]) for part in (slice(3), slice(3, 5)))
     total = 0.0
-    for (a, b), (c, d) in product(*(zip(e[:-1], e[1:], strict=True) for e in (first, second))):
+    for (a, b), (c, d) in product(*map(pairwise, (first, second))):
         labels = np.r_[(a + b) / 2 < p[:3], (c + d) / 2 < p[3:]]
         state = caltest.Monitor().update(p, labels, clusters=clusters)
         total += (b - a) * (d - c) * state.evalue
@@ -251,7 +251,9 @@ def test_limits_of_errors_hold_at_all_times():
         squares = np.cumsum((labels - p) ** 2)
         missed += (np.abs(error) > radius(squares, np.full(1000, 0.025))).any()
     assert missed <= allowed(100)
-    assert radius(np.array([0.0, 100.0]), np.array([0.025, 0.025])) == pytest.approx([6.6, 33.3], rel=0.1)
+    assert radius(np.array([0.0, 100.0]), np.array([0.025, 0.025])) == pytest.approx(
+        [7.1, 38.5], rel=0.01
+    )
 
 
 @pytest.mark.level
@@ -309,8 +311,8 @@ def test_numbers_that_are_too_low():
 
 def test_a_limit_forgives_what_is_smaller():
     rng = RNG(0)
-    p = rng.uniform(0.1, 0.9, 4000)
-    labels = rng.random(4000) < p - 0.04
+    p = rng.uniform(0.1, 0.9, 6000)
+    labels = rng.random(6000) < p - 0.04
     assert caltest.Monitor().update(p, labels).alarm
     assert not caltest.Monitor(tolerance=0.05).update(p, labels).alarm
     assert caltest.Monitor(tolerance=0.01).update(p, labels).alarm
@@ -433,13 +435,19 @@ def started(**options):
         (lambda: started(batch="a").update(P, Y, batch="a"), "called 'a' was taken in before"),
         (lambda: started(clusters=[1, 1, 2]).update(P, Y, clusters=[3, 1, 3], batch="b"), "cluster 1"),
         (lambda: started().update([[0.2, 0.3, 0.5]], [1]), "number of classes"),
-        (lambda: started(groups={"g": Y}).update(P, Y, groups={"h": Y}, batch="b"), "columns of groups"),
+        (
+            lambda: started(groups={"g": Y}).update(P, Y, groups={"h": Y}, batch="b"),
+            "columns of groups",
+        ),
         (lambda: started().update(P, Y, clusters=[1, 2, 3], batch="b"), "clusters: this batch"),
         (lambda: started().update(P, Y, weights=[1, 2, 3]), "multiplies one bet"),
         (lambda: started().update(Normal([0.0], sd=1.0), [1.0]), "predictions: this batch"),
         (lambda: caltest.Monitor(tolerance=0.02).update([[0.2, 0.3, 0.5]], [1]), "one probability"),
         (lambda: caltest.Monitor(tolerance=0.02).update(Normal([0.0], sd=1.0), [1.0]), "interval:0.9"),
-        (lambda: caltest.Monitor().update(Normal([[0.0, 1.0]], sd=1.0), [[1.0, 2.0]]), "vectors"),
+        (
+            lambda: caltest.Monitor().update(Normal([[0.0, 1.0]], sd=[[1.0, 1.0]]), [[1.0, 2.0]]),
+            "vectors",
+        ),
         (
             lambda: caltest.Monitor(lens="quantile:0.5").update(Quantiles([0.5], [[1.0]]), [1.0]),
             "no bet is fair",
@@ -453,7 +461,10 @@ def started(**options):
         (lambda: started().update(P, [0, None, 1]), "missing"),
         (lambda: caltest.Monitor().update(P, Y, ids=["a", "a", "b"]), "twice"),
         (lambda: caltest.Monitor().update(P, Y, ids=["a", "b"]), "one for every row"),
-        (lambda: caltest.Monitor().update(P, Y, clusters=["a", None, "b"]), "clusters has no entry in row 1"),
+        (
+            lambda: caltest.Monitor().update(P, Y, clusters=["a", None, "b"]),
+            "clusters has no entry in row 1",
+        ),
         (lambda: started().update(None, [1], ids=["x"]), "no row waits"),
         (lambda: caltest.Monitor().update(Normal([0.0], sd=1.0), [1.0], ids=["a"]), "of classes wait"),
     ],
@@ -481,7 +492,7 @@ def test_columns_in_another_order_are_refused():
     monitor = caltest.Monitor()
     frame = pd.DataFrame({"cat": [0.2, 0.5], "dog": [0.8, 0.5]})
     monitor.update(frame, ["cat", "dog"])
-    with pytest.raises(caltest.InputError, match="classes: this batch has 'dog, cat'"):
+    with pytest.raises(caltest.InputError, match=r"classes: this batch has .*dog.*, .*cat"):
         monitor.update(frame[["dog", "cat"]], ["cat", "dog"])
 
 
@@ -644,7 +655,6 @@ def test_the_command_creates_and_continues(tmp_path):
     alarm = command("monitor", state, *worse, *COLUMNS, "--json", "--report", page)
     data = json.loads(alarm.stdout)
     assert (alarm.exit_code, data["alarm"], data["rows"]) == (1, True, 1500)
-    assert [each["value"] for each in data["evidence"]][0] is None
     assert {each["value"] for each in data["evidence"]} == {None, "007", "12"}
     assert "Alarm at row" in page.read_text()
     assert caltest.Monitor.load(state).state.rows == 1500
@@ -654,7 +664,9 @@ def test_the_command_creates_and_continues(tmp_path):
 def test_the_command_takes_clusters_and_numbers(tmp_path):
     state = tmp_path / "state.json"
     options = (*COLUMNS, "--clusters", "patient", "--json")
-    found = command("monitor", state, batch(tmp_path / "a.csv", 1), batch(tmp_path / "b.csv", 2), *options)
+    found = command(
+        "monitor", state, batch(tmp_path / "a.csv", 1), batch(tmp_path / "b.csv", 2), *options
+    )
     assert json.loads(found.stdout)["clusters"] == 300
     rng = RNG(0)
     lines = [f"{m},{rng.normal(m, 2.0)}" for m in rng.normal(size=400)]

@@ -58,13 +58,13 @@ def _settle(p: int, ratios: Any, gain: Any, rows: int, weights: Any, books: Any)
 def _sum_up(rows: int, units: int, shares: Any, goal: float, books: Any) -> None:
     """Enter rows and units in the evidence of the whole: the weighted sum over all processes.
 
-    Processes that are still to come have what is left of the weights, and have won nothing; in a
-    detector of changes they have not begun.
+    Groups that are still to come have what is left of the weights, and have won nothing; in a detector
+    of changes they have not begun. Without groups all rows have all of the weight: its logarithm is 0.
     """
     _, detect, _, _, _, _, _, best, _, whole, _ = books
     known = int(whole[4])
     whole[0] = mixed(best[:known], shares[:known])
-    if not len(detect):
+    if not len(detect) and shares[0] < 0.0:
         whole[0] = np.logaddexp(whole[0], -np.log(known + 1.0))
     whole[1] = max(whole[1], whole[0])
     whole[2], whole[3] = rows, units

@@ -20,6 +20,7 @@ from caltest.data.attributes import Clustering
 from caltest.data.containers import as_entry, cells_of, is_missing, listed
 from caltest.exceptions import InputError
 from caltest.laws import Classes, Quantiles
+from caltest.laws.classes import Array
 from caltest.lenses import Lens, event, find_lens, show
 from caltest.monitoring import store
 from caltest.monitoring.bettors import Bettors, Books
@@ -106,8 +107,9 @@ class Monitor:
     The bettors, with equal weights: temperatures (of two classes slopes and shifts of the log-odds);
     q ∝ g·exp(θᵀφ(g)) with θ learned by AdaGrad from past labels, φ being 1, or 1 and 32 random Fourier
     features of one of two bandwidths (of two classes the log-odds too); of numbers the same of the rank
-    F(y), with Legendre polynomials, and the mean over (F(y−), F(y)) where outcomes have atoms. Evidence
-    on all rows has half of the weight, and the k-th of it and of the groups 1/(k(k + 1)).
+    F(y), with Legendre polynomials, and the mean over (F(y−), F(y)) where outcomes have atoms. With
+    groups, evidence on all rows has half of the weight, and the k-th of it and of the groups, as they
+    appear, 1/(k(k + 1)).
 
     Examples
     --------
@@ -255,14 +257,13 @@ class Monitor:
 
         self._begin(shape, bettors, len(processes) + 1)
         self._processes = processes
-        books, numbers = self._books, np.arange(1.0, len(processes) + 2)
+        books, shares = self._books, -np.log(self._shares)
         before, count = books["totals"][0].copy(), int(books["counts"][0])
         starts = [0]
         while starts[-1] < n:  # whole units
             starts.append(int(ends[np.searchsorted(ends, min(starts[-1] + _BLOCK, n))]))
         for start, stop in pairwise(starts):
             own, part = ends[(ends > start) & (ends <= stop)] - start, slice(start, stop)
-            shares = -np.log(numbers * (numbers + 1.0))
             bettors.bet(values[part], codes[part], own, member[part], shares, self._goal, books)
         log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
         if alarm > rows - n:
@@ -465,6 +466,13 @@ class Monitor:
         return bool(self.options["mode"] == "change")
 
     @property
+    def _shares(self) -> Array:
+        """By what evidence of all rows and of groups is divided: k(k + 1); 1 without groups."""
+        numbers = np.arange(1.0, len(self._books["logs"]) + 1)
+        grouped = self._shape is not None and self._shape["groups"]
+        return numbers * (numbers + 1.0) if grouped else np.ones(len(numbers))
+
+    @property
     def _goal(self) -> float:
         """Logarithm of the threshold."""
         if self._is_change:
@@ -499,7 +507,7 @@ class Monitor:
         if self._shape is None:
             return
         books, bettors = self._books, _bettors(self._shape, self.options)
-        shares = (k := np.arange(1.0, len(books["logs"]) + 1)) * (k + 1.0)
+        shares = self._shares
         spent = _LEVEL / (2.0 * shares * bettors.channels)
         reach = radius(books["totals"][:, :, 2], spent[:, None])
         for p, (column, value) in enumerate([(None, None), *self._processes]):

@@ -48,7 +48,8 @@ class Evidence(Facts):
     log_evalue
         Natural logarithm of its own e-value; in mode "change", of its detector.
     adjusted
-        The e-value divided by k(k + 1), for the k-th to appear: what is compared with the threshold.
+        The e-value divided by k(k + 1), for the k-th to appear, if there are groups: what is compared
+        with the threshold.
     found
         Whether it has reached the threshold, now or before.
     bet
