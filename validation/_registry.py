@@ -73,6 +73,12 @@ _NUMBERS = of_module(
     "1 hour of one core",
     "numbers.csv", "numbers_summary.csv", "numbers_power.csv", published=("numbers_published.csv",),
 )  # fmt: skip
+_MONITOR = of_module(
+    "monitor", "monitoring: false alarms, run lengths, delays, published e-values, time and memory",
+    "2 hours of one core",
+    "monitor_levels.csv", "monitor_changes.csv", "monitor_delays.csv", "monitor_speed.csv",
+    published=("monitor_published.csv",),
+)  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
     "ecd_table1.csv", "ecd_noise.csv", "ecd_figure2.png",
@@ -185,6 +191,7 @@ STUDIES: dict[str, Study] = {
     "rare_clusters": _RARE_CLUSTERS,
     "weights": _WEIGHTS,
     "numbers": _NUMBERS,
+    "monitor": _MONITOR,
     "audit": _AUDIT,
     "planning": _PLANNING,
 }
