@@ -52,6 +52,8 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.estimation import estimate_squared_error as estimate_squared_error
     from caltest.localisation import Witness as Witness
     from caltest.localisation import witness as witness
+    from caltest.monitoring import Monitor as Monitor
+    from caltest.monitoring import MonitorState as MonitorState
     from caltest.planning import PowerResult as PowerResult
     from caltest.planning import SampleSizeResult as SampleSizeResult
     from caltest.planning import power as power
@@ -60,6 +62,7 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.plots import CertificateDisplay as CertificateDisplay
     from caltest.plots import ComparisonDisplay as ComparisonDisplay
     from caltest.plots import CumulativeDisplay as CumulativeDisplay
+    from caltest.plots import MonitorDisplay as MonitorDisplay
     from caltest.plots import NullDisplay as NullDisplay
     from caltest.plots import PITDisplay as PITDisplay
     from caltest.plots import PowerDisplay as PowerDisplay
@@ -86,9 +89,10 @@ _NAMES = {
     "cox": "Recalibration recalibration",
     "estimation": "SquaredErrorEstimate estimate_squared_error",
     "localisation": "Witness witness",
+    "monitoring": "Monitor MonitorState",
     "planning": "PowerResult SampleSizeResult power sample_size",
-    "plots": "BoundsDisplay CertificateDisplay ComparisonDisplay CumulativeDisplay NullDisplay "
-    "PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay WitnessDisplay",
+    "plots": "BoundsDisplay CertificateDisplay ComparisonDisplay CumulativeDisplay MonitorDisplay "
+    "NullDisplay PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay WitnessDisplay",
     "results": "CalibrationResult",
     "scoring": "Scorer scorer",
     "testing": "estimate test",

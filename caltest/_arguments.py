@@ -241,6 +241,7 @@ KINDS: dict[str, Kind] = {
     "alternative": _text,
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
     "ax": single_axes,
+    "batch": _text,
     "binning": OneOf(
         "caltest.binning:Binning", "give an object of caltest.binning, such as EqualWidth(15)"
     ),
@@ -259,6 +260,7 @@ KINDS: dict[str, Kind] = {
     "materiality_ratio": Number(
         1.0, 1e6, advice="give a ratio above 1, 1.25 for a quarter too much or too little"
     ),
+    "mean_run_length": Number(1.0, 1e15, "(]", "give a number of rows above 1, such as 10_000"),
     "min_rows": positive_integer,
     "kernel": OneOf(
         "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"

@@ -202,6 +202,26 @@ datasets/n_datasets INT =400  Simulated data sets per size; with --sample-size, 
 resamples/n_resamples INT  Draws of the null in each test. [default: 199 for one side at level 0.05]
 seed json plot jobs example
 """,
+    "monitor": """
+STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
+FILES FILE… typed  Batches of rows with their outcomes, in the order of their predictions.
+label columns mean sd variance quantiles logits
+group COL…  A column whose values group the rows; give it once for each column. Values stay as they are.
+clusters
+batch NAME  What the batch is called, by which it is known if it comes again; for one FILE.
+    [default: its content]
+date TEXT  When its rows were predicted. [default: today]
+alpha FLOAT  Probability that a calibrated model ever raises an alarm. [default: 0.05, or as in STATE]
+mode NAME  ever, or change: for a model that may be good for years. [default: ever, or as in STATE]
+mean-run-length FLOAT  Rows, or clusters, on average to a false alarm, with --mode change.
+    [default: 10000, or as in STATE]
+tolerance FLOAT  An error that every probability may have, 0.02 for 2 points.
+    [default: 0, or as in STATE]
+lens
+model TEXT  Name and version of the model: a state is of one. [default: as in STATE]
+report FILE  Also write a page with the path of the evidence: one .html file.
+json plot
+""",
     "plan": """
 FILE label columns logits
 group COL…  A column whose values will group the rows; give it once for each column.

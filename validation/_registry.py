@@ -79,6 +79,12 @@ _MEMBERS = of_module(
     "members.csv", "members_summary.csv", "members_joint.csv", "members_groups.csv",
     "members_others.csv",
 )  # fmt: skip
+_MONITOR = of_module(
+    "monitor", "monitoring: false alarms, run lengths, delays, published e-values, time and memory",
+    "2 hours of one core",
+    "monitor_levels.csv", "monitor_changes.csv", "monitor_delays.csv", "monitor_speed.csv",
+    published=("monitor_published.csv",),
+)  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
     "ecd_table1.csv", "ecd_noise.csv", "ecd_figure2.png",
@@ -192,6 +198,7 @@ STUDIES: dict[str, Study] = {
     "weights": _WEIGHTS,
     "numbers": _NUMBERS,
     "members": _MEMBERS,
+    "monitor": _MONITOR,
     "audit": _AUDIT,
     "planning": _PLANNING,
 }

@@ -70,8 +70,23 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
 
     Values are compared as text, character by character; missing ones are a group of their own.
     """
+    columns = group_columns(groups, **beside)
+    return tuple(_grouping(name, cells, n_rows) for name, cells in columns.items())
+
+
+def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:
+    """Read group columns whose values stay as they are, numbers too: by name, a text for every row."""
+    found = {}
+    for name, cells in group_columns(groups, **beside).items():
+        _check_length(name, cells, n_rows)
+        found[name] = [MISSING if text is None else text or EMPTY for text in map(_text, cells)]
+    return found
+
+
+def group_columns(groups: object, **beside: object) -> dict[str, list[Any]]:
+    """Return the cells of group columns by name; ``beside``, by name, is what has the same rows."""
     if groups is None:
-        return ()
+        return {}
     each = groups.values() if isinstance(groups, Mapping) else [groups]
     for (name, data), column in product(beside.items(), each):
         check_index(data, column, name, "groups")
@@ -92,9 +107,15 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
     check_distinct(names, "groups")
     if not columns:
         raise InputError("groups has no column; give at least one, or leave groups out.")
-    return tuple(
-        _grouping(name, cells, n_rows) for name, (_, cells) in zip(names, columns, strict=True)
-    )
+    return {name: cells for name, (_, cells) in zip(names, columns, strict=True)}
+
+
+def _check_length(column: str, cells: Sequence[Any], n_rows: int) -> None:
+    if len(cells) != n_rows:
+        raise InputError(
+            f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
+            "give one for every row."
+        )
 
 
 def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
@@ -239,11 +260,7 @@ def _written(value: float, digits: int) -> str:
 
 
 def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
-    if len(cells) != n_rows:
-        raise InputError(
-            f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
-            "give one for every row."
-        )
+    _check_length(column, cells, n_rows)
     places: dict[Any, int] = {}
     distinct: list[Any] = []
     codes = np.empty(n_rows, dtype=np.intp)

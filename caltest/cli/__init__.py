@@ -11,7 +11,17 @@ import typer
 
 from caltest._memory import check_address_space
 from caltest._version import __version__
-from caltest.cli._commands import audit, bounds, compare, estimate, estimate_error, plan, power, test
+from caltest.cli._commands import (
+    audit,
+    bounds,
+    compare,
+    estimate,
+    estimate_error,
+    monitor,
+    plan,
+    power,
+    test,
+)
 from caltest.cli._options import WithChoices
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, Commands, write
 from caltest.exceptions import InputError
@@ -75,5 +85,5 @@ def _root(
     pass
 
 
-for _run in (audit, test, estimate, estimate_error, compare, bounds, power, plan):
+for _run in (audit, test, estimate, estimate_error, compare, bounds, power, plan, monitor):
     app.command(_run.__name__, cls=WithChoices)(_run)

@@ -348,6 +348,54 @@ def plan(asked: Input, **given: Any) -> Found:
     return Found({**asked.source, **found.to_dict()}, found.summary())
 
 
+@command
+def monitor(
+    asked: Input,
+    *,
+    state: Path | None,
+    files: Sequence[Path] | None,
+    batch: str | None,
+    date: str | None,
+    **given: Any,
+) -> Found:
+    """Watch a deployed model: take in a batch, and say what the evidence is.
+
+    However often one looks, a calibrated model raises an alarm with a probability of at most --alpha.
+    Exit status: 0 without an alarm, 1 with one, now or before, 2 if the input is wrong.
+    """
+    from caltest.monitoring import Monitor
+
+    if not isinstance(state, Path) or not files:
+        raise InputError("nothing to do: give the STATE, and a FILE of rows with outcomes, or several.")
+    if batch is not None and len(files) > 1:
+        raise InputError(f"--batch {batch} is the name of one batch, and {len(files)} files are given.")
+    given = {name: value for name, value in given.items() if value is not None}
+    watch = Monitor.load(state) if state.exists() else Monitor(**given)
+    for name, value in given.items():
+        if watch.options[name] != (known := Monitor(**{name: value}).options[name]):
+            raise InputError(
+                f"{state} was begun with --{name.replace('_', '-')} {watch.options[name]}, and "
+                f"{known} is given; leave it out, or begin a new state."
+            )
+    date = datetime.now().astimezone().date().isoformat() if date is None else date
+    columns = dict.fromkeys((*asked.group, *([asked.clusters] if asked.clusters else ())))
+    for path in files:  # names of clusters are kept, so they are read as they stand
+        own = replace(asked, file=path, clusters=None, group=tuple(columns))
+        sample, frame, _ = own.with_groups()
+        groups = None if frame is None or not asked.group else frame[list(asked.group)]
+        of = None if frame is None or not asked.clusters else frame[asked.clusters]
+        try:
+            watch.update(sample.rows, sample.labels, groups=groups, clusters=of, batch=batch, date=date)
+        except InputError as error:
+            raise error.within(called(path)) from error
+    watch.save(state)
+    found = watch.state
+    status = out.REJECTED if found.alarm else out.NOT_REJECTED
+    decision = f"{'Alarm' if found.alarm else 'No alarm'} (exit status {status})."
+    data = {"state": str(state), "files": [str(path) for path in files], **found.to_dict()}
+    return Found(data, f"{found.summary().rstrip()}\n\n{decision}", found.plot, status, found)
+
+
 def _model(
     asked: Input, simulate: str | None, classes: int | None, assumed: dict[str, Any]
 ) -> ModelLike:

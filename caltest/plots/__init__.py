@@ -10,6 +10,7 @@ from caltest.plots.display import Display
 from caltest.plots.evidence import CumulativeDisplay, NullDisplay
 from caltest.plots.findings import BoundsDisplay, CertificateDisplay, WitnessDisplay
 from caltest.plots.intervals import ComparisonDisplay, PowerDisplay, RiskDisplay
+from caltest.plots.monitoring import MonitorDisplay
 from caltest.plots.numbers import PITDisplay
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
@@ -20,6 +21,7 @@ __all__ = [
     "ComparisonDisplay",
     "CumulativeDisplay",
     "Display",
+    "MonitorDisplay",
     "NullDisplay",
     "PITDisplay",
     "Panel",
@@ -35,6 +37,7 @@ PICTURES: dict[str, Any] = {
     "Certificate": CertificateDisplay,
     "Comparison": ComparisonDisplay,
     "MiscalibrationBounds": BoundsDisplay,
+    "MonitorState": MonitorDisplay,
     "Simulation": PowerDisplay,
     "SquaredErrorEstimate": RiskDisplay,
     "Witness": WitnessDisplay,

@@ -19,6 +19,7 @@ SUMMARIES = {
     "Certificate": "summaries.certificate",
     "Comparison": "summaries.comparison",
     "MiscalibrationBounds": "summaries.bounds",
+    "MonitorState": "summaries.monitor",
     "Recalibration": "summaries.recalibration",
     "Simulation": "summaries.planning",
     "SquaredErrorEstimate": "summaries.estimation",

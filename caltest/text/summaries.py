@@ -10,7 +10,9 @@ import numpy as np
 
 from caltest._arguments import level_of_confidence
 from caltest._numbers import (
+    about_points,
     counted,
+    outward_points,
     percent,
     percents,
     points,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need b
     from caltest.cox import ChiSquareTest, Recalibration
     from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate
     from caltest.localisation import Witness
+    from caltest.monitoring import Evidence, MonitorState
     from caltest.planning.simulate import Interval, Simulation
     from caltest.results import CalibrationResult
 
@@ -442,3 +445,66 @@ _PLANNED = 12  # views of one table
 def _between(interval: Interval) -> str:
     low, high = interval
     return f"{percent(low, 1)} to {percent(high, 1)}"
+
+
+# ------------------------------------------------------------------ monitoring
+
+_GROUPS = 12  # of a table: those with most evidence
+_BETS = {
+    "sharper": "Predictions are not extreme enough",
+    "flatter": "Predictions are too extreme",
+    "shift": "The odds are shifted, or their slope is wrong",
+    "tilt": "The odds are shifted, as learned from earlier rows",
+    "local": "The error depends on the prediction, as learned from earlier rows",
+    "moved": "Outcomes are shifted, or spread otherwise than predicted",
+    "shape": "Outcomes are spread otherwise than predicted, as learned from earlier rows",
+}
+
+
+def monitor(state: MonitorState) -> str:
+    """Return the evidence so far, where it is strongest, and what to do."""
+    ordered = sorted(state.evidence, key=lambda each: -each.adjusted)[:_GROUPS]
+    table = [f"  {'':32}  {'rows':>9}  {'evidence':>12}  {'adjusted':>12}  error in points (95%)"]
+    for each in ordered:
+        mark = "◆" if each.found else " "
+        low, high = outward_points(each.low, each.high)
+        table.append(
+            f"{mark} {shortened(evidence_name(each), 32):32}  {each.rows:>9,}"
+            f"  {odds(each.log_evalue):>12}  {each.adjusted:>12.3g}"
+            f"  {low} to {high}, {shortened(visible(each.event), 40)}"
+        )
+    if (more := len(state.evidence) - len(ordered)) > 0:
+        table.append(f"  {more:,} more have less.")
+    return written(
+        "monitor",
+        (),
+        s=state,
+        table=table if ordered else [],
+        points_of=lambda gap: about_points(abs(gap), "point"),
+        between=_between_points,
+        odds=odds,
+        name=evidence_name,
+        BETS=_BETS,
+    )
+
+
+def evidence_name(each: Evidence) -> str:
+    """Return whose evidence it is."""
+    return "all rows" if each.column is None else f"{shown(each.column)} = {shown(each.value or '')}"
+
+
+def odds(log_evalue: float) -> str:
+    """Write evidence as a ratio: large ones as powers of ten."""
+    power = log_evalue / math.log(10.0)
+    if not math.isfinite(power):
+        return "none" if power < 0 else "∞ to 1"
+    return f"{math.exp(log_evalue):.3g} to 1" if abs(power) < 6 else f"10^{power:.0f} to 1"
+
+
+def _between_points(low: float, high: float) -> str:
+    """Say between which errors a mean lies: predicted less observed."""
+    ends = outward_points(low, high)
+    if low > 0.0 or high < 0.0:
+        near, far = (ends[0], ends[1]) if low > 0.0 else (ends[1], ends[0])
+        return f"{near.strip('−')} to {far.strip('−')} points, too {'high' if low > 0.0 else 'low'}"
+    return f"between {ends[0].strip('−')} points too low and {ends[1]} too high"

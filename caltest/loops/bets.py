@@ -1,0 +1,400 @@
+"""The loops of monitoring: bets on one row after the other, and what has become of them."""
+
+# What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
+# mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from caltest.loops import loop
+
+# ------------------------------------------------------------------ capital
+
+
+@loop
+def mixed(logs: Any, weights: Any) -> Any:
+    """Return the logarithm of a weighted sum, from logarithms of terms and weights."""
+    most = -np.inf
+    for k in range(len(logs)):
+        most = max(most, logs[k] + weights[k])
+    if np.isinf(most):
+        return most
+    total = 0.0
+    for k in range(len(logs)):
+        total += np.exp(logs[k] + weights[k] - most)
+    return most + np.log(total)
+
+
+@loop
+def _settle(p: int, ratios: Any, gain: Any, rows: int, weights: Any, books: Any) -> None:
+    """Enter one unit, a row or a cluster, in the books of process ``p``.
+
+    ``ratios`` (K,) are logarithms of what each bet has won, ``gain`` (D, 2) what was stated and seen,
+    and ``rows`` how many rows there have been in all.
+    """
+    logs, detect, low, since, marks, totals, counts, best, peak, whole, _ = books
+    counts[p] += 1
+    for d in range(len(gain)):
+        totals[p, d, 0] += gain[d, 0]
+        totals[p, d, 1] += gain[d, 1]
+        totals[p, d, 2] += (gain[d, 1] - gain[d, 0]) ** 2
+    for k in range(len(ratios)):
+        logs[p, k] += ratios[k]
+        if len(detect):  # (R + 1) times the ratio
+            detect[p, k] = np.logaddexp(detect[p, k], 0.0) + ratios[k]
+        if logs[p, k] < low[p, k]:
+            low[p, k], since[p, k, 0], since[p, k, 1] = logs[p, k], rows, counts[p]
+            for d in range(len(gain)):
+                marks[p, k, d, 0], marks[p, k, d, 1] = totals[p, d, 0], totals[p, d, 1]
+    best[p] = mixed(detect[p] if len(detect) else logs[p], weights)
+    peak[p] = max(peak[p], best[p])
+    whole[4] = max(whole[4], p + 1)
+
+
+@loop
+def _sum_up(rows: int, units: int, shares: Any, goal: float, books: Any) -> None:
+    """Enter rows and units in the evidence of the whole: the weighted sum over all processes.
+
+    Groups that are still to come have what is left of the weights, and have won nothing; in a detector
+    of changes they have not begun. Without groups all rows have all of the weight: its logarithm is 0.
+    """
+    _, detect, _, _, _, _, _, best, _, whole, _ = books
+    known = int(whole[4])
+    whole[0] = mixed(best[:known], shares[:known])
+    if not len(detect) and shares[0] < 0.0:
+        whole[0] = np.logaddexp(whole[0], -np.log(known + 1.0))
+    whole[1] = max(whole[1], whole[0])
+    whole[2], whole[3] = rows, units
+    if whole[5] < 0.0 and whole[0] >= goal:
+        whole[5] = rows
+
+
+@loop
+def _mean_of(each: Any, count: int, ratios: Any) -> None:
+    """Write the logarithm of the mean of e-values (count, K), which are given as logarithms."""
+    for k in range(len(ratios)):
+        if count == 1:
+            ratios[k] = each[0, k]
+            continue
+        most, total = -np.inf, 0.0
+        for r in range(count):
+            most = max(most, each[r, k])
+        for r in range(count):
+            total += np.exp(each[r, k] - most) if most < np.inf else 0.0
+        ratios[k] = most + np.log(total / count) if most < np.inf else most
+
+
+@loop
+def _rows_of(member: Any, start: int, stop: int, c: int, unit: int, books: Any, chosen: Any) -> int:
+    """Find the rows of a unit that share the process of row ``start``; none if it was dealt with."""
+    p, done, count = member[start, c], books[10], 0
+    if p < 0 or done[p] == unit:
+        return 0
+    done[p] = unit
+    for r in range(start, stop):
+        if member[r, c] == p:
+            chosen[count] = r
+            count += 1
+    return count
+
+
+@loop
+def _means(stated: Any, seen: Any, chosen: Any, count: int, gain: Any) -> None:
+    """Write what was stated and seen of some rows, on average."""
+    gain[:] = 0.0
+    for i in range(count):
+        for d in range(len(gain)):
+            gain[d, 0] += stated[chosen[i], d] / count
+            gain[d, 1] += seen[chosen[i], d] / count
+
+
+# ------------------------------------------------------------------ classes
+
+
+@loop
+def _log_ratio(of: float, to: float) -> Any:
+    """Return the logarithm of a ratio; neither is 0."""
+    return np.log(max(of, 1e-300)) - np.log(max(to, 1e-300))
+
+
+@loop
+def _kept(ratio: float, of_event: float, side: int) -> float:
+    """Return a bet, or none where it is on the other side of the limit; ``of_event`` is log q₁/l₁."""
+    return 0.0 if side * of_event < 0.0 else ratio
+
+
+@loop
+def _features(given: Any, waves: Any, shifts: Any, found: Any) -> None:
+    """Write 1, of two classes the log-odds, and Fourier features of predictions (m,)."""
+    found[0], first = 1.0, 1
+    if len(given) == 2:
+        odds = np.log(max(given[1], 1e-300)) - np.log(max(given[0], 1e-300))
+        found[1], first = max(-2.0, min(2.0, odds / 4.0)), 2
+    for f in range(len(shifts)):
+        place = shifts[f]
+        for k in range(len(given)):
+            place += waves[f, k] * given[k]
+        found[first + f] = np.cos(place)
+
+
+@loop
+def _grid_of_row(logs: Any, label: int, side: int, slopes: Any, shifts: Any, found: Any) -> None:
+    """Write the ratios of q ∝ g^slope, of two classes times e^shift for class 1."""
+    m = len(logs)
+    values = np.empty(m)
+    for j in range(len(slopes)):
+        most, total = -np.inf, 0.0
+        for k in range(m):
+            values[k] = slopes[j] * logs[k] if logs[k] > -np.inf else -np.inf
+            if k == m - 1:
+                values[k] += shifts[j]
+            most = max(most, values[k])
+        for k in range(m):
+            total += np.exp(values[k] - most)
+        norm = most + np.log(total)
+        found[j] = _kept(values[label] - norm - logs[label], values[m - 1] - norm - logs[m - 1], side)
+
+
+@loop
+def _tilt(probs: Any, features: Any, columns: Any, theta: Any, found: Any) -> None:
+    """Write the tilted probabilities, q ∝ g·exp(θᵀφ)."""
+    m = len(probs)
+    found[:] = 0.0
+    for f in range(len(columns)):
+        value = features[columns[f]]
+        for k in range(m):
+            found[k] += value * theta[f, k]
+    most, total = -np.inf, 0.0
+    for k in range(m):
+        if probs[k] > 0.0:
+            most = max(most, found[k])
+    for k in range(m):
+        found[k] = probs[k] * np.exp(min(found[k] - most, 0.0))
+        total += found[k]
+    for k in range(m):
+        found[k] /= total
+
+
+@loop
+def _learn(q: Any, label: int, features: Any, columns: Any, step: float, theta: Any, sq: Any) -> None:
+    """Follow the gradient of the log loss by AdaGrad."""
+    for f in range(len(columns)):
+        value = features[columns[f]]
+        for k in range(len(q)):
+            slope = (q[k] - (1.0 if k == label else 0.0)) * value
+            sq[f, k] += slope * slope
+            theta[f, k] -= step * slope / np.sqrt(sq[f, k])
+
+
+@loop
+def bet_on_classes(
+    given: Any,
+    bases: Any,
+    labels: Any,
+    sides: Any,
+    stated: Any,
+    seen: Any,
+    ends: Any,
+    member: Any,
+    spec: Any,
+    learned: Any,
+    shares: Any,
+    goal: float,
+    books: Any,
+) -> None:
+    """Bet on labels (n,) against ``bases`` (S, n, m), unit by unit; ``ends`` (U,) are those of units.
+
+    ``sides`` (S,) is −1 where the base is least favourable to "too high", 1 to "too low", 0 without a
+    limit. ``member`` (n, C) has the processes of every row, −1 for none.
+    """
+    waves, wave_shifts, slopes, shifts, columns, begins, steps, weights = spec
+    theta, squares = learned
+    n_sides, m, grid, tilts, whole = len(sides), given.shape[1], len(slopes), len(steps), books[9]
+    own, longest, start = grid + tilts, 1, 0
+    for u in range(len(ends)):
+        longest, start = max(longest, ends[u] - start), ends[u]
+    phi = np.empty((longest, (2 if m == 2 else 1) + len(wave_shifts)))
+    fixed, each = np.empty((longest, n_sides, grid)), np.empty((longest, n_sides * own))
+    certain = np.empty((longest, n_sides), np.bool_)
+    logs, q, ratios = np.empty(m), np.empty((n_sides, tilts, m)), np.empty(n_sides * own)
+    gain, chosen = np.empty((stated.shape[1], 2)), np.empty(longest, np.int64)
+    rows, units, start = int(whole[2]), int(whole[3]), 0
+    books[10][:] = -1
+    for u in range(len(ends)):
+        stop = ends[u]
+        for r in range(start, stop):
+            i = r - start
+            _features(given[r], waves, wave_shifts, phi[i])
+            for s in range(n_sides):
+                for k in range(m):
+                    logs[k] = np.log(bases[s, r, k]) if bases[s, r, k] > 0.0 else -np.inf
+                certain[i, s] = logs[labels[r]] == -np.inf or (sides[s] and bases[s, r].min() == 0.0)
+                if certain[i, s]:  # there is nothing to bet on, or what could not be
+                    fixed[i, s] = 0.0 if sides[s] else np.inf
+                else:
+                    _grid_of_row(logs, labels[r], sides[s], slopes, shifts, fixed[i, s])
+        rows, units = rows + stop - start, units + 1
+        for c in range(member.shape[1]):
+            for r in range(start, stop):
+                size = _rows_of(member, r, stop, c, units, books, chosen)
+                p = member[r, c]
+                for i in range(size):
+                    row = chosen[i]
+                    for s in range(n_sides):
+                        base, label, at = bases[s, row], labels[row], s * own
+                        each[i, at : at + grid] = fixed[row - start, s]
+                        if certain[row - start, s]:
+                            each[i, at + grid : at + own] = fixed[row - start, s, 0]
+                            continue
+                        for t in range(tilts):
+                            a, b = begins[t], begins[t + 1]
+                            _tilt(base, phi[row - start], columns[a:b], theta[p, s, a:b], q[s, t])
+                            won = np.log(max(q[s, t, label], 1e-300)) - np.log(base[label])
+                            of_event = np.log(max(q[s, t, m - 1], 1e-300)) - np.log(
+                                max(base[m - 1], 1e-300)
+                            )
+                            each[i, at + grid + t] = _kept(won, of_event, sides[s])
+                if not size:
+                    continue
+                _mean_of(each, size, ratios)
+                _means(stated, seen, chosen, size, gain)
+                _settle(p, ratios, gain, rows, weights, books)
+                for i in range(size):  # no label of a cluster is learned before all of it is counted
+                    row = chosen[i]
+                    for s in range(n_sides):
+                        for t in range(0 if certain[row - start, s] else tilts):
+                            a, b = begins[t], begins[t + 1]
+                            if size > 1:
+                                _tilt(
+                                    bases[s, row], phi[row - start], columns[a:b],
+                                    theta[p, s, a:b], q[s, t],
+                                )  # fmt: skip
+                            _learn(
+                                q[s, t], labels[row], phi[row - start], columns[a:b], steps[t],
+                                theta[p, s, a:b], squares[p, s, a:b],
+                            )  # fmt: skip
+        _sum_up(rows, units, shares, goal, books)
+        start = stop
+
+
+# ------------------------------------------------------------------ numbers
+
+
+@loop
+def _density(theta: Any, waves: Any, found: Any) -> None:
+    """Write the density exp(θᵀψ) in cells of equal width, divided by its mean."""
+    total = 0.0
+    for c in range(len(found)):
+        value = 0.0
+        for f in range(len(theta)):
+            value += theta[f] * waves[f, c]
+        found[c] = np.exp(min(value, 600.0))
+        total += found[c]
+    for c in range(len(found)):
+        found[c] *= len(found) / total
+
+
+@loop
+def _mean_over(density: Any, low: float, high: float, waves: Any, mean: Any) -> Any:
+    """Return the mean density from low to high, and write that of the features there under it."""
+    cells = len(density)
+    first, last = min(int(low * cells), cells - 1), min(int(high * cells), cells - 1)
+    mean[:] = 0.0
+    if first == last or not high > low:
+        mean[:] = waves[:, first]
+        return density[first]
+    total = 0.0
+    for c in range(first, last + 1):
+        width = min(high * cells, c + 1.0) - max(low * cells, float(c))
+        total += width * density[c]
+        for f in range(len(mean)):
+            mean[f] += width * density[c] * waves[f, c]
+    for f in range(len(mean)):
+        mean[f] /= max(total, 1e-300)
+    return total / ((high - low) * cells)
+
+
+@loop
+def _least(density: Any, low: Any, high: Any, edges: Any, waves: Any, mean: Any, own: Any) -> Any:
+    """Return the mean density over (low, high); of cells between edges, the least of those open."""
+    if not len(edges):
+        return _mean_over(density, low, high, waves, mean)
+    least = np.inf
+    for c in range(int(low), int(high) + 1):
+        here = _mean_over(density, edges[c], edges[c + 1], waves, own)
+        if here < least:
+            least = here
+            mean[:] = own
+    return least
+
+
+@loop
+def bet_on_numbers(
+    low: Any,
+    high: Any,
+    edges: Any,
+    stated: Any,
+    seen: Any,
+    ends: Any,
+    member: Any,
+    spec: Any,
+    learned: Any,
+    shares: Any,
+    goal: float,
+    books: Any,
+) -> None:
+    """Bet on where outcomes lie, from F(y−) to F(y), against a uniform law, unit by unit.
+
+    Of quantile forecasts ``low`` and ``high`` are the first and the last cell that an outcome leaves
+    open, of those that ``edges`` part; the bet is what it is worth in the worst of them.
+    """
+    waves, densities, steps, weights = spec
+    theta, squares = learned
+    grid, tilts, whole = len(densities), len(steps), books[9]
+    longest, first = 1, 0
+    for u in range(len(ends)):
+        longest, first = max(longest, ends[u] - first), ends[u]
+    each, ratios = np.empty((longest, grid + tilts)), np.empty(grid + tilts)
+    density, mean, own = np.empty(waves.shape[1]), np.empty(len(waves)), np.empty(len(waves))
+    centre = np.empty(len(waves))
+    gain, chosen = np.empty((stated.shape[1], 2)), np.empty(longest, np.int64)
+    rows, units, start = int(whole[2]), int(whole[3]), 0
+    books[10][:] = -1
+    for u in range(len(ends)):
+        stop = ends[u]
+        rows, units = rows + stop - start, units + 1
+        for c in range(member.shape[1]):
+            for r in range(start, stop):
+                size = _rows_of(member, r, stop, c, units, books, chosen)
+                if not size:
+                    continue
+                p = member[r, c]
+                for t in range(tilts):
+                    _density(theta[p, t], waves, density)
+                    for i in range(size):
+                        row = chosen[i]
+                        here = _least(density, low[row], high[row], edges, waves, mean, own)
+                        each[i, grid + t] = np.log(max(here, 1e-300))
+                for i in range(size):
+                    row = chosen[i]
+                    for j in range(grid):
+                        here = _least(densities[j], low[row], high[row], edges, waves, mean, own)
+                        each[i, j] = np.log(max(here, 1e-300))
+                _mean_of(each, size, ratios)
+                _means(stated, seen, chosen, size, gain)
+                _settle(p, ratios, gain, rows, weights, books)
+                for t in range(tilts):
+                    for i in range(size):
+                        row = chosen[i]
+                        _density(theta[p, t], waves, density)
+                        _least(density, low[row], high[row], edges, waves, mean, own)
+                        _mean_over(density, 0.0, 1.0, waves, centre)
+                        for f in range(len(mean)):
+                            slope = centre[f] - mean[f]
+                            squares[p, t, f] += slope * slope
+                            theta[p, t, f] -= steps[t] * slope / np.sqrt(squares[p, t, f])
+        _sum_up(rows, units, shares, goal, books)
+        start = stop

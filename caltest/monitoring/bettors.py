@@ -1,0 +1,230 @@
+"""Bettors: what each stakes on an outcome before it is seen, and what it learns afterwards.
+
+A bet is a ratio q(y)/g(y) of a rival to what was predicted. If outcomes are drawn from g it is 1 on
+average, whatever the rival, as long as this is chosen before; products over rows are e-processes, and
+so are means of several. The compiled loops of :mod:`caltest.loops.bets` go over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from caltest.exceptions import InputError
+from caltest.laws import Classes, Quantiles
+from caltest.laws.classes import Array
+
+#: Arrays by name: what has become of the bets, of every process.
+Books: TypeAlias = dict[str, NDArray[Any]]
+
+_TEMPERATURES = np.exp(np.linspace(-0.7, 0.7, 15))
+_ODDS = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0])  # shifts of two classes' log-odds
+_STEPS = (0.05, 0.2)  # of AdaGrad
+_START = 100.0  # of its sums of squares: the first steps are a tenth of these
+_WAVES, _WIDTHS = 32, (0.5, 0.15)  # random Fourier features, and their bandwidths
+_CELLS = 64  # in which the density of a rank is constant
+_DEGREES = 6  # of Legendre polynomials
+_MOVES = (-0.4, -0.2, 0.0, 0.2, 0.4)  # of the first two of these
+BINS = 10
+
+
+def _spread(bets: Sequence[int]) -> Array:
+    """Return the logarithms of weights: all bettors alike, each over its own bets."""
+    return np.asarray(np.repeat(-np.log(np.array(bets, float)), bets) - np.log(len(bets)))
+
+
+@cache
+def _of_classes(m: int) -> tuple[Any, ...]:
+    """Return what bets on m classes do not learn: features, exponents, the features of tilts."""
+    rng = np.random.Generator(np.random.PCG64(20_261_124))
+    waves = np.concatenate([ndtri(rng.random((_WAVES, m))) / width for width in _WIDTHS])
+    shifts = 2.0 * np.pi * rng.random(len(waves))
+    slopes, moves = 1.0 / _TEMPERATURES, np.zeros(len(_TEMPERATURES))
+    if m == 2:
+        slopes, moves = (each.ravel() for each in np.meshgrid(slopes, _ODDS, indexing="ij"))
+    usual = list(range(2 if m == 2 else 1))
+    own = [[], *(range(len(usual) + w * _WAVES, len(usual) + (w + 1) * _WAVES) for w in range(2))]
+    columns = [[*usual, *each] for _ in _STEPS for each in own]
+    begins = np.cumsum([0, *map(len, columns)])
+    return waves, shifts, slopes, moves, np.concatenate(columns), begins, np.repeat(_STEPS, len(own))
+
+
+@cache
+def _of_numbers() -> tuple[Any, ...]:
+    """Return Legendre polynomials in cells of (0, 1), and densities tilted by the first two."""
+    middle = (np.arange(_CELLS) + 0.5) * 2.0 / _CELLS - 1.0
+    degrees = np.arange(1, _DEGREES + 1)
+    waves = np.polynomial.legendre.legvander(middle, _DEGREES).T[1:] * np.sqrt(2 * degrees + 1)[:, None]
+    moved = np.array([(a, b) for a in _MOVES for b in _MOVES]) @ waves[:2]
+    densities = np.exp(moved)
+    densities /= densities.mean(axis=1, keepdims=True)
+    return np.ascontiguousarray(waves), densities, np.array(_STEPS)
+
+
+@dataclass(frozen=True)
+class Bettors:
+    """All bets on one kind of prediction.
+
+    Attributes
+    ----------
+    n_classes
+        Classes m; None for numbers.
+    tolerance
+        By how much the one probability may be off in every row; 0 if not at all.
+    levels
+        Of quantile forecasts, the levels; else none.
+    """
+
+    n_classes: int | None
+    tolerance: float = 0.0
+    levels: tuple[float, ...] = ()
+    sides: NDArray[np.int64] = field(init=False, compare=False)
+    weights: Array = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        sides = [-1, 1] if self.tolerance else [0]
+        bets = [len(_MOVES) ** 2] if self.n_classes is None else [len(self._spec[2])]
+        one = _spread([*bets, *[1] * len(self._spec[2 if self.n_classes is None else 6])])
+        object.__setattr__(self, "sides", np.array(sides, np.int64))
+        object.__setattr__(self, "weights", np.tile(one - np.log(len(sides)), len(sides)))
+
+    @property
+    def _spec(self) -> tuple[Any, ...]:
+        return _of_numbers() if self.n_classes is None else _of_classes(self.n_classes)
+
+    @property
+    def channels(self) -> int:
+        """Of how many events predictions and observations are added up."""
+        return 2 if self.n_classes is None else 1 if self.n_classes == 2 else self.n_classes + 1
+
+    def blank(self, processes: int, change: bool) -> Books:
+        """Return the books of processes in which nothing has been entered."""
+        k, d, m, spec = len(self.weights), self.channels, self.n_classes, self._spec
+        learned = (len(spec[2]), _DEGREES) if m is None else (len(self.sides), len(spec[4]), m)
+        return {
+            "logs": np.zeros((processes, k)),
+            "detect": np.full((processes if change else 0, k), -np.inf),
+            "low": np.zeros((processes, k)),
+            "since": np.zeros((processes, k, 2), np.int64),
+            "marks": np.zeros((processes, k, d, 2)),
+            "totals": np.zeros((processes, d, 3)),
+            "counts": np.zeros(processes, np.int64),
+            "best": np.full(processes, -np.inf if change else 0.0),
+            "peak": np.full(processes, -np.inf if change else 0.0),
+            "theta": np.zeros((processes, *learned)),
+            "squares": np.full((processes, *learned), _START),
+        }
+
+    def kind(self, bet: int) -> str:
+        """Return what a bet is about, as :class:`caltest.monitoring.Evidence` has it."""
+        spec, own = self._spec, len(self.weights) // len(self.sides)
+        bet %= own
+        if self.n_classes is None:
+            return "moved" if bet < len(spec[1]) else "shape"
+        if bet >= len(spec[2]):
+            return "tilt" if (bet - len(spec[2])) % 3 == 0 else "local"
+        if spec[3][bet]:
+            return "shift"
+        return "sharper" if spec[2][bet] > 1.0 else "flatter"
+
+    def read(self, law: Any, outcomes: Any) -> tuple[Array, NDArray[np.int64]]:
+        """Return what the loops see of rows: probabilities (n, m) and labels; or ranks (n, 2).
+
+        A rank is where the outcome lies in what was predicted, from F(y−) to F(y). Of quantile
+        forecasts the second is which cells an outcome leaves open.
+        """
+        if isinstance(law, Classes):
+            return law.probs, np.asarray(outcomes, np.int64)
+        codes = np.zeros(law.n_samples, np.int64)
+        if isinstance(law, Quantiles):
+            codes = np.asarray(outcomes, np.int64)
+            first, last = np.divmod(codes, len(law.levels) + 1)
+            return np.stack([self._edges[first], self._edges[last + 1]], axis=1), codes
+        ranks = np.stack(law.cdf(outcomes), axis=1).astype(np.float64)
+        wrong = np.flatnonzero(~((ranks >= 0.0) & (ranks <= 1.0) & (ranks[:, :1] <= ranks)).all(axis=1))
+        if len(wrong):
+            raise InputError(
+                "the distribution function is no probability in {row}; correct the prediction.",
+                row=int(wrong[0]),
+            )
+        return ranks, codes
+
+    @property
+    def _edges(self) -> Array:
+        return np.array([0.0, *self.levels, 1.0]) if self.levels else np.empty(0)
+
+    def compared(self, values: Array, labels: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return what was stated and what was seen of every event, (n, D) each."""
+        if self.n_classes is None:
+            share = [share_below(t, *values.T) for t in (0.25, 0.5, 0.75)]
+            seen = np.column_stack([1.0 - share[1], 1.0 - share[2] + share[0]])
+            return np.full(seen.shape, 0.5), seen
+        if self.n_classes == 2:
+            return values[:, 1:].copy(), (labels == 1)[:, None].astype(np.float64)
+        stated = np.column_stack([values, values.max(axis=1)])
+        seen = np.zeros(stated.shape)
+        seen[np.arange(len(seen)), labels] = 1.0
+        seen[:, -1] = values.argmax(axis=1) == labels
+        return stated, seen
+
+    def binned(self, values: Array, labels: NDArray[np.int64]) -> Array:
+        """Return rows, stated and seen in ten bins of the main probability, or of the rank; (10, 3)."""
+        if self.n_classes is None:
+            below = [share_below(t / BINS, *values.T).sum() for t in range(1, BINS + 1)]
+            alike = np.full(BINS, len(values) / BINS)
+            return np.stack([alike, alike, np.diff(below, prepend=0.0)], axis=1)
+        stated, seen = (each[:, -1] for each in self.compared(values, labels))
+        place = np.minimum((stated * BINS).astype(int), BINS - 1)
+        return np.stack([np.bincount(place, each, BINS) for each in (None, stated, seen)], axis=1)
+
+    def bet(
+        self,
+        values: Array,
+        labels: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        member: NDArray[np.int64],
+        shares: Array,
+        goal: float,
+        books: Books,
+    ) -> None:
+        """Bet on rows unit by unit, learn, and enter what is won in the books.
+
+        ``ends`` (U,) are those of units; ``member`` (n, C) the processes of every row, −1 for none;
+        ``shares`` (P,) logarithms of their weights; ``goal`` that of the threshold.
+        """
+        from caltest.loops import bets
+
+        kept = (*(books[name] for name in _KEPT), np.empty(len(books["logs"]), np.int64))
+        stated, seen = self.compared(values, labels)
+        learned = books["theta"], books["squares"]
+        more = (stated, seen, ends, member, (*self._spec, self.weights), learned, shares, goal, kept)
+        if self.n_classes is None:
+            low, high = np.ascontiguousarray(values.T)
+            if self.levels:
+                low, high = (
+                    each.astype(np.float64) for each in np.divmod(labels, len(self.levels) + 1)
+                )
+            bets.bet_on_numbers(low, high, self._edges, *more)
+            return
+        bases = values[None]
+        if self.tolerance:
+            event = np.clip(values[:, 1] + self.tolerance * self.sides[:, None], 0.0, 1.0)
+            bases = np.stack([1.0 - event, event], axis=2)
+        bets.bet_on_classes(values, bases, labels, self.sides, *more)
+
+
+#: Arrays of the books in the order in which the loops take them.
+_KEPT = ("logs", "detect", "low", "since", "marks", "totals", "counts", "best", "peak", "whole")
+
+
+def share_below(t: float, low: Array, high: Array) -> Array:
+    """Return P(rank ≤ t) of ranks that are uniform from low to high (Czado, Gneiting and Held 2009)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip((t - low) / (high - low), 0.0, 1.0)
+    return np.where(high > low, share, high <= t)

@@ -1,0 +1,659 @@
+"""`Monitor`: batches go in, evidence comes out, and the state is kept in one file."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from caltest._arguments import arguments, choose
+from caltest._visible import quoted
+from caltest.auditing.groups import group_texts
+from caltest.data import Rows, check_index, predictions, sample, sample_of_law
+from caltest.data.attributes import Clustering
+from caltest.data.containers import as_entry, cells_of, is_missing, listed
+from caltest.exceptions import InputError
+from caltest.laws import Classes, Quantiles
+from caltest.laws.classes import Array
+from caltest.lenses import Lens, event, find_lens, show
+from caltest.monitoring import store
+from caltest.monitoring.bettors import Bettors, Books
+from caltest.monitoring.state import Evidence, Mode, MonitorState, Period, anytime_pvalue, radius
+
+Order: TypeAlias = Literal["prediction", "arrival"]
+
+_BLOCK = 50_000  # rows, or more where a cluster is larger, that are entered at a time
+_MOST_GROUPS = 10_000
+_MOST_PERIODS = 256  # before old ones are merged two by two
+_LEVEL = 0.05  # of limits
+_HUGE = 1e300
+_WEIGHTS = (
+    "evidence multiplies one bet for every row, and no bet counts twice or by half; leave the weights "
+    "out, or give rows that weigh more as a group"
+)
+#: What may not differ between batches, as messages say it.
+_ALIKE = {
+    "about": "predictions",
+    "n_classes": "the number of classes",
+    "names": "classes",
+    "event": "the event",
+    "levels": "levels",
+    "groups": "columns of groups",
+    "clusters": "clusters",
+}
+
+
+class _Batch(NamedTuple):
+    """Rows with outcomes, texts of groups by column, and clusters."""
+
+    rows: Rows
+    labels: Any
+    texts: Mapping[str, Sequence[str]]
+    clusters: list[str] | None
+
+
+@arguments()
+class Monitor:
+    """Watch a deployed model: evidence that may be looked at after every batch, at any time.
+
+    A test that is repeated every week raises a false alarm in most half-years. This does not, however
+    often one looks: of a calibrated model the evidence *ever* reaches 1/alpha with a probability of at
+    most alpha, in every finite sample (Ville's inequality for products of bets). It learns what is
+    wrong from the rows that it has seen.
+
+    Parameters
+    ----------
+    alpha
+        Probability of a false alarm, ever. Default 0.05.
+    mode
+        "ever" (default), or "change": for a model that may be good for years. Then there are at least
+        ``mean_run_length`` rows, on average, from the start to a false alarm, and a late change is
+        found as fast as an early one (Shin, Ramdas and Rinaldo 2023).
+    mean_run_length
+        Of mode "change", rows, or clusters, between false alarms. Default 10 000.
+    tolerance
+        "Is it worse than 2 points?": 0.02 allows the probability of every row to be off by as much,
+        which is less than an audit's limit, that of a mean. For one probability: two classes, or a
+        lens. Default 0.
+    lens
+        What is looked at, as in :func:`caltest.test`: "top_label", "class:3", "interval:0.9" and
+        others. Default None: all that is predicted.
+    order
+        Where outcomes come late (``ids``): "prediction" (default), rows enter in the order in which
+        they were predicted, each when its outcome and those of all before it are known; "arrival", as
+        outcomes come, which is valid only if how long one takes does not depend on it: by this word
+        you say so.
+    model
+        Name and version of the model, kept in the state: a state is of one model. Default None.
+
+    Attributes
+    ----------
+    options
+        The arguments, by name.
+
+    Raises
+    ------
+    InputError
+        If an argument is not what it should be.
+
+    Notes
+    -----
+    The bettors, with equal weights: temperatures (of two classes slopes and shifts of the log-odds);
+    q ∝ g·exp(θᵀφ(g)) with θ learned by AdaGrad from past labels, φ being 1, or 1 and 32 random Fourier
+    features of one of two bandwidths (of two classes the log-odds too); of numbers the same of the rank
+    F(y), with Legendre polynomials, and the mean over (F(y−), F(y)) where outcomes have atoms. With
+    groups, evidence on all rows has half of the weight, and the k-th of it and of the groups, as they
+    appear, 1/(k(k + 1)).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = caltest.Monitor(alpha=0.05)
+    >>> for week in range(8):
+    ...     p = rng.uniform(0.1, 0.9, 500)
+    ...     state = monitor.update(p, rng.random(500) < p, batch=f"week {week}")
+    >>> state.alarm, state.rows, len(state.periods)
+    (False, 4000, 8)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.05,
+        *,
+        mode: Mode = "ever",
+        mean_run_length: float = 10_000.0,
+        tolerance: float = 0.0,
+        lens: str | None = None,
+        order: Order = "prediction",
+        model: str | None = None,
+    ) -> None:
+        choose("mode", mode, {"ever": None, "change": None})
+        choose("order", order, {"prediction": None, "arrival": None})
+        if isinstance(lens, Lens):
+            lens = lens.label
+        find_lens(lens)
+        if model is not None and not isinstance(model, str):
+            raise InputError(argument="model", found=quoted(model), do="give a text")
+        numbers = {"alpha": alpha, "mean_run_length": mean_run_length, "tolerance": tolerance}
+        self.options: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
+        self.options |= {"mode": mode, "lens": lens, "order": order, "model": model}
+        self._shape: dict[str, Any] | None = None  # what the first batch was like
+        self._books: Books = {}
+        self._processes: list[list[str]] = []  # column and value, of all but the first
+        self._periods: list[dict[str, Any]] = []
+        self._batches: list[str] = []
+        self._clusters: list[str] = []
+        self._queue: list[
+            list[Any]
+        ] = []  # name, probabilities, label, texts, cluster of rows that wait
+        self._queued: dict[str, Any] = {}  # what is common to them
+        self._alarm_date: str | None = None
+        self._revision: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Monitor({self.options['mode']}, {self.state._page().brief})"
+
+    # -------------------------------------------------------------- batches
+
+    @arguments(weights=_WEIGHTS)
+    def update(
+        self,
+        predicted: object,
+        outcomes: object,
+        *,
+        groups: object = None,
+        clusters: object = None,
+        ids: object = None,
+        batch: str | None = None,
+        date: str | None = None,
+        logits: bool = False,
+    ) -> MonitorState:
+        """Take in a batch, and return what is known then.
+
+        Rows count in their order, and where batches begin changes no number.
+
+        Parameters
+        ----------
+        predicted
+            Probabilities, (n,) or (n, m), in any container; or an object of :mod:`caltest.predictive`.
+            None if outcomes of rows that wait come alone.
+        outcomes
+            What was observed, (n,). With ``ids`` an entry may be missing: the row waits for it.
+        groups
+            Columns that group the rows, as in :func:`caltest.audit`, known before the outcome. A group
+            is followed from its first row on. Values stay as they are: cut numbers at fixed places.
+        clusters
+            Which rows may depend on each other in any way, (n,). Their bets are averaged, not
+            multiplied. All rows of a cluster must come in one batch.
+        ids
+            A name for every row, (n,), if outcomes come late; of classes only. Needed while rows wait.
+        batch
+            A name for the batch, by which it is known if it comes again. Default None: its content.
+        date
+            A text, for "since when". Default None.
+        logits
+            As in :func:`caltest.test`.
+
+        Returns
+        -------
+        MonitorState
+
+        Raises
+        ------
+        InputError
+            If the batch was seen before, is of other classes, columns or groups, a cluster returns, or
+            the input is wrong. Nothing is changed then.
+
+        Examples
+        --------
+        >>> import caltest
+        >>> monitor = caltest.Monitor()
+        >>> monitor.update([0.2, 0.7, 0.4], [0, None, 1], ids=["a", "b", "c"]).waiting
+        2
+        >>> monitor.update(None, [1], ids=["b"]).rows
+        3
+        """
+        if ids is not None or self._queue:
+            return self._late(predicted, outcomes, groups, clusters, ids, batch, date, logits)
+        found = sample_of_law(predicted, outcomes, logits=logits)
+        whole = found or sample(predicted, outcomes, part=True, logits=logits)
+        texts, names = self._apart(groups, clusters, whole.rows.n_samples, predicted, outcomes)
+        return self._enter(_Batch(whole.rows, whole.labels, texts, names), batch, date)
+
+    def _apart(
+        self, groups: object, clusters: object, n: int, predicted: object, outcomes: object
+    ) -> tuple[dict[str, list[str]], list[str] | None]:
+        """Read what belongs to rows besides: texts of groups by column, and clusters."""
+        beside = {"predicted": predicted, "outcomes": outcomes}
+        for name, other in beside.items():
+            if clusters is not None:
+                check_index(other, clusters, name, "clusters")
+        names = None if clusters is None else _names(clusters, n, "clusters")
+        return group_texts(groups, n, **beside), names
+
+    def _enter(
+        self, given: _Batch, batch: str | None, date: str | None, *, counted: bool = False
+    ) -> MonitorState:
+        """Bet on rows whose outcomes are known; all checks come first."""
+        given = self._seen(given)
+        shape = self._checked(given)
+        bettors = _bettors(shape, self.options)
+        values, codes = bettors.read(given.rows.law, given.labels)
+        n = len(values)
+        if not counted:
+            content = hashlib.sha256(values.tobytes() + codes.tobytes())
+            content.update(repr((dict(given.texts), given.clusters)).encode("utf-8", "surrogatepass"))
+            key = self._new_batch(batch, content.hexdigest())
+        order, ends, fresh = self._units(given.clusters, n)
+        member, processes = self._members(given.texts, n)
+        values, codes, member = values[order], codes[order], member[order]
+
+        self._begin(shape, bettors, len(processes) + 1)
+        self._processes = processes
+        books, shares = self._books, -np.log(self._shares)
+        before, count = books["totals"][0].copy(), int(books["counts"][0])
+        starts = [0]
+        while starts[-1] < n:  # whole units
+            starts.append(int(ends[np.searchsorted(ends, min(starts[-1] + _BLOCK, n))]))
+        for start, stop in pairwise(starts):
+            own, part = ends[(ends > start) & (ends <= stop)] - start, slice(start, stop)
+            bettors.bet(values[part], codes[part], own, member[part], shares, self._goal, books)
+        log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
+        if alarm > rows - n:
+            self._alarm_date = date
+        sums = (books["totals"][0] - before)[-1 if shape["n_classes"] else 0].tolist()
+        self._periods.append(
+            {
+                "name": batch,
+                "date": date,
+                "rows": n,
+                "end": int(rows),
+                "log_evalue": max(min(log_evalue, _HUGE), -_HUGE),
+                "sums": [int(books["counts"][0]) - count, *sums],
+                "bins": bettors.binned(values, codes).tolist(),
+            }
+        )
+        if len(self._periods) > _MOST_PERIODS:
+            old, last = self._periods[:-1], self._periods[-1]
+            self._periods = [*map(_merged, old[::2], old[1::2]), last]
+        self._batches += [] if counted else [key]
+        self._clusters += fresh
+        return self.state
+
+    def _seen(self, given: _Batch) -> _Batch:
+        """Return the batch as the lens shows it."""
+        if not given.rows.are_alike:
+            raise InputError(f"these rows have weights: {_WEIGHTS}.")
+        if self.options["lens"] is None:
+            return given
+        if isinstance(given.rows.law, Quantiles):
+            raise InputError(
+                "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
+                "lens out."
+            )
+        seen = show(given.rows, self.options["lens"]).sample(given.labels)
+        return given._replace(rows=seen.rows, labels=seen.labels)
+
+    def _new_batch(self, batch: str | None, content: str) -> str:
+        """Return what a batch is known by; raise if it was seen before."""
+        key = store.brief(content if batch is None else f"name: {batch}")
+        if key in self._batches:
+            known = "with this content" if batch is None else f"called {quoted(batch)}"
+            raise InputError(
+                f"a batch {known} was taken in before; leave it out, or if its rows are new give it a "
+                "name (batch) of its own."
+            )
+        return key
+
+    def _units(self, clusters: list[str] | None, n: int) -> tuple[Any, Any, list[str]]:
+        """Return the order of rows by cluster, where clusters end, and what these are known by."""
+        if clusters is None:
+            return np.arange(n), np.arange(1, n + 1), []
+        found = Clustering()
+        units = found.codes(clusters)
+        fresh = {store.brief(str(name)): name for name in found.known}
+        if again := fresh.keys() & set(self._clusters):
+            raise InputError(
+                f"cluster {quoted(fresh[min(again)])} came in an earlier batch, and all rows of a "
+                "cluster must come in one; wait until it is complete."
+            )
+        return np.argsort(units, kind="stable"), np.cumsum(np.bincount(units)), list(fresh)
+
+    def _begin(self, shape: dict[str, Any], bettors: Bettors, processes: int) -> None:
+        """Open the books, or those of new groups."""
+        if self._shape is None:
+            self._shape, self._books = shape, bettors.blank(0, self._is_change)
+            start = -math.inf if self._is_change else 0.0
+            self._books["whole"] = np.array([start, start, 0.0, 0.0, 0.0, -1.0])
+        more = bettors.blank(processes - len(self._books["logs"]), self._is_change)
+        for name, array in more.items():
+            self._books[name] = np.concatenate([self._books[name], array])
+
+    def _checked(self, given: _Batch) -> dict[str, Any]:
+        """Return what rows are like; raise if others were before, or they cannot be monitored."""
+        law: Any = given.rows.law
+        m, names = law.n_classes, getattr(law, "names", None)
+        shape = {
+            "about": law.about,
+            "n_classes": m,
+            "names": None if names is None else list(names),
+            "event": event(self.options["lens"], given.rows) if m == 2 else None,
+            "levels": [] if m or law.levels is None else law.levels.tolist(),
+            "groups": sorted(given.texts),
+            "clusters": "given" if given.clusters is not None else "not given",
+        }
+        if self.options["tolerance"] and m != 2:
+            raise InputError(
+                "tolerance is about one probability, and there is more than one; give a lens, such as "
+                f"{'top_label' if m else 'interval:0.9'!r}."
+            )
+        if m is None and law.dimension is not None:
+            raise InputError("the outcomes are vectors; monitor one entry at a time.")
+        for what, now in shape.items():
+            was = now if self._shape is None else self._shape[what]
+            if now != was:
+                told = [listed(each) if isinstance(each, list) else str(each) for each in (now, was)]
+                raise InputError(
+                    f"{_ALIKE[what]}: this batch has {quoted(told[0])}, and earlier ones had "
+                    f"{quoted(told[1])}; give the same, in the same order, or begin a new state."
+                )
+        return shape
+
+    def _members(self, texts: Mapping[str, Sequence[str]], n: int) -> tuple[Any, list[list[str]]]:
+        """Return the processes of every row, (n, 1 + columns), of which new ones are taken in."""
+        member, processes = np.zeros((n, 1 + len(texts)), np.int64), list(self._processes)
+        known = {tuple(each): k for k, each in enumerate(processes, 1)}
+        columns = sorted(texts)
+        for row, values in enumerate(zip(*(texts[column] for column in columns), strict=True)):
+            for place, each in enumerate(zip(columns, values, strict=True), 1):
+                if each not in known:
+                    processes.append([*each])
+                    known[each] = len(processes)
+                member[row, place] = known[each]
+        if len(processes) > _MOST_GROUPS:
+            raise InputError(
+                f"there are more than {_MOST_GROUPS:,} groups; give columns of fewer values, and cut "
+                "numbers at fixed places."
+            )
+        return member, processes
+
+    # -------------------------------------------------------------- outcomes that come late
+
+    def _late(
+        self,
+        predicted: Any,
+        outcomes: Any,
+        groups: object,
+        clusters: object,
+        ids: object,
+        batch: str | None,
+        date: str | None,
+        logits: bool,
+    ) -> MonitorState:
+        """Keep rows until their turn, and take in those whose turn it is."""
+        if ids is None:
+            waits = f"{len(self._queue):,} rows wait for their outcomes, by the names of rows"
+            raise InputError(f"{waits}; give ids.")
+        cells = cells_of(outcomes, "outcomes")
+        if cells is None:
+            raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
+        names, queue = _names(ids, len(cells), "ids"), [[*each] for each in self._queue]
+        queued, batches = self._queued, self._batches
+        if predicted is not None:
+            if isinstance(predicted, Rows) or sample_of_law(predicted, np.zeros(len(cells))):
+                raise InputError(
+                    "only probabilities of classes wait; give others when outcomes are known."
+                )
+            rows = predictions(predicted, logits=logits)
+            texts, of = self._apart(groups, clusters, len(cells), predicted, outcomes)
+            columns, names_of = sorted(texts), rows.classes
+            own = {"names": names_of, "groups": columns, "clusters": clusters is not None}
+            if queue and own != queued:
+                raise InputError(
+                    "these rows have other classes, groups or clusters than those that wait."
+                )
+            queued, batches = own, [*batches, self._new_batch(batch, repr(names))]
+            for k, (name, probs) in enumerate(zip(names, rows.probs.tolist(), strict=True)):
+                unit = name if of is None else of[k]
+                queue.append([name, probs, -1, [texts[column][k] for column in columns], unit])
+        places = {each[0]: each for each in queue}
+        if len(places) < len(queue) or len(set(names)) < len(names):
+            raise InputError("ids holds a name twice, or that of a row that waits; give each its own.")
+        if unknown := [name for name in names if name not in places]:
+            raise InputError(
+                f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do."
+            )
+        known = [
+            (places[name], cell)
+            for name, cell in zip(names, cells, strict=True)
+            if not is_missing(cell)
+        ]
+        if known:
+            if done := [each[0] for each, _ in known if each[2] >= 0]:
+                raise InputError(
+                    f"the outcome of row {quoted(done[0])} is known already; give each once."
+                )
+            law = Classes(np.array([each[1] for each, _ in known]), queued["names"])
+            found = sample(Rows(law), [cell for _, cell in known], part=True).labels.tolist()
+            for (row, _), label in zip(known, found, strict=True):
+                row[2] = label
+        open_units = {each[4] for each in queue if each[2] < 0}
+        if self.options["order"] == "prediction":
+            first = next((k for k, each in enumerate(queue) if each[4] in open_units), len(queue))
+            open_units |= {each[4] for each in queue[first:]}
+        ready = [each for each in queue if each[4] not in open_units]
+        if ready:
+            law = Classes(np.array([each[1] for each in ready]), queued["names"])
+            texts = {name: [each[3][k] for each in ready] for k, name in enumerate(queued["groups"])}
+            of = [each[4] for each in ready] if queued["clusters"] else None
+            labels = np.array([each[2] for each in ready])
+            self._enter(_Batch(Rows(law), labels, texts, of), batch, date, counted=True)
+        self._queue, self._queued = [each for each in queue if each[4] in open_units], queued
+        self._batches = batches
+        return self.state
+
+    # -------------------------------------------------------------- what is known
+
+    @property
+    def _is_change(self) -> bool:
+        return bool(self.options["mode"] == "change")
+
+    @property
+    def _shares(self) -> Array:
+        """By what evidence of all rows and of groups is divided: k(k + 1); 1 without groups."""
+        numbers = np.arange(1.0, len(self._books["logs"]) + 1)
+        grouped = self._shape is not None and self._shape["groups"]
+        return numbers * (numbers + 1.0) if grouped else np.ones(len(numbers))
+
+    @property
+    def _goal(self) -> float:
+        """Logarithm of the threshold."""
+        if self._is_change:
+            return math.log(self.options["mean_run_length"])
+        return -math.log(self.options["alpha"])
+
+    @property
+    def state(self) -> MonitorState:
+        """What is known now."""
+        options = {name: value for name, value in self.options.items() if name != "order"}
+        shape = self._shape or {"n_classes": None, "clusters": "not given"}
+        start = -math.inf if self._is_change else 0.0
+        whole = self._books["whole"].tolist() if self._books else [start, start, 0, 0, 0, -1]
+        return MonitorState(
+            **options,
+            threshold=options["mean_run_length"] if self._is_change else 1.0 / options["alpha"],
+            alarm=whole[5] >= 0,
+            log_evalue=whole[0],
+            pvalue=None if self._is_change else anytime_pvalue(whole[1]),
+            rows=int(whole[2]),
+            clusters=int(whole[3]) if shape["clusters"] == "given" else None,
+            waiting=len(self._queue),
+            alarm_row=int(whole[5]) if whole[5] >= 0 else None,
+            alarm_date=self._alarm_date,
+            evidence=tuple(self._evidence()),
+            periods=_periods(self._periods),
+            n_classes=shape["n_classes"],
+        )
+
+    def _evidence(self) -> Iterator[Evidence]:
+        """Yield the evidence on all rows, and on every group."""
+        if self._shape is None:
+            return
+        books, bettors = self._books, _bettors(self._shape, self.options)
+        shares = self._shares
+        spent = _LEVEL / (2.0 * shares * bettors.channels)
+        reach = radius(books["totals"][:, :, 2], spent[:, None])
+        for p, (column, value) in enumerate([(None, None), *self._processes]):
+            bet = int((books["detect" if self._is_change else "logs"][p] + bettors.weights).argmax())
+            units, totals, share = int(books["counts"][p]), books["totals"][p], math.log(shares[p])
+            start, count = books["since"][p, bet].tolist()
+            start, count = (start, count) if count < units else (0, 0)
+            since = totals[:, :2] - (books["marks"][p, bet] if count else 0.0)
+            chosen = int((np.abs(since @ [1.0, -1.0]) / np.sqrt(totals[:, 2] + 1e-12)).argmax())
+            error, own = float(totals[chosen, 0] - totals[chosen, 1]), float(reach[p, chosen])
+            yield Evidence(
+                column=column,
+                value=value,
+                rows=units,
+                log_evalue=float(books["best"][p]),
+                adjusted=math.exp(min(float(books["best"][p]) - share, 700.0)),
+                found=bool(books["peak"][p] - share >= self._goal),
+                bet=bettors.kind(bet),
+                event=_event(self._shape, chosen),
+                since=start,
+                predicted=float(since[chosen, 0]) / (units - count),
+                observed=float(since[chosen, 1]) / (units - count),
+                error=error / units,
+                low=max((error - own) / units, -1.0),
+                high=min((error + own) / units, 1.0),
+            )
+
+    # -------------------------------------------------------------- the file
+
+    @arguments()
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a JSON file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file: new, or the one that this state was loaded from or saved to.
+
+        Raises
+        ------
+        InputError
+            If another process writes it, it was changed since it was loaded, or cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile, caltest
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     monitor = caltest.Monitor(alpha=0.01)
+        ...     monitor.save(f"{folder}/state.json")
+        ...     caltest.Monitor.load(f"{folder}/state.json").options["alpha"]
+        0.01
+        """
+        kept = {name: getattr(self, name) for name in _SAVED}
+        kept["_books"] = store.packed(self._books)
+        self._revision = store.save(Path(path), self.options, kept, self._revision)
+
+    @classmethod
+    @arguments()
+    def load(cls, path: str | os.PathLike[str]) -> Monitor:
+        """Read a state that was saved, to go on with it.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read, is no state of a monitor, or was changed otherwise than by ``save``.
+
+        Examples
+        --------
+        >>> import caltest
+        >>> try:
+        ...     caltest.Monitor.load("nowhere.json")
+        ... except caltest.InputError as error:
+        ...     print(error)
+        nowhere.json: there is no such file; check its name.
+        """
+        options, kept, revision = store.load(Path(path))
+        made = cls(**options)
+        for name, value in kept.items():
+            setattr(made, name, value)
+        made._books, made._revision = store.unpacked(kept["_books"]), revision
+        return made
+
+
+# ------------------------------------------------------------------ parts of it
+
+_SAVED = (
+    "_shape", "_processes", "_periods", "_batches", "_clusters", "_queue", "_queued", "_alarm_date",
+)  # fmt: skip
+
+
+def _bettors(shape: Mapping[str, Any], options: Mapping[str, Any]) -> Bettors:
+    return Bettors(shape["n_classes"], options["tolerance"], tuple(shape["levels"]))
+
+
+def _event(shape: Mapping[str, Any], channel: int) -> str:
+    """Return what an event is called, as a clause."""
+    m, names = shape["n_classes"], shape["names"]
+    if m is None:
+        where = ("above its predicted median", "outside its predicted central half")
+        return f"the outcome is {where[channel]}"
+    if m == 2:
+        return str(shape["event"])
+    if channel == m:
+        return "the top class is right"
+    return f"the label is {quoted(names[channel]) if names else f'class {channel}'}"
+
+
+def _names(column: object, n: int, what: str) -> list[str]:
+    """Return the entries of a column as text."""
+    cells = cells_of(column, what)
+    if cells is None or len(cells) != n:
+        found = quoted(column) if cells is None else f"of {len(cells)} entries"
+        raise InputError(f"{what} is {found}; give one for every row, {n} in all.")
+    for row, cell in enumerate(cells):
+        if is_missing(cell):
+            raise InputError("{argument} has no entry in {row}; give one.", argument=what, row=row)
+    return [str(as_entry(cell)) for cell in cells]
+
+
+def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Return two periods that follow each other as one."""
+    added = {name: np.add(first[name], second[name]).tolist() for name in ("rows", "sums", "bins")}
+    return {**second, **added}
+
+
+def _periods(kept: Sequence[Mapping[str, Any]]) -> tuple[Period, ...]:
+    """Return what batches brought: limits hold for all of them at once."""
+    if not kept:
+        return ()
+    units, stated, seen, squares = np.array([each["sums"] for each in kept], float).T
+    numbers, errors = np.arange(1.0, len(kept) + 1), (stated - seen) / units
+    reach = radius(squares, _LEVEL / (2.0 * numbers * (numbers + 1.0))) / units
+    names = ("name", "date", "rows", "end", "log_evalue")
+    return tuple(
+        Period(
+            **{name: each[name] for name in names},
+            predicted=float(stated[k] / units[k]),
+            observed=float(seen[k] / units[k]),
+            low=max(float(errors[k] - reach[k]), -1.0),
+            high=min(float(errors[k] + reach[k]), 1.0),
+            bins=np.array(each["bins"]),
+        )
+        for k, each in enumerate(kept)
+    )

@@ -1,0 +1,207 @@
+"""What a monitor has found so far: evidence, groups, the path, and how large the error is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from caltest.laws.classes import Array
+from caltest.results import Facts, Result
+
+Mode: TypeAlias = Literal["ever", "change"]
+
+_LAMBDAS = np.geomspace(1e-3, 0.95, 30)
+_PENALTIES = -np.log1p(-_LAMBDAS) - _LAMBDAS
+_LEAST = 1e-300
+
+
+def radius(squares: Array, levels: Array) -> Array:
+    """Return how far sums of outcomes in [0, 1] may be from those of their means, at any time.
+
+    With X̂ chosen before each X, exp(λ Σ(X − μ) − (−log(1 − λ) − λ) Σ(X − X̂)²) is a supermartingale
+    whatever the means μ, which may change (Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 4); so is
+    its mean over 30 values of λ. ``squares`` (…) are Σ(X − X̂)², and ``levels`` those of a side.
+    """
+    spent = np.multiply.outer(squares, _PENALTIES)
+    goals = np.log(len(_LAMBDAS)) - np.log(levels)[..., None]
+    low, high = np.zeros(squares.shape), ((goals + spent) / _LAMBDAS).min(axis=-1)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        below = np.exp(_LAMBDAS * middle[..., None] - spent - goals).sum(axis=-1) < 1.0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(high)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Evidence(Facts):
+    """The evidence on all rows, or on a group.
+
+    Attributes
+    ----------
+    column, value
+        The group; None for all rows.
+    rows
+        Its rows, or clusters.
+    log_evalue
+        Natural logarithm of its own e-value; in mode "change", of its detector.
+    adjusted
+        The e-value divided by k(k + 1), for the k-th to appear, if there are groups: what is compared
+        with the threshold.
+    found
+        Whether it has reached the threshold, now or before.
+    bet
+        What the leading bet is about: "sharper" or "flatter" predictions, a "shift" or "tilt" of odds,
+        a "local" error, a distribution that is "moved" or of another "shape".
+    event
+        The event on which predictions and observations differ most.
+    since
+        The row, counted from 0, from which on the leading bet has won most.
+    predicted, observed
+        Mean probability and rate of the event since then; chosen after the fact, so "about".
+    error, low, high
+        Predicted less observed over all rows, with limits that hold at any time, for all groups and
+        events at once.
+    """
+
+    derived: ClassVar[tuple[str, ...]] = ("evalue",)
+
+    column: str | None
+    value: str | None
+    rows: int
+    log_evalue: float
+    adjusted: float
+    found: bool
+    bet: str
+    event: str
+    since: int
+    predicted: float
+    observed: float
+    error: float
+    low: float
+    high: float
+
+    @property
+    def evalue(self) -> float:
+        """The e-value; infinite beyond what a float holds."""
+        return math.exp(self.log_evalue) if self.log_evalue < 700.0 else math.inf
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Period(Facts):
+    """What a batch, or several that follow each other, brought.
+
+    Attributes
+    ----------
+    name, date
+        Of the last batch, as it was given; None if it was not.
+    rows, end
+        Rows that it brought, and rows in all when it ended.
+    log_evalue
+        Logarithm of the evidence when it ended.
+    predicted, observed
+        Means of the main event: class 1 of two, that the top class is right, that an outcome is above
+        its predicted median.
+    low, high
+        Limits of predicted less observed in this period; they hold for all periods at once.
+    bins
+        Rows, sum predicted and sum observed in ten bins, (10, 3): of the probability of the main
+        event; of numbers, of where the outcome lies in what was predicted.
+    """
+
+    name: str | None
+    date: str | None
+    rows: int
+    end: int
+    log_evalue: float
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    bins: Array
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorState(Result):
+    """What :class:`caltest.Monitor` knows after a batch.
+
+    Attributes
+    ----------
+    mode
+        "ever" or "change".
+    alarm
+        Whether the evidence has ever reached the threshold.
+    threshold
+        1/alpha, or the mean run length.
+    alpha, mean_run_length, tolerance, lens
+        Options of the monitor.
+    log_evalue
+        Natural logarithm of the evidence now.
+    pvalue
+        Anytime-valid p-value: one over the largest e-value so far. None in mode "change".
+    rows, clusters
+        Rows that count so far, and their clusters; None without clusters.
+    waiting
+        Rows that wait for their outcome, or for that of a row before them.
+    alarm_row, alarm_date
+        After how many rows the threshold was first reached, and the date of that batch, if given.
+    evidence
+        On all rows, then on every group in the order in which they appeared.
+    periods
+        The path: what batches brought, in their order; old ones are merged two by two.
+    n_classes
+        Classes, as the lens shows them; None for numbers.
+    model
+        What was said of the model.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.1, 0.5, 2000)
+    >>> state = caltest.Monitor().update(p, rng.random(2000) < p + 0.08)
+    >>> state.alarm, state.pvalue < 0.05, state.worst.bet in ("shift", "tilt")
+    (True, True, True)
+    """
+
+    derived: ClassVar[tuple[str, ...]] = ("evalue",)
+
+    mode: Mode
+    alarm: bool
+    threshold: float
+    alpha: float
+    mean_run_length: float
+    tolerance: float
+    lens: str | None
+    log_evalue: float
+    pvalue: float | None
+    rows: int
+    clusters: int | None
+    waiting: int
+    alarm_row: int | None
+    alarm_date: str | None
+    evidence: tuple[Evidence, ...]
+    periods: tuple[Period, ...]
+    n_classes: int | None
+    model: str | None
+
+    @property
+    def evalue(self) -> float:
+        """The e-value, or in mode "change" the detector; infinite beyond what a float holds."""
+        return math.exp(self.log_evalue) if self.log_evalue < 700.0 else math.inf
+
+    @property
+    def worst(self) -> Evidence:
+        """The evidence that counts most now: on all rows, or on a group."""
+        return max(self.evidence, key=lambda each: each.adjusted)
+
+    def date_of(self, row: int) -> str | None:
+        """Return the date of the batch in which a row came, if it was given."""
+        return next((each.date for each in self.periods if each.end > row), None)
+
+
+def anytime_pvalue(log_evalue: float) -> float:
+    """Return one over the largest e-value; never 0, and never above 1."""
+    return min(1.0, max(math.exp(-max(log_evalue, 0.0)), _LEAST))

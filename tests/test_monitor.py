@@ -1,0 +1,680 @@
+"""Monitoring: e-values are fair, batches and files change no number, and what is wrong is refused."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from scipy.stats import binom
+from support import command, dirichlet, labels_from
+
+import caltest
+from caltest.monitoring.bettors import Bettors
+from caltest.monitoring.state import radius
+from caltest.predictive import Distribution, Normal, Quantiles
+
+RNG = np.random.default_rng
+MOST = 0.999  # quantile of a number of false alarms
+
+
+def alarms(streams, one):
+    return sum(one(RNG(seed)).alarm for seed in range(streams))
+
+
+def allowed(streams, alpha=0.05):
+    return binom.ppf(MOST, streams, alpha)
+
+
+# ------------------------------------------------------------------ e-values are 1 on average, exactly
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_the_mean_over_all_labels_is_one(m):
+    probs, groups = dirichlet(5, m, m), ["a", "b", "a", "b", "b"]
+    total, detector = 0.0, 0.0
+    for labels in product(range(m), repeat=5):
+        chance = probs[np.arange(5), labels].prod()
+        total += chance * caltest.Monitor().update(probs, labels, groups=groups).evalue
+        change = caltest.Monitor(mode="change")
+        detector += chance * change.update(probs, labels).evalue
+    assert total == pytest.approx(1.0, rel=1e-12)
+    assert detector == pytest.approx(5.0, rel=1e-12)  # R − rows is a martingale
+
+
+def test_classes_of_probability_zero_are_no_trouble():
+    probs = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 1.0], [0.3, 0.7, 0.0]])
+    total = 0.0
+    for labels in product(range(3), repeat=4):
+        chance = probs[np.arange(4), labels].prod()
+        state = caltest.Monitor().update(probs, labels)
+        if chance == 0.0:
+            assert state.alarm
+            assert state.evalue == np.inf
+            assert 0.0 < state.pvalue < 1e-100
+        total += chance * state.evalue if chance else 0.0
+    assert total == pytest.approx(1.0, rel=1e-12)
+
+
+def test_whatever_the_dependence_inside_clusters():
+    """One uniform number decides all labels of a cluster."""
+    p, clusters = np.array([0.3, 0.6, 0.1, 0.5, 0.8]), [0, 0, 0, 1, 1]
+    first, second = (np.sort(np.r_[0.0, p[part], 1.0]) for part in (slice(3), slice(3, 5)))
+    total = 0.0
+    for (a, b), (c, d) in product(*map(pairwise, (first, second))):
+        labels = np.r_[(a + b) / 2 < p[:3], (c + d) / 2 < p[3:]]
+        state = caltest.Monitor().update(p, labels, clusters=clusters)
+        total += (b - a) * (d - c) * state.evalue
+    assert state.clusters == 2
+    assert total == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("side", [-1.0, 0.0, 1.0])
+def test_with_a_tolerance_at_most_one_at_its_ends(side):
+    stated, delta = np.array([0.3, 0.01, 0.6, 0.97, 0.5]), 0.05
+    truth = np.clip(stated + side * delta, 0.0, 1.0)
+    total = 0.0
+    for labels in product(range(2), repeat=5):
+        chance = np.where(labels, truth, 1.0 - truth).prod()
+        monitor = caltest.Monitor(tolerance=delta)
+        total += chance * monitor.update(stated, labels).evalue if chance else 0.0
+    assert total <= 1.0 + 1e-12
+
+
+def test_numbers_with_atoms():
+    law = scipy.stats.binom(3, [0.3, 0.6, 0.5])
+    total = 0.0
+    for outcomes in product(range(4), repeat=3):
+        chance = law.pmf(outcomes).prod()
+        total += chance * caltest.Monitor().update(Distribution(law), outcomes).evalue
+    assert total == pytest.approx(1.0, rel=1e-9)
+
+
+def test_quantiles_that_outcomes_equal_are_at_most_one():
+    law, levels = scipy.stats.binom(3, [0.3, 0.6, 0.5]), [0.1, 0.5, 0.8]
+    values = np.stack([law.ppf(level) for level in levels], axis=1)
+    total = 0.0
+    for outcomes in product(range(4), repeat=3):
+        chance = law.pmf(outcomes).prod()
+        total += chance * caltest.Monitor().update(Quantiles(levels, values), outcomes).evalue
+    assert 0.3 < total <= 1.0
+
+
+def test_laws_that_meet_outcomes_in_a_pool():
+    """As members of ensembles do: each place in the pool has the same chance."""
+    pool = np.sort(RNG(0).normal(size=(3, 4)), axis=1)
+    pool[1, 2] = pool[1, 1]
+
+    class Pool(caltest.predictive.GaussianPredictions):
+        def __init__(self):
+            super().__init__(np.zeros(3), 1.0)
+
+        def cdf(self, outcomes):
+            here = outcomes[:, None]
+            return (pool < here).mean(axis=1), (pool <= here).mean(axis=1)
+
+    total = 0.0
+    for places in product(range(4), repeat=3):
+        total += caltest.Monitor().update(Pool(), pool[np.arange(3), list(places)]).evalue / 64
+    assert total == pytest.approx(1.0, rel=1e-9)
+
+
+# ------------------------------------------------------------------ the loops beside plain NumPy
+
+
+def test_class_bets_are_what_they_say():
+    probs = dirichlet(30, 3, 4)
+    labels = labels_from(probs, RNG(5))
+    monitor = caltest.Monitor()
+    monitor.update(probs, labels)
+    waves, shifts, slopes, _, columns, begins, steps = Bettors(3)._spec
+    fixed, learned = np.zeros(len(slopes)), []
+    for p, y in zip(probs, labels, strict=True):
+        q = p ** slopes[:, None]
+        fixed += np.log(q[:, y] / q.sum(axis=1) / p[y])
+    for t, step in enumerate(steps):
+        theta, squares, total = 0.0, 100.0, 0.0
+        for p, y in zip(probs, labels, strict=True):
+            phi = np.r_[1.0, np.cos(waves @ p + shifts)][columns[begins[t] : begins[t + 1]]]
+            q = p * np.exp(phi @ (np.zeros((len(phi), 3)) + theta))
+            q /= q.sum()
+            total += np.log(q[y] / p[y])
+            slope = np.outer(phi, q - np.eye(3)[y])
+            squares = squares + slope**2
+            theta = theta - step * slope / np.sqrt(squares)
+        learned.append(total)
+    assert monitor._books["logs"][0] == pytest.approx(np.r_[fixed, learned], rel=1e-9, abs=1e-12)
+
+
+def test_number_bets_are_what_they_say():
+    law = Normal(np.zeros(40), sd=1.0)
+    outcomes = RNG(3).normal(size=40)
+    monitor = caltest.Monitor()
+    monitor.update(law, outcomes)
+    waves, densities, steps = Bettors(None)._spec
+    cells = (scipy.stats.norm.cdf(outcomes) * 64).astype(int)
+    assert densities.mean(axis=1) == pytest.approx(1.0)
+    expected = [*np.log(densities[:, cells]).sum(axis=1)]
+    for step in steps:
+        theta, squares, total = np.zeros(6), 100.0, 0.0
+        for cell in cells:
+            density = np.exp(theta @ waves)
+            density /= density.mean()
+            total += np.log(density[cell])
+            slope = (waves * density).mean(axis=1) - waves[:, cell]
+            squares = squares + slope**2
+            theta = theta - step * slope / np.sqrt(squares)
+        expected.append(total)
+    assert monitor._books["logs"][0] == pytest.approx(np.array(expected), rel=1e-9, abs=1e-12)
+
+
+# ------------------------------------------------------------------ false alarms
+
+
+def calibrated(rng, n, m):
+    probs = rng.dirichlet(np.full(m, 0.7), n)
+    return probs, labels_from(probs, rng)
+
+
+def test_false_alarms_of_classes_with_groups():
+    def one(rng):
+        probs, labels = calibrated(rng, 500, 3)
+        return caltest.Monitor().update(probs, labels, groups={"g": rng.integers(4, size=500)})
+
+    assert alarms(150, one) <= allowed(150)
+
+
+def test_false_alarms_of_clusters_that_share_most():
+    def one(rng):
+        p = rng.uniform(0.05, 0.6, 400)
+        z = np.sqrt(0.8) * rng.normal(size=100).repeat(4) + np.sqrt(0.2) * rng.normal(size=400)
+        labels = scipy.stats.norm.cdf(z) < p
+        return caltest.Monitor().update(p, labels, clusters=np.arange(100).repeat(4))
+
+    assert alarms(150, one) <= allowed(150)
+
+
+def test_false_alarms_where_predictions_depend_on_past_outcomes():
+    def one(rng):
+        p, labels, seen = np.empty(400), np.empty(400, int), 0.5
+        for t, u in enumerate(rng.random(400)):
+            p[t] = min(max(seen, 0.05), 0.95)
+            labels[t] = u < p[t]
+            seen = 0.8 * seen + 0.2 * labels[t]
+        return caltest.Monitor().update(p, labels)
+
+    assert alarms(150, one) <= allowed(150)
+
+
+def test_false_alarms_at_the_limit():
+    def one(rng):
+        p = rng.uniform(0.1, 0.9, 500)
+        return caltest.Monitor(tolerance=0.05).update(p, rng.random(500) < p + 0.05)
+
+    assert alarms(100, one) <= allowed(100)
+
+
+def test_false_alarms_of_counts():
+    def one(rng):
+        rate = rng.uniform(0.5, 6.0, 300)
+        return caltest.Monitor().update(Distribution(scipy.stats.poisson(rate)), rng.poisson(rate))
+
+    assert alarms(100, one) <= allowed(100)
+
+
+def test_rows_to_a_false_alarm_of_changes():
+    """Means of 60 waiting times, cut at 2 000 rows, which only makes them shorter."""
+    waits = []
+    for seed in range(60):
+        rng = RNG(seed)
+        p = rng.uniform(0.2, 0.8, 2000)
+        monitor = caltest.Monitor(mode="change", mean_run_length=300.0)
+        found = monitor.update(p, rng.random(2000) < p)
+        waits.append(2000 if found.alarm_row is None else found.alarm_row)
+    assert np.mean(waits) > 300.0
+
+
+def test_limits_of_errors_hold_at_all_times():
+    missed = 0
+    for seed in range(100):
+        rng = RNG(seed)
+        p = rng.uniform(0.05, 0.5, 1000)
+        truth = np.clip(p + 0.1 * (np.arange(1000) > 500), 0.0, 1.0)  # it changes
+        error = np.cumsum((labels := rng.random(1000) < truth) - truth)
+        squares = np.cumsum((labels - p) ** 2)
+        missed += (np.abs(error) > radius(squares, np.full(1000, 0.025))).any()
+    assert missed <= allowed(100)
+    assert radius(np.array([0.0, 100.0]), np.array([0.025, 0.025])) == pytest.approx(
+        [7.1, 38.5], rel=0.01
+    )
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("m", [2, 3, 10])
+def test_false_alarms_in_ten_thousand_rows(m):
+    def one(rng):
+        probs, labels = calibrated(rng, 10_000, m)
+        return caltest.Monitor().update(probs, labels, groups={"g": rng.integers(3, size=10_000)})
+
+    assert alarms(120, one) <= allowed(120)
+
+
+# ------------------------------------------------------------------ what is found
+
+
+def test_what_is_wrong_is_found_and_where_and_since_when():
+    rng, monitor = RNG(1), caltest.Monitor()
+    for week in range(12):
+        p, region = rng.uniform(0.1, 0.6, 400), rng.choice(["north", "south", "west"], 400)
+        wrong = 0.15 * (region == "north") * (week >= 5)
+        date = f"2026-05-{week + 1:02}"
+        state = monitor.update(p, rng.random(400) < p + wrong, groups={"region": region}, date=date)
+    worst = state.worst
+    assert state.alarm
+    assert (worst.column, worst.value, worst.found) == ("region", "north", True)
+    assert worst.predicted < worst.observed
+    assert worst.low <= worst.error <= worst.high < 0.0
+    assert 1_600 <= worst.since <= 2_400
+    assert state.alarm_row > 2_000
+    assert state.alarm_date is not None
+    assert state.date_of(worst.since) in ("2026-05-05", "2026-05-06", "2026-05-07")
+    assert "region = north" in state.summary()
+    assert "too low" in state._page().headline
+
+
+def test_a_model_that_is_overconfident():
+    rng = RNG(0)
+    truth = rng.dirichlet(np.ones(3), 3000)
+    stated = truth**1.6 / (truth**1.6).sum(axis=1, keepdims=True)
+    state = caltest.Monitor().update(stated, labels_from(truth, rng))
+    assert state.alarm
+    assert state.worst.bet == "flatter"
+    assert state.worst.event == "the top class is right"
+    assert state.worst.low > 0.0
+
+
+def test_numbers_that_are_too_low():
+    rng, mean = RNG(0), RNG(1).normal(size=1500)
+    state = caltest.Monitor().update(Normal(mean, sd=1.0), rng.normal(mean + 0.2))
+    assert state.alarm
+    assert state.worst.event == "the outcome is above its predicted median"
+    assert state.worst.observed > 0.5
+    assert state.n_classes is None
+
+
+def test_a_limit_forgives_what_is_smaller():
+    rng = RNG(0)
+    p = rng.uniform(0.1, 0.9, 6000)
+    labels = rng.random(6000) < p - 0.04
+    assert caltest.Monitor().update(p, labels).alarm
+    assert not caltest.Monitor(tolerance=0.05).update(p, labels).alarm
+    assert caltest.Monitor(tolerance=0.01).update(p, labels).alarm
+
+
+# ------------------------------------------------------------------ batches, files
+
+
+def books(monitor):
+    return {name: array.tobytes() for name, array in monitor._books.items()}
+
+
+def pieces(n, size):
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "change"}, {"lens": "top_label", "tolerance": 0.02}])
+def test_batches_and_files_change_no_number(options, tmp_path):
+    rng = RNG(2)
+    probs = rng.dirichlet(np.ones(4), 600)
+    labels, group = labels_from(probs, rng), rng.choice(["a", "b", "c"], 600)
+    clusters = np.arange(600) // 3
+    whole = caltest.Monitor(**options)
+    expected = whole.update(probs, labels, groups={"g": group}, clusters=clusters)
+    path = tmp_path / "state.json"
+    caltest.Monitor(**options).save(path)
+    for part in pieces(600, 30):
+        monitor = caltest.Monitor.load(path)
+        monitor.update(probs[part], labels[part], groups={"g": group[part]}, clusters=clusters[part])
+        monitor.save(path)
+    assert books(monitor) == books(whole)
+    assert monitor.state.log_evalue == expected.log_evalue
+    assert [each.log_evalue for each in caltest.Monitor.load(path).state.evidence] == [
+        each.log_evalue for each in expected.evidence
+    ]
+
+
+def test_batches_of_numbers_change_no_number():
+    rng = RNG(3)
+    mean = rng.normal(size=500)
+    outcomes, whole, parts = rng.normal(mean), caltest.Monitor(), caltest.Monitor()
+    whole.update(Normal(mean, sd=1.0), outcomes)
+    for part in pieces(500, 7):
+        parts.update(Normal(mean[part], sd=1.0), outcomes[part])
+    assert parts._books["logs"] == pytest.approx(whole._books["logs"], rel=1e-12)
+
+
+def test_periods_are_merged_and_keep_their_sums():
+    rng, monitor = RNG(0), caltest.Monitor()
+    p = rng.uniform(0.1, 0.9, 600)
+    labels = rng.random(600) < p
+    for part in pieces(600, 2):
+        state = monitor.update(p[part], labels[part])
+    assert len(state.periods) < 260
+    assert sum(each.rows for each in state.periods) == 600
+    assert sum(each.predicted * each.rows for each in state.periods) == pytest.approx(p.sum())
+    assert [each.end for each in state.periods] == sorted(each.end for each in state.periods)
+
+
+# ------------------------------------------------------------------ outcomes that come late
+
+
+def test_late_outcomes_enter_in_the_order_of_prediction():
+    rng = RNG(4)
+    p = rng.uniform(0.1, 0.9, 60)
+    labels = (rng.random(60) < p).astype(int)
+    ids, groups = [f"r{k}" for k in range(60)], rng.choice(["a", "b"], 60)
+    whole = caltest.Monitor()
+    whole.update(p, labels, groups={"g": groups})
+    monitor = caltest.Monitor()
+    monitor.update(p[:40], [None] * 40, ids=ids[:40], groups={"g": groups[:40]})
+    monitor.update(None, labels[10:40], ids=ids[10:40])
+    assert (monitor.state.rows, monitor.state.waiting) == (0, 40)
+    monitor.update(p[40:], labels[40:].tolist(), ids=ids[40:], groups={"g": groups[40:]})
+    state = monitor.update(None, labels[:10][::-1], ids=ids[:10][::-1])
+    assert (state.rows, state.waiting) == (60, 0)
+    assert books(monitor) == books(whole)
+
+
+def test_events_that_are_seen_sooner_raise_no_alarm_in_the_order_of_prediction(tmp_path):
+    """By arrival, the first outcomes are all events: that is what order="prediction" is for."""
+    rng = RNG(0)
+    p = np.full(400, 0.05)
+    labels = rng.random(400) < p
+    found = {}
+    for order in ("prediction", "arrival"):
+        monitor, ids = caltest.Monitor(order=order), np.arange(400)
+        monitor.update(p, [None] * 400, ids=ids)
+        state = monitor.update(None, labels[labels], ids=ids[labels])
+        monitor.save(tmp_path / f"{order}.json")
+        state = caltest.Monitor.load(tmp_path / f"{order}.json").update(
+            None, labels[~labels], ids=ids[~labels]
+        )
+        found[order] = state.alarm
+    assert found == {"prediction": False, "arrival": True}
+
+
+def test_clusters_wait_for_all_of_their_rows():
+    monitor = caltest.Monitor()
+    monitor.update([0.2, 0.4, 0.6], [1, None, 1], ids=[1, 2, 3], clusters=["a", "a", "b"])
+    assert monitor.state.rows == 0
+    assert monitor.update(None, [0], ids=[2]).clusters == 2
+
+
+# ------------------------------------------------------------------ what is refused
+
+P, Y = [0.2, 0.7, 0.4], [0, 1, 1]
+
+
+def started(**options):
+    monitor = caltest.Monitor()
+    monitor.update(P, Y, **options)
+    return monitor
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: started().update(P, Y), "taken in before"),
+        (lambda: started(batch="a").update(P, Y, batch="a"), "called 'a' was taken in before"),
+        (lambda: started(clusters=[1, 1, 2]).update(P, Y, clusters=[3, 1, 3], batch="b"), "cluster 1"),
+        (lambda: started().update([[0.2, 0.3, 0.5]], [1]), "number of classes"),
+        (
+            lambda: started(groups={"g": Y}).update(P, Y, groups={"h": Y}, batch="b"),
+            "columns of groups",
+        ),
+        (lambda: started().update(P, Y, clusters=[1, 2, 3], batch="b"), "clusters: this batch"),
+        (lambda: started().update(P, Y, weights=[1, 2, 3]), "multiplies one bet"),
+        (lambda: started().update(Normal([0.0], sd=1.0), [1.0]), "predictions: this batch"),
+        (lambda: caltest.Monitor(tolerance=0.02).update([[0.2, 0.3, 0.5]], [1]), "one probability"),
+        (lambda: caltest.Monitor(tolerance=0.02).update(Normal([0.0], sd=1.0), [1.0]), "interval:0.9"),
+        (
+            lambda: caltest.Monitor().update(Normal([[0.0, 1.0]], sd=[[1.0, 1.0]]), [[1.0, 2.0]]),
+            "vectors",
+        ),
+        (
+            lambda: caltest.Monitor(lens="quantile:0.5").update(Quantiles([0.5], [[1.0]]), [1.0]),
+            "no bet is fair",
+        ),
+        (lambda: caltest.Monitor(mode="sometimes"), "there is no mode"),
+        (lambda: caltest.Monitor(order="random"), "there is no order"),
+        (lambda: caltest.Monitor(alpha=2), "give a level"),
+        (lambda: caltest.Monitor(mean_run_length=0), "above 1"),
+        (lambda: caltest.Monitor(lens="nonsense"), "nonsense"),
+        (lambda: caltest.Monitor(model=3), "give a text"),
+        (lambda: started().update(P, [0, None, 1]), "missing"),
+        (lambda: caltest.Monitor().update(P, Y, ids=["a", "a", "b"]), "twice"),
+        (lambda: caltest.Monitor().update(P, Y, ids=["a", "b"]), "one for every row"),
+        (
+            lambda: caltest.Monitor().update(P, Y, clusters=["a", None, "b"]),
+            "clusters has no entry in row 1",
+        ),
+        (lambda: started().update(None, [1], ids=["x"]), "no row waits"),
+        (lambda: caltest.Monitor().update(Normal([0.0], sd=1.0), [1.0], ids=["a"]), "of classes wait"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(call, words):
+    with pytest.raises(caltest.InputError, match=words):
+        call()
+
+
+def test_nothing_is_changed_by_what_is_refused():
+    monitor = started(groups={"g": ["a", "b", "a"]}, clusters=[1, 1, 2])
+    before = books(monitor), monitor._processes[:], monitor._batches[:], monitor._clusters[:]
+    for wrong in (
+        {"groups": {"g": ["c", "d", "e"]}, "clusters": [1, 8, 9]},
+        {"groups": {"g": ["c", "d", "e"]}},
+        {"groups": {"g": ["c", "d"]}, "clusters": [7, 8, 9]},
+    ):
+        with pytest.raises(caltest.InputError):
+            monitor.update(P, Y, batch="b", **wrong)
+    assert before == (books(monitor), monitor._processes, monitor._batches, monitor._clusters)
+
+
+def test_columns_in_another_order_are_refused():
+    pd = pytest.importorskip("pandas")
+    monitor = caltest.Monitor()
+    frame = pd.DataFrame({"cat": [0.2, 0.5], "dog": [0.8, 0.5]})
+    monitor.update(frame, ["cat", "dog"])
+    with pytest.raises(caltest.InputError, match=r"classes: this batch has .*dog.*, .*cat"):
+        monitor.update(frame[["dog", "cat"]], ["cat", "dog"])
+
+
+def test_rows_that_wait_need_their_names():
+    monitor = caltest.Monitor()
+    monitor.update(P, [None, 1, 0], ids=["a", "b", "c"])
+    with pytest.raises(caltest.InputError, match="give ids"):
+        monitor.update(P, Y)
+    with pytest.raises(caltest.InputError, match="known already"):
+        monitor.update(None, [1], ids=["b"])
+    with pytest.raises(caltest.InputError, match="other classes, groups or clusters"):
+        monitor.update(P, Y, ids=["d", "e", "f"], groups=["x", "y", "z"])
+
+
+def test_files_that_others_changed(tmp_path):
+    path = tmp_path / "state.json"
+    mine = started()
+    mine.save(path)
+    theirs = caltest.Monitor.load(path)
+    theirs.update(P, Y, batch="theirs")
+    theirs.save(path)
+    mine.update(P, Y, batch="mine")
+    with pytest.raises(caltest.InputError, match="changed by someone else"):
+        mine.save(path)
+    with pytest.raises(caltest.InputError, match="is there already"):
+        started().save(path)
+    assert caltest.Monitor.load(path).state.rows == 6
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "other", "empty", "schema"])
+def test_a_corrupt_file(how, tmp_path):
+    path = tmp_path / "state.json"
+    started().save(path)
+    text = path.read_text()
+    whole = json.loads(text)
+    if how == "changed":
+        whole["options"]["alpha"] = 0.5
+    if how == "schema":
+        from caltest.monitoring import store
+
+        whole["schema"] = 99
+        body = {name: whole[name] for name in ("schema", "options", "state")}
+        whole["fingerprint"] = store._fingerprint(body)
+    changed = json.dumps(whole)
+    path.write_text({"cut": text[:200], "other": "{}", "empty": ""}.get(how, changed))
+    with pytest.raises(caltest.InputError, match=r"no state of a monitor|of version 99"):
+        caltest.Monitor.load(path)
+
+
+WRITER = """
+import sys, caltest
+monitor = caltest.Monitor.load(sys.argv[1])
+for k in range(int(sys.argv[2])):
+    monitor.update([0.2, 0.7, 0.4], [0, 1, 1], batch=f"{k} of {sys.argv[3]}")
+    monitor.save(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "state.json"
+    started().save(path)
+    for turn in range(6):
+        process = subprocess.Popen([sys.executable, "-c", WRITER, path, "100000", str(turn)])
+        before, began = caltest.Monitor.load(path).state.rows, time.monotonic()
+        while caltest.Monitor.load(path).state.rows == before and time.monotonic() < began + 60:
+            time.sleep(0.01)
+        time.sleep(0.003 * turn)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        after = caltest.Monitor.load(path)
+        assert after.state.rows > before
+        after.update(P, Y, batch=f"after {turn}")
+        after.save(path)
+
+
+@pytest.mark.slow
+def test_of_two_processes_at_once_none_loses_what_it_saved(tmp_path):
+    path = tmp_path / "state.json"
+    started().save(path)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, path, "40", name], stderr=subprocess.PIPE, text=True
+        )
+        for name in ("one", "two")
+    ]
+    said = [each.communicate()[1] for each in writers]
+    failed = [text for text in said if text]
+    assert all("changed by someone else" in text or "by another process" in text for text in failed)
+    state = caltest.Monitor.load(path).state
+    done = 40 * (2 - len(failed))
+    assert state.rows >= 3 * (1 + done)
+
+
+# ------------------------------------------------------------------ results, pictures, the command
+
+
+def test_results_are_plain_data_and_print_themselves():
+    rng = RNG(0)
+    p = rng.uniform(0.2, 0.6, 800)
+    state = caltest.Monitor(model="risk 2.1").update(
+        p, rng.random(800) < p + 0.1, groups={"sex": rng.choice(["F", "M"], 800)}
+    )
+    data = json.loads(json.dumps(state.to_dict(), allow_nan=False))
+    assert data["alarm"] is True
+    assert len(data["evidence"]) == 3
+    assert data["model"] == "risk 2.1"
+    assert "valid at any time" in state.summary()
+    assert "Do not test the same rows" in state.summary()
+    assert repr(state).startswith("MonitorState(alarm, evidence ")
+    assert "<table>" in state._repr_html_()
+    assert caltest.Monitor().state.summary().startswith("Monitoring of calibration")
+    assert repr(caltest.Monitor()) == "Monitor(ever, no alarm, evidence 1 to 1, n = 0)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("numbers", [False, True])
+def test_pages_and_pictures(numbers, tmp_path):
+    rng, monitor = RNG(0), caltest.Monitor()
+    for _ in range(4):
+        p = rng.uniform(0.1, 0.9, 300)
+        given = (Normal(p, sd=1.0), rng.normal(p)) if numbers else (p, rng.random(300) < p)
+        state = monitor.update(*given)
+    display = caltest.MonitorDisplay.from_result(state)
+    assert len(display.axes_) == 3
+    display.save(tmp_path / "path.svg")
+    caltest.report.save(state, tmp_path / "page.html")
+    assert "<svg" in (tmp_path / "page.html").read_text()
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def batch(path, seed, shift=0.0, n=300):
+    rng = RNG(seed)
+    p, site = rng.uniform(0.1, 0.6, n).round(3), rng.choice(["007", "12"], n)
+    y = (rng.random(n) < p + shift).astype(int)
+    rows = zip(p, site, np.arange(n) // 2 + 1000 * seed, y, strict=True)
+    lines = [f"{a},{b},{c},{d}" for a, b, c, d in rows]
+    Path(path).write_text("\n".join(["risk,site,patient,outcome", *lines]) + "\n")
+    return path
+
+
+COLUMNS = ("--label", "outcome", "--columns", "risk", "--group", "site")
+
+
+@pytest.mark.slow
+def test_the_command_creates_and_continues(tmp_path):
+    state = tmp_path / "state.json"
+    found = command("monitor", state, batch(tmp_path / "a.csv", 1), *COLUMNS, "--date", "2026-05-01")
+    assert (found.exit_code, "No alarm (exit status 0)." in found.output) == (0, True)
+    again = command("monitor", state, tmp_path / "a.csv", *COLUMNS)
+    assert again.exit_code == 2
+    assert "a.csv: a batch with this content was taken in before" in again.output
+    other = command("monitor", state, batch(tmp_path / "b.csv", 2), *COLUMNS, "--alpha", 0.1)
+    assert other.exit_code == 2
+    assert "begun with --alpha 0.05" in other.output
+    page = tmp_path / "page.html"
+    worse = [batch(tmp_path / f"{k}.csv", k, 0.2) for k in range(3, 7)]
+    alarm = command("monitor", state, *worse, *COLUMNS, "--json", "--report", page)
+    data = json.loads(alarm.stdout)
+    assert (alarm.exit_code, data["alarm"], data["rows"]) == (1, True, 1500)
+    assert {each["value"] for each in data["evidence"]} == {None, "007", "12"}
+    assert "Alarm at row" in page.read_text()
+    assert caltest.Monitor.load(state).state.rows == 1500
+
+
+@pytest.mark.slow
+def test_the_command_takes_clusters_and_numbers(tmp_path):
+    state = tmp_path / "state.json"
+    options = (*COLUMNS, "--clusters", "patient", "--json")
+    found = command(
+        "monitor", state, batch(tmp_path / "a.csv", 1), batch(tmp_path / "b.csv", 2), *options
+    )
+    assert json.loads(found.stdout)["clusters"] == 300
+    rng = RNG(0)
+    lines = [f"{m},{rng.normal(m, 2.0)}" for m in rng.normal(size=400)]
+    (tmp_path / "n.csv").write_text("\n".join(["m,y", *lines]) + "\n")
+    law = ("--mean", "m", "--sd", "m2")
+    numbers = tmp_path / "numbers.json"
+    assert command("monitor", numbers, tmp_path / "n.csv", "--label", "y", *law).exit_code == 2
+    (tmp_path / "n.csv").write_text("\n".join(["m,y,s", *(f"{line},1.0" for line in lines)]) + "\n")
+    law = ("--mean", "m", "--sd", "s")
+    assert command("monitor", numbers, tmp_path / "n.csv", "--label", "y", *law).exit_code == 1
+    assert command("monitor", numbers).exit_code == 2
