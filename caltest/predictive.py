@@ -4,6 +4,7 @@ from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
 from caltest.laws.mixtures import NormalMixture
 from caltest.laws.numbers import Distribution, Ensemble, FromScipy
 from caltest.laws.quantiles import Quantiles
+from caltest.laws.survival import Survival
 
 __all__ = [
     "Distribution",
@@ -14,4 +15,5 @@ __all__ = [
     "NormalMixture",
     "Predictive",
     "Quantiles",
+    "Survival",
 ]

@@ -36,13 +36,14 @@ from caltest.auditing.plan import (
 )
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity, views_of
+from caltest.auditing.times import audit_of_times, lenses_of_times
 from caltest.auditing.views import Check
 from caltest.bounds.lower import bounds_of
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
 from caltest.data.diagnose import copied_rows, why_zero
 from caltest.exceptions import Argument, InputError
-from caltest.laws import Predictive
+from caltest.laws import Predictive, Survival
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative
 from caltest.remedies import remedies
@@ -278,17 +279,26 @@ def audit(
         options = Options.of(**asked)
         whole, name_of_event = named_sample(probs, labels, **named, **of_rows)
     else:
-        default = lenses == LENSES
-        options = Options.of(**asked | {"lenses": LENSES_OF_NUMBERS if default else lenses})
+        law: Any = numbers.rows.law
+        usual_lenses = lenses_of_times(law) if isinstance(law, Survival) else LENSES_OF_NUMBERS
+        options = Options.of(**asked | {"lenses": usual_lenses if lenses == LENSES else lenses})
         whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
     whole = without_zeros(whole)
     if whole.rows.places is not None:
         places = whole.rows.places
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
-    if isinstance(whole.rows.law, Predictive):
+    times = isinstance(whole.rows.law, Survival)
+    if isinstance(whole.rows.law, Predictive) and not (
+        times and getattr(whole.rows.law, "known", True)
+    ):
         columns = [each.column for each in groupings]
         groupings += tuple(by_prediction(whole.rows.law, columns, options.min_rows))
+    if getattr(whole.rows.law, "seen", None) is not None:
+        counted = [name for name in ("weights", "clusters") if of_rows[name] is not None]
+        own_columns = tuple(each.column for each in groupings if each.crosses)
+        call = call_of(audit, given, own_columns, counted, options.seed)
+        return audit_of_times(whole, groupings, options, call)
     design = Design.of(whole.rows, sampling_rates)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and sampling_rates is not None:
@@ -413,6 +423,8 @@ def audit(
     )
     explains = audited.told
     look = next((each for each in plan.looks if explains and views[each].key == explains.key), None)
+    if times:
+        return audited
     if numbers is not None:
         where = slice(None) if look is None or look.places is None else look.places
         at = design if look is None else design.at(look.places)

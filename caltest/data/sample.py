@@ -555,6 +555,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     for what, column in (("weights", weights), ("clusters", clusters)):
         check_index(law.given, column, "predictions", what)
         check_index(outcomes, column, "outcomes", what)
-    checked, rows = law.outcomes(outcomes), probs if isinstance(probs, Rows) else Rows(law)
+    law, checked = law.met(outcomes)
+    rows = replace(probs, law=law) if isinstance(probs, Rows) else Rows(law)
     noted = replace(rows, notes=(*rows.notes, *law.remarks(checked)))
     return Sample(counted_as(noted, weights, clusters), checked)

@@ -4,3 +4,4 @@ from caltest.laws.classes import Classes, Law, Outcomes
 from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
 from caltest.laws.numbers import Ranks, recognised
 from caltest.laws.quantiles import Quantiles
+from caltest.laws.survival import Survival

@@ -80,6 +80,10 @@ class Law(ABC):
         """Check what was observed, as a user gives it."""
         return np.asarray(values)
 
+    def met(self, values: Any) -> tuple[Law, Outcomes]:
+        """Return the law once outcomes are known, as a user gives them, and these, checked."""
+        return self, self.outcomes(values)
+
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
         """Return what a user should know of outcomes beside what was predicted, in sentences."""
         return ()

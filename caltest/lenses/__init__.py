@@ -14,7 +14,7 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, View, taken
 from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
-from caltest.lenses.numbers import Above, Below, Distribution, Interval, Pit, Quantile
+from caltest.lenses.numbers import Above, Below, Distribution, Interval, Pit, Quantile, Until
 
 __all__ = [
     "Above",
@@ -29,6 +29,7 @@ __all__ = [
     "Sorted",
     "TopK",
     "TopLabel",
+    "Until",
     "View",
     "find_lens",
 ]
@@ -41,6 +42,7 @@ LENSES: dict[str, Any] = {
     "sorted": Sorted,
     "below:": Below,
     "above:": Above,
+    "until:": Until,
     "quantile:": Quantile,
     "interval:": Interval,
     "pit:": Pit,
@@ -95,6 +97,7 @@ def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = No
 _EVENTS = {
     "below": "the outcome is below {}",
     "above": "the outcome is above {}",
+    "until": "the event comes by {}",
     "quantile": "the outcome is at most its predicted {} quantile",
     "interval": "the outcome is in its predicted {} interval",
     "pit": "the outcome is above its predicted median",  # of two cells

@@ -50,6 +50,15 @@ from caltest.statistics.numbers import (
 )
 from caltest.statistics.omnibus import Omnibus
 from caltest.statistics.skce import MMCE, UCME, BiasedSKCE, LinearSKCE, UnbiasedSKCE
+from caltest.statistics.times import (
+    E50,
+    E90,
+    ICI,
+    DCalibration,
+    Events,
+    EventSlope,
+    GreenwoodNamDAgostino,
+)
 
 STATISTICS: dict[str, type[Statistic]] = {
     statistic.name: statistic
@@ -105,6 +114,13 @@ DENSITY_STATISTICS: dict[str, type[Statistic]] = {
         NEES,
         UCE,
         ENCE,
+        DCalibration,
+        Events,
+        EventSlope,
+        GreenwoodNamDAgostino,
+        ICI,
+        E50,
+        E90,
     )
 }
 
@@ -112,6 +128,13 @@ __all__ = [
     "ACE",
     "CKCE",
     "CRPS",
+    "E50",
+    "E90",
+    "ICI",
+    "DCalibration",
+    "Events",
+    "EventSlope",
+    "GreenwoodNamDAgostino",
     "DENSITY_STATISTICS",
     "ECD",
     "ECE",

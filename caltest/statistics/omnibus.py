@@ -20,7 +20,7 @@ from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
-from caltest.laws import Law, Predictive
+from caltest.laws import Law, Predictive, Survival
 from caltest.lenses import Lens, TopLabel, show
 from caltest.pvalues import Alternative
 from caltest.sampling import generator
@@ -37,6 +37,7 @@ from caltest.statistics.skce import (
     chosen,
     fitting_rows,
 )
+from caltest.statistics.times import OmnibusOfTimes
 
 _SAMPLE = 1024  # rows that the moments of kernels of low rank come from
 
@@ -190,7 +191,9 @@ class Omnibus(Statistic):
 
     def for_law(self, law: Law) -> Statistic:
         """Return the omnibus of numbers for these, unless options of classes were chosen."""
-        return OmnibusOfNumbers() if isinstance(law, Predictive) and self == Omnibus() else self
+        if self != Omnibus() or not isinstance(law, Predictive):
+            return self
+        return OmnibusOfTimes() if isinstance(law, Survival) and law.known else OmnibusOfNumbers()
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions, and decide on the approximation.
