@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.plots import PowerDisplay as PowerDisplay
     from caltest.plots import ReliabilityDisplay as ReliabilityDisplay
     from caltest.plots import RiskDisplay as RiskDisplay
+    from caltest.plots import SurvivalDisplay as SurvivalDisplay
     from caltest.plots import WitnessDisplay as WitnessDisplay
     from caltest.results import CalibrationResult as CalibrationResult
     from caltest.scoring import Scorer as Scorer
@@ -87,7 +88,7 @@ _NAMES = {
     "localisation": "Witness witness",
     "planning": "PowerResult SampleSizeResult power sample_size",
     "plots": "BoundsDisplay CertificateDisplay ComparisonDisplay CumulativeDisplay NullDisplay "
-    "PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay WitnessDisplay",
+    "PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay SurvivalDisplay WitnessDisplay",
     "results": "CalibrationResult",
     "scoring": "Scorer scorer",
     "testing": "estimate test",

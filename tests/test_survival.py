@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.resources
+import json
+
+import jsonschema
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from typer.testing import CliRunner
 
 import caltest
-from caltest.bounds.survival import events_bounds, product_bounds, risk_bounds
 from caltest.bounds.intervals import mean_bounds
+from caltest.bounds.survival import events_bounds, product_bounds, risk_bounds
+from caltest.cli import app
 from caltest.exceptions import InputError
 from caltest.predictive import Survival
 from caltest.pvalues import of_exchangeable
@@ -45,7 +52,8 @@ def test_quantiles_and_chances_are_those_of_a_curve():
 def test_steps_have_atoms_and_their_own_hazards():
     law = Survival(hazard=[[0.5, 0.5]], times=[1.0, 2.0], interpolation="step")
     below, at = law.cdf(np.array([[1.0], [1.5], [2.0]]))
-    assert np.allclose(below[:, 0], [0.0, 0.5, 0.5]) and np.allclose(at[:, 0], [0.5, 0.5, 0.75])
+    assert np.allclose(below[:, 0], [0.0, 0.5, 0.5])
+    assert np.allclose(at[:, 0], [0.5, 0.5, 0.75])
     assert np.allclose(law.cumulative_hazard(np.array([[0.5], [1.0], [2.0]]))[:, 0], [0.0, 0.5, 1.0])
     # Λ of steps, not −log S: residuals are 0 on average.
     chances, outcomes = [0.5, 0.25, 0.25], np.array([[1.0], [2.0], [law.beyond[0]]])
@@ -67,7 +75,8 @@ def test_a_shared_grid_is_the_same_as_own_ones():
     one = Survival(predicted, TIMES)
     own = Survival(predicted, np.tile(TIMES, (len(predicted), 1)))
     a, b = (caltest.test(law, (time, event), rng=0, n_resamples=99) for law in (one, own))
-    assert a.pvalue == b.pvalue and a.statistic == b.statistic
+    assert a.pvalue == b.pvalue
+    assert a.statistic == b.statistic
 
 
 def test_objects_of_other_packages():
@@ -138,7 +147,7 @@ def test_known_limits_must_be_those_of_censored_rows():
     law = Survival([[0.5, 0.2]] * 2, [1.0, 2.0], limit=[1.5, 2.0])
     with pytest.raises(InputError, match="was censored at 1"):
         caltest.test(law, ([1.0, 1.0], [0, 1]))
-    with pytest.raises(InputError, match="had its event at 1.7"):
+    with pytest.raises(InputError, match=r"had its event at 1\.7"):
         caltest.test(law, ([1.7, 1.0], [1, 1]))
 
 
@@ -153,7 +162,8 @@ def test_censored_rows_are_completed_later_than_they_were_seen():
     law, first = Survival(predicted, TIMES).met((time, event))
     second = law.completed(1)
     censored = ~event & (time < 3.0)
-    assert (first[censored] > time[censored]).all() and (first != second)[censored].any()
+    assert (first[censored] > time[censored]).all()
+    assert (first != second)[censored].any()
     early = event & (time <= 3.0)
     assert np.array_equal(first[early], time[early])
     assert np.array_equal(first, law.completed(0))
@@ -194,7 +204,7 @@ def test_errors_are_found():
 @pytest.mark.parametrize("censor", [0.25, 1.0, 3.0])
 @pytest.mark.parametrize("dependent", [True, False])
 def test_the_default_keeps_its_level(censor, dependent):
-    predicted, time, event, *_ = cohort(0)
+    predicted, _time, _event, *_ = cohort(0)
     law = Survival(predicted, TIMES)
     default = [
         caltest.test(
@@ -252,13 +262,15 @@ def test_limits_are_those_of_garwood_and_of_clopper_and_pearson():
     time, event = np.arange(1.0, 21.0), np.arange(20) < 6
     low, high = product_bounds(kaplan_meier(time, event, 6.0), 0.025)
     (least,), (most,) = mean_bounds(np.array([20.0]), np.array([14.0]), 0.025)
-    assert np.isclose(low, least) and np.isclose(high, most)
+    assert np.isclose(low, least)
+    assert np.isclose(high, most)
 
 
 def test_strata_expect_five_events_each():
     risk = np.linspace(0.01, 0.6, 300)
     parts = strata_of(risk, risk)
-    assert len(parts) == 10 and sorted(np.concatenate(parts)) == list(range(300))
+    assert len(parts) == 10
+    assert sorted(np.concatenate(parts)) == list(range(300))
     assert len(strata_of(risk[:100], risk[:100])) == int(risk[:100].sum() // 5)
     assert strata_of(risk[:5], risk[:5]) == []
 
@@ -301,7 +313,7 @@ def test_summaries_at_a_horizon_need_one():
 
 
 def test_an_audit_finds_the_group_and_counts_its_events():
-    predicted, time, event, _, x = cohort(8, 1500)
+    predicted, time, event, _, _x = cohort(8, 1500)
     rng = np.random.default_rng(0)
     sex = rng.choice(["F", "M"], 1500)
     faster = np.where(sex == "F", time / 2.0, time)  # limits and times of half the length
@@ -309,10 +321,13 @@ def test_an_audit_finds_the_group_and_counts_its_events():
         Survival(predicted, TIMES), (faster, event), groups={"sex": sex}, lenses="until:1", rng=0,
         n_resamples=199, materiality=0.02,
     )  # fmt: skip
-    assert audit.verdict == "material" and "sex is F" in audit.headline
+    assert audit.verdict == "material"
+    assert "sex is F" in audit.headline
     worst = audit.worst
-    assert worst.events.observed > worst.events.expected and worst.direction == "under"
-    assert not worst.exact and audit.to_dict()["times"]["censored"] > 0.2
+    assert worst.events.observed > worst.events.expected
+    assert worst.direction == "under"
+    assert not worst.exact
+    assert audit.to_dict()["times"]["censored"] > 0.2
     assert "by 1" in audit.headline
 
 
@@ -321,7 +336,8 @@ def test_a_calibrated_model_with_dependent_censoring_is_not_called_wrong():
     audit = caltest.audit(
         Survival(predicted, TIMES), (time, event), materiality=0.05, rng=0, n_resamples=199
     )
-    assert audit.verdict in ("within", "undecided") and not audit.rejected
+    assert audit.verdict in ("within", "undecided")
+    assert not audit.rejected
     assert "about 5%" in audit.summary()
 
 
@@ -331,7 +347,9 @@ def test_known_limits_take_the_exact_path():
     audit = caltest.audit(
         Survival(predicted, TIMES, limit=limit), seen, lenses="until:1", rng=0, n_resamples=199
     )
-    assert audit.rejected and audit.exact_intervals and audit.worst.direction == "under"
+    assert audit.rejected
+    assert audit.exact_intervals
+    assert audit.worst.direction == "under"
 
 
 def test_what_an_audit_of_censored_times_cannot_do():
@@ -355,7 +373,91 @@ def test_weights_and_clusters():
     assert np.isclose(alone.statistic, copied.statistic, rtol=0.02)
     assert abs(alone.pvalue - copied.pvalue) < 0.1
     audit = caltest.audit(twice, both, clusters=codes, lenses="until:1", rng=0, n_resamples=199)
-    assert audit.clusters == 300 and not audit.rejected
+    assert audit.clusters == 300
+    assert not audit.rejected
     weights = np.r_[np.full(150, 2.0), np.zeros(150)]
     half = caltest.estimate(law.take(np.arange(150)), (time[:150], event[:150]), "events")
     assert np.isclose(caltest.estimate(law, (time, event), "events", weights=weights), half)
+
+
+# ------------------------------------------------------------------ files, pages, pictures
+
+
+@pytest.fixture(scope="module")
+def seen_file(tmp_path_factory):
+    predicted, time, event, limit, _ = cohort(13, 400, factor=1.5)
+    rows = pd.DataFrame({"t": time, "d": event.astype(int), "end": limit})
+    for at in (4, 9, 29):
+        rows[f"s{at}"] = predicted[:, at]
+    path = tmp_path_factory.mktemp("times") / "rows.csv"
+    rows.to_csv(path, index=False)
+    return path, rows
+
+
+AT = [f"--survival-at={TIMES[at]}=s{at}" for at in (4, 9, 29)]
+OF = ["--time", "t", "--event", "d", *AT, "--seed", "0"]
+
+
+def test_the_command_line_is_the_same_as_python(seen_file):
+    path, rows = seen_file
+    law = Survival(rows[["s4", "s9", "s29"]].to_numpy(), TIMES[[4, 9, 29]])
+    of_python = caltest.test(law, (rows["t"], rows["d"]), rng=0)
+    typed = CliRunner().invoke(app, ["test", str(path), *OF, "--json"])
+    assert json.loads(typed.stdout)["pvalue"] == of_python.pvalue
+    read = caltest.files.read(
+        path, "t", columns={"survival": {f"s{k}": TIMES[k] for k in (4, 9, 29)}, "event": "d"}
+    )
+    assert caltest.test(read.rows, read.labels, rng=0).pvalue == of_python.pvalue
+    options = ["--lens", "until:1", "--materiality", "0.02", "--resamples", "199"]
+    found = CliRunner().invoke(app, ["audit", str(path), *OF, *options, "--json", "-"])
+    assert found.exit_code == 1
+    schema = json.loads((importlib.resources.files("caltest.report") / "audit.schema.json").read_text())
+    data = json.loads(found.stdout)
+    jsonschema.validate(data, schema)
+    assert data["views"][0]["events"]["observed"] > data["views"][0]["events"]["expected"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--time", "t", *AT], "give --survival-at, --event"),
+        (["--event", "d", *AT], "give --time too"),
+        (["--time", "t", "--event", "d"], "give --survival-at, --event"),
+        (["--time", "t", "--event", "d", "--survival-at", "s4"], "'s4'; give a time and its column"),
+    ],
+)
+def test_columns_of_times_go_together(seen_file, options, message):
+    found = CliRunner().invoke(app, ["audit", str(seen_file[0]), *options])
+    assert found.exit_code == 2
+    assert message in " ".join(found.output.split())
+
+
+def test_a_page_counts_events_and_draws_curves():
+    predicted, time, event, *_ = cohort(14, 600)
+    audit = caltest.audit(Survival(predicted, TIMES), (time, event), rng=0, n_resamples=199)
+    page = caltest.report.to_html(audit)
+    assert "Events and time" in page
+    assert "Kaplan–Meier of all rows" in page
+    assert "too low" in page
+
+
+def test_pictures():
+    predicted, time, event, _limit, _ = cohort(15, 500)
+    law, show = Survival(predicted, TIMES), caltest.SurvivalDisplay.from_predictions
+    for kind in ("curves", "horizon", "events"):
+        display = show(law, (time, event), kind=kind, horizon=1.0)
+        assert display.n_samples == 500
+        plt.close(display.figure_)
+    with pytest.raises(InputError, match="limits are unknown"):
+        show(Survival(predicted, TIMES, limit=9.0), (np.full(500, 9.0), np.zeros(500)))
+    with pytest.raises(InputError, match="fewer than five events"):
+        show(law.take(np.arange(5)), (time[:5], event[:5]), kind="horizon", horizon=0.2)
+
+
+def test_the_smooth_curve_does_not_depend_on_the_order_of_rows():
+    predicted, time, event, *_ = cohort(16, 300)
+    turned, measure = np.random.default_rng(0).permutation(300), caltest.statistics.ICI(horizon=1.0)
+    risk = np.round(predicted, 1)  # ties
+    one = caltest.estimate(Survival(risk, TIMES), (time, event), measure)
+    other = caltest.estimate(Survival(risk[turned], TIMES), (time[turned], event[turned]), measure)
+    assert np.isclose(one, other)

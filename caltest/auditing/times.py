@@ -108,7 +108,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     asked = _horizons(whole, plan, taken, until, options.min_rows)
     share = 2.0 if completed and asked else 1.0  # of the level, for either block
     level, draws = options.alpha, options.n_resamples
-    check_resolution(["two-sided"], options.correction, level / (2.0 * share), draws)
+    check_resolution(["two-sided"], options.correction, level / (share * (1.0 + completed)), draws)
     views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
     if asked:
         sizing = _Sizing.of(whole, options, len(asked), STRATA * len(until))
@@ -157,7 +157,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         classes=(),
         event=None,
         lenses=tuple(options.lenses),
-        groups=plan.columns,
+        groups=tuple(each for each in plan.columns if completed or each in taken),
         n_resamples=draws,
         statistic=max(evidence) + 0.0,
         null_distribution=None,

@@ -131,7 +131,7 @@ class Survival(Shaped):
             elif hazard is not None:
                 at, chances = finite_numbers("times", times), finite_numbers("hazard", hazard)
                 _check_chances("hazard", chances)
-                table = np.cumprod(1.0 - chances, axis=-1)
+                table = np.asarray(np.cumprod(1.0 - chances, axis=-1), dtype=np.float64)
             else:
                 at, table = _curves(survival, times)
             self._times, self._chances = _checked(at, table)

@@ -13,6 +13,7 @@ from caltest.plots.intervals import ComparisonDisplay, PowerDisplay, RiskDisplay
 from caltest.plots.numbers import PITDisplay
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
+from caltest.plots.times import SurvivalDisplay
 
 __all__ = [
     "BoundsDisplay",
@@ -26,6 +27,7 @@ __all__ = [
     "PowerDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
+    "SurvivalDisplay",
     "WitnessDisplay",
 ]
 

@@ -330,7 +330,7 @@ class GreenwoodNamDAgostino(_AtHorizon):
         return GNDForm(law, at, risk, tuple(strata_of(risk, risk)))
 
 
-_NEAR = 0.3  # of the rows, that make the observed risk at a prediction
+_NEAR = 0.05, 0.15  # of the rows, on either side: near the ends of the predictions, and elsewhere
 _POINTS = 100
 
 
@@ -349,7 +349,7 @@ class SmoothErrors(AtHorizon):
         """Return predicted risks at evenly many rows, and the observed risk of rows alike."""
         n, sorted_by = len(self.risk), np.lexsort((~event, time))
         places = ((np.arange(_POINTS) + 0.5) * n / _POINTS).astype(np.intp)
-        predicted, reach = np.sort(self.risk)[places], max(_NEAR * n, min(n, 20.0))
+        predicted, (least, most) = np.sort(self.risk)[places], (max(k * n, 10.0) for k in _NEAR)
         ranks = rankdata(self.risk)
         came, ordered, found = (
             event[sorted_by] & (time[sorted_by] <= self.horizon),
@@ -357,8 +357,9 @@ class SmoothErrors(AtHorizon):
             [],
         )
         for centre in np.sort(ranks)[places]:
-            centre = min(max(centre, 0.5 * reach), n - 0.5 * reach)
-            near = np.maximum(1.0 - (2.0 * np.abs(ordered - centre) / reach) ** 2, 0.0)
+            half = float(np.clip(min(centre, n - centre), least, most))
+            centre = min(max(centre, half), n - half)
+            near = np.maximum(1.0 - (np.abs(ordered - centre) / half) ** 2, 0.0)
             left = np.cumsum(near[::-1])[::-1]
             with np.errstate(divide="ignore", invalid="ignore"):
                 falls = np.where(came & (near > 0.0), 1.0 - near / left, 1.0)
@@ -383,7 +384,8 @@ class ICI(_Smooth):
     """Integrated calibration index at a time: mean distance of predicted from observed risk.
 
     The observed risk at a prediction is Kaplan and Meier's, of the 30% of rows with the nearest
-    predictions, which count less the farther they are (Beran 1981). It is above 0 by chance, too.
+    predictions, fewer at both ends, which count less the farther they are (Beran 1981). It is above 0
+    by chance, too.
 
     Parameters
     ----------

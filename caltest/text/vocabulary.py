@@ -64,6 +64,11 @@ def limit(audit: Audit | AuditPlan) -> str | None:
     return f"{by} or {times} (the wider of both)" if by else times
 
 
+def of_probabilities(audit: Audit) -> bool:
+    """Whether errors are those of probabilities: of classes, or of events until a time."""
+    return audit.n_classes > 0 or any(view.lens.startswith("until:") for view in audit.views)
+
+
 def is_stated(lens: str) -> bool:
     """Whether an interval or a quantile is looked at, and not a probability."""
     return lens.partition(":")[0] in _STATED
