@@ -36,12 +36,12 @@ from caltest.nulls import (
     MonteCarlo,
     Null,
     Question,
-    beside_events,
     check_alternative,
     find_null,
     observed_value,
     possible_nulls,
 )
+from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
 from caltest.resampling import columns_of, signed_columns

@@ -28,7 +28,8 @@ CALLS = {
 OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups", "careful"}
 #: Options that a command has besides the arguments.
 BESIDES = {
-    "FILE", "FILES", "label", "columns", "mean", "sd", "variance", "quantiles", "logits", "group",
+    "FILE", "FILES", "label", "columns", "mean", "sd", "variance", "quantiles", "time", "event",
+    "survival-at", "limit", "logits", "group",
     "weights", "clusters", "example", "json", "plot", "report", "markdown",
     "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
     "approximation", "rank", "sample-size", "simulate", "classes", "careful",
@@ -83,7 +84,7 @@ def test_a_text_of_the_table_is_read_as_it_is_meant(command):
         assert option.help[-1] in ".])", name
         assert option.takes in {
             "Any", "-", "INT", "FLOAT", "FILE", "COL", "COLS", "NAME", "NAMES", "TEXT", "URL", "CLASS",
-            "CLASS=RATE",
+            "CLASS=RATE", "TIME=COL",
         }  # fmt: skip
         if option.default is not None:
             assert option.check(f"--{name}", option.default) == option.default

@@ -27,7 +27,7 @@ from caltest.nulls.base import (
 )
 from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
 from caltest.nulls.moments import ConditionalMoments
-from caltest.nulls.times import EventSigns, beside_events
+from caltest.nulls.times import EventSigns
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
@@ -74,7 +74,6 @@ __all__ = [
     "Spectral",
     "WildBootstrap",
     "answer_of",
-    "beside_events",
     "check_alternative",
     "find_null",
     "observed_value",
