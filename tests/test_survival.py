@@ -363,6 +363,22 @@ def test_what_an_audit_of_censored_times_cannot_do():
         caltest.test(caltest.predictive.Normal([0.0, 1.0], sd=1.0), [1.0, 2.0], "citl", lens="until:1")
 
 
+def test_times_are_not_compared():
+    predicted, time, event, *_ = cohort(17)
+    law = Survival(predicted, TIMES)
+    with pytest.raises(InputError, match="not compared"):
+        caltest.compare({"a": law, "b": law}, (time, event))
+
+
+def test_a_curve_that_is_flat_at_first_rules_nothing_out():
+    law = Survival([[1.0, 0.5]] * 60, [1.0, 2.0])
+    time = np.tile([0.5, 1.5, 2.0], 20)
+    assert not caltest.audit(law, (time, np.tile([1, 1, 0], 20)), rng=0, n_resamples=199).impossible
+    late = Survival([[0.5, 0.0]] * 60, [1.0, 2.0])  # beyond where it has reached 0
+    outcomes = np.full(60, 2.5), np.zeros(60)
+    assert caltest.audit(late, outcomes, rng=0, n_resamples=199).impossible == 60
+
+
 def test_weights_and_clusters():
     predicted, time, event, *_ = cohort(12, 300)
     law = Survival(predicted, TIMES)
@@ -372,6 +388,10 @@ def test_weights_and_clusters():
     copied = caltest.test(twice, both, "event_slope", clusters=codes, rng=0)
     assert np.isclose(alone.statistic, copied.statistic, rtol=0.02)
     assert abs(alone.pvalue - copied.pvalue) < 0.1
+    default = caltest.test(twice, both, clusters=codes, rng=0, n_resamples=199)
+    assert default.pvalue > 0.01
+    weighted = caltest.test(law, (time, event), weights=np.arange(1, 301), rng=0, n_resamples=199)
+    assert weighted.pvalue > 0.01
     audit = caltest.audit(twice, both, clusters=codes, lenses="until:1", rng=0, n_resamples=199)
     assert audit.clusters == 300
     assert not audit.rejected

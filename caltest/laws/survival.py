@@ -237,9 +237,10 @@ class Survival(Shaped):
     def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
         """Say where a time was seen that the curve rules out."""
         below, at = self.cdf(outcomes)
-        if not self.steps:
-            return np.asarray((below == 1.0) | (at == 0.0))
-        return np.asarray(at <= below)
+        if self.steps:
+            return np.asarray(at <= below)
+        # A curve of an empirical model is flat before its first event, which says little.
+        return np.asarray((below == 1.0) | ((at == 0.0) & (self._law is not None)))
 
     def entropy(self) -> Array:
         """Refuse: curves state no density."""
