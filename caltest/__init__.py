@@ -68,6 +68,7 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.plots import PowerDisplay as PowerDisplay
     from caltest.plots import ReliabilityDisplay as ReliabilityDisplay
     from caltest.plots import RiskDisplay as RiskDisplay
+    from caltest.plots import SurvivalDisplay as SurvivalDisplay
     from caltest.plots import WitnessDisplay as WitnessDisplay
     from caltest.results import CalibrationResult as CalibrationResult
     from caltest.scoring import Scorer as Scorer
@@ -92,7 +93,7 @@ _NAMES = {
     "monitoring": "Monitor MonitorState",
     "planning": "PowerResult SampleSizeResult power sample_size",
     "plots": "BoundsDisplay CertificateDisplay ComparisonDisplay CumulativeDisplay MonitorDisplay "
-    "NullDisplay PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay WitnessDisplay",
+    "NullDisplay PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay SurvivalDisplay WitnessDisplay",
     "results": "CalibrationResult",
     "scoring": "Scorer scorer",
     "testing": "estimate test",

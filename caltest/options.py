@@ -50,6 +50,13 @@ truth PATH  If FILE is the long table of a forecast hub (output_type, output_typ
     of what was observed, which has columns of the tasks too. [default: FILE has the labels]
 where COL=VALUE…  Which rows of such a table are read: output_type=quantile; once for each column.
     [default: all]
+time COL  If times until an event were predicted: the column of the time that was seen; with --event
+    and --survival-at. [default: probabilities were predicted]
+survival-at TIME=COL…  The column of the predicted chance of no event until a time, 365=s365; once for
+    each time.
+event COL  The column that says whether the event came at the time: 1, or 0 where the row was censored.
+limit COL  The column of the time until which a row was followed, or would have been.
+    [default: it is not known]
 logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
 weights COL  The column of weights. [default: all rows have equal weight]
@@ -75,15 +82,16 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 _TEXTS = {
     "audit": """
 FILE label columns mean sd variance quantiles members truth where
-logits
+time survival-at limit logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters sampling-rate
 intersections
-event TEXT harmless  What class 1 of two classes is called. [default: the name of its column]
+event TEXT harmless  What class 1 of two classes is called. [default: the name of its column] With
+    --time: the column that says whether the event came, 1, or the row was censored, 0.
 materiality materiality-ratio
 lens/lenses NAME…  A view of the predictions, see below; once for each.
     [default: canonical, top_label and classwise; of two classes canonical; of numbers distribution,
-    intervals, the median and the tails]
+    intervals, the median and the tails; of times distribution and two horizons]
 statistic/statistics NAME…  What is computed in every view, see below; once for each.
     [default: skce_uq, ecd, ks and citl, where they fit; with a tolerance, scan]
 alpha FLOAT  Level of the whole: of all findings together. [default: 0.05]
@@ -109,7 +117,7 @@ example
 """,
     "test": """
 FILE label columns mean sd variance quantiles members truth where
-logits group weights clusters sampling-rate
+time event survival-at limit logits group weights clusters sampling-rate
 statistic NAME  What is computed; see below.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from; see below. [default: monte_carlo; with clusters, cluster_signs]
@@ -129,7 +137,7 @@ seed scheduler json jobs example
 """,
     "estimate": """
 FILE label columns mean sd variance quantiles members truth where
-logits group weights clusters sampling-rate
+time event survival-at limit logits group weights clusters sampling-rate
 statistic NAME =skce_uq  What is computed; see below.
 lens json jobs example
 """,

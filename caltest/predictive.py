@@ -5,6 +5,7 @@ from caltest.laws.members import Members
 from caltest.laws.mixtures import NormalMixture
 from caltest.laws.numbers import Distribution, Ensemble, FromScipy
 from caltest.laws.quantiles import Quantiles
+from caltest.laws.survival import Survival
 
 __all__ = [
     "Distribution",
@@ -16,4 +17,5 @@ __all__ = [
     "NormalMixture",
     "Predictive",
     "Quantiles",
+    "Survival",
 ]

@@ -80,6 +80,17 @@ def interval_of_adjusted(pvalue: float, resamples: int, times: float = 1.0) -> t
     return low, high
 
 
+def of_exchangeable(pvalues: ArrayLike) -> float:
+    """Return 2 min_k (mean of the first k) of exchangeable p-values, at most 1.
+
+    References
+    ----------
+    Gasparin, Wang, Ramdas, "Combining exchangeable p-values", PNAS 122 (2025).
+    """
+    each = np.asarray(pvalues, dtype=np.float64)
+    return float(min(1.0, 2.0 * (np.cumsum(each) / np.arange(1, len(each) + 1)).min()))
+
+
 def combine_sides(greater: float, less: float, alternative: Alternative) -> float:
     """Return the p-value of ``alternative`` from the two one-sided ones."""
     both = min(1.0, 2.0 * min(greater, less))

@@ -24,11 +24,14 @@ from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
-from caltest.laws import Classes, Predictive, Quantiles
-from caltest.lenses import Lens, event, find_lens, seen
+from caltest.laws import Classes, Predictive, Quantiles, Survival
+from caltest.lenses import Lens, View, event, find_lens
+from caltest.lenses import seen as through
 from caltest.nulls import (
     Answer,
+    Chi2,
     ClusterSigns,
+    EventSigns,
     Guarantee,
     MonteCarlo,
     Null,
@@ -38,6 +41,7 @@ from caltest.nulls import (
     observed_value,
     possible_nulls,
 )
+from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
 from caltest.resampling import columns_of, signed_columns
@@ -281,12 +285,21 @@ def test(
         _check_law(measure, rows)
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
+        seen, completions = getattr(rows.law, "seen", None), given.completions
+        if seen is not None and fitted.of_seen and null is None:
+            chosen = next(each() for each in (EventSigns, Chi2, MonteCarlo) if each.fits(form))
         _check_fit(fitted, chosen, form, rows)
+        if seen is not None and fitted.of_seen and not isinstance(chosen, MonteCarlo):
+            observed, completions = seen, ()
         work = form.work(chosen.label_vectors(draws))
         fitted.announce(work, rows.n_samples, workers, chosen.name)
         side = check_alternative(fitted, chosen, alternative)
-        question = Question(fitted, form, rows, observed, side, draws, seed, workers, asked=measure)
+        question = Question(
+            fitted, form, rows, observed, side, draws, seed, workers, None, measure, completions
+        )
         answer = chosen.answer(question)
+        if statistic is _DEFAULT and seen is not None:
+            answer = beside_events(question, answer)
         if answer.statistic is None:
             answer = replace(answer, statistic=question.observed)
         if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, MonteCarlo)):
@@ -363,6 +376,9 @@ def estimate(
     rows, observed = given.view.rows, given.view.labels
     measure = measure.for_law(rows.law)
     _check_law(measure, rows)
+    seen = getattr(rows.law, "seen", None)
+    if seen is not None and measure.of_seen:
+        observed = seen
     with single_threaded_blas():
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
@@ -449,6 +465,8 @@ class _Given(NamedTuple):
         How many rows there are in effect, and clusters, where rows count differently or depend.
     rounded
         The one probability as it was stated, where it was rounded.
+    completions
+        Of censored times, the same labels completed anew.
     whole
         All rows before any lens, of classes.
     """
@@ -457,6 +475,7 @@ class _Given(NamedTuple):
     lens: str | None
     n_samples: int
     parameters: dict[str, float]
+    completions: tuple[NDArray[Any], ...] = ()
     rounded: RoundedView | None = None
     whole: Sample | None = None
 
@@ -483,7 +502,7 @@ def _given(
     of_classes = isinstance(whole.rows.law, Classes)
     kept, rounded = without_zeros(whole), None
     if rounding is None:
-        view, label = seen(kept, asked, measure.default_lens)
+        view, label = through(kept, asked, measure.default_lens)
         if asked is not None and isinstance(kept.rows.law, Quantiles):
             _check_open(asked.show(kept.rows).opened.sample(kept.labels), view)
     else:
@@ -494,7 +513,24 @@ def _given(
         found["effective_n"] = rows.effective
     if rows.clusters is not None:
         found["clusters"] = len(np.unique(rows.clusters))
-    return _Given(view, label, whole.rows.n_samples, found, rounded, whole if of_classes else None)
+    return _Given(
+        view,
+        label,
+        whole.rows.n_samples,
+        found,
+        _completed(kept, asked),
+        rounded,
+        whole if of_classes else None,
+    )
+
+
+def _completed(kept: Sample, lens: Lens | None) -> tuple[NDArray[Any], ...]:
+    """Return what a lens shows of censored times, completed again and again; nothing of all else."""
+    law = kept.rows.law
+    if not isinstance(law, Survival) or law.seen is None or law.horizon is not None:
+        return ()
+    shown = View(kept.rows) if lens is None else lens.show(kept.rows)
+    return tuple(shown.outcomes(law.completed(k)[None])[0] for k in range(1, law.completions))
 
 
 def _check_open(opened: Sample, closed: Sample) -> None:

@@ -43,7 +43,7 @@ SECONDS = 20  # of one call, on a machine that has other work
 NOT_FOR_USERS = {
     "Audit", "AuditPlan", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
     "MiscalibrationBounds", "PITDisplay", "PowerResult", "Recalibration", "ReliabilityDisplay",
-    "SampleSizeResult", "Scorer", "SquaredErrorEstimate", "Witness",
+    "SampleSizeResult", "Scorer", "SquaredErrorEstimate", "SurvivalDisplay", "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.sample_of_law",
     "data.subsample",

@@ -235,7 +235,7 @@ def test_plain_data(wrong):
         "n_samples", "n_classes", "classes", "event", "lenses", "groups", "n_checks", "n_resamples",
         "seed", "statistic", "call", "warnings", "impossible", "clusters", "effective_n",
         "sampled", "worst", "views", "checks", "rests",
-        "skipped", "sensitivity", "remedies", "usual", "units", "rows_needed",
+        "skipped", "sensitivity", "remedies", "usual", "units", "times", "rows_needed",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]
     assert data["groups"] == ["region", "x"]

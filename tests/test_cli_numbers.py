@@ -320,7 +320,8 @@ def test_arrays_without_names_and_other_commands(tmp_path):
         ({}, "columns is given alone; give the columns of mean and of one of sd and variance."),
         (
             {"mu": "forecast"},
-            "columns names 'mu'; name 'mean' with 'sd' or 'variance', 'quantiles' or 'members'.",
+            "columns names 'mu'; name 'mean' with 'sd' or 'variance', 'quantiles', 'members', or "
+            "'survival' with 'event'.",
         ),
         ({"mean": 3, "sd": "error"}, "mean is 3; give the name of a column."),
         ({"quantiles": ["q0.5"]}, "quantiles is ['q0.5']; give the name of a column."),

@@ -17,6 +17,9 @@ mean = "forecast"
 sd = "error"
 variance = "squared error"
 quantiles = "q*"
+time = "days"
+survival-at = ["365=s365"]
+limit = "end"
 logits = true
 group = ["region", "age"]
 weights = "w"
@@ -51,6 +54,9 @@ MEANS = {
     "sd": "error",
     "variance": "squared error",
     "quantiles": "q*",
+    "time": "days",
+    "survival-at": ("365=s365",),
+    "limit": "end",
     "logits": True,
     "group": ("region", "age"),
     "weights": "w",

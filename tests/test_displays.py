@@ -20,6 +20,10 @@ pytestmark = pytest.mark.usefixtures("pictures")
 PROBS = dirichlet(200, 3, 0)
 LABELS = labels_from(PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True), np.random.default_rng(0))
 TWO = np.column_stack([1 - PROBS[:, 0], PROBS[:, 0]])
+TIMES = (
+    caltest.predictive.Survival(np.column_stack([1 - PROBS[:, 0] / 2, 1 - PROBS[:, 0]]), [1.0, 2.0]),
+    (2 * PROBS[:, 1], PROBS[:, 2] > 0.4),
+)
 
 
 @cache
@@ -63,6 +67,12 @@ DISPLAYS = {
             rng=0, **ax,
         )
         for kind in ("difference", "histogram", "coverage")
+    },
+    **{
+        f"SurvivalDisplay, {kind}": lambda kind=kind, **ax: caltest.SurvivalDisplay.from_predictions(
+            *TIMES, kind=kind, **ax
+        )
+        for kind in ("curves", "horizon", "events")
     },
     "ReliabilityDisplay": lambda **ax: reliability(PROBS, LABELS, **ax),
     "ReliabilityDisplay, corp": lambda **ax: reliability(PROBS, LABELS, curve="corp", **ax),

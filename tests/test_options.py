@@ -29,7 +29,8 @@ OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups"
 #: Options that a command has besides the arguments.
 BESIDES = {
     "FILE", "FILES", "label", "columns", "mean", "sd", "variance", "quantiles", "members", "truth",
-    "where", "logits", "group", "weights", "clusters", "example", "json", "plot", "report", "markdown",
+    "where", "time", "event", "survival-at", "limit", "logits", "group", "weights", "clusters",
+    "example", "json", "plot", "report", "markdown",
     "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
     "approximation", "rank", "sample-size", "simulate", "classes", "careful",
 }  # fmt: skip
@@ -83,7 +84,7 @@ def test_a_text_of_the_table_is_read_as_it_is_meant(command):
         assert option.help[-1] in ".])", name
         assert option.takes in {
             "Any", "-", "INT", "FLOAT", "FILE", "COL", "COLS", "NAME", "NAMES", "TEXT", "URL", "CLASS",
-            "CLASS=RATE", "PREFIX", "PATH", "COL=VALUE",
+            "CLASS=RATE", "PREFIX", "PATH", "COL=VALUE", "TIME=COL",
         }  # fmt: skip
         if option.default is not None:
             assert option.check(f"--{name}", option.default) == option.default

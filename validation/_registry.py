@@ -85,6 +85,13 @@ _MONITOR = of_module(
     "monitor_levels.csv", "monitor_changes.csv", "monitor_delays.csv", "monitor_speed.csv",
     published=("monitor_published.csv",),
 )  # fmt: skip
+_SURVIVAL = of_commands(
+    "times until an event, some censored: size, power, coverage at a horizon", "1 hour of one core",
+    Command("survival", "size", ("survival_size.csv",), "--repetitions 2 --sizes 50"),
+    Command("survival", "power", ("survival_power.csv",), "--repetitions 1", "--repetitions 200"),
+    Command("survival", "coverage", ("survival_coverage.csv",), "--repetitions 10",
+            "--repetitions 2000"),
+)  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
     "ecd_table1.csv", "ecd_noise.csv", "ecd_figure2.png",
@@ -199,6 +206,7 @@ STUDIES: dict[str, Study] = {
     "numbers": _NUMBERS,
     "members": _MEMBERS,
     "monitor": _MONITOR,
+    "survival": _SURVIVAL,
     "audit": _AUDIT,
     "planning": _PLANNING,
 }

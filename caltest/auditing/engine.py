@@ -36,13 +36,14 @@ from caltest.auditing.plan import (
 )
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity, views_of
+from caltest.auditing.times import audit_of_times, lenses_of_times
 from caltest.auditing.views import Check
 from caltest.bounds.lower import bounds_of
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
 from caltest.data.diagnose import copied_rows, why_zero
 from caltest.exceptions import Argument, InputError
-from caltest.laws import Pools, Predictive
+from caltest.laws import Pools, Predictive, Survival
 from caltest.lenses import Entry
 from caltest.nulls.clusters import Trial
 from caltest.pvalues import Alternative
@@ -279,7 +280,10 @@ def audit(
         options = Options.of(**asked)
         whole, name_of_event = named_sample(probs, labels, **named, **of_rows)
     else:
-        seen = lenses_of(numbers.rows.law, lenses)
+        law = numbers.rows.law
+        seen = lenses_of(law, lenses)
+        if isinstance(law, Survival) and lenses == LENSES:
+            seen = lenses_of_times(law)
         options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
@@ -289,9 +293,15 @@ def audit(
         places = whole.rows.places
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
     law: Any = whole.rows.law
-    if isinstance(law, Predictive) and law.dimension is None:
+    levels = not isinstance(law, Survival) or not law.known
+    if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]
         groupings += tuple(by_prediction(law, columns, options.min_rows))
+    if getattr(law, "seen", None) is not None:
+        counted = [name for name in ("weights", "clusters") if of_rows[name] is not None]
+        own_columns = tuple(each.column for each in groupings if each.crosses)
+        call = call_of(audit, given, own_columns, counted, options.seed)
+        return audit_of_times(whole, groupings, options, call)
     design = Design.of(whole.rows, sampling_rates)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and sampling_rates is not None:
@@ -416,6 +426,8 @@ def audit(
     )
     explains = audited.told
     look = next((each for each in plan.looks if explains and views[each].key == explains.key), None)
+    if isinstance(law, Survival):
+        return audited
     if numbers is not None:
         where = slice(None) if look is None or look.places is None else look.places
         at = design if look is None else design.at(look.places)

@@ -17,7 +17,7 @@ from caltest._arguments import arguments, choose, flag
 from caltest._version import __version__
 from caltest._visible import visible
 from caltest.auditing.limits import Limit, Place
-from caltest.auditing.views import Check, Group, Part, Rest, Sensitivity, Sized, Skipped, View
+from caltest.auditing.views import Check, Curves, Group, Part, Rest, Sensitivity, Sized, Skipped, View
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Side
 from caltest.results import Result, plain
@@ -114,6 +114,9 @@ class Audit(Result):
     units
         Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
         headline is about (:class:`caltest.auditing.numbers.InUnits`). Estimates. Else None.
+    times
+        Of censored times: predicted and observed curves of all rows
+        (:class:`caltest.auditing.views.Curves`), which describe. Else None.
     sampled
         Whether rows were sampled by their label; for two classes, sizes of errors then refer to
         the population.
@@ -184,6 +187,7 @@ class Audit(Result):
     remedies: tuple[Remedy, ...] = ()
     usual: UsualNumbers | None = None
     units: InUnits | None = None
+    times: Curves | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
     rows_in_all: int | None = field(default=None, repr=False)  #: For all views; see ``rows_needed``.
 
@@ -191,6 +195,11 @@ class Audit(Result):
     def exact_intervals(self) -> bool:
         """Whether all intervals of mean errors are exact; else some are right for many clusters."""
         return all(view.exact for view in self.views)
+
+    @property
+    def is_censored(self) -> bool:
+        """Whether it is about censored times whose limits are not known."""
+        return any(view.events is not None for view in self.views)
 
     @property
     def rejected(self) -> bool:
@@ -439,6 +448,7 @@ class Audit(Result):
             "remedies": self.remedies,
             "usual": self.usual,
             "units": self.units,
+            "times": self.times,
         }
         found: dict[str, Any] = plain(data)
         return found

@@ -203,6 +203,55 @@ class Histogram:
 
 
 @dataclass(frozen=True)
+class Count:
+    """Events of censored times until a horizon.
+
+    Attributes
+    ----------
+    observed, expected
+        How many were seen, and how many were expected of what was seen; None where risk is predicted at
+        one time alone.
+    low, high
+        Limits of their ratio, observed over expected: about right, and simultaneous, as those of
+        errors.
+    """
+
+    observed: float
+    expected: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What an audit of censored times shows of all rows, from 0 on to the last time.
+
+    Attributes
+    ----------
+    censored
+        Share of the rows that are censored.
+    times
+        Times (T,), in the units of the outcomes.
+    predicted
+        Mean predicted chance of the event until then.
+    observed
+        Kaplan and Meier's within strata of similar predicted risk, averaged; None where no row is left.
+    kaplan_meier
+        The same of all rows at once: biased where predictors say who is censored.
+    events, expected
+        How many events were seen until then, and how many were expected of what was seen.
+    """
+
+    censored: float
+    times: tuple[float, ...]
+    predicted: tuple[float, ...]
+    observed: tuple[float | None, ...]
+    kaplan_meier: tuple[float | None, ...]
+    events: tuple[float, ...]
+    expected: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class View(Sized):
     """What one check looks at: a lens, on all rows or on one group.
 
@@ -251,6 +300,8 @@ class View(Sized):
     rows_needed
         Where that is not shown: how many rows of its own would show it with a probability of 80%, were
         the view calibrated. None where none would do.
+    events
+        Of censored times, events observed and expected. Else None.
     """
 
     lens: str
@@ -275,6 +326,7 @@ class View(Sized):
     exact: bool = True
     inside: bool | None = None
     rows_needed: int | None = None
+    events: Count | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:

@@ -492,10 +492,11 @@ def _audit(typed: dict[str, Any]) -> None:
     except InputError as error:
         raise error.renamed(of_typed) from error
     weaker = _configured(loaded, said)
-    source = Input(file, example=example, **{name: asked[name] for name in _READ if name in asked})
+    reads = (*_READ, "event") if "time" in asked else _READ
+    source = Input.of(file, {**asked, "example": example}, (*reads, "example"))
     sample, groups, column = source.with_groups(rounding=asked.get("rounding"))
 
-    passed = [name for name in _NUMBERS if name in asked and name not in _READ]
+    passed = [name for name in _NUMBERS if name in asked and name not in reads]
     given = {"groups": groups, "n_jobs": asked.get("jobs", -1), "progress": True}
     given |= {OPTIONS[name].argument: asked[name] for name in passed}
     given["sampling_rates"] = rates_of(asked.get("sampling-rate"))

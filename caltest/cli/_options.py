@@ -13,7 +13,7 @@ import inspect
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter, getdoc
 from pathlib import Path
@@ -359,9 +359,13 @@ def _toml(value: object) -> str:
 
 
 #: What states distributions of numbers, in place of columns of probabilities.
-NUMBERS = ("mean", "sd", "variance", "quantiles", "members")
+NUMBERS = (
+    *("mean", "sd", "variance", "quantiles", "members"),
+    *("time", "survival-at", "limit"),
+)
+_STATED = NUMBERS[:5]
 #: What messages of all commands call as it is typed.
-_ANYWHERE = ("logits", "rounding", "truth", "where")
+_ANYWHERE = ("logits", "rounding", "truth", "where", "event")
 #: What examples do not have, and why.
 _OF_EXAMPLES = {
     "group": "the examples have no groups",
@@ -394,11 +398,29 @@ class Input:
     members: str | None = None
     truth: str | None = None
     where: Sequence[str] = ()
+    time: str | None = None
+    event: str | None = None
+    survival_at: Sequence[str] = ()
+    limit: str | None = None
+
+    @classmethod
+    def of(cls, file: str | Path | None, given: Mapping[str, Any], names: Iterable[str]) -> Input:
+        """Return it by what was typed, of options by these names."""
+        return cls(file, **{name.replace("-", "_"): given[name] for name in names if name in given})
 
     @property
     def stated(self) -> Any:
         """The columns of probabilities, or those that state distributions of numbers."""
-        given = {name: getattr(self, name) for name in NUMBERS}
+        if self.time is None and (self.survival_at or self.limit is not None):
+            raise InputError("--survival-at and --limit are of times until an event; give --time too.")
+        of_times: dict[str, Any] = {}
+        if self.time is not None:
+            each = [one.partition("=") for some in self.survival_at for one in column_names(some) or ()]
+            wanted = "a time and its column, as in 365=s365"
+            named = [f"{column}={at}" if equals else at for at, equals, column in each]
+            of_times = {"survival": _pairs(named, "--survival-at", "column", wanted) or None}
+            of_times |= {"event": self.event, "limit": self.limit}
+        given = {name: getattr(self, name) for name in _STATED} | of_times
         numbers = {name: column for name, column in given.items() if column is not None}
         if not numbers:
             return self.columns
@@ -427,6 +449,7 @@ class Input:
         from caltest import files
 
         whole = self.example is not None or self.truth is not None or self.where
+        whole = whole or self.time is not None
         if not whole and self.file is not None and files.can_scan(self.file):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
@@ -441,7 +464,7 @@ class Input:
 
     def refuse(self, name: str, whose: str = "a FILE") -> None:
         """Raise if an option is given that examples do not have."""
-        value = getattr(self, name)
+        value = getattr(self, name.replace("-", "_"))
         if value not in (None, (), [], False):
             several = "" if value is True else f" {value[0] if name == 'group' else ','.join(value)}"
             words = f" {value}" if isinstance(value, str) else several
@@ -477,10 +500,12 @@ class Input:
             more["logits"] = self.logits
             if self.truth is not None or self.where:
                 more |= {"truth": self.truth, "where": dict(map(_picked, self.where or ()))}
-            return read(self.file, self.label, columns=self.stated, groups=self.group, **more)
+            label = self.label if self.time is None else self.time
+            return read(self.file, label, columns=self.stated, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
-            typed = error.renamed({name: f"--{name}" for name in ("columns", *_ANYWHERE, *NUMBERS)})
+            names = ("columns", *_ANYWHERE, *NUMBERS)
+            typed = error.renamed({name.replace("-", "_"): f"--{name}" for name in names})
             raise typed.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
 
 
@@ -512,7 +537,7 @@ _OF_ROWS = {
     ),
 }
 #: Options of what is read, besides FILE; those, and of what is written.
-_OF_TABLES = ("label", "columns", *NUMBERS, "truth", "where")
+_OF_TABLES = ("label", "columns", *NUMBERS, "event", "truth", "where")
 _READ = (*_OF_TABLES, "logits", "group", "example", "weights", "clusters")
 _FRAME = ("FILE", *_READ, "json", "plot", "report")
 #: Options that messages of a command call as they are typed, and not as they are called in Python.
@@ -540,7 +565,7 @@ def command(run: Callable[..., Found]) -> Any:
             read = [given.get("FILE"), *(given.get("FILES") or ()), picture]
             out.check_outputs({"--report": page}, {"--report": (".html", ".htm")}, read)
         given["columns"], given["group"] = column_names(given["columns"]), given["group"] or ()
-        asked = Input(given.get("FILE"), **{each: given[each] for each in _READ if each in given})
+        asked = Input.of(given.get("FILE"), given, _READ)
         if "sampling-rate" in known:
             given["sampling-rate"] = rates_of(given["sampling-rate"])
         own = {known[each].argument: given[each] for each in known if each not in _FRAME}

@@ -41,7 +41,7 @@ from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
 from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
-from caltest.laws import Predictive, Quantiles, recognised
+from caltest.laws import Predictive, Quantiles, Survival, recognised
 from caltest.laws.distributions import finite_numbers
 from caltest.lenses import Lens, find_lens, lens_of, show
 from caltest.pvalues import adjusted, check_correction
@@ -81,6 +81,8 @@ def wholes_of(
             law = sample_of_law(probs, labels, **counting)
             if law is not None and not numbers:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
+            if law is not None and isinstance(law.rows.law, Survival):
+                raise InputError("times until an event are not compared; audit each of the models.")
             wholes[name] = without_zeros(law or sample(probs, labels, **counting))
             check_kind(wholes[name], next(iter(wholes.values())))
     (reference, first), *others = wholes.items()

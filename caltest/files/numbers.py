@@ -20,13 +20,21 @@ from caltest.laws.distributions import Normal, Predictive, finite_numbers
 from caltest.laws.numbers import stepwise, upwards
 from caltest.laws.quantiles import level_called
 
-_KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf")
-_STATED = (("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",))
+_KNOWN = (
+    *("mean", "sd", "variance", "quantiles", "members", "cdf"),
+    *("survival", "event", "limit"),
+)
+_OF_TIMES = ("survival", "event")
+_STATED = (
+    *(("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",)),
+    *(_OF_TIMES, (*_OF_TIMES, "limit")),
+)
 #: How several columns are given: by name, or by a text that means them.
 _SEVERAL: Mapping[str, Any] = {
     "quantiles": (str, Mapping),
     "members": (str, list, tuple),
     "cdf": Mapping,
+    "survival": Mapping,
 }
 
 
@@ -48,7 +56,8 @@ class NumberColumns:
         The name of a column by what it holds: "mean" with "sd" or "variance". Or, of "quantiles", the
         level of every column by its name, or a pattern of names whose star is the level. Or, of
         "members", how the names of their columns begin, or all of these. Or, of "cdf", the number up
-        to which every column has the probability, by its name.
+        to which every column has the probability, by its name. Or, of "survival", the time of every
+        column, with the column "event" (the outcomes are times), and perhaps "limit".
     """
 
     of: Mapping[str, Any]
@@ -57,13 +66,21 @@ class NumberColumns:
         for name, column in self.of.items():
             if name not in _KNOWN:
                 raise InputError(
-                    f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', 'quantiles' "
-                    "or 'members'."
+                    f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', "
+                    "'quantiles', 'members', or 'survival' with 'event'."
                 )
             if not isinstance(column, _SEVERAL.get(name, str)) or not column:
                 raise InputError(argument=name, found=quoted(column), do="give the name of a column")
         given, wrong = tuple(name for name in _KNOWN if name in self.of), ""
-        if len(given) < 2 and given not in _STATED:
+        if {*_OF_TIMES, "limit"}.intersection(given):
+            if given not in _STATED:
+                raise InputError(
+                    "of times until an event give {survival}, {event} and the column of times as the "
+                    "outcomes.",
+                    survival=Argument("survival_at"),
+                    event=Argument("event"),
+                )
+        elif len(given) < 2 and given not in _STATED:
             wrong = (
                 "{other} is given alone; give the columns of {mean} and of one of {sd} and {variance}."
             )
@@ -81,13 +98,16 @@ class NumberColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns; of quantiles and of a cdf, in the order of their numbers."""
-        columns: Any = next(iter(self.of.values())) if len(self.of) == 1 else (*self.of.values(),)
-        if isinstance(columns, str):
-            return (columns,)
-        if isinstance(columns, Mapping):
-            columns = sorted(columns, key=lambda name: columns[name])
-        return tuple(columns)
+        """The columns; of quantiles, of a cdf and of survival in the order of their numbers."""
+        found: list[str] = []
+        for columns in self.of.values():
+            if isinstance(columns, str):
+                found.append(columns)
+            elif isinstance(columns, Mapping):
+                found += sorted(columns, key=lambda name: columns[name])
+            else:
+                found += columns
+        return tuple(found)
 
     def among(self, names: Sequence[str]) -> NumberColumns:
         """Return them by name, those of a pattern too, of a table that has these besides others."""
@@ -128,6 +148,12 @@ class NumberColumns:
             laws_of: Mapping[str, Any] = {"quantiles": laws.Quantiles, "cdf": stepwise}
             table = np.column_stack(list(values.values()))
             return laws.Members(table) if at is None else laws_of[kind](at, table)
+        if "survival" in self.of:
+            times, limit = self.of["survival"], self.of.get("limit")
+            names = sorted(times, key=times.get)
+            curves = np.column_stack([values[name] for name in names])
+            until = None if limit is None else values[limit]
+            return laws.Survival(curves, [float(times[name]) for name in names], limit=until)
         return Normal(**{argument: values[name] for argument, name in self.of.items()})
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:
@@ -135,12 +161,20 @@ class NumberColumns:
         law = self.law(columns)
         if "cdf" in self.of:
             outcomes = upwards(sorted(self.of["cdf"].values()), outcomes)
+        if "event" in self.of:
+            if part:
+                raise InputError("times until an event are read all at once; use caltest.files.read.")
+            outcomes = np.column_stack(
+                [finite_numbers("the times", outcomes), columns[self.of["event"]]]
+            )
         met, checked = law.met(outcomes)
         if part:
             return Sample(Rows(met), checked)
         return NumberSample(Rows(law), finite_numbers("the outcomes", outcomes))
 
     def __str__(self) -> str:
+        if "event" in self.of:
+            return f"survival from {listed(self.names)}"
         if len(self.of) == 1:
             return f"{next(iter(self.of))} from {listed(self.names)}"
         return ", ".join(f"{argument} from {quoted(name)}" for argument, name in self.of.items())

@@ -6,3 +6,4 @@ from caltest.laws.forecasts import recognised
 from caltest.laws.members import Members, Pool, Pools
 from caltest.laws.numbers import Ranks
 from caltest.laws.quantiles import Quantiles
+from caltest.laws.survival import Survival

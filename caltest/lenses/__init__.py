@@ -15,7 +15,7 @@ from caltest.exceptions import InputError
 from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, View, taken
 from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
 from caltest.lenses.members import Entry, OfVectors, Pair, VectorRanks
-from caltest.lenses.numbers import Above, Below, Distribution, Interval, Pit, Quantile
+from caltest.lenses.numbers import Above, Below, Distribution, Interval, Pit, Quantile, Until
 
 __all__ = [
     "Above",
@@ -33,6 +33,7 @@ __all__ = [
     "Sorted",
     "TopK",
     "TopLabel",
+    "Until",
     "VectorRanks",
     "View",
     "find_lens",
@@ -65,6 +66,7 @@ LENSES: dict[str, Any] = {
     "sorted": Sorted,
     "below:": Below,
     "above:": Above,
+    "until:": Until,
     "quantile:": Quantile,
     "interval:": Interval,
     "pit:": Pit,
@@ -122,6 +124,7 @@ def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = No
 _EVENTS = {
     "below": "the outcome is below {}",
     "above": "the outcome is above {}",
+    "until": "the event comes by {}",
     "quantile": "the outcome is at most its predicted {} quantile",
     "interval": "the outcome is in its predicted {} interval",
     "pit": "the outcome is above its predicted median",  # of two cells

@@ -18,7 +18,7 @@ from caltest._arguments import Kind, Number, arguments, whole_number
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.laws import Pool, Pools, Predictive, Quantiles, Ranks
+from caltest.laws import Pool, Pools, Predictive, Quantiles, Ranks, Survival
 from caltest.lenses.base import ALL, Array, Lens, View
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
@@ -234,6 +234,42 @@ class Above(_AtThreshold):
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
         return self._next(law, np.inf), None
+
+
+@arguments(threshold=_threshold)
+@dataclass(frozen=True)
+class Until(_AtThreshold):
+    """Of times: does the event come until a time, the horizon, as often as predicted?
+
+    Where limits are known, what counts is whether it is seen: until the horizon, and until the limit.
+
+    Parameters
+    ----------
+    threshold
+        The horizon, in the units of the times; the time itself counts.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Survival([[0.5, 0.2], [0.5, 0.2]], [1.0, 2.0], limit=2.0)
+    >>> caltest.estimate(predicted, ([0.7, 2.0], [1, 0]), "citl", lens="until:1")
+    0.0
+    """
+
+    claim: ClassVar[str] = "the event comes until the horizon as often as predicted"
+    _kind = "until"
+
+    def check(self, predictions: Rows) -> None:
+        """Raise unless times are predicted."""
+        super().check(predictions)
+        if not isinstance(predictions.law, Survival):
+            raise InputError(
+                f"the lens {quoted(self.label)} is for {Survival.about}, and these are "
+                f"{predictions.law.about}; give 'below:{self._number:g}'."
+            )
+
+    def _ends(self, law: Any) -> tuple[Array | None, Array | None]:
+        return None, np.minimum(law.limit, self._number)
 
 
 @arguments(level=_level)

@@ -460,3 +460,58 @@ def at_places(table: Any, places: Any, unit: Any, found: Any) -> None:
         for i in range(len(table)):
             for k in range(table.shape[2]):
                 found[b, i, k] = table[i, places[b, i], k] * unit
+
+
+# ------------------------------------------------------------------ curves
+
+
+@loop
+def curve_at(times: Any, chances: Any, values: Any, steps: bool, below: Any, at: Any) -> None:
+    """Write the chances of less than, and of at most, values (B, n) by curves (n, T) of such chances.
+
+    Of times (1, T) or (n, T), the first of which is 0. Between them chances rise evenly, or by steps.
+    """
+    last = chances.shape[1] - 1
+    for b in range(len(values)):
+        for i in range(values.shape[1]):
+            own, value, first, end = i % len(times), values[b, i], 0, last + 1
+            while first < end:  # to the first time that is not below the value
+                middle = (first + end) // 2
+                if times[own, middle] < value:
+                    first = middle + 1
+                else:
+                    end = middle
+            if steps or first == 0 or first > last:
+                left = chances[i, max(first - 1, 0)]
+                there = first <= last and times[own, first] == value
+                below[b, i], at[b, i] = left, chances[i, first] if there else left
+                continue
+            share = (value - times[own, first - 1]) / (times[own, first] - times[own, first - 1])
+            low = chances[i, first - 1]
+            at[b, i] = low + share * (chances[i, first] - low)
+            below[b, i] = at[b, i]
+
+
+@loop
+def curve_inverse(times: Any, chances: Any, levels: Any, steps: bool, values: Any) -> None:
+    """Write the first values by which chances reach levels (B, n), infinite where they never do."""
+    last = chances.shape[1] - 1
+    for b in range(len(levels)):
+        for i in range(levels.shape[1]):
+            own, level, first, end = i % len(times), levels[b, i], 0, last + 1
+            while first < end:
+                middle = (first + end) // 2
+                if chances[i, middle] < level:
+                    first = middle + 1
+                else:
+                    end = middle
+            if first > last:
+                values[b, i] = np.inf
+            elif steps or first == 0:
+                values[b, i] = times[own, first]
+            else:
+                low = chances[i, first - 1]
+                share = (level - low) / (chances[i, first] - low)
+                values[b, i] = times[own, first - 1] + share * (
+                    times[own, first] - times[own, first - 1]
+                )

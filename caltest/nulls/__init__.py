@@ -27,6 +27,7 @@ from caltest.nulls.base import (
 )
 from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
 from caltest.nulls.moments import ConditionalMoments
+from caltest.nulls.times import EventSigns
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
@@ -46,6 +47,7 @@ NULLS: dict[str, type[Null]] = {
         ClusterSigns,
         ComonotoneLabels,
         OnePerCluster,
+        EventSigns,
     )
 }
 
@@ -61,6 +63,7 @@ __all__ = [
     "ComonotoneLabels",
     "ConditionalMoments",
     "Consistency",
+    "EventSigns",
     "Guarantee",
     "MonteCarlo",
     "Normal",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias, cast
@@ -65,6 +66,8 @@ class Question:
         The observed value, where it is known. Default None: computed where a null asks for it.
     asked
         The statistic before its rules were fitted to all rows. Default None: not known.
+    completions
+        Of censored times, the same labels completed anew, exchangeable with the first. Default none.
     """
 
     statistic: Statistic
@@ -77,6 +80,7 @@ class Question:
     workers: Workers
     value: float | None = None
     asked: Statistic | None = None
+    completions: tuple[NDArray[Any], ...] = ()
 
     @cached_property
     def observed(self) -> float:
@@ -328,6 +332,13 @@ class MonteCarlo(Null):
         else:
             values = table(columns, draws, workers)
         found = answer_of(form, values, question.alternative, workers)
+        if question.completions:
+            every = [found]
+            for labels in question.completions:
+                own = [column.form.of_labels(column.outcomes(labels[None]))[0] for column in columns]
+                anew = np.vstack([own, values[1:]])
+                every.append(answer_of(form, anew, question.alternative, workers))
+            found = combined(every)
         check_number(question.statistic, cast("float", found.statistic))
         if isinstance(form, LabelFunction):
             form.check_unmoved(question.labels, float(values[0, 0]))
@@ -373,6 +384,23 @@ class MonteCarlo(Null):
             pvalue_interval=pvalues.interval(wanted, len(values), question.alternative),
             notes=(f"Stopped after {len(values)} of {question.n_resamples} draws.",),
         )
+
+
+def combined(answers: Sequence[Answer]) -> Answer:
+    """Return one answer of exchangeable ones, from several completions of the same data."""
+    first, n = answers[0], len(answers)
+    parts = []
+    for same in zip(*(each.parts for each in answers), strict=True):
+        own = [pvalues.of_exchangeable([getattr(e, k) for e in same]) for k in ("pvalue", "adjusted")]
+        parts.append(replace(same[0], pvalue=own[0], adjusted=max(own)))
+    note = (
+        f"Censored times were completed {n} times. The value is that of the first; p-values are twice "
+        "the smallest running mean of those of each."
+    )
+    p = pvalues.of_exchangeable([each.pvalue for each in answers])
+    return replace(
+        first, pvalue=p, parts=tuple(parts), pvalue_interval=None, exceedances=None, notes=(note,)
+    )
 
 
 def answer_of(

@@ -167,6 +167,11 @@ def probabilities(values: Sequence[float]) -> Axis:
     return Axis(marks[0], marks[-1], labels)
 
 
+def times(last: float) -> Axis:
+    """Return an axis from 0 to a time."""
+    return Axis(0.0, last, tuple((last * k / 4, f"{last * k / 4:.3g}") for k in range(5)))
+
+
 def _between(values: Sequence[float], choice: Sequence[float], text: Any, scale: Scale) -> Axis:
     """Return an axis between the marks, of a choice, that lie around values."""
     low = max((mark for mark in choice if mark <= min(values)), default=choice[0])

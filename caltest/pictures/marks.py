@@ -65,6 +65,18 @@ def cumulative(shares: Any, differences: Any, band: float, *labels: str) -> Mark
     ]
 
 
+def over_time(times: Any, predicted: Any, observed: Any, kaplan_meier: Any, *labels: str) -> Marks:
+    """Return predicted and observed chances of an event until every time, where these are known."""
+    names, found = labels or ("", "", ""), [GRID]
+    curves = ("thin", kaplan_meier), ("line", observed), ("diag", predicted)
+    for (style, curve), label in zip(curves, names, strict=True):
+        values = np.array(curve, dtype=np.float64)  # not a number where it is not known
+        known = np.isfinite(values)
+        at, there = (np.append(0.0, np.asarray(each)[known]) for each in (times, values))
+        found.append(Mark("line", style, at, there, label=label))
+    return found
+
+
 def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:
     """Return the path of cumulative differences: without its start, a place a distinct score.
 

@@ -14,6 +14,7 @@ from caltest.plots.monitoring import MonitorDisplay
 from caltest.plots.numbers import PITDisplay
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
+from caltest.plots.times import SurvivalDisplay
 
 __all__ = [
     "BoundsDisplay",
@@ -28,6 +29,7 @@ __all__ = [
     "PowerDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
+    "SurvivalDisplay",
     "WitnessDisplay",
 ]
 

@@ -14,7 +14,7 @@ import numpy as np
 from caltest import pvalues
 from caltest._numbers import number
 from caltest.auditing.result import Audit
-from caltest.auditing.views import Cumulative, Histogram, Part, Reliability, View
+from caltest.auditing.views import Cumulative, Curves, Histogram, Part, Reliability, View
 from caltest.pictures import axes
 from caltest.pictures import marks as pictures
 from caltest.pictures.axes import Axis
@@ -275,6 +275,13 @@ def cumulative(
     marks = pictures.cumulative((0.0, *drawn.share), values, drawn.band)
     wanted = [size.without_rows() for size in sizes]
     return tuple(Drawing(size, label).draw(marks, x, y, *of) for size in wanted)
+
+
+def over_time(c: Curves, label: str) -> Drawing:
+    """Draw predicted and observed chances of the event over time."""
+    marks = pictures.over_time(c.times, c.predicted, c.observed, c.kaplan_meier)
+    y = axes.probabilities([0.0, *(value for mark in marks for value in mark.y)])
+    return Drawing(SMALL, label).draw(marks, axes.times(c.times[-1]), y, "time", "chance of the event")
 
 
 def reliability(r: Reliability, label: str) -> Drawing:

@@ -35,12 +35,13 @@ from caltest.text.vocabulary import (
     lens_name,
     narrow_group,
     narrow_name,
+    of_probabilities,
     view_name,
 )
 
 _ROWS = 9  # of the table of slices
 _NAME = 48  # characters of a name that are shown
-_SENTENCE = 1500
+_SENTENCE = 1800
 _FAR = 2.5  # times the errors of interest: where an interval is cut off
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
 _LISTED = 10  # views in a comment
@@ -96,7 +97,7 @@ def first_screen(
 
 def _ends_of(audit: Audit) -> tuple[str, str]:
     """Return what errors below 0 are, and those above: of probabilities, or of outcomes somewhere."""
-    return ("too low", "too high") if audit.n_classes else ("too many", "too few")
+    return ("too low", "too high") if of_probabilities(audit) else ("too many", "too few")
 
 
 def _is_slice(view: View) -> bool:
@@ -240,6 +241,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         title = captions.slices_title(audit, pool, audit.worst, noun)
     more = len([view for view in pool if not by_class or view in classes])
     more -= sum(isinstance(of, View) and (not by_class or of in classes) for _, of in rows)
+    more = max(more, 0)
     return SimpleNamespace(
         title=sentence(title),
         note=sentence(captions.slices_note(audit, unit)),
@@ -366,6 +368,8 @@ def summarise(
         chance=None if null is None else captions.chance_title(null.reached, null.draws),
         grid=_grid(audit),
         usual=captions.usual(audit),
+        over_time=_over_time(audit),
+        counts=[(named(view, audit), *_counts(view)) for view in views if view.events is not None],
         of_levels=None if audit.n_classes else captions.levels_note(audit),
         decided=decided_apart(audit),
         of_usual="the top class" if audit.usual and audit.usual.lens else None,
@@ -526,6 +530,25 @@ def _picture_of_levels(view: View, audit: Audit) -> SimpleNamespace:
     return SimpleNamespace(
         name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=()
     )
+
+
+def _over_time(audit: Audit) -> charts.Drawing | None:
+    """Draw the curves of censored times, if these are of more than one time."""
+    c = audit.times
+    if c is None or len(c.times) < 2 or not any(each is not None for each in c.observed):
+        return None
+    label = f"Chance of the event until {c.times[-1]:.3g}: predicted {c.predicted[-1]:.1%}"
+    return charts.over_time(c, f"{label}, {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected.")
+
+
+def _counts(view: View) -> tuple[str, str, str]:
+    """Return how many events came and were expected, and the ratio with its limits."""
+    count = view.events
+    if count is None or count.expected is None or count.low is None or count.high is None:
+        return f"{count.observed:,.0f}" if count else "", "–", "–"
+    ratio = count.observed / max(count.expected, 1e-300)
+    ends = f"{ratio:.2f} ({count.low:.2f} to {count.high:.2f})"
+    return f"{count.observed:,.0f}", f"{count.expected:,.1f}", ends
 
 
 def _statistic(statistic: str) -> str:

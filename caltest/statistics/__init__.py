@@ -52,6 +52,15 @@ from caltest.statistics.numbers import (
 )
 from caltest.statistics.omnibus import Omnibus
 from caltest.statistics.skce import MMCE, UCME, BiasedSKCE, LinearSKCE, UnbiasedSKCE
+from caltest.statistics.times import (
+    E50,
+    E90,
+    ICI,
+    DCalibration,
+    Events,
+    EventSlope,
+    GreenwoodNamDAgostino,
+)
 
 STATISTICS: dict[str, type[Statistic]] = {
     statistic.name: statistic
@@ -110,6 +119,13 @@ DENSITY_STATISTICS: dict[str, type[Statistic]] = {
         ENCE,
         EnergyScore,
         VariogramScore,
+        DCalibration,
+        Events,
+        EventSlope,
+        GreenwoodNamDAgostino,
+        ICI,
+        E50,
+        E90,
     )
 }
 
@@ -117,6 +133,13 @@ __all__ = [
     "ACE",
     "CKCE",
     "CRPS",
+    "E50",
+    "E90",
+    "ICI",
+    "DCalibration",
+    "Events",
+    "EventSlope",
+    "GreenwoodNamDAgostino",
     "DENSITY_STATISTICS",
     "ECD",
     "ECE",

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -762,15 +762,16 @@ class OmnibusOfNumbers(Statistic):
     laws = (Predictive,)
     of_quantiles = True
     growth = None
+    _more: ClassVar[tuple[Statistic, ...]] = ()
 
     def given(self, predictions: Rows) -> Combined:
         """Fix the predictions: every part as a function of the outcomes."""
         law: Any = predictions.law
         n, means = predictions.n_samples, (Bias(), Spread())
-        middle = 0.5 if law.levels is None else law.levels[np.abs(law.levels - 0.5).argmin()]
-        medians = law.quantile(np.full(n, middle))
-        _, places, counts = np.unique(medians, return_inverse=True, return_counts=True)
-        forms = {each.name: each.given(predictions) for each in (*means, PitAndersonDarling())}
+        _, places, counts = np.unique(law.level(), return_inverse=True, return_counts=True)
+        forms: dict[str, Any] = {
+            each.name: each.given(predictions) for each in (*means, PitAndersonDarling())
+        }
         if len(counts) > 1:
             ranks = np.cumsum(counts) - 0.5 * (counts + 1)
             tilts = 2.0 * ranks[places] / (n - 1.0) - 1.0
@@ -778,8 +779,9 @@ class OmnibusOfNumbers(Statistic):
                 f"{each.name}, by level": replace(each.given(predictions), tilts=tilts)
                 for each in means
             }
+        forms |= {each.name: each.given(predictions) for each in self._more}
         drawn, parts = DrawnMoments(tuple(forms.values())), []
         for place, (name, form) in enumerate(forms.items()):
-            side: Alternative = "two-sided" if isinstance(form, PitMean) else "greater"
+            side: Alternative = "greater" if isinstance(form, PitDistance) else "two-sided"
             parts.append(Component(name, form, side, law=partial(drawn.of, place)))
         return Combined(tuple(parts))

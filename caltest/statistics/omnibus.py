@@ -20,7 +20,7 @@ from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
-from caltest.laws import Law, Pools, Predictive
+from caltest.laws import Law, Pools, Predictive, Survival
 from caltest.lenses import Lens, TopLabel, show
 from caltest.pvalues import Alternative
 from caltest.sampling import generator
@@ -38,6 +38,7 @@ from caltest.statistics.skce import (
     chosen,
     fitting_rows,
 )
+from caltest.statistics.times import OmnibusOfTimes
 
 _SAMPLE = 1024  # rows that the moments of kernels of low rank come from
 
@@ -193,6 +194,8 @@ class Omnibus(Statistic):
         """Return the omnibus of numbers for these, unless options of classes were chosen."""
         if not isinstance(law, Predictive) or self != Omnibus():
             return self
+        if isinstance(law, Survival) and law.known:
+            return OmnibusOfTimes()
         return OmnibusOfVectors() if isinstance(law, Pools) else OmnibusOfNumbers()
 
     def fitted(self, predictions: Rows) -> Self:

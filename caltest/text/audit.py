@@ -53,6 +53,7 @@ from caltest.text.vocabulary import (
     listed,
     narrow_group,
     narrow_name,
+    of_probabilities,
     subject,
     view_name,
     where,
@@ -525,7 +526,7 @@ def _table(audit: Audit) -> list[str]:
     one = len({view.lens for view in views}) == 1  # then only rows differ
     names = [narrow_group(v.group, room) if one else narrow_name(v, room) for v in views]
     width = max(map(len, names))
-    negative = "too low" if audit.n_classes else "too many outcomes there"
+    negative = "too low" if of_probabilities(audit) else "too many outcomes there"
     lines = [f"Errors in percentage points (predicted − observed); negative is {negative}"]
     for name, cells in zip(["", *names], table, strict=True):
         *numbers, found_by = cells

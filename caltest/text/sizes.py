@@ -213,6 +213,13 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
         f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
         f"{'was' if round(seen) == 1 else 'were'} observed."
     )
+    if view.events is not None and view.events.expected is not None:
+        events = (
+            f"{counted(round(view.events.observed), 'event')} came in {rows}, where "
+            f"{view.events.expected:,.0f} were expected of what was seen."
+        )
+    elif view.events is not None:
+        events = f"{counted(round(view.events.observed), 'event')} came in {rows}."
     if is_stated(view.lens):
         place = "in it" if kind_of(view.lens) == "interval" else "at or below it"
         events = f"Of {rows}, {expected:,.0f} outcomes were expected {place}, and {seen:,.0f} are."

@@ -72,6 +72,11 @@ def kind_of(lens: str) -> str:
     return within(lens)[1].partition(":")[0]
 
 
+def of_probabilities(audit: Audit) -> bool:
+    """Whether errors are those of probabilities: of classes, or of events until a time."""
+    return audit.n_classes > 0 or any(view.lens.startswith("until:") for view in audit.views)
+
+
 def is_stated(lens: str) -> bool:
     """Whether an interval or a quantile is looked at, and not a probability."""
     return kind_of(lens) in _STATED

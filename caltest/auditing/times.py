@@ -1,0 +1,362 @@
+"""An audit of times until an event, where limits of rows with an event are not known.
+
+Events less expected ones, until every horizon, on all rows and in every group, by signs of rows, have
+half of the level; completed times, through the lens "distribution", the other half. Sizes rest on what
+does not need completions: events observed and expected, and risk at the horizon within strata of
+similar predicted risk, averaged. Where limits are known, an audit is as of all other numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtrit
+
+from caltest._arguments import level_of_confidence
+from caltest.auditing.draws import Answers, answers, columns_of_looks, draw_all
+from caltest.auditing.groups import Grouping
+from caltest.auditing.limits import Limit, Wanted, rows_needed
+from caltest.auditing.plan import DISTRIBUTION, Options, check_resolution, make_plan
+from caltest.auditing.result import Audit
+from caltest.auditing.sizes import Design, Family, Sizes, binned_error, views_of
+from caltest.auditing.views import Check, Count, Curves, Group, Part, Rest, View
+from caltest.bounds.intervals import LARGEST_LEVEL
+from caltest.bounds.survival import Sizing, events_bounds, risk_bounds, scaled_risk
+from caltest.data import Sample
+from caltest.exceptions import Argument, InputError
+from caltest.laws import Survival
+from caltest.lenses import Until, find_lens
+from caltest.lenses import event as clause
+from caltest.nulls.clusters import Trial
+from caltest.nulls.times import of_count, signed
+from caltest.pvalues import adjusted, of_exchangeable
+from caltest.statistics import Events
+from caltest.statistics.times import STRATA, kaplan_meier, strata_of
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+_FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expected ones are
+_MARKS = 40  # times of the curves
+_STATED = ("alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed")
+
+
+def lenses_of_times(law: Survival) -> tuple[str, ...]:
+    """Return the default lenses: until half of all events are predicted, until the end, the whole."""
+    if law.horizon is not None:
+        return (f"until:{law.horizon:.12g}",)
+    marks = law.marks(100)
+    risks = np.array([float(law.risk(time).mean()) for time in marks])
+    half = _short(float(marks[int(np.searchsorted(risks, 0.5 * risks[-1]))]), float(marks[-1]))
+    names = dict.fromkeys(f"until:{time:.12g}" for time in (half, float(marks[-1])))
+    return (DISTRIBUTION, *names)
+
+
+def _short(time: float, most: float) -> float:
+    """Return a time with two digits, if that is not too late."""
+    return min(float(f"{time:.2g}"), most)
+
+
+def curves_of(whole: Sample) -> Curves:
+    """Return the curves of all rows."""
+    law: Any = whole.rows.law
+    (ended, event), found = law.until(law.seen), []
+    for time in law.marks(_MARKS).tolist():
+        risk, km = law.risk(time), kaplan_meier(ended, event, time)
+        early, came = law.until(law.seen, time)
+        hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
+        sized = risk_bounds(ended, event, risk, hazard, time, LARGEST_LEVEL)
+        observed = None if sized is None else sized.estimate, None if km is None else 1.0 - km.survival
+        found.append((time, float(risk.mean()), *observed, float(came.sum()), float(hazard.sum())))
+    columns: Any = zip(*found, strict=True)
+    return Curves(float(np.mean(np.signbit(law.seen))), *columns)
+
+
+class _Where(NamedTuple):
+    """Some rows until a horizon."""
+
+    lens: str
+    horizon: float
+    group: Group | None
+    places: Places | None
+    parent: Group | None = None
+    rest: bool = False
+
+
+def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Options, call: str) -> Audit:
+    """Audit censored times."""
+    law: Any = whole.rows.law
+    until = {name: lens for name, lens in options.lenses.items() if isinstance(lens, Until)}
+    if options.tolerance is not None or set(options.lenses) - {*until, DISTRIBUTION}:
+        raise InputError(
+            "censored times are audited through 'distribution' and horizons such as 'until:365', "
+            "without a {tolerance}; give these lenses, or limit= where limits of all rows are known.",
+            tolerance=Argument("tolerance", ...),
+        )
+    of_pit = options.statistics.get(DISTRIBUTION)
+    lenses: Any = {
+        "lenses": {DISTRIBUTION: find_lens(DISTRIBUTION)},
+        "statistics": {DISTRIBUTION: of_pit},
+    }
+    plan = make_plan(whole.rows, groupings, replace(options, **lenses))
+    completed = DISTRIBUTION in options.lenses and law.horizon is None
+    taken = {each.column for each in groupings if each.crosses}
+    asked = _horizons(whole, plan, taken, until, options.min_rows)
+    share = 2.0 if completed and asked else 1.0  # of the level, for either block
+    level, draws = options.alpha, options.n_resamples
+    check_resolution(["two-sided"], options.correction, level / (share * (1.0 + completed)), draws)
+    views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
+    if asked:
+        sizing = _Sizing.of(whole, options, len(asked), STRATA * len(until))
+        sized = [sizing.of_rows(each) for each in asked]
+        found = sizing.answers([each.residuals for each in sized], [each.pvalue for each in sized])
+        evidence.append(float(found.evidence.max()))
+        for h, (each, size) in enumerate(zip(asked, sized, strict=True)):
+            p = min(share * float(found.adjusted[h]), 1.0)
+            if each.rest:
+                own: Any = (each.lens, each.group, each.parent, *size.sizes, p, p <= level)
+                rests.append(Rest(*own, **size.facts))
+                continue
+            parts = sizing.parts(each)
+            facts: Any = {**size.facts, "parts": parts, "binned_error": binned_error(parts)}
+            facts |= {"adjusted_pvalue": p, "events": size.events}
+            view = View(each.lens, clause(each.lens, whole.rows), each.group, *size.sizes, **facts)
+            views.append(replace(view, direction=view.side))
+            checks.append(_check(views[-1], Events(), found, h, p, level))
+    if completed:
+        found, values = _of_completed(whole, plan, options, share)
+        evidence.append(float(found.evidence.max()))
+        sizes = Sizes.of(Design.of(whole.rows, None), plan.looks, 0, level, Limit(None, None))
+        of_looks = views_of(plan, whole.labels, found, values, {}, sizes)
+        views += of_looks.values()
+        for h, (look, statistic) in enumerate(plan.hypotheses):
+            p = float(found.adjusted[h])
+            checks.append(_check(of_looks[look], statistic, found, h, p, level))
+    if not checks:
+        raise InputError("there is nothing to test; give a lens such as 'until:365'.")
+    impossible = len(whole.rows.impossible(whole.labels)) if law.horizon is None else 0
+    pvalues = [each.adjusted for each in checks] + [each.adjusted_pvalue for each in rests]
+    wholes: list[Any] = [*views, *rests]
+    short = [each for each in wholes if each.rows_needed]
+    alike, clusters = whole.rows.are_alike, whole.rows.clusters
+    stated: Any = {name: getattr(options, name) for name in _STATED}
+    return Audit(
+        pvalue=min([*pvalues, 1.0 / (1 + draws) if impossible else 1.0]),
+        checks=tuple(sorted(checks, key=lambda check: (check.adjusted, check.pvalue))),
+        views=tuple(views),
+        rests=tuple(rests),
+        skipped=plan.skipped,
+        unseen=plan.unseen,
+        confidence=level_of_confidence(level),
+        n_samples=len(whole.labels),
+        n_classes=0,
+        classes=(),
+        event=None,
+        lenses=tuple(options.lenses),
+        groups=tuple(each for each in plan.columns if completed or each in taken),
+        n_resamples=draws,
+        statistic=max(evidence) + 0.0,
+        null_distribution=None,
+        call=call,
+        warnings=whole.rows.notes,
+        impossible=impossible,
+        clusters=None if clusters is None else int(clusters.max()) + 1,
+        effective_n=None if alike else whole.rows.effective,
+        rows_in_all=max(
+            (int(len(whole.labels) * each.rows_needed / each.rows) for each in short), default=None
+        ),
+        times=curves_of(whole) if alike else None,
+        **stated,
+    )
+
+
+def _check(view: View, measure: Any, found: Answers, h: int, p: float, level: float) -> Check:
+    """Return one check, of this adjusted p-value."""
+    expected = None if found.expected is None else found.expected[h]
+    own = float(found.values[h]) + 0.0, expected, float(found.pvalues[h]), found.intervals[h]
+    return Check(view, measure.name, measure.measures, *own, p, p <= level)
+
+
+def _horizons(
+    whole: Sample, plan: Any, columns: set[str], until: dict[str, Any], min_rows: int
+) -> list[_Where]:
+    """List all rows, groups of the user's columns, and what these leave, until every horizon."""
+    groups: dict[Group | None, Places | None] = {
+        look.group: look.places
+        for look in plan.looks
+        if look.group is None or columns.issuperset(each.column for each in look.group.conditions)
+    }
+    every, found = np.arange(len(whole.labels)), []
+    for name, lens in until.items():
+        at = float(lens.threshold)
+        found += [_Where(name, at, group, places) for group, places in groups.items()]
+        for group, places in groups.items():
+            for parent in () if group is None else group.parents():
+                of_parent: Any = every if groups.get(parent) is None else groups[parent]
+                left = np.setdiff1d(of_parent, places if places is not None else every)
+                if parent in groups and len(left) >= max(min_rows, 1):
+                    found.append(_Where(name, at, group, left, parent, True))
+    return found
+
+
+class _Sized(NamedTuple):
+    sizes: tuple[int, float, float, float, float]  # rows, predicted, observed, ends of the error
+    facts: dict[str, Any]  # whether it is inside the limit, and how many rows would show that
+    events: Count
+    residuals: Array  # of independent units, that signs turn
+    pvalue: float  # by another law, which the p-value is at least
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizing:
+    """How sizes are found: at which level, against which limit."""
+
+    whole: Sample
+    options: Options
+    family: Family
+    limit: Limit
+
+    @classmethod
+    def of(cls, whole: Sample, options: Options, n_views: int, n_parts: int) -> _Sizing:
+        limit = Limit(options.materiality, options.materiality_ratio)
+        return cls(whole, options, Family.of(options.alpha, n_views, n_parts), limit)
+
+    def parts(self, where: _Where) -> tuple[Part, ...]:
+        """Cut all rows into tenths of equal expected events, five at least; groups are not cut."""
+        rows, found = self.whole.rows, list[Part]()
+        law: Any = rows.law
+        if where.group is not None or law.horizon is not None:
+            return ()
+        risk, level = law.risk(where.horizon), self.family.of_part
+        _, expected = law.events(law.seen, where.horizon)
+        for places in (strata := strata_of(risk, expected)):
+            own, some = rows.take(places), risk[places]
+            size = self._bounds(own, some, where.horizon, level)
+            mean = float(np.average(some, weights=own.weights))
+            ends = mean - size.high, mean - size.low, float(some.min()), float(some.max())
+            found.append(Part(len(strata), len(found), len(places), mean, size.estimate, *ends))
+        return tuple(found) if len(found) == STRATA else ()
+
+    def of_rows(self, where: _Where) -> _Sized:
+        """Say how large the error of some rows is until a horizon."""
+        places = np.arange(len(self.whole.labels)) if where.places is None else where.places
+        rows = self.whole.rows.take(places)
+        law: Any = rows.law
+        risk, w = law.risk(where.horizon), rows.weights
+        predicted = float(w @ risk / w.sum())
+        found = self._bounds(rows, risk, where.horizon, self.family.of_view)
+        inside = needed = None
+        if self.limit:
+            level = min(self.options.alpha, LARGEST_LEVEL)
+            own = self._bounds(rows, risk, where.horizon, level)
+            inside = self.limit.place(predicted, predicted - own.high, predicted - own.low) == "inside"
+            spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2 * len(places)
+            share = min(max(predicted * (1.0 - predicted) / spread, 1e-6), 1.0)
+            if not inside:
+                (needed,) = rows_needed([Wanted(predicted, share, False)], self.limit, level, 1)
+        residuals, p, events = self._events(rows, risk, where.horizon, found, predicted)
+        ends = found.estimate, predicted - found.high, predicted - found.low
+        facts = {"exact": False, "inside": inside, "rows_needed": needed}
+        return _Sized((len(places), predicted, *ends), facts, events, residuals, p)
+
+    def _events(
+        self, rows: Any, risk: Array, horizon: float, found: Sizing, predicted: float
+    ) -> tuple[Array, float, Count]:
+        """Return residuals whose signs are turned, the p-value by counts, and events."""
+        law, w, n = rows.law, rows.weights, self.whole.rows.n_samples
+        out = np.zeros(n)
+        if law.horizon is not None:  # risk at one time: about, by the width of its interval
+            z = -2.0 * float(ndtri(self.family.of_view))
+            error = (found.high - found.low) / z
+            came = law.until(law.seen, horizon)[1]
+            p = 2.0 * float(ndtr(-abs(predicted - found.estimate) / max(error, 1e-12)))
+            return out, p, Count(float(came.sum()), None, None, None)
+        came, expected = law.events(law.seen, horizon)
+        total, whole = float(w @ came), float(w @ expected)
+        out[rows.places] = w * (came - expected)
+        low, high = self._ratio(rows, came, expected, self.family.of_view)
+        codes = self.whole.rows.clusters
+        plain = codes is None and rows.are_alike
+        sums = out if codes is None else np.bincount(codes, out).astype(np.float64)
+        p = of_count(total, whole) if plain else 0.0
+        return sums, p, Count(total, whole, low, high)
+
+    def _ratio(self, rows: Any, came: Array, expected: Array, level: float) -> tuple[float, float]:
+        """Return limits of the ratio of events to those expected."""
+        w = rows.weights
+        total, whole = float(w @ came), max(float(w @ expected), 1e-300)
+        if rows.are_alike and rows.clusters is None:
+            low, high = events_bounds(total, level)
+            return low / whole, high / whole
+        design = Design(w, rows.clusters)
+        sums = design.sums(w * (came - total / whole * expected))
+        k = len(sums)
+        half = (
+            float(-stdtrit(k - 1, level)) * (k / (k - 1.0) * float(sums @ sums)) ** 0.5
+            if k > 1
+            else np.inf
+        )
+        return max(total - half, 0.0) / whole, (total + half) / whole
+
+    def _bounds(self, rows: Any, risk: Array, horizon: float, level: float) -> Sizing:
+        """Return the risk until a horizon, with limits: by strata, or by events less expected ones."""
+        law, w = rows.law, rows.weights
+        plain = rows.are_alike and rows.clusters is None
+        came = expected = risk
+        if law.horizon is None:
+            came, expected = law.events(law.seen, horizon)
+        if plain:
+            fewest = _FEWEST if law.horizon is None else 1
+            ended, event = law.until(law.seen)
+            found = risk_bounds(ended, event, risk, expected, horizon, level, fewest)
+            if found is not None:
+                return found
+        if law.horizon is not None:
+            return Sizing(float(w @ risk / w.sum()), 0.0, 1.0)  # nothing is known
+        low, high = self._ratio(rows, came, expected, level)
+        ratio = float(w @ came) / max(float(w @ expected), 1e-300)
+        return Sizing(*(scaled_risk(risk, w, each) for each in (ratio, low, high)))
+
+    def answers(self, residuals: list[Array], by_counts: list[float]) -> Answers:
+        """Return p-values by signs of rows, joint, and at least those by counts."""
+        values = np.column_stack(residuals)
+        options, sides = self.options, ["two-sided"] * len(residuals)
+        drawn = signed(values, options.n_resamples, options.seed)
+        found = answers(drawn, np.zeros(len(sides)), sides, options.correction, options.alpha)  # type: ignore[arg-type]
+        if not values.any():  # risk at one time alone
+            found = found._replace(pvalues=np.zeros(len(sides)), adjusted=np.zeros(len(sides)))
+        return found._replace(
+            pvalues=np.maximum(found.pvalues, by_counts),
+            adjusted=np.maximum(found.adjusted, adjusted(np.array(by_counts), "holm")),
+        )
+
+
+def _of_completed(whole: Sample, plan: Any, options: Options, share: float) -> tuple[Answers, Array]:
+    """Return p-values of completed times, from several completions, and values of the first."""
+    law: Any = whole.rows.law
+    sides = [each.alternatives[0] for _, each in plan.hypotheses]
+
+    def asked(values: Array, resolutions: Array) -> Answers:
+        return answers(values, resolutions, sides, options.correction, options.alpha)
+
+    def trial(labels: Any) -> Trial:
+        return Trial(whole.rows, labels, options.n_resamples, options.seed, options.workers)
+
+    values, resolutions, _ = draw_all(plan.hypotheses, trial(whole.labels))
+    every = [asked(values, resolutions)]
+    columns = columns_of_looks(plan.hypotheses, options.seed) if whole.rows.clusters is None else []
+    for k in range(1, law.completions):
+        labels = law.completed(k)
+        if columns:
+            own = [each.form.of_labels(each.outcomes(labels[None]))[0] for each in columns]
+            every.append(asked(np.vstack([own, values[1:]]), resolutions))
+        else:
+            every.append(asked(*draw_all(plan.hypotheses, trial(labels))[:2]))
+    both = [np.array([getattr(each, name) for each in every]).T for name in ("pvalues", "adjusted")]
+    alone, together = (np.array([of_exchangeable(own) for own in each]) for each in both)
+    joint = np.minimum(share * np.maximum(together, alone), 1.0)
+    return every[0]._replace(pvalues=alone, adjusted=joint), values

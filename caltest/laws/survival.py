@@ -1,0 +1,503 @@
+"""Times until an event, some of them censored: a survival curve for every row, or any law of a time.
+
+What is seen of a time T is min(T, C) and whether the event came. Where the limit C of every row is
+known, outcomes are min(T, C), with an atom beyond C, and draws of them too: nothing is assumed. Where
+it is not known of rows with an event, a censored time is completed: drawn from what was predicted of
+it, given that it is later than C. If predictions are right, and C does not depend on T given the
+prediction, completed times are draws from the predicted distributions, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import arguments, has
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.laws.classes import Array, Law
+from caltest.laws.distributions import Predictive, Shaped, finite_numbers
+from caltest.laws.numbers import Distribution
+from caltest.sampling import child_seed, generator
+
+_ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]
+_SAME = 1e-9  # of times
+_LEAST = 1e-300  # probability of a time later than one that was seen
+_COMPLETED = 7  # key of the seeds of completions
+
+
+@arguments()
+class Survival(Shaped):
+    """Predicted times until an event; outcomes are ``(time, event)``, some of them censored.
+
+    Parameters
+    ----------
+    survival
+        Predicted chances of no event until each time, (n, T), that do not increase, with ``times``; or
+        a data frame whose index are the times and whose columns are the rows, as lifelines predicts it;
+        or step functions of scikit-survival; or any object with ``cdf`` and ``ppf``, as those of
+        ``scipy.stats``. Give this, ``hazard`` or ``risk``.
+    times
+        The times of the columns: increasing, above 0 (0 itself with chance 1), (T,) for all rows or
+        (n, T) of every row's own. In any unit, that of the outcomes.
+    hazard
+        Chances of the event at, or until, each time if it did not come before, (n, T).
+    risk
+        If only the chance of the event until one time is predicted: that, (n,), with ``times`` the one
+        number. Rows that are censored before then say less: only an audit looks at these.
+    limit
+        Until when every row was, or would have been, followed whether or not its event came, (n,) or
+        one number, such as the end of the study: then all p-values are exact and nothing is assumed of
+        censoring. Default None: it is known of censored rows alone.
+    interpolation
+        What is stated between two times. "linear" (default): the chance of no event falls evenly.
+        "step": events come at these times only, and all observed times are among them.
+
+    Raises
+    ------
+    InputError
+        If a curve rises or leaves [0, 1], times do not increase, or shapes do not fit.
+
+    Notes
+    -----
+    A curve that does not reach 0 states nothing beyond its last time, which is taken as a known limit.
+    Outcomes are a pair of columns, times and events (1 or True where the event came, 0 where the row
+    was censored), a table of these two, or a structured array of scikit-survival.
+
+    With competing risks the predictions are those of the event of interest with its cause-specific
+    hazard, and other events count as censored.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> rate, times = rng.uniform(0.5, 2.0, 300), np.linspace(0.1, 3.0, 30)
+    >>> predicted = caltest.predictive.Survival(np.exp(-np.outer(rate, times)), times)
+    >>> time, end = rng.exponential(1.0 / (1.5 * rate)), rng.uniform(0.0, 3.0, 300)
+    >>> outcomes = np.minimum(time, end), time <= end
+    >>> caltest.test(predicted, outcomes, rng=0).pvalue < 0.01
+    True
+    """
+
+    about = "predicted times until an event"
+    completions = 20  #: How often censored times are completed, where limits are not known.
+    known: bool  #: Whether the limit of every row is known.
+    limit: Array  #: Until when rows are looked at, (n,).
+    seen: Array | None = (
+        None  #: Times (n,), those of censored rows negative, where limits are not known.
+    )
+
+    def __init__(
+        self,
+        survival: Any = None,
+        times: object = None,
+        *,
+        hazard: object = None,
+        risk: object = None,
+        limit: object = None,
+        interpolation: str = "linear",
+    ) -> None:
+        given = [each for each in (survival, hazard, risk) if each is not None]
+        if len(given) != 1:
+            raise InputError(f"{len(given)} of survival, hazard and risk are given; give one of them.")
+        if interpolation not in ("linear", "step"):
+            raise InputError(f"interpolation is {quoted(interpolation)}; give 'linear' or 'step'.")
+        self.given, self.steps, self.horizon = given[0], interpolation == "step", None
+        self._law: Predictive | None = None
+        if has(survival, "cdf") or (survival is not None and _functions(survival, "cdf")):
+            self._law = law = Distribution(survival)
+            if law.dimension is not None:
+                raise InputError("survival is about vectors; give distributions of a time, a number.")
+            self._shape = (law.n_samples,)
+            end: Any = np.full(law.n_samples, np.inf)
+        else:
+            if risk is not None:
+                at, chances = (
+                    np.atleast_1d(finite_numbers("times", times)),
+                    finite_numbers("risk", risk),
+                )
+                if chances.ndim != 1 or at.shape != (1,):
+                    raise InputError(
+                        f"risk has shape {chances.shape} and times {at.shape}; give (n,) chances of "
+                        "the event until one time."
+                    )
+                self.horizon, self.steps, table = float(at[0]), True, 1.0 - chances[:, None]
+            elif hazard is not None:
+                at, chances = finite_numbers("times", times), finite_numbers("hazard", hazard)
+                _check_chances("hazard", chances)
+                table = np.asarray(np.cumprod(1.0 - chances, axis=-1), dtype=np.float64)
+            else:
+                at, table = _curves(survival, times)
+            self._times, self._chances = _checked(at, table)
+            self._shape, last = (len(table),), self._times[:, -1]
+            end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
+        self.known = limit is not None
+        if limit is not None:
+            until = finite_numbers("limit", limit)
+            if until.shape not in ((), self._shape) or (until <= 0.0).any():
+                raise InputError(
+                    f"limit has shape {until.shape} and the smallest is {until.min():g}; give "
+                    f"{self._shape} times above 0, or one for all rows."
+                )
+            self.stated = np.broadcast_to(until, self._shape)
+            end = np.minimum(end, self.stated)
+        self.limit = end
+
+    def take(self, rows: Any) -> Survival:
+        """Return the curves of some rows."""
+        found = copy(self)
+        found.__dict__.pop("_hazards", None)
+        if self._law is not None:
+            found._law = self._law.take(rows)
+        else:
+            found._chances = self._chances[rows]
+            found._times = self._times if len(self._times) == 1 else self._times[rows]
+        found.limit, found._shape = self.limit[rows], self.limit[rows].shape
+        found.seen = None if self.seen is None else self.seen[rows]
+        if self.known:
+            found.stated = self.stated[rows]
+        return found
+
+    # -------------------------------------------------------------- the law of a time
+
+    def _at(self, outcomes: Array) -> tuple[Array, Array]:
+        """Return P(T < t) and P(T ≤ t) at (…, n), whatever the limits."""
+        return (
+            self._looked_up(self._chances, outcomes) if self._law is None else self._law.cdf(outcomes)
+        )
+
+    def _looked_up(self, values: Array, outcomes: Array) -> tuple[Array, Array]:
+        """Return what rises with time, (n, T + 1), before and at times (…, n)."""
+        from caltest.loops import rows as _loops
+
+        flat = np.ascontiguousarray(outcomes.reshape(-1, self.n_samples), dtype=np.float64)
+        below, at = np.empty_like(flat), np.empty_like(flat)
+        _loops.curve_at(self._times, values, flat, self.steps, below, at)
+        return below.reshape(outcomes.shape), at.reshape(outcomes.shape)
+
+    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
+        """Return P(X < x) and P(X ≤ x) of times X that end beyond the limit, where the rest of T is."""
+        self._check_whole()
+        below, at = self._at(np.minimum(outcomes, self.limit))
+        beyond = outcomes > self.limit
+        return np.where(beyond, at, below), np.where(beyond, 1.0, at)
+
+    def quantile(self, levels: Array) -> Array:
+        """Return quantiles of the same; beyond the limit is the next number."""
+        if self._law is not None:
+            found = self._law.quantile(levels)
+        else:
+            from caltest.loops import rows as _loops
+
+            flat = np.ascontiguousarray(levels.reshape(-1, self.n_samples), dtype=np.float64)
+            found = np.empty_like(flat)
+            _loops.curve_inverse(self._times, self._chances, flat, self.steps, found)
+            found = found.reshape(levels.shape)
+        return np.where(found > self.limit, self.beyond, found)
+
+    @property
+    def beyond(self) -> Array:
+        """What stands for a time later than the limit, (n,)."""
+        return np.nextafter(self.limit, np.inf)
+
+    def risk(self, horizon: float) -> Array:
+        """Return the chance of the event until a time, or the limit of the curve, (n,)."""
+        return self._at(np.full(self.n_samples, horizon))[1]
+
+    def level(self) -> Array:
+        """Return chances of no event, averaged over the time until the last limit, (n,)."""
+        return np.asarray(1.0 - np.mean([self.risk(t) for t in self.marks()], axis=0))
+
+    def marks(self, count: int = 20) -> Array:
+        """Return times, evenly spaced up to the last that the curves are about."""
+        if self.horizon is not None:
+            return np.array([self.horizon])
+        last = self.limit[np.isfinite(self.limit)]
+        end = (
+            float(last.max())
+            if len(last)
+            else float(self.quantile(np.full(self.n_samples, 0.95)).max())
+        )
+        return end * np.arange(1, count + 1) / count
+
+    def spread(self) -> Array:
+        """Return nothing: rows are sorted by their level alone."""
+        return np.zeros(self.n_samples)
+
+    def draw(self, rng: np.random.Generator, size: int) -> Array:
+        """Return drawn times."""
+        return self.quantile(rng.random((size, self.n_samples)))
+
+    def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
+        """Say where a time was seen that the curve rules out."""
+        below, at = self.cdf(outcomes)
+        if self.steps:
+            return np.asarray(at <= below)
+        # A curve of an empirical model is flat before its first event, which says little.
+        return np.asarray((below == 1.0) | ((at == 0.0) & (self._law is not None)))
+
+    def entropy(self) -> Array:
+        """Refuse: curves state no density."""
+        raise InputError(
+            "predicted times state no density, as this needs; use 'pit_ad' or another statistic of the "
+            "PIT."
+        )
+
+    log_density = entropy  # type: ignore[assignment]
+
+    # -------------------------------------------------------------- events, and events expected
+
+    @cached_property
+    def _hazards(self) -> Array:
+        """Σ ΔF / S(s−) at the times of the curves."""
+        left = 1.0 - self._chances[:, :-1]
+        jumps = np.diff(self._chances, axis=1) / np.maximum(left, _LEAST)
+        return np.concatenate([np.zeros((len(jumps), 1)), np.cumsum(jumps, axis=1)], axis=1)
+
+    def cumulative_hazard(self, times: Array) -> Array:
+        """Return Λ at times (…, n): Σ ΔF / S(s−) of steps, −log S else."""
+        if self.steps:
+            return self._looked_up(self._hazards, times)[1]
+        below, at = self._at(times)
+        if (at - below > _ROUNDED).any():
+            raise InputError(
+                "the distributions have atoms, times of positive probability; give their curves "
+                "with interpolation='step'."
+            )
+        return np.asarray(-np.log(np.maximum(1.0 - at, _LEAST)))
+
+    def until(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, NDArray[np.bool_]]:
+        """Return when rows ended, (…, n), a horizon at the latest, and whether by an event.
+
+        Outcomes are times, as drawn or completed, or as ``seen``.
+        """
+        end = np.minimum(self.limit, horizon)
+        return np.minimum(np.abs(outcomes), end), ~np.signbit(outcomes) & (outcomes <= end)
+
+    def events(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Array]:
+        """Return which events were seen until a time, and how many were expected of what was seen.
+
+        The differences are martingale residuals, 0 on average whatever the limits are.
+        """
+        self._check_whole()
+        ended, came = self.until(outcomes, horizon)
+        return came.astype(np.float64), self.cumulative_hazard(ended)
+
+    def _check_whole(self) -> None:
+        if self.horizon is not None and self.seen is not None:
+            few = int(np.sum(np.signbit(self.seen) & (-self.seen < self.horizon)))
+            if few:
+                raise InputError(
+                    f"the risk at {self.horizon:g} alone is predicted, and {few:,} rows are censored "
+                    "before; give whole curves, with which they count too, or take caltest.audit."
+                )
+
+    # -------------------------------------------------------------- what was seen
+
+    def met(self, values: Any) -> tuple[Law, Array]:
+        """Return the law with what was seen, and outcomes; of unknown limits completed ones."""
+        time, event = read_times(values, self.n_samples)
+        if self.known:
+            self._check_limits(time, event)
+        if self.steps and self.horizon is None:
+            self._check_on_grid(time, event)
+        if self.known:
+            return self, self._on_curve(np.where(event, time, self.beyond))
+        found = copy(self)
+        found.seen = np.where(event, time, -time)
+        return found, found.completed(0)
+
+    def _on_curve(self, times: Array) -> Array:
+        """Return times as outcomes: the one time of which a risk is known, or beyond the limit."""
+        if self.horizon is not None:
+            times = np.where(times <= self.horizon, self.horizon, times)
+        return np.where(times <= self.limit, times, self.beyond)
+
+    def outcomes(self, values: object) -> Array:
+        """Check outcomes, and return them as times."""
+        return self.met(values)[1]
+
+    def completed(self, number: int) -> Array:
+        """Return times, (n,), in which those of censored rows are drawn from what is left of their law.
+
+        ``number`` counts completions: they are exchangeable, and the same in every call.
+        """
+        assert self.seen is not None
+        ended, censored = np.abs(self.seen), np.signbit(self.seen)
+        passed = self._at(np.minimum(ended, self.limit))[1]
+        uniforms = generator(child_seed(0, _COMPLETED, number)).random(self.n_samples)
+        drawn = self.quantile(passed + (1.0 - passed) * uniforms)
+        return np.where(censored, drawn, self._on_curve(ended))
+
+    def remarks(self, outcomes: Array) -> tuple[str, ...]:
+        """Say how many rows are censored, and what that takes."""
+        if self.known:
+            return ()
+        assert self.seen is not None
+        share = float(np.mean(np.signbit(self.seen)))
+        found = [
+            f"{share:.0%} of rows are censored: this assumes that they were so independently of the "
+            "time, given the prediction."
+        ]
+        late = int(np.sum(~np.signbit(self.seen) & (self.seen > self.limit)))
+        if late:
+            found.append(
+                f"{late:,} events came after the last time of their curves, beyond which nothing is "
+                "predicted."
+            )
+        return tuple(found)
+
+    def _check_on_grid(self, time: Array, event: NDArray[np.bool_]) -> None:
+        off = ~(self._times == time[:, None]).any(axis=1) & event & (time <= self.limit)
+        for row in np.flatnonzero(off)[:1]:
+            raise InputError(
+                "the event of {row} came at {found}, which is none of the times of its curve; give "
+                "interpolation='linear', or times as they are in the curves.",
+                row=int(row),
+                found=float(time[row]),
+            )
+
+    def _check_limits(self, time: Array, event: NDArray[np.bool_]) -> None:
+        limit, much = self.stated, _SAME * np.abs(self.stated)
+        early = ~event & (time < limit - much)
+        for row in np.flatnonzero(early | (time > limit + much))[:1]:
+            what = "was censored" if not event[row] else "had its event"
+            raise InputError(
+                "{row} {what} at {found}, and its limit is {limit}; give the limits until which rows "
+                "were followed, or leave limit out.",
+                row=int(row),
+                what=what,
+                found=float(time[row]),
+                limit=float(limit[row]),
+            )
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _functions(values: Any, *names: str) -> bool:
+    """Whether it is a list or an array of objects with these attributes."""
+    several = isinstance(values, list | tuple) or (
+        has(values, "dtype") and str(values.dtype) == "object"
+    )
+    return several and len(values) > 0 and has(values[0], *names)
+
+
+def _curves(survival: Any, times: object) -> tuple[Array, Array]:
+    """Return times and curves, (n, T), from what models predict."""
+    if _functions(survival, "x", "y"):  # scikit-survival
+        parts = list(survival)
+        if len({len(each.x) for each in parts}) > 1:
+            raise InputError("survival has functions with different numbers of steps; give one table.")
+        at, table = (np.stack([np.asarray(getattr(p, k), float) for p in parts]) for k in "xy")
+        return finite_numbers("times", at), finite_numbers("survival", table)
+    if times is None:
+        index = getattr(survival, "index", None)
+        if index is None or callable(index):
+            raise InputError("times is None; give the times of the columns of survival.")
+        return finite_numbers("the index of survival", index), finite_numbers("survival", survival).T
+    return finite_numbers("times", times), finite_numbers("survival", survival)
+
+
+def _check_chances(what: str, table: Array) -> None:
+    wrong = np.argwhere((table < -_ROUNDED) | (table > 1.0 + _ROUNDED))
+    for place in wrong[:1]:
+        raise InputError(
+            f"{what} is {table[tuple(place)]:g} in row {place[0]} (counting from 0); give chances "
+            "between 0 and 1, 0.05 for 5%."
+        )
+
+
+def _checked(times: Array, table: Array) -> tuple[Array, Array]:
+    """Return times (1 or n, T + 1) from 0 on, and chances of the event until then (n, T + 1)."""
+    if table.ndim != 2 or table.size == 0 or times.shape not in (table.shape, table.shape[1:]):
+        do = "survival.T" if table.ndim == 2 and times.shape == table.shape[:1] else "(n, T) and (T,)"
+        raise InputError(f"survival has shape {table.shape} and times {times.shape}; give {do}.")
+    _check_chances("survival", table)
+    at = np.atleast_2d(times)
+    for row, k in np.argwhere(np.diff(at, axis=1) <= 0.0)[:1]:
+        raise InputError(
+            f"times holds {at[row, k]:g} before {at[row, k + 1]:g}; give increasing times."
+        )
+    if at.min() < 0.0:
+        raise InputError(f"times holds {at.min():g}; give times from 0 on.")
+    for row, k in np.argwhere(np.diff(table, axis=1) > _ROUNDED)[:1]:
+        raise InputError(
+            f"survival rises in row {row} (counting from 0), from {table[row, k]:g} to "
+            f"{table[row, k + 1]:g}; give chances of no event until each time, which do not increase."
+        )
+    falling = np.minimum.accumulate(np.clip(table, 0.0, 1.0), axis=1)
+    if at[0, 0] == 0.0 or (at[:, 0] == 0.0).any():
+        if (at[:, 0] > 0.0).any() or (falling[:, 0] < 1.0 - _ROUNDED).any():
+            raise InputError(
+                "survival at time 0 is below 1 in some row; leave rows out whose event came at once."
+            )
+        at, falling = at[:, 1:], falling[:, 1:]
+    first = np.zeros((len(at), 1)), np.zeros((len(table), 1))
+    return np.hstack([first[0], at]), np.hstack([first[1], 1.0 - falling])
+
+
+def read_times(values: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Return times and whether the event came, (n,) each, from what users have."""
+    columns = list(_columns(values))
+    if len(columns) == 3:
+        raise InputError(
+            "the outcomes have three columns; intervals in which an event came, and rows that start "
+            "late, are not supported: give (time, event)."
+        )
+    if len(columns) != 2:
+        raise InputError("the outcomes are no pair of columns; give (time, event).")
+    shapes = [np.shape(each) for each in columns]
+    if any(len(shape) != 1 for shape in shapes):
+        raise InputError(
+            f"time and event have shapes {shapes[0]} and {shapes[1]}; give one time and one event a "
+            "row: intervals, and events that come several times, are not supported."
+        )
+    time, event = finite_numbers("time", columns[0]), finite_numbers("event", columns[1])
+    if len(time) != n or len(event) != n:
+        raise InputError(
+            f"time has {len(time):,} entries and event {len(event):,}, and the predictions are about "
+            f"{n:,} rows; give one of each a row."
+        )
+    for row in np.flatnonzero((event != 0.0) & (event != 1.0))[:1]:
+        swapped = np.isin(time, (0.0, 1.0)).all()
+        do = (
+            "give (time, event), in this order"
+            if swapped
+            else "give 1 where the event of interest came and 0 where another one did or none "
+            "(competing risks: predictions are then of its cause-specific hazard)"
+        )
+        raise InputError(
+            "event holds {found} in {row}; {do}.", found=float(event[row]), row=int(row), do=do
+        )
+    for row in np.flatnonzero(time < 0.0)[:1]:
+        raise InputError(
+            "time is {found} in {row}; give times from 0 on.", found=float(time[row]), row=int(row)
+        )
+    return time, event == 1.0
+
+
+def _columns(values: Any) -> Iterator[Any]:
+    """Yield times and events, or what columns there are."""
+    names = getattr(getattr(values, "dtype", None), "names", None)
+    if names:  # a structured array of scikit-survival: the event is its boolean
+        yield from (
+            values[name] for name in sorted(names, key=lambda each: values[each].dtype.kind == "b")
+        )
+        return
+    frame: Any = nw.from_native(values, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = [frame.get_column(name).to_numpy() for name in frame.columns]
+        yield from sorted(columns, key=lambda each: each.dtype.kind == "b")
+    elif isinstance(values, np.ndarray) and values.ndim == 2:
+        yield from values.T
+    elif isinstance(values, list | tuple):
+        yield from values
+    else:
+        raise InputError("the outcomes are no pair of columns; give (time, event).")

@@ -1,0 +1,117 @@
+"""The null of events less expected ones, where limits of times are not known: random signs of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import gammainc, gammaincc
+
+from caltest._arguments import arguments
+from caltest.clusters import Clusters
+from caltest.data import Rows
+from caltest.nulls.base import Answer, Array, Null, Part, Question, ranked
+from caltest.pvalues import Alternative, combine_sides
+from caltest.resampling import draws_of_signs
+from caltest.sampling import child_seed
+from caltest.statistics import Events, EventSlope
+from caltest.statistics.times import EventMean
+
+_SIGNS = 5  # key of the seed of signs
+
+
+@arguments()
+@dataclass(frozen=True)
+class EventSigns(Null):
+    """p-value of events less expected ones of censored times: the residuals of rows get random signs.
+
+    Residuals are 0 on average whatever censors rows, if that does not depend on the time given the
+    prediction. Signs are right as events become many; with few, a Poisson number of events is: of a
+    plain sum the larger of both p-values counts. With clusters, signs are of clusters.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> predicted = caltest.predictive.Survival([[0.5, 0.1]] * 60, [1.0, 2.0])
+    >>> outcomes = np.tile([0.3, 0.6, 0.9], 20), np.tile([1, 1, 0], 20)
+    >>> caltest.test(predicted, outcomes, "events", rng=0).null
+    'event_signs'
+    """
+
+    name = "event_signs"
+    guarantee = "asymptotic"
+    assumption = "censoring does not depend on the time, given the prediction, and events are many"
+    requires = "events of censored times ('events', 'event_slope')"
+    forms = (EventMean,)
+    resamples = True
+
+    def answer(self, question: Question) -> Answer:
+        """Return the p-value."""
+        form: Any = self.form_of(question)
+        values = table_of_signs(
+            [form], question.rows, question.labels, question.n_resamples, question.seed
+        )
+        found = ranked(values[1:, 0], float(values[0, 0]), question.alternative, 0.0)
+        p = max(found.pvalue, by_poisson(form, question.rows, question.labels, question.alternative))
+        return replace(found, pvalue=p, statistic=question.observed, null_distribution=None)
+
+
+def table_of_signs(forms: Any, rows: Rows, seen: Array, count: int, seed: int) -> Array:
+    """Return (1 + B, H) values, the observed first, with a sign for every row, or cluster."""
+    n = rows.n_samples
+    codes = np.arange(n) if rows.clusters is None else np.unique(rows.clusters, return_inverse=True)[1]
+    clusters = Clusters.of(codes, rows.weights)
+    sums = np.column_stack([form.scores.by_cluster(seen, clusters)[:, 0] for form in forms])
+    return signed(sums, count, seed)
+
+
+def signed(sums: Array, count: int, seed: int) -> Array:
+    """Return values of sums (G, H) with signs drawn, and, first, as they are; of variance about 1."""
+    scale = np.sqrt((sums**2).sum(axis=0))
+    sums = sums / np.where(scale > 0.0, scale, 1.0)
+    draws = draws_of_signs(len(sums), count, child_seed(seed, _SIGNS))
+    parts = [draws.draw(start, stop) @ sums for start, stop in draws.tasks()]
+    return np.concatenate(parts)
+
+
+def by_poisson(form: EventMean, rows: Rows, seen: Array, alternative: Alternative) -> float:
+    """Return the p-value of the number of events as Poisson's; 0 where rows do not count alike."""
+    if form.tilts is not None or rows.clusters is not None or not rows.are_alike:
+        return 0.0
+    came, expected = form.law.events(seen, form.horizon)
+    return of_count(float(came.sum()), float(expected.sum()), alternative)
+
+
+def of_count(events: float, expected: float, alternative: Alternative = "two-sided") -> float:
+    """Return the p-value of a Poisson number of events."""
+    many = float(gammainc(events, expected)) if events else 1.0
+    return combine_sides(many, float(gammaincc(events + 1.0, expected)), alternative)
+
+
+def beside_events(question: Question, answer: Answer) -> Answer:
+    """Add events less expected ones to the answer of completed times: each has half of the level."""
+    law: Any = question.rows.law
+    parts = [replace(each, adjusted=min(1.0, 2.0 * each.adjusted)) for each in answer.parts]
+    for measure in (Events(), EventSlope()):
+        form = measure.given(question.rows)
+        asked = replace(
+            question, statistic=measure, form=form, labels=law.seen, alternative="two-sided"
+        )
+        own = EventSigns().answer(replace(asked, value=None, completions=()))
+        parts.append(
+            Part(measure.name, float(own.statistic or 0.0), own.pvalue, min(1.0, 4.0 * own.pvalue))
+        )
+    note = (
+        "Events less expected ones have half of the level, by random signs of rows, which is about "
+        "right; the parts of completed times have the other half."
+    )
+    return replace(
+        answer,
+        pvalue=min(1.0, 2.0 * answer.pvalue, *(each.adjusted for each in parts)),
+        parts=tuple(parts),
+        pvalue_interval=None,
+        exceedances=None,
+        notes=(*answer.notes, note),
+        guarantee="asymptotic",
+    )

@@ -1,0 +1,454 @@
+"""Statistics of times until an event: events less those expected, D-calibration, risk at a horizon.
+
+With unknown limits, events and risk at a horizon are of times as they were seen, censored or not; what
+is of the PIT is of completed times, see :mod:`caltest.laws.survival`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from caltest._arguments import Number, arguments
+from caltest._parallel import ALONE, Workers
+from caltest.data import Rows
+from caltest.exceptions import InputError
+from caltest.forms.base import Array, ChiSquare, HasChiSquare, OneByOne
+from caltest.forms.pit import LEVELS, PitDistance, PitForm
+from caltest.forms.sums import MeanOfNumbers
+from caltest.laws import Survival
+from caltest.statistics.base import SIGNED, Statistic
+from caltest.statistics.numbers import OmnibusOfNumbers, PitStatistic
+
+_horizon = Number(0.0, np.inf, advice="give a time, in the units of the outcomes")
+
+# ------------------------------------------------------------------ events
+
+
+@dataclass(frozen=True, eq=False)
+class EventMean(MeanOfNumbers):
+    """T = a mean of events less expected ones, of which rows may count by what is predicted."""
+
+    law: Any
+    horizon: float
+    tilts: Array | None  #: What residuals are multiplied by, (n,); None: by 1.
+
+    def _of_rows(self, outcomes: Array) -> Array:
+        came, expected = self.law.events(outcomes, self.horizon)
+        found = came - expected
+        return np.asarray(found if self.tilts is None else found * self.tilts)[..., None]
+
+
+@dataclass(frozen=True)
+class _Events(Statistic):
+    horizon: float | None = None
+
+    alternatives = SIGNED
+    laws = (Survival,)
+    of_seen = True
+    reported = ("horizon",)
+
+    def given(self, predictions: Rows) -> EventMean:
+        """Fix the predictions."""
+        at = np.inf if self.horizon is None else self.horizon
+        return EventMean(predictions.law, predictions.weights, at, self._tilts(predictions.law))
+
+    def _tilts(self, law: Any) -> Array | None:
+        return None
+
+
+@arguments(horizon=_horizon)
+@dataclass(frozen=True)
+class Events(_Events):
+    """Events observed less those expected, per row: above 0 predicted risks are too low.
+
+    n⁻¹ Σ_i [δ_i − Λ_i(X_i)], with the predicted cumulative hazard Λ until the row's event or its
+    censoring: 0 on average whatever censors rows, as long as it does not depend on the time given the
+    prediction. Where limits are unknown its p-value is by random signs of rows, at least that of a
+    Poisson number of events: about right.
+
+    Parameters
+    ----------
+    horizon
+        Look at events until this time. Default None: at all.
+
+    References
+    ----------
+    Crowson, Atkinson, Therneau, "Assessing calibration of prognostic risk scores", Statistical Methods
+    in Medical Research 25 (2016).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> predicted = caltest.predictive.Survival([[0.5, 0.0]] * 4, [1.0, 2.0])
+    >>> outcomes = [1.0, 1.0, 1.0, 1.0], [1, 1, 0, 0]
+    >>> round(caltest.estimate(predicted, outcomes, "events"), 3)  # 2 events, and 4 log 2 expected
+    -0.193
+    """
+
+    name = "events"
+    measures = "events observed less expected, per row, above 0 where risks are too low"
+
+
+@arguments(horizon=_horizon)
+@dataclass(frozen=True)
+class EventSlope(_Events):
+    """The same, with rows that count from −1, the lowest predicted risk, to 1, the highest.
+
+    Above 0 there are more events than expected where the risk is high, or fewer where it is low:
+    predictions differ too little; below 0, too much. It is the score test of a calibration slope, with
+    ranks of the predicted risks.
+
+    Parameters
+    ----------
+    horizon
+        Look at events until this time. Default None: at all.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> predicted = caltest.predictive.Survival([[0.5, 0.0], [0.9, 0.0]], [1.0, 2.0])
+    >>> round(caltest.estimate(predicted, ([1.0, 1.0], [1, 0]), "event_slope"), 3)
+    0.206
+    """
+
+    name = "event_slope"
+    measures = "events observed less expected by rank of risk, above 0 where risks differ too little"
+
+    def _tilts(self, law: Any) -> Array | None:
+        _, places, counts = np.unique(-law.level(), return_inverse=True, return_counts=True)
+        middle = np.cumsum(counts) - 0.5 * (counts + 1)
+        return np.asarray(2.0 * middle[places] / max(law.n_samples - 1.0, 1.0) - 1.0)
+
+
+@arguments()
+@dataclass(frozen=True)
+class OmnibusOfTimes(OmnibusOfNumbers):
+    """The default statistic of times whose limits are known: "events" and "event_slope" besides.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> predicted = caltest.predictive.Survival([[0.5, 0.1]] * 300, [1.0, 2.0], limit=1.5)
+    >>> time = np.minimum(rng.exponential(0.9, 300), 1.5)
+    >>> [each.name for each in caltest.test(predicted, (time, time < 1.5), rng=0).parts][-1]
+    'event_slope'
+    """
+
+    laws = (Survival,)
+    of_quantiles = False
+    _more = (Events(), EventSlope())
+
+
+# ------------------------------------------------------------------ D-calibration
+
+
+@arguments()
+@dataclass(frozen=True)
+class DCalibration(PitStatistic):
+    """Chi-square of the PIT in ten cells, per row: is each tenth of predicted chances as frequent?
+
+    Σ_k (share_k − 0.1)² / 0.1. Censored times are completed, so that it has its exact level; the usual
+    test spreads a censored row over all later cells and then uses the chi-square law, which finds
+    hardly anything where many rows are censored.
+
+    References
+    ----------
+    Haider, Hoehn, Davis, Greiner, "Effective ways to build and evaluate individual survival
+    distributions", JMLR 21 (2020), Section 3.5.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> predicted = caltest.predictive.Survival([[0.5, 0.0]] * 2, [1.0, 2.0])
+    >>> round(caltest.estimate(predicted, ([0.1, 0.15], [1, 1]), "d_calibration"), 3)
+    9.0
+    """
+
+    name = "d_calibration"
+    measures = "chi-square of tenths of the PIT, per row"
+    of_quantiles = False
+
+    def given(self, predictions: Rows) -> PitForm:
+        """Fix the predictions."""
+        law: Any = predictions.law
+        at = np.eye(len(LEVELS))[:, np.abs(np.subtract.outer(LEVELS, np.arange(1, 10) / 10)).argmin(0)]
+        cells = np.diff(np.pad(at, ((0, 0), (1, 1))), axis=1)
+        return PitDistance(law, predictions.weights, None, cells, _chi_square)
+
+
+def _chi_square(shares: Array) -> Array:
+    return np.asarray((shares**2).sum(axis=1) * 10.0)
+
+
+# ------------------------------------------------------------------ risk at a horizon
+
+
+class Product(NamedTuple):
+    """Kaplan and Meier's chance of no event until a time, and what its interval is made of."""
+
+    survival: float
+    left: float  #: Rows still looked at just after it, by which it ends.
+    at_risk: Array  #: Rows before every single event, one event after the other.
+    variance: float  #: Greenwood's, of the chance.
+
+
+def kaplan_meier(time: Array, event: NDArray[np.bool_], horizon: float) -> Product | None:
+    """Return Kaplan and Meier's estimate at a time; None where no row is looked at until then."""
+    early = np.sort(time[event & (time <= horizon)])
+    ordered = np.sort(time)
+    before = len(time) - np.searchsorted(ordered, early)  # rows at risk at each event
+    ties = np.arange(len(early)) - np.searchsorted(early, early)
+    at_risk = (before - ties).astype(np.float64)
+    left = len(time) - float(np.searchsorted(ordered, horizon)) - float(np.sum(early == horizon))
+    if left <= 0.0 and (not len(at_risk) or at_risk[-1] > 1.0):
+        return None
+    survival = float(np.prod(1.0 - 1.0 / at_risk))
+    with np.errstate(divide="ignore"):
+        sums = float(np.sum(1.0 / (at_risk * (at_risk - 1.0))))
+    return Product(survival, left, at_risk, survival**2 * sums if survival else 0.0)
+
+
+_FEWEST_EVENTS = 5.0  # expected of a stratum
+STRATA = 10
+
+
+def strata_of(risk: Array, expected: Array, most: int = STRATA) -> list[NDArray[np.intp]]:
+    """Cut rows by their risk into up to ten parts of equal expected events, five at least."""
+    count = int(min(most, expected.sum() // _FEWEST_EVENTS))
+    if count < 1:
+        return []
+    order = np.argsort(risk, kind="stable")
+    _, first = np.unique(risk[order], return_index=True)  # equal risks stay together
+    starts = np.cumsum(expected[order])[first] - expected[order][first]
+    part = np.minimum((starts / max(expected.sum(), 1e-300) * count).astype(np.intp), count - 1)
+    of_rows = np.repeat(part, np.diff(np.append(first, len(order))))
+    return [order[of_rows == k] for k in np.unique(of_rows)]
+
+
+@dataclass(frozen=True, eq=False)
+class AtHorizon(OneByOne):
+    """A statistic of predicted risks at a time, and of what was seen until then."""
+
+    law: Any
+    horizon: float
+    risk: Array
+
+    def value(self, labels: Any, workers: Workers = ALONE) -> float:
+        """Return the value for outcomes (n,)."""
+        return self.of_times(*self.law.until(labels))
+
+    @abstractmethod
+    def of_times(self, time: Array, event: NDArray[np.bool_]) -> float:
+        """Return the value from times and events."""
+
+
+@dataclass(frozen=True, eq=False)
+class GNDForm(HasChiSquare, AtHorizon):
+    """Greenwood, Nam and D'Agostino's sum."""
+
+    strata: tuple[NDArray[np.intp], ...]
+
+    @property
+    def chi_square(self) -> ChiSquare:
+        """With a degree for every stratum but one."""
+        return ChiSquare(max(len(self.strata) - 1, 0))
+
+    def of_times(self, time: Array, event: NDArray[np.bool_]) -> float:
+        """Return the sum."""
+        total = 0.0
+        for rows in self.strata:
+            found = kaplan_meier(time[rows], event[rows], self.horizon)
+            if found is not None and found.variance > 0.0:
+                total += (1.0 - found.survival - float(self.risk[rows].mean())) ** 2 / found.variance
+        return total
+
+
+@dataclass(frozen=True)
+class _AtHorizon(Statistic):
+    horizon: float | None = None
+
+    laws = (Survival,)
+    of_seen = True
+    reported = ("horizon",)
+
+    def _fixed(self, predictions: Rows) -> tuple[Any, float, Array]:
+        law: Any = predictions.law
+        at = self.horizon or law.horizon
+        if at is None:
+            raise InputError(
+                f"{self.name!r} looks at one time; give it, as in caltest.statistics."
+                f"{type(self).__name__}(horizon=365)."
+            )
+        if at > (last := float(law.limit.max())):
+            raise InputError(f"the horizon {at:g} is beyond the last time that is known, {last:g}.")
+        if not predictions.are_alike:
+            raise InputError(f"{self.name!r} takes no weights; use 'events'.")
+        return law, float(at), law.risk(float(at))
+
+
+@arguments(horizon=_horizon)
+@dataclass(frozen=True)
+class GreenwoodNamDAgostino(_AtHorizon):
+    """Greenwood–Nam–D'Agostino chi-square of risk at a time in tenths: for comparison.
+
+    Σ_k (1 − KM_k − mean risk_k)² / Greenwood's variance, over up to ten groups of similar risk with as
+    many expected events each, five at least. Its chi-square law, the default null, is rough; where
+    limits are known its p-value can be exact.
+
+    Parameters
+    ----------
+    horizon
+        The time. Default None: that of the predictions, where risk at one time is predicted.
+
+    References
+    ----------
+    Demler, Paynter, Cook, "Tests of calibration and goodness-of-fit in the survival setting",
+    Statistics in Medicine 34 (2015).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> predicted = caltest.predictive.Survival(risk=[0.5] * 40, times=1.0)
+    >>> outcomes = np.repeat([0.5, 2.0], 20), np.repeat([1, 0], 20)
+    >>> round(caltest.estimate(predicted, outcomes, "gnd"), 9)
+    0.0
+    """
+
+    name = "gnd"
+    measures = "Greenwood–Nam–D'Agostino chi-square of risk at a time"
+
+    def given(self, predictions: Rows) -> GNDForm:
+        """Fix the predictions."""
+        law, at, risk = self._fixed(predictions)
+        return GNDForm(law, at, risk, tuple(strata_of(risk, risk)))
+
+
+_NEAR = 0.05, 0.15  # of the rows, on either side: near the ends of the predictions, and elsewhere
+_POINTS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothErrors(AtHorizon):
+    """A summary of |predicted − observed risk|, of local Kaplan–Meier estimates."""
+
+    summary: Any
+
+    def of_times(self, time: Array, event: NDArray[np.bool_]) -> float:
+        """Return the summary."""
+        predicted, observed = self.curve(time, event)
+        return float(self.summary(np.abs(predicted - observed)))
+
+    def curve(self, time: Array, event: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Return predicted risks at evenly many rows, and the observed risk of rows alike."""
+        n, sorted_by = len(self.risk), np.lexsort((~event, time))
+        places = ((np.arange(_POINTS) + 0.5) * n / _POINTS).astype(np.intp)
+        predicted, (least, most) = np.sort(self.risk)[places], (max(k * n, 10.0) for k in _NEAR)
+        ranks = rankdata(self.risk)
+        came, ordered, found = (
+            event[sorted_by] & (time[sorted_by] <= self.horizon),
+            ranks[sorted_by],
+            [],
+        )
+        for centre in np.sort(ranks)[places]:
+            half = float(np.clip(min(centre, n - centre), least, most))
+            centre = min(max(centre, half), n - half)
+            near = np.maximum(1.0 - (np.abs(ordered - centre) / half) ** 2, 0.0)
+            left = np.cumsum(near[::-1])[::-1]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                falls = np.where(came & (near > 0.0), 1.0 - near / left, 1.0)
+            found.append(1.0 - float(np.prod(falls)))
+        return predicted, np.array(found)
+
+
+@dataclass(frozen=True)
+class _Smooth(_AtHorizon):
+    def given(self, predictions: Rows) -> SmoothErrors:
+        """Fix the predictions."""
+        return SmoothErrors(*self._fixed(predictions), type(self)._summary)
+
+    @staticmethod
+    def _summary(errors: Array) -> Any:
+        return errors.mean()
+
+
+@arguments(horizon=_horizon)
+@dataclass(frozen=True)
+class ICI(_Smooth):
+    """Integrated calibration index at a time: mean distance of predicted from observed risk.
+
+    The observed risk at a prediction is Kaplan and Meier's, of the 30% of rows with the nearest
+    predictions, fewer at both ends, which count less the farther they are (Beran 1981). It is above 0
+    by chance, too.
+
+    Parameters
+    ----------
+    horizon
+        The time. Default None: that of the predictions, where risk at one time is predicted.
+
+    References
+    ----------
+    Austin, Harrell, van Klaveren, "Graphical calibration curves and the integrated calibration index
+    (ICI) for survival models", Statistics in Medicine 39 (2020).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> predicted = caltest.predictive.Survival(risk=[0.4] * 40, times=1.0)
+    >>> outcomes = np.tile([0.5, 2.0], 20), np.tile([1, 0], 20)
+    >>> round(caltest.estimate(predicted, outcomes, "ici"), 3)
+    0.1
+    """
+
+    name = "ici"
+    measures = "mean distance of predicted from observed risk at a time"
+
+
+@arguments(horizon=_horizon)
+@dataclass(frozen=True)
+class E50(_Smooth):
+    """Median distance of predicted from observed risk at a time, as of :class:`ICI`.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> predicted = caltest.predictive.Survival(risk=[0.4] * 40, times=1.0)
+    >>> outcomes = np.tile([0.5, 2.0], 20), np.tile([1, 0], 20)
+    >>> round(caltest.estimate(predicted, outcomes, "e50"), 3)
+    0.1
+    """
+
+    name = "e50"
+    measures = "median distance of predicted from observed risk at a time"
+
+    @staticmethod
+    def _summary(errors: Array) -> Any:
+        return np.quantile(errors, 0.5)
+
+
+@arguments(horizon=_horizon)
+@dataclass(frozen=True)
+class E90(_Smooth):
+    """90% quantile of the distance of predicted from observed risk at a time, as of :class:`ICI`.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> predicted = caltest.predictive.Survival(risk=[0.4] * 40, times=1.0)
+    >>> outcomes = np.tile([0.5, 2.0], 20), np.tile([1, 0], 20)
+    >>> round(caltest.estimate(predicted, outcomes, "e90"), 3)
+    0.1
+    """
+
+    name = "e90"
+    measures = "90% quantile of the distance of predicted from observed risk at a time"
+
+    @staticmethod
+    def _summary(errors: Array) -> Any:
+        return np.quantile(errors, 0.9)

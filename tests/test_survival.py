@@ -1,0 +1,483 @@
+"""Times until an event, some censored: the law, what is seen of it, and p-values with their level."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+
+import jsonschema
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+import caltest
+from caltest.bounds.intervals import mean_bounds
+from caltest.bounds.survival import events_bounds, product_bounds, risk_bounds
+from caltest.cli import app
+from caltest.exceptions import InputError
+from caltest.predictive import Survival
+from caltest.pvalues import of_exchangeable
+from caltest.statistics.times import kaplan_meier, strata_of
+
+TIMES = np.linspace(0.1, 3.0, 30)
+
+
+def cohort(seed, n=200, factor=1.0, shape=1.0, censor=0.6, dependent=False, grid=TIMES):
+    """Exponential times, wrong by a factor or a Weibull shape, random limits; predictions of rate."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    rate = np.exp(0.7 * x)
+    time = rng.weibull(shape, n) / (rate * factor)
+    limit = rng.exponential(1.0 / (censor * (np.exp(0.5 * x) if dependent else 1.0)), n)
+    predicted = np.exp(-np.outer(rate, grid))
+    return predicted, np.minimum(time, limit), time <= limit, np.minimum(limit, grid[-1]), x
+
+
+# ------------------------------------------------------------------ the law
+
+
+def test_quantiles_and_chances_are_those_of_a_curve():
+    law = Survival([[0.8, 0.5, 0.1], [0.9, 0.4, 0.4]], [1.0, 2.0, 4.0])
+    below, at = law.cdf(np.array([[0.5, 3.0], [3.0, 2.0], [4.0, 9.0]]))
+    assert np.allclose(at, [[0.1, 0.6], [0.7, 0.6], [0.9, 1.0]])
+    assert np.allclose(below, [[0.1, 0.6], [0.7, 0.6], [0.9, 0.6]])
+    assert np.allclose(law.quantile(np.array([0.5, 0.35])), [2.0, 1.5])
+    assert law.quantile(np.array([0.95, 0.7])).tolist() == law.beyond.tolist()
+    assert np.allclose(law.take([1]).risk(2.0), [0.6])
+
+
+def test_steps_have_atoms_and_their_own_hazards():
+    law = Survival(hazard=[[0.5, 0.5]], times=[1.0, 2.0], interpolation="step")
+    below, at = law.cdf(np.array([[1.0], [1.5], [2.0]]))
+    assert np.allclose(below[:, 0], [0.0, 0.5, 0.5])
+    assert np.allclose(at[:, 0], [0.5, 0.5, 0.75])
+    assert np.allclose(law.cumulative_hazard(np.array([[0.5], [1.0], [2.0]]))[:, 0], [0.0, 0.5, 1.0])
+    # Λ of steps, not −log S: residuals are 0 on average.
+    chances, outcomes = [0.5, 0.25, 0.25], np.array([[1.0], [2.0], [law.beyond[0]]])
+    came, expected = law.events(outcomes)
+    assert np.isclose(chances @ (came - expected)[:, 0], 0.0)
+
+
+def test_residuals_of_curves_are_zero_on_average_until_any_horizon():
+    predicted, *_ = cohort(0, 50)
+    law = Survival(predicted, TIMES)
+    drawn = law.quantile(np.tile((np.arange(4000)[:, None] + 0.5) / 4000, (1, 50)))
+    for horizon in (0.3, 1.0, np.inf):
+        came, expected = law.events(drawn, horizon)
+        assert np.abs((came - expected).mean(axis=0)).max() < 2e-3
+
+
+def test_a_shared_grid_is_the_same_as_own_ones():
+    predicted, time, event, *_ = cohort(1)
+    one = Survival(predicted, TIMES)
+    own = Survival(predicted, np.tile(TIMES, (len(predicted), 1)))
+    a, b = (caltest.test(law, (time, event), rng=0, n_resamples=99) for law in (one, own))
+    assert a.pvalue == b.pvalue
+    assert a.statistic == b.statistic
+
+
+def test_objects_of_other_packages():
+    predicted, time, event, *_ = cohort(2, 60)
+    plain = Survival(predicted, TIMES)
+    frame = Survival(pd.DataFrame(predicted.T, index=TIMES))  # as lifelines
+
+    class Step:  # as scikit-survival
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+    steps = Survival(np.array([Step(TIMES, row) for row in predicted], dtype=object))
+    found = {caltest.estimate(law, (time, event), "events") for law in (plain, frame, steps)}
+    assert len(found) == 1
+    rate = -np.log(predicted[:, 9]) / TIMES[9]
+    exact = Survival(stats.expon(scale=1.0 / rate))
+    assert np.isclose(caltest.estimate(exact, (time, event), "events"), (event - rate * time).mean())
+
+
+def test_outcomes_may_be_columns_or_structured():
+    predicted, time, event, *_ = cohort(3, 60)
+    law = Survival(predicted, TIMES)
+    structured = np.array(list(zip(event, time, strict=True)), dtype=[("e", bool), ("t", float)])
+    frames = pd.DataFrame({"t": time, "e": event}), pd.DataFrame({"e": event, "t": time})
+    given = [(time, event), [time.tolist(), event.astype(int).tolist()], structured, *frames]
+    given.append(np.column_stack([time, event]))
+    assert len({caltest.estimate(law, each, "events") for each in given}) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"survival": [[0.5, 0.6]]}, "rises in row 0"),
+        ({"survival": [[0.5, -0.6]]}, "between 0 and 1"),
+        ({"times": [2.0, 1.0]}, "increasing times"),
+        ({"times": None}, "times is None"),
+        ({"times": [1.0, 2.0, 3.0]}, r"give \(n, T\) and \(T,\)"),
+        ({"limit": -1.0}, "times above 0"),
+        ({"interpolation": "spline"}, "'linear' or 'step'"),
+        ({"risk": [0.5]}, "2 of survival, hazard and risk"),
+        ({"survival": [[0.5, 0.2]], "times": [0.0, 1.0]}, "at time 0 is below 1"),
+    ],
+)
+def test_wrong_predictions_are_named(change, message):
+    with pytest.raises(InputError, match=message):
+        Survival(**{"survival": [[0.5, 0.2]], "times": [1.0, 2.0]} | change)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "message"),
+    [
+        (([1.0, 2.0], [1, 2]), "competing risks"),
+        (([0.0, 1.0], [0.5, 2.0]), "in this order"),
+        (([1.0, -2.0], [1, 1]), "from 0 on"),
+        (([1.0], [1]), "one of each a row"),
+        (([[1.0, 2.0], [1.0, 3.0]], [1, 1]), "intervals"),
+        (([1.0, 1.0], [2.0, 2.0], [1, 1]), "three columns"),
+        (([1.0, np.nan], [1, 1]), "finite"),
+        ("ab", "no pair of columns"),
+    ],
+)
+def test_wrong_outcomes_are_named(outcomes, message):
+    with pytest.raises(InputError, match=message):
+        caltest.test(Survival([[0.5, 0.2]] * 2, [1.0, 2.0]), outcomes)
+
+
+def test_known_limits_must_be_those_of_censored_rows():
+    law = Survival([[0.5, 0.2]] * 2, [1.0, 2.0], limit=[1.5, 2.0])
+    with pytest.raises(InputError, match="was censored at 1"):
+        caltest.test(law, ([1.0, 1.0], [0, 1]))
+    with pytest.raises(InputError, match=r"had its event at 1\.7"):
+        caltest.test(law, ([1.7, 1.0], [1, 1]))
+
+
+def test_steps_need_their_times():
+    law = Survival([[0.5, 0.2]] * 2, [1.0, 2.0], interpolation="step")
+    with pytest.raises(InputError, match="none of the times"):
+        caltest.test(law, ([1.0, 1.5], [1, 1]))
+
+
+def test_censored_rows_are_completed_later_than_they_were_seen():
+    predicted, time, event, *_ = cohort(4)
+    law, first = Survival(predicted, TIMES).met((time, event))
+    second = law.completed(1)
+    censored = ~event & (time < 3.0)
+    assert (first[censored] > time[censored]).all()
+    assert (first != second)[censored].any()
+    early = event & (time <= 3.0)
+    assert np.array_equal(first[early], time[early])
+    assert np.array_equal(first, law.completed(0))
+
+
+# ------------------------------------------------------------------ level and power
+
+
+def pvalues(count, statistic, known=False, draws=99, **options):
+    found = []
+    for seed in range(count):
+        predicted, time, event, limit, _ = cohort(seed, **options)
+        law = Survival(predicted, TIMES, limit=limit if known else None)
+        if known:
+            time, event = np.minimum(time, limit), event & (time <= limit)
+        found.append(caltest.test(law, (time, event), statistic, n_resamples=draws, rng=seed).pvalue)
+    return np.array(found)
+
+
+def few(p, alpha=0.05):
+    """Whether so many rejections would be found with a chance of 0.1% or more at this level."""
+    return stats.binom.sf(np.sum(p <= alpha) - 1, len(p), alpha) > 1e-3
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_level_is_kept_where_limits_are_known_and_where_not(known):
+    assert few(pvalues(60, "pit_ad", known, n=80, dependent=True))
+    assert few(pvalues(60, "events", known, n=80, dependent=True))
+
+
+def test_errors_are_found():
+    assert np.mean(pvalues(20, "events", factor=1.6) <= 0.05) > 0.7
+    assert np.mean(pvalues(20, "omnibus", factor=1.6, known=True) <= 0.05) > 0.7
+    assert np.mean(pvalues(20, "pit_ad", shape=1.8, censor=0.2) <= 0.05) > 0.7
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("censor", [0.25, 1.0, 3.0])
+@pytest.mark.parametrize("dependent", [True, False])
+def test_the_default_keeps_its_level(censor, dependent):
+    predicted, _time, _event, *_ = cohort(0)
+    law = Survival(predicted, TIMES)
+    default = [
+        caltest.test(
+            law_of(seed, censor, dependent), seen_of(seed, censor, dependent), n_resamples=199, rng=1
+        )
+        for seed in range(300)
+    ]
+    assert law.n_samples == 200
+    assert few(np.array([each.pvalue for each in default]))
+
+
+def law_of(seed, censor, dependent):
+    return Survival(cohort(seed, censor=censor, dependent=dependent)[0], TIMES)
+
+
+def seen_of(seed, censor, dependent):
+    return cohort(seed, censor=censor, dependent=dependent)[1:3]
+
+
+def test_exchangeable_p_values():
+    assert of_exchangeable([0.01]) == 0.02
+    assert of_exchangeable([0.3, 0.1]) == 0.4
+    assert of_exchangeable([0.9, 0.9]) == 1.0
+
+
+def test_events_are_at_least_as_sure_as_a_poisson_number():
+    """One event where five were expected: signs of one large residual say nothing right."""
+    law = Survival(np.exp(-np.outer(np.full(100, 0.05), TIMES)), TIMES)
+    time = np.full(100, 1.0)
+    found = caltest.test(law, (time, np.arange(100) < 1), "events", rng=0)
+    assert found.pvalue >= 2 * stats.poisson.cdf(1, 5.0) - 1e-9
+
+
+# ------------------------------------------------------------------ statistics
+
+
+def test_d_calibration_is_the_chi_square_of_tenths():
+    uniform = np.exp(-TIMES[None, :]).repeat(20, axis=0)
+    time = -np.log1p(-(np.arange(20) + 0.5) / 20)
+    law = Survival(stats.expon(scale=np.ones(20)))
+    assert np.isclose(caltest.estimate(law, (time, np.ones(20)), "d_calibration"), 0.0, atol=1e-9)
+    assert caltest.estimate(Survival(uniform, TIMES), (time / 9, np.ones(20)), "d_calibration") > 1.0
+
+
+def test_kaplan_meier_is_that_of_the_textbook():
+    time = np.array([1.0, 1.0, 2.0, 3.0, 3.0, 4.0])
+    event = np.array([True, True, False, True, False, True])
+    assert np.isclose(kaplan_meier(time, event, 2.5).survival, 4 / 6)
+    assert np.isclose(kaplan_meier(time, event, 3.0).survival, 4 / 6 * 2 / 3)
+    assert kaplan_meier(time[:3], event[:3], 5.0) is None
+
+
+def test_limits_are_those_of_garwood_and_of_clopper_and_pearson():
+    assert np.allclose(events_bounds(10.0, 0.025), (4.795, 18.390), atol=1e-3)
+    time, event = np.arange(1.0, 21.0), np.arange(20) < 6
+    low, high = product_bounds(kaplan_meier(time, event, 6.0), 0.025)
+    (least,), (most,) = mean_bounds(np.array([20.0]), np.array([14.0]), 0.025)
+    assert np.isclose(low, least)
+    assert np.isclose(high, most)
+
+
+def test_strata_expect_five_events_each():
+    risk = np.linspace(0.01, 0.6, 300)
+    parts = strata_of(risk, risk)
+    assert len(parts) == 10
+    assert sorted(np.concatenate(parts)) == list(range(300))
+    assert len(strata_of(risk[:100], risk[:100])) == int(risk[:100].sum() // 5)
+    assert strata_of(risk[:5], risk[:5]) == []
+
+
+def test_risk_within_strata_is_not_biased_by_predictors_of_censoring():
+    predicted, time, event, *_ = cohort(5, 20_000, dependent=True, censor=2.0)
+    risk = 1.0 - predicted[:, 9]
+    _, expected = (
+        Survival(predicted, TIMES).met((time, event))[0].events(np.where(event, time, -time), 1.0)
+    )
+    size = risk_bounds(time, event, risk, expected, 1.0, 0.025)
+    crude = 1.0 - kaplan_meier(time, event, 1.0).survival
+    assert abs(size.estimate - risk.mean()) < 0.01 < abs(crude - risk.mean())
+    assert size.low < risk.mean() < size.high
+
+
+def test_a_risk_at_one_time_is_looked_at_where_rows_are_seen_until_then():
+    predicted, time, event, *_ = cohort(6, 400)
+    law = Survival(risk=1.0 - predicted[:, 9], times=1.0)
+    with pytest.raises(InputError, match="the risk at 1 alone is predicted"):
+        caltest.test(law, (time, event))
+    late = np.maximum(time, 1.0), event & (time <= 1.0)
+    plain = caltest.test(1.0 - predicted[:, 9], late[1], "citl", rng=0)
+    known = Survival(risk=1.0 - predicted[:, 9], times=1.0, limit=1.0)
+    of_times = caltest.test(known, (np.minimum(late[0], 1.0), late[1]), "citl", lens="until:1", rng=0)
+    assert plain.statistic == of_times.statistic
+    for name in ("gnd", "ici", "e50", "e90"):
+        assert np.isfinite(caltest.estimate(law, (time, event), name))
+
+
+def test_summaries_at_a_horizon_need_one():
+    predicted, time, event, *_ = cohort(7)
+    with pytest.raises(InputError, match="looks at one time"):
+        caltest.estimate(Survival(predicted, TIMES), (time, event), "ici")
+    with pytest.raises(InputError, match="beyond the last time"):
+        caltest.estimate(Survival(predicted, TIMES), (time, event), caltest.statistics.ICI(horizon=9.0))
+
+
+# ------------------------------------------------------------------ audits
+
+
+def test_an_audit_finds_the_group_and_counts_its_events():
+    predicted, time, event, _, _x = cohort(8, 1500)
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["F", "M"], 1500)
+    faster = np.where(sex == "F", time / 2.0, time)  # limits and times of half the length
+    audit = caltest.audit(
+        Survival(predicted, TIMES), (faster, event), groups={"sex": sex}, lenses="until:1", rng=0,
+        n_resamples=199, materiality=0.02,
+    )  # fmt: skip
+    assert audit.verdict == "material"
+    assert "sex is F" in audit.headline
+    worst = audit.worst
+    assert worst.events.observed > worst.events.expected
+    assert worst.direction == "under"
+    assert not worst.exact
+    assert audit.to_dict()["times"]["censored"] > 0.2
+    assert "by 1" in audit.headline
+
+
+def test_a_calibrated_model_with_dependent_censoring_is_not_called_wrong():
+    predicted, time, event, *_ = cohort(9, 3000, dependent=True, censor=2.0)
+    audit = caltest.audit(
+        Survival(predicted, TIMES), (time, event), materiality=0.05, rng=0, n_resamples=199
+    )
+    assert audit.verdict in ("within", "undecided")
+    assert not audit.rejected
+    assert "about 5%" in audit.summary()
+
+
+def test_known_limits_take_the_exact_path():
+    predicted, time, event, limit, _ = cohort(10, 600, factor=1.5)
+    seen = np.minimum(time, limit), event & (time <= limit)
+    audit = caltest.audit(
+        Survival(predicted, TIMES, limit=limit), seen, lenses="until:1", rng=0, n_resamples=199
+    )
+    assert audit.rejected
+    assert audit.exact_intervals
+    assert audit.worst.direction == "under"
+
+
+def test_what_an_audit_of_censored_times_cannot_do():
+    predicted, time, event, *_ = cohort(11)
+    law = Survival(predicted, TIMES)
+    with pytest.raises(InputError, match="horizons such as"):
+        caltest.audit(law, (time, event), lenses="quantile:0.5")
+    with pytest.raises(InputError, match="horizons such as"):
+        caltest.audit(law, (time, event), lenses="until:1", tolerance=0.1)
+    with pytest.raises(InputError, match="for predicted times"):
+        caltest.test(caltest.predictive.Normal([0.0, 1.0], sd=1.0), [1.0, 2.0], "citl", lens="until:1")
+
+
+def test_times_are_not_compared():
+    predicted, time, event, *_ = cohort(17)
+    law = Survival(predicted, TIMES)
+    with pytest.raises(InputError, match="not compared"):
+        caltest.compare({"a": law, "b": law}, (time, event))
+
+
+def test_a_curve_that_is_flat_at_first_rules_nothing_out():
+    law = Survival([[1.0, 0.5]] * 60, [1.0, 2.0])
+    time = np.tile([0.5, 1.5, 2.0], 20)
+    assert not caltest.audit(law, (time, np.tile([1, 1, 0], 20)), rng=0, n_resamples=199).impossible
+    late = Survival([[0.5, 0.0]] * 60, [1.0, 2.0])  # beyond where it has reached 0
+    outcomes = np.full(60, 2.5), np.zeros(60)
+    assert caltest.audit(late, outcomes, rng=0, n_resamples=199).impossible == 60
+
+
+def test_weights_and_clusters():
+    predicted, time, event, *_ = cohort(12, 300)
+    law = Survival(predicted, TIMES)
+    twice = Survival(np.repeat(predicted, 2, axis=0), TIMES)
+    both, codes = (np.repeat(time, 2), np.repeat(event, 2)), np.repeat(np.arange(300), 2)
+    alone = caltest.test(law, (time, event), "event_slope", rng=0)
+    copied = caltest.test(twice, both, "event_slope", clusters=codes, rng=0)
+    assert np.isclose(alone.statistic, copied.statistic, rtol=0.02)
+    assert abs(alone.pvalue - copied.pvalue) < 0.1
+    default = caltest.test(twice, both, clusters=codes, rng=0, n_resamples=199)
+    assert default.pvalue > 0.01
+    weighted = caltest.test(law, (time, event), weights=np.arange(1, 301), rng=0, n_resamples=199)
+    assert weighted.pvalue > 0.01
+    audit = caltest.audit(twice, both, clusters=codes, lenses="until:1", rng=0, n_resamples=199)
+    assert audit.clusters == 300
+    assert not audit.rejected
+    weights = np.r_[np.full(150, 2.0), np.zeros(150)]
+    half = caltest.estimate(law.take(np.arange(150)), (time[:150], event[:150]), "events")
+    assert np.isclose(caltest.estimate(law, (time, event), "events", weights=weights), half)
+
+
+# ------------------------------------------------------------------ files, pages, pictures
+
+
+@pytest.fixture(scope="module")
+def seen_file(tmp_path_factory):
+    predicted, time, event, limit, _ = cohort(13, 400, factor=1.5)
+    rows = pd.DataFrame({"t": time, "d": event.astype(int), "end": limit})
+    for at in (4, 9, 29):
+        rows[f"s{at}"] = predicted[:, at]
+    path = tmp_path_factory.mktemp("times") / "rows.csv"
+    rows.to_csv(path, index=False)
+    return path, rows
+
+
+AT = [f"--survival-at={TIMES[at]}=s{at}" for at in (4, 9, 29)]
+OF = ["--time", "t", "--event", "d", *AT, "--seed", "0"]
+
+
+def test_the_command_line_is_the_same_as_python(seen_file):
+    path, rows = seen_file
+    law = Survival(rows[["s4", "s9", "s29"]].to_numpy(), TIMES[[4, 9, 29]])
+    of_python = caltest.test(law, (rows["t"], rows["d"]), rng=0)
+    typed = CliRunner().invoke(app, ["test", str(path), *OF, "--json"])
+    assert json.loads(typed.stdout)["pvalue"] == of_python.pvalue
+    read = caltest.files.read(
+        path, "t", columns={"survival": {f"s{k}": TIMES[k] for k in (4, 9, 29)}, "event": "d"}
+    )
+    assert caltest.test(read.rows, read.labels, rng=0).pvalue == of_python.pvalue
+    options = ["--lens", "until:1", "--materiality", "0.02", "--resamples", "199"]
+    found = CliRunner().invoke(app, ["audit", str(path), *OF, *options, "--json", "-"])
+    assert found.exit_code == 1
+    schema = json.loads((importlib.resources.files("caltest.report") / "audit.schema.json").read_text())
+    data = json.loads(found.stdout)
+    jsonschema.validate(data, schema)
+    assert data["views"][0]["events"]["observed"] > data["views"][0]["events"]["expected"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--time", "t", *AT], "give --survival-at, --event"),
+        (["--event", "d", *AT], "give --time too"),
+        (["--time", "t", "--event", "d"], "give --survival-at, --event"),
+        (["--time", "t", "--event", "d", "--survival-at", "s4"], "'s4'; give a time and its column"),
+    ],
+)
+def test_columns_of_times_go_together(seen_file, options, message):
+    found = CliRunner().invoke(app, ["audit", str(seen_file[0]), *options])
+    assert found.exit_code == 2
+    assert message in " ".join(found.output.split())
+
+
+def test_a_page_counts_events_and_draws_curves():
+    predicted, time, event, *_ = cohort(14, 600)
+    audit = caltest.audit(Survival(predicted, TIMES), (time, event), rng=0, n_resamples=199)
+    page = caltest.report.to_html(audit)
+    assert "Events and time" in page
+    assert "Kaplan–Meier of all rows" in page
+    assert "too low" in page
+
+
+def test_pictures():
+    predicted, time, event, _limit, _ = cohort(15, 500)
+    law, show = Survival(predicted, TIMES), caltest.SurvivalDisplay.from_predictions
+    for kind in ("curves", "horizon", "events"):
+        display = show(law, (time, event), kind=kind, horizon=1.0)
+        assert display.n_samples == 500
+        plt.close(display.figure_)
+    with pytest.raises(InputError, match="limits are unknown"):
+        show(Survival(predicted, TIMES, limit=9.0), (np.full(500, 9.0), np.zeros(500)))
+    with pytest.raises(InputError, match="fewer than five events"):
+        show(law.take(np.arange(5)), (time[:5], event[:5]), kind="horizon", horizon=0.2)
+
+
+def test_the_smooth_curve_does_not_depend_on_the_order_of_rows():
+    predicted, time, event, *_ = cohort(16, 300)
+    turned, measure = np.random.default_rng(0).permutation(300), caltest.statistics.ICI(horizon=1.0)
+    risk = np.round(predicted, 1)  # ties
+    one = caltest.estimate(Survival(risk, TIMES), (time, event), measure)
+    other = caltest.estimate(Survival(risk[turned], TIMES), (time[turned], event[turned]), measure)
+    assert np.isclose(one, other)
