@@ -280,10 +280,9 @@ def audit(
         options = Options.of(**asked)
         whole, name_of_event = named_sample(probs, labels, **named, **of_rows)
     else:
-        law = numbers.rows.law
-        seen = lenses_of(law, lenses)
-        if isinstance(law, Survival) and lenses == LENSES:
-            seen = lenses_of_times(law)
+        stated = numbers.rows.law
+        times = isinstance(stated, Survival) and lenses == LENSES
+        seen = lenses_of_times(stated) if times else lenses_of(stated, lenses)  # type: ignore[arg-type]
         options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)

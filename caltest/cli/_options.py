@@ -448,8 +448,7 @@ class Input:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
-        whole = self.example is not None or self.truth is not None or self.where
-        whole = whole or self.time is not None
+        whole = (self.example, self.truth, self.where or None, self.time) != (None,) * 4
         if not whole and self.file is not None and files.can_scan(self.file):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
