@@ -232,6 +232,10 @@ RIGHT = {
     "min_rows": lambda: 5,
     "predicted": lambda: caltest.predictive.Normal(np.zeros(20), sd=1.0),
     "outcomes": lambda: np.linspace(-2.0, 2.0, 20),
+    "entry": lambda: "mu",
+    "by": lambda: "average",
+    "parameters": lambda: np.linspace(-2.0, 2.0, 60),
+    "draws": lambda: np.linspace(-3.0, 3.0, 300).reshape(5, 60),
 }
 #: What displays show.
 SHOWN = {

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import arguments, has
+from caltest._arguments import arguments, has, wrong
+from caltest._arguments import names as names_given
 from caltest._visible import quoted, visible
 from caltest.auditing.engine import audit
 from caltest.auditing.result import Audit
@@ -24,7 +25,14 @@ _DEPENDENT = 0.1  # autocorrelation of neighbouring draws from which it is said
 _CLEARLY = 4.0  # standard errors
 
 
-@arguments()
+def _by_name(name: str, value: object) -> object:
+    """Return quantities by name."""
+    if isinstance(value, Mapping):
+        return value
+    raise wrong(name, value, "give a dict of functions, or of pairs of arrays, by name")
+
+
+@arguments(names=names_given, quantities=_by_name)
 def sbc(
     parameters: object,
     draws: object,
@@ -91,13 +99,18 @@ def sbc(
     truth, known = _columns("parameters", parameters, ())
     drawn, own = _columns("draws", draws, known)
     if names is None:
-        names = known or own or tuple(map(str, range(truth.shape[-1])))
+        names = known or own or tuple(map(str, range(truth.shape[-1] if truth.ndim else 0)))
     if known and own and set(known) != set(own):
         raise InputError(
             f"parameters holds {quoted(list(known))}, and draws {quoted(list(own))}; give both of the "
             "same parameters."
         )
-    if drawn.ndim != truth.ndim + 1 or drawn.shape[1:] != truth.shape or len(names) != truth.shape[-1]:
+    if (
+        truth.ndim != 2
+        or drawn.ndim != 3
+        or drawn.shape[1:] != truth.shape
+        or (len(names) != truth.shape[1])
+    ):
         raise InputError(
             f"parameters has shape {truth.shape}, draws {drawn.shape}, and there are {len(names)} "
             "names; give (N, D) parameters, (L, N, D) draws, and D names."

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
+from caltest._arguments import names as names_given
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array, Outcomes, read_only
@@ -25,7 +26,7 @@ _SEVERAL = 3  # dimensions of members that are vectors
 _ALIKE = 1e-12  # relative spread of what is alike
 
 
-@arguments()
+@arguments(names=names_given)
 class Members(Shaped):
     """Predictions that are members: ensembles, posterior or predictive draws, sampled paths.
 

@@ -430,6 +430,39 @@ def _rising_scores(m: int, n: int) -> Both:
     return Both(run, plain, at.size)
 
 
+def _pools(n: int) -> tuple[Array, Array]:
+    """Return sorted pools of 51 numbers, and numbers of these."""
+    rng = np.random.default_rng(0)
+    pools = np.sort(rng.normal(size=(n, 51)), axis=1)
+    return pools, pools[np.arange(n), rng.integers(51, size=(DRAWS, n))]
+
+
+def _ranks_in_pools(m: int, n: int) -> Both:
+    (pools, outcomes), out = _pools(n), np.zeros((2, DRAWS, n))
+
+    def run() -> Array:
+        _loops.ranks_in_pools(pools, outcomes, *out)
+        return out
+
+    def plain() -> Array:
+        sides = ("left", "right")
+        pairs = list(zip(pools, outcomes.T, strict=True))
+        found = [[np.searchsorted(pool, y, side) for pool, y in pairs] for side in sides]
+        return np.swapaxes(np.array(found) / 51, 1, 2)
+
+    return Both(run, plain, outcomes.size)
+
+
+def _at_places(m: int, n: int) -> Both:
+    table, places = _pools(n)[0][:, :, None], np.random.default_rng(0).integers(51, size=(DRAWS, n))
+    out = np.zeros((DRAWS, n, 1))
+    return Both(
+        _filled(out, _loops.at_places, table, places, 2.0, out),
+        lambda: 2.0 * table[np.arange(n), places],
+        places.size,
+    )
+
+
 # ------------------------------------------------------------------ all of them
 
 
@@ -448,6 +481,8 @@ LOOPS: dict[str, Loop] = {
     "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
     "largest_shifted": Loop("interval and tolerance", "cumsum, max", (2,), _largest_shifted),
     "rising_scores": Loop("rank and draw", "bincount a draw", (2,), _rising_scores),
+    "ranks_in_pools": Loop("number and draw", "searchsorted a row", (2,), _ranks_in_pools),
+    "at_places": Loop("place and draw", "indices", (2,), _at_places),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
     "extremes, weights": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_weights),
     "extremes_of_signs": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_signs),
