@@ -17,6 +17,9 @@ mean = "forecast"
 sd = "error"
 variance = "squared error"
 quantiles = "q*"
+members = "run_"
+truth = "truth.csv"
+where = ["target=rain"]
 logits = true
 group = ["region", "age"]
 weights = "w"
@@ -51,6 +54,9 @@ MEANS = {
     "sd": "error",
     "variance": "squared error",
     "quantiles": "q*",
+    "members": "run_",
+    "truth": "truth.csv",
+    "where": ("target=rain",),
     "logits": True,
     "group": ("region", "age"),
     "weights": "w",
