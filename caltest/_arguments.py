@@ -174,6 +174,13 @@ def path(name: str, value: object) -> str:
     return found
 
 
+def texts_by_name(name: str, value: object) -> Any:
+    """Return texts by name, as they are."""
+    if not isinstance(value, Mapping) or {type(x) for pair in value.items() for x in pair} - {str}:
+        raise wrong(name, value, "give texts by the names of columns, as in {'target': 'rain'}")
+    return value
+
+
 def jobs(name: str, value: object) -> int:
     """Return a number of workers; −1 is all cores."""
     found = as_int(value)
@@ -274,6 +281,7 @@ KINDS: dict[str, Kind] = {
     "rank": positive_integer,
     "rounding": step,
     "title": _text,
+    "truth": path,
     "tolerance": difference,
 }
 

@@ -20,6 +20,9 @@ quantiles = "q*"
 time = "days"
 survival-at = ["365=s365"]
 limit = "end"
+members = "run_"
+truth = "truth.csv"
+where = ["target=rain"]
 logits = true
 group = ["region", "age"]
 weights = "w"
@@ -57,6 +60,9 @@ MEANS = {
     "time": "days",
     "survival-at": ("365=s365",),
     "limit": "end",
+    "members": "run_",
+    "truth": "truth.csv",
+    "where": ("target=rain",),
     "logits": True,
     "group": ("region", "age"),
     "weights": "w",

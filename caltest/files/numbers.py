@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from caltest import laws
-from caltest._arguments import level
+from caltest._arguments import Number, level
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.data.containers import is_number, listed
@@ -29,6 +29,7 @@ _STATED = (
     *(("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",)),
     *(_OF_TIMES, (*_OF_TIMES, "limit")),
 )
+_MOST = 1e300  # of a threshold
 #: How several columns are given: by name, or by a text that means them.
 _SEVERAL: Mapping[str, Any] = {
     "quantiles": (str, Mapping),
@@ -95,6 +96,8 @@ class NumberColumns:
         if isinstance(levels := self.of.get("quantiles"), Mapping):
             for name, value in levels.items():
                 level(f"the level of column {quoted(name)}", value)
+        for name, value in self.of.get("cdf", {}).items():
+            Number(-_MOST, _MOST)(f"the threshold of column {quoted(name)}", value)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._arguments import arguments, flag, name_or_place, names
+from caltest._arguments import arguments, flag, name_or_place, names, texts_by_name
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, read_table
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ARRAYS = {".npz": read_npz, ".npy": read_npy}
 
 
-@arguments(groups=names, weights=name_or_place, clusters=name_or_place)
+@arguments(groups=names, weights=name_or_place, clusters=name_or_place, where=texts_by_name)
 def read(
     path: str | Path,
     label: str | int | None = None,
@@ -114,7 +114,13 @@ def read(
         return _content(path, roles, truth, where).checked(rounding=rounding)
 
 
-@arguments(groups=names, weights=name_or_place, clusters=name_or_place, needs_labels=flag)
+@arguments(
+    groups=names,
+    weights=name_or_place,
+    clusters=name_or_place,
+    needs_labels=flag,
+    where=texts_by_name,
+)
 def read_with_groups(
     path: str | Path,
     label: str | int | None = None,
