@@ -219,14 +219,14 @@ clusters
 batch NAME  What the batch is called, by which it is known if it comes again; for one FILE.
     [default: its content]
 date TEXT  When its rows were predicted. [default: today]
-alpha FLOAT  Probability that a calibrated model ever raises an alarm. [default: 0.05, or as in STATE]
-mode NAME  ever, or change: for a model that may be good for years. [default: ever, or as in STATE]
+alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next five, it is kept in
+    STATE, and may be left out from then on. [default: 0.05]
+mode NAME  ever, or change: for a model that may be good for years. [default: ever]
 mean-run-length FLOAT  Rows, or clusters, on average to a false alarm, with --mode change.
-    [default: 10000, or as in STATE]
-tolerance FLOAT  An error that every probability may have, 0.02 for 2 points.
-    [default: 0, or as in STATE]
+    [default: 10000]
+tolerance FLOAT  An error that every probability may have, 0.02 for 2 points. [default: 0]
 lens
-model TEXT  Name and version of the model: a state is of one. [default: as in STATE]
+model TEXT  Name and version of the model: a state is of one. [default: none]
 report FILE  Also write a page with the path of the evidence: one .html file.
 json plot
 """,

@@ -42,8 +42,9 @@ SECONDS = 20  # of one call, on a machine that has other work
 #: Records that functions return, and parts of the machinery that are given checked data only.
 NOT_FOR_USERS = {
     "Audit", "AuditPlan", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
-    "MiscalibrationBounds", "PITDisplay", "PowerResult", "Recalibration", "ReliabilityDisplay",
-    "SampleSizeResult", "Scorer", "SquaredErrorEstimate", "SurvivalDisplay", "Witness",
+    "MiscalibrationBounds", "MonitorState", "PITDisplay", "PowerResult", "Recalibration",
+    "ReliabilityDisplay", "SampleSizeResult", "Scorer", "SquaredErrorEstimate", "SurvivalDisplay",
+    "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.sample_of_law",
     "data.subsample",
@@ -62,8 +63,8 @@ NOT_FOR_USERS = {
 #: Classes whose methods users call.
 MADE = {
     "Audit", "BoundsDisplay", "CalibrationResult", "Certificate", "CertificateDisplay", "Comparison",
-    "ComparisonDisplay", "MiscalibrationBounds", "NullDisplay", "PowerDisplay", "PowerResult",
-    "SquaredErrorEstimate", "Witness", "WitnessDisplay",
+    "ComparisonDisplay", "MiscalibrationBounds", "Monitor", "MonitorDisplay", "MonitorState",
+    "NullDisplay", "PowerDisplay", "PowerResult", "SquaredErrorEstimate", "Witness", "WitnessDisplay",
 }  # fmt: skip
 
 WITHOUT_PICTURE = {"Audit.plot"}  # whatever it is given
@@ -131,7 +132,10 @@ def made():
     proved = caltest.certificate(TWO, BINARY)
     found = caltest.witness(P, Y, n_resamples=19, n_points=4, rng=0)
     audited = caltest.audit(P, Y, n_resamples=199, min_rows=5, lenses="top_label", rng=0)
+    watched = caltest.Monitor()
+    monitored = watched.update(P, Y)
     pictured = {
+        caltest.MonitorDisplay(monitored),
         caltest.BoundsDisplay(bounded),
         caltest.CertificateDisplay(proved),
         caltest.ComparisonDisplay(compared),
@@ -139,7 +143,7 @@ def made():
         caltest.WitnessDisplay(found),
         caltest.NullDisplay(tested),
     }
-    each = {audited, tested, compared, planned, bounded, proved, found, *pictured}
+    each = {audited, tested, compared, planned, bounded, proved, found, watched, monitored, *pictured}
     fitted = caltest.estimate_squared_error(TWO, BINARY, functions="binning", pvalue="none", n_folds=2)
     objects = {type(one).__name__: one for one in (*each, fitted)}
     assert set(objects) == MADE
@@ -226,6 +230,7 @@ RIGHT = {
     "wanted": lambda: 0.5,
     "scores": lambda: [0.5],
     "place": lambda: 0,
+    "row": lambda: 0,
     "functions": lambda: "binning",
     "X": lambda: P.copy(),
     "y": lambda: Y.copy(),
@@ -241,7 +246,8 @@ RIGHT = {
 SHOWN = {
     "BoundsDisplay": "MiscalibrationBounds", "CertificateDisplay": "Certificate",
     "ComparisonDisplay": "Comparison", "PowerDisplay": "PowerResult",
-    "RiskDisplay": "SquaredErrorEstimate", "WitnessDisplay": "Witness",
+    "MonitorDisplay": "MonitorState", "RiskDisplay": "SquaredErrorEstimate",
+    "WitnessDisplay": "Witness",
 }  # fmt: skip
 #: The same for one callable alone.
 OWN = {

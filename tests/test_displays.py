@@ -35,6 +35,7 @@ def results():
         "BoundsDisplay": caltest.miscalibration_bounds(PROBS, LABELS, rng=0, n_resamples=99),
         "CertificateDisplay": caltest.certificate(PROBS, LABELS),
         "ComparisonDisplay": caltest.compare(models, LABELS, "ecd", n_resamples=20, rng=0),
+        "MonitorDisplay": caltest.Monitor().update(PROBS, LABELS, date="2026-05-01"),
         "NullDisplay": caltest.test(PROBS, LABELS, "ecd", n_resamples=99, rng=0),
         "PowerDisplay": caltest.power(m3, [50, 100], "ecd", n_datasets=5, rng=0),
         "RiskDisplay": caltest.estimate_squared_error(
@@ -52,8 +53,8 @@ def reliability(probs, labels, **options):
 DISPLAYS = {
     **{
         name: lambda name=name, **ax: getattr(caltest, name).from_result(results()[name], **ax)
-        for name in ("BoundsDisplay", "CertificateDisplay", "ComparisonDisplay", "NullDisplay",
-                     "PowerDisplay", "RiskDisplay", "WitnessDisplay")
+        for name in ("BoundsDisplay", "CertificateDisplay", "ComparisonDisplay", "MonitorDisplay",
+                     "NullDisplay", "PowerDisplay", "RiskDisplay", "WitnessDisplay")
     },
     "CertificateDisplay by rows": lambda **ax: caltest.CertificateDisplay.from_result(
         results()["CertificateDisplay"], against="rows", **ax
@@ -81,7 +82,12 @@ DISPLAYS = {
         {"one": PROBS, "other": PROBS[:, [1, 0, 2]]}, LABELS, **ax
     ),
 }  # fmt: skip
-COUNTS = {"ComparisonDisplay": 2, "RiskDisplay": 3, "ReliabilityDisplay, panels": 3}
+COUNTS = {
+    "ComparisonDisplay": 2,
+    "MonitorDisplay": 3,
+    "RiskDisplay": 3,
+    "ReliabilityDisplay, panels": 3,
+}
 
 
 @pytest.fixture(params=DISPLAYS)

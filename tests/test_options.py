@@ -23,12 +23,13 @@ CALLS = {
     "bounds": [caltest.miscalibration_bounds, caltest.certificate],
     "power": [planning.power, planning.sample_size, planning.pilot],
     "plan": [caltest.plan],
+    "monitor": [caltest.Monitor, caltest.Monitor.update],
 }
 #: Arguments that a command gives itself, or finds in its file.
 OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups", "careful"}
 #: Options that a command has besides the arguments.
 BESIDES = {
-    "FILE", "FILES", "label", "columns", "mean", "sd", "variance", "quantiles", "members", "truth",
+    "FILE", "FILES", "STATE", "label", "columns", "mean", "sd", "variance", "quantiles", "members", "truth",
     "where", "time", "event", "survival-at", "limit", "logits", "group", "weights", "clusters",
     "example", "json", "plot", "report", "markdown",
     "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
@@ -41,6 +42,7 @@ ALONE = {
     "compare": ["confidence"],
     "bounds": ["cells", "method", "binning", "n_bins", "--certificate"],
     "power": ["truth"],
+    "monitor": ["self", "predicted", "outcomes", "ids", "order"],
 }
 
 

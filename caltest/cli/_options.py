@@ -543,7 +543,10 @@ _FRAME = ("FILE", *_READ, "json", "plot", "report")
 _TYPED = {
     "test": ("logits", "lens", "rounding", "weights", "clusters", "sampling-rate"),
     "estimate": ("lens", "weights", "clusters", "sampling-rate"),
-    **{name: [each for each in COMMANDS[name] if each not in _READ] for name in ("power", "plan")},
+    **{
+        name: [each for each in COMMANDS[name] if each not in _READ]
+        for name in ("power", "plan", "monitor")
+    },
 }
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from caltest._arguments import Whole, arguments
 from caltest.laws.classes import Array
 from caltest.results import Facts, Result
 
@@ -35,7 +36,7 @@ def radius(squares: Array, levels: Array) -> Array:
     return np.asarray(high)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Evidence(Facts):
     """The evidence on all rows, or on a group.
 
@@ -89,7 +90,7 @@ class Evidence(Facts):
         return math.exp(self.log_evalue) if self.log_evalue < 700.0 else math.inf
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Period(Facts):
     """What a batch, or several that follow each other, brought.
 
@@ -123,7 +124,7 @@ class Period(Facts):
     bins: Array
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MonitorState(Result):
     """What :class:`caltest.Monitor` knows after a batch.
 
@@ -197,8 +198,9 @@ class MonitorState(Result):
         """The evidence that counts most now: on all rows, or on a group."""
         return max(self.evidence, key=lambda each: each.adjusted)
 
+    @arguments(row=Whole(0))
     def date_of(self, row: int) -> str | None:
-        """Return the date of the batch in which a row came, if it was given."""
+        """Return the date of the batch in which a row, counted from 0, came; None if it was not given."""
         return next((each.date for each in self.periods if each.end > row), None)
 
 
