@@ -411,6 +411,12 @@ def test_weights_and_clusters():
     assert default.pvalue > 0.01
     weighted = caltest.test(law, (time, event), weights=np.arange(1, 301), rng=0, n_resamples=199)
     assert weighted.pvalue > 0.01
+    some = np.r_[np.zeros(50), np.full(250, 2.0)]
+    part = caltest.audit(law, (time, event), weights=some, lenses="until:1", rng=0, n_resamples=199)
+    own = law.take(np.arange(50, 300)), (time[50:], event[50:])
+    alone = caltest.audit(*own, lenses="until:1", rng=0, n_resamples=199)
+    assert np.isclose(part.views[0].events.observed, alone.views[0].events.observed)
+    assert part.views[0].rows == 250
     audit = caltest.audit(twice, both, clusters=codes, lenses="until:1", rng=0, n_resamples=199)
     assert audit.clusters == 300
     assert not audit.rejected
