@@ -102,7 +102,8 @@ def test(
         read in one pass if they have many rows.
     labels
         Observed classes, (n,): integers 0..m−1, or class names if ``probs`` has column names or
-        ``class_names`` is given. For distributions, the observed outcomes, (n,) or (n, d).
+        ``class_names`` is given. For distributions, the observed outcomes, (n,) or (n, d); for times
+        until an event, ``(time, event)``.
     statistic
         What to measure: a name (``caltest.statistics.STATISTICS`` lists them), an object of
         :mod:`caltest.statistics`, or your own function ``f(probs, labels) -> float`` that is large
@@ -123,7 +124,8 @@ def test(
     lens
         Which aspect of the predictions to test: "top_label", "class:3", "top:5", "sorted" or an
         object of :mod:`caltest.lenses`. Default None: the full probability vector. Of numbers, an
-        event: "below:30", "above:30", "quantile:0.9", "interval:0.9", or "pit:10" for ten cells.
+        event: "below:30", "above:30", "quantile:0.9", "interval:0.9", or "pit:10" for ten cells; of
+        times "until:365".
     class_names
         Names of the classes, (m,), text or whole numbers, in the order of the columns, such as
         ``classes_`` of a scikit-learn model. Labels may then be these names, and any other label
@@ -207,6 +209,10 @@ def test(
     transformed ones. This is exact if the rates are fixed beforehand, and approximate if the
     numbers of rows are, as in case–control studies. Do not use 1/s_k as weights: such weights
     depend on the labels.
+
+    *Censored times.* Where the limits of rows are not known, censored times are completed 20 times, and
+    the default gives half of its level to events less expected ones
+    (:class:`caltest.predictive.Survival`).
 
     *Rounding r.* A stated value is within r/2 of the unrounded one, and a sum of k values (the top
     5, a set of classes) within k r/2. This is treated as a tolerance, and added to ``tolerance``

@@ -341,6 +341,25 @@ def test_a_calibrated_model_with_dependent_censoring_is_not_called_wrong():
     assert "about 5%" in audit.summary()
 
 
+@pytest.mark.level
+@pytest.mark.parametrize("known", [True, False])
+def test_audits_of_calibrated_times_keep_their_level(known):
+    found, material = [], 0
+    for seed in range(120):
+        predicted, time, event, limit, x = cohort(seed, 400, dependent=True, censor=1.0)
+        law = Survival(predicted, TIMES, limit=limit if known else None)
+        seen = np.minimum(time, limit), event & (time <= limit)
+        groups = {"x": np.where(x > 0.3, "high", "low"), "g": np.arange(400) % 3}
+        audit = caltest.audit(
+            law, seen, groups=groups, materiality=0.02, rng=seed, n_resamples=199,
+            lenses=["distribution", "until:0.5", "until:2"],
+        )  # fmt: skip
+        found.append(audit.pvalue)
+        material += audit.verdict == "material"
+    assert few(np.array(found))
+    assert material <= np.sum(np.array(found) <= 0.05)
+
+
 def test_known_limits_take_the_exact_path():
     predicted, time, event, limit, _ = cohort(10, 600, factor=1.5)
     seen = np.minimum(time, limit), event & (time <= limit)
@@ -392,6 +411,12 @@ def test_weights_and_clusters():
     assert default.pvalue > 0.01
     weighted = caltest.test(law, (time, event), weights=np.arange(1, 301), rng=0, n_resamples=199)
     assert weighted.pvalue > 0.01
+    some = np.r_[np.zeros(50), np.full(250, 2.0)]
+    part = caltest.audit(law, (time, event), weights=some, lenses="until:1", rng=0, n_resamples=199)
+    own = law.take(np.arange(50, 300)), (time[50:], event[50:])
+    alone = caltest.audit(*own, lenses="until:1", rng=0, n_resamples=199)
+    assert np.isclose(part.views[0].events.observed, alone.views[0].events.observed)
+    assert part.views[0].rows == 250
     audit = caltest.audit(twice, both, clusters=codes, lenses="until:1", rng=0, n_resamples=199)
     assert audit.clusters == 300
     assert not audit.rejected

@@ -234,15 +234,20 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[dict[str, Any]]]] = {
 }
 
 
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__ or "")
+    given.add_argument("study", choices=list(PARTS))
+    given.add_argument("--repetitions", type=int, default=400)
+    given.add_argument("--sizes", type=int, nargs="+", default=[50, 200, 2000])
+    return given.parse_args(arguments)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a part."""
-    parser = command_line(__doc__ or "")
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("--repetitions", type=int, default=400)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[50, 200, 2000])
-    given = parser.parse_args(arguments)
-    rows = PARTS[given.part](given)
-    write_csv(rows, given.results / f"survival_{given.part}.csv")
+    given = parsed(arguments)
+    rows = PARTS[given.study](given)
+    write_csv(rows, given.results / f"survival_{given.study}.csv")
     print(markdown(rows))
 
 

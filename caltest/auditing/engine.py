@@ -102,7 +102,8 @@ def audit(
     Parameters
     ----------
     probs, labels
-        Predicted probabilities of classes and observed classes, as in :func:`caltest.test`.
+        Predicted probabilities of classes and observed classes, as in :func:`caltest.test`; or
+        distributions of numbers and outcomes; or times until an event and ``(time, event)``.
     groups
         Columns that group the rows, such as age or region: a data frame, a dict of columns, or one
         series or list, each with n entries. Use only what was known before the outcome. Values are
@@ -148,7 +149,8 @@ def audit(
         "top_label", "classwise" (every class by itself), or any lens of :func:`caltest.test`.
         Default: for two classes the one probability; for more, these three. Pairs of a class and a
         group that would take more than minutes are left out and listed; ask for "classwise" alone
-        to include them.
+        to include them. Of times: "distribution", and horizons such as "until:365"; by default until
+        half of all events are predicted, and until the last time.
     statistics
         What to measure: a name, an object or a function, as in :func:`caltest.test`, several of
         them, or a dict of them by lens. Each is used with every lens that it fits. Default None:

@@ -26,14 +26,14 @@ from caltest.auditing.sizes import Design, Family, Sizes, binned_error, views_of
 from caltest.auditing.views import Check, Count, Curves, Group, Part, Rest, View
 from caltest.bounds.intervals import LARGEST_LEVEL
 from caltest.bounds.survival import Sizing, events_bounds, risk_bounds, scaled_risk
-from caltest.data import Sample
+from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Survival
 from caltest.lenses import Until, find_lens
 from caltest.lenses import event as clause
 from caltest.nulls.clusters import Trial
 from caltest.nulls.times import of_count, signed
-from caltest.pvalues import adjusted, of_exchangeable
+from caltest.pvalues import SMALLEST, adjusted, of_exchangeable
 from caltest.statistics import Events
 from caltest.statistics.times import STRATA, kaplan_meier, strata_of
 
@@ -96,6 +96,11 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             "censored times are audited through 'distribution' and horizons such as 'until:365', "
             "without a {tolerance}; give these lenses, or limit= where limits of all rows are known.",
             tolerance=Argument("tolerance", ...),
+        )
+    if law.horizon is not None and not (whole.rows.are_alike and whole.rows.clusters is None):
+        raise InputError(
+            "of rows that count differently or come in clusters the risk at one time is not enough; "
+            "give whole curves."
         )
     of_pit = options.statistics.get(DISTRIBUTION)
     lenses: Any = {
@@ -211,6 +216,66 @@ class _Sized(NamedTuple):
     pvalue: float  # by another law, which the p-value is at least
 
 
+class _Seen(NamedTuple):
+    """Some rows until a horizon: what was predicted of them, and seen."""
+
+    rows: Any
+    horizon: float
+    risk: Array
+    came: Array
+    expected: Array  # of what was seen; of a risk at one time alone as if nothing were censored
+
+    @classmethod
+    def of(cls, whole: Rows, places: Any, horizon: float) -> _Seen:
+        rows = whole.take(places)
+        law: Any = rows.law
+        risk = law.risk(horizon)
+        if law.horizon is None:
+            return cls(rows, horizon, risk, *law.events(law.seen, horizon))
+        return cls(rows, horizon, risk, law.until(law.seen, horizon)[1].astype(float), risk)
+
+    @property
+    def plain(self) -> bool:
+        return self.rows.are_alike and self.rows.clusters is None
+
+    @property
+    def predicted(self) -> float:
+        return float(np.average(self.risk, weights=self.rows.weights))
+
+    @property
+    def sums(self) -> tuple[float, float]:
+        """How many events came, and were expected, as rows count."""
+        w = self.rows.weights
+        return float(w @ self.came), float(w @ self.expected)
+
+    def ratio(self, level: float) -> Sizing:
+        """Return the ratio of events to those expected, with limits."""
+        total, whole = self.sums
+        whole = max(whole, 1e-300)
+        if self.plain:
+            low, high = events_bounds(total, level)
+        else:
+            design = Design(self.rows.weights, self.rows.clusters)
+            each = design.sums(design.weights * (self.came - total / whole * self.expected))
+            k = max(len(each), 2)
+            half = float(-stdtrit(k - 1, level)) * (k / (k - 1.0) * float(each @ each)) ** 0.5
+            low, high = max(total - half, 0.0), total + half
+        return Sizing(total / whole, low / whole, high / whole)
+
+    def bounds(self, level: float) -> Sizing:
+        """Return the risk until the horizon, with limits: by strata, or by events."""
+        law = self.rows.law
+        if self.plain:
+            fewest = _FEWEST if law.horizon is None else 1
+            time, event = law.until(law.seen)
+            given = time, event, self.risk, self.expected, self.horizon, level, fewest
+            if (found := risk_bounds(*given)) is not None:
+                return found
+        if law.horizon is not None:
+            return Sizing(self.predicted, 0.0, 1.0)  # nothing is known
+        return Sizing(*(scaled_risk(self.risk, self.rows.weights, each) for each in self.ratio(level)))
+
+
 @dataclass(frozen=True, eq=False)
 class _Sizing:
     """How sizes are found: at which level, against which limit."""
@@ -227,99 +292,45 @@ class _Sizing:
 
     def parts(self, where: _Where) -> tuple[Part, ...]:
         """Cut all rows into tenths of equal expected events, five at least; groups are not cut."""
-        rows, found = self.whole.rows, list[Part]()
-        law: Any = rows.law
-        if where.group is not None or law.horizon is not None:
+        if where.group is not None:
             return ()
-        risk, level = law.risk(where.horizon), self.family.of_part
-        _, expected = law.events(law.seen, where.horizon)
-        for places in (strata := strata_of(risk, expected)):
-            own, some = rows.take(places), risk[places]
-            size = self._bounds(own, some, where.horizon, level)
-            mean = float(np.average(some, weights=own.weights))
-            ends = mean - size.high, mean - size.low, float(some.min()), float(some.max())
-            found.append(Part(len(strata), len(found), len(places), mean, size.estimate, *ends))
+        seen, found = _Seen.of(self.whole.rows, slice(None), where.horizon), list[Part]()
+        for places in strata_of(seen.risk, seen.expected):
+            own = _Seen.of(self.whole.rows, places, where.horizon)
+            mean, size = own.predicted, own.bounds(self.family.of_part)
+            ends = mean - size.high, mean - size.low, float(own.risk.min()), float(own.risk.max())
+            found.append(Part(STRATA, len(found), len(places), mean, size.estimate, *ends))
         return tuple(found) if len(found) == STRATA else ()
 
     def of_rows(self, where: _Where) -> _Sized:
         """Say how large the error of some rows is until a horizon."""
         places = np.arange(len(self.whole.labels)) if where.places is None else where.places
-        rows = self.whole.rows.take(places)
-        law: Any = rows.law
-        risk, w = law.risk(where.horizon), rows.weights
-        predicted = float(w @ risk / w.sum())
-        found = self._bounds(rows, risk, where.horizon, self.family.of_view)
+        seen = _Seen.of(self.whole.rows, places, where.horizon)
+        predicted, found = seen.predicted, seen.bounds(self.family.of_view)
         inside = needed = None
         if self.limit:
             level = min(self.options.alpha, LARGEST_LEVEL)
-            own = self._bounds(rows, risk, where.horizon, level)
+            own = seen.bounds(level)
             inside = self.limit.place(predicted, predicted - own.high, predicted - own.low) == "inside"
             spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2 * len(places)
             share = min(max(predicted * (1.0 - predicted) / spread, 1e-6), 1.0)
             if not inside:
                 (needed,) = rows_needed([Wanted(predicted, share, False)], self.limit, level, 1)
-        residuals, p, events = self._events(rows, risk, where.horizon, found, predicted)
+        residuals, codes = np.zeros(self.whole.rows.n_samples), self.whole.rows.clusters
+        total, whole = seen.sums
+        if seen.rows.law.horizon is not None:  # about, by the width of its interval
+            error = max((found.high - found.low) / (-2.0 * float(ndtri(self.family.of_view))), 1e-12)
+            p = max(2.0 * float(ndtr(-abs(predicted - found.estimate) / error)), SMALLEST)
+            events = Count(total, None, None, None)
+        else:
+            residuals[places] = seen.rows.weights * (seen.came - seen.expected)
+            p = of_count(total, whole) if seen.plain else 0.0
+            events = Count(total, whole, *seen.ratio(self.family.of_view)[1:])
+        if codes is not None:
+            residuals = np.bincount(codes, residuals).astype(np.float64)
         ends = found.estimate, predicted - found.high, predicted - found.low
         facts = {"exact": False, "inside": inside, "rows_needed": needed}
         return _Sized((len(places), predicted, *ends), facts, events, residuals, p)
-
-    def _events(
-        self, rows: Any, risk: Array, horizon: float, found: Sizing, predicted: float
-    ) -> tuple[Array, float, Count]:
-        """Return residuals whose signs are turned, the p-value by counts, and events."""
-        law, w, n = rows.law, rows.weights, self.whole.rows.n_samples
-        out = np.zeros(n)
-        if law.horizon is not None:  # risk at one time: about, by the width of its interval
-            z = -2.0 * float(ndtri(self.family.of_view))
-            error = (found.high - found.low) / z
-            came = law.until(law.seen, horizon)[1]
-            p = 2.0 * float(ndtr(-abs(predicted - found.estimate) / max(error, 1e-12)))
-            return out, p, Count(float(came.sum()), None, None, None)
-        came, expected = law.events(law.seen, horizon)
-        total, whole = float(w @ came), float(w @ expected)
-        out[rows.places] = w * (came - expected)
-        low, high = self._ratio(rows, came, expected, self.family.of_view)
-        codes = self.whole.rows.clusters
-        plain = codes is None and rows.are_alike
-        sums = out if codes is None else np.bincount(codes, out).astype(np.float64)
-        p = of_count(total, whole) if plain else 0.0
-        return sums, p, Count(total, whole, low, high)
-
-    def _ratio(self, rows: Any, came: Array, expected: Array, level: float) -> tuple[float, float]:
-        """Return limits of the ratio of events to those expected."""
-        w = rows.weights
-        total, whole = float(w @ came), max(float(w @ expected), 1e-300)
-        if rows.are_alike and rows.clusters is None:
-            low, high = events_bounds(total, level)
-            return low / whole, high / whole
-        design = Design(w, rows.clusters)
-        sums = design.sums(w * (came - total / whole * expected))
-        k = len(sums)
-        half = (
-            float(-stdtrit(k - 1, level)) * (k / (k - 1.0) * float(sums @ sums)) ** 0.5
-            if k > 1
-            else np.inf
-        )
-        return max(total - half, 0.0) / whole, (total + half) / whole
-
-    def _bounds(self, rows: Any, risk: Array, horizon: float, level: float) -> Sizing:
-        """Return the risk until a horizon, with limits: by strata, or by events less expected ones."""
-        law, w = rows.law, rows.weights
-        plain = rows.are_alike and rows.clusters is None
-        came = expected = risk
-        if law.horizon is None:
-            came, expected = law.events(law.seen, horizon)
-        if plain:
-            fewest = _FEWEST if law.horizon is None else 1
-            ended, event = law.until(law.seen)
-            found = risk_bounds(ended, event, risk, expected, horizon, level, fewest)
-            if found is not None:
-                return found
-        if law.horizon is not None:
-            return Sizing(float(w @ risk / w.sum()), 0.0, 1.0)  # nothing is known
-        low, high = self._ratio(rows, came, expected, level)
-        ratio = float(w @ came) / max(float(w @ expected), 1e-300)
-        return Sizing(*(scaled_risk(risk, w, each) for each in (ratio, low, high)))
 
     def answers(self, residuals: list[Array], by_counts: list[float]) -> Answers:
         """Return p-values by signs of rows, joint, and at least those by counts."""
