@@ -56,7 +56,7 @@ class Survival(Shaped):
         one number, such as the end of the study: then all p-values are exact and nothing is assumed of
         censoring. Default None: it is known of censored rows alone.
     interpolation
-        What is stated between two times. "linear" (default): the chance of no event falls evenly.
+        The curve between two times. "linear" (default): the chance of no event falls evenly.
         "step": events come at these times only, and all observed times are among them.
 
     Raises

@@ -586,7 +586,7 @@ class Monitor:
         ...     caltest.Monitor.load("nowhere.json")
         ... except caltest.InputError as error:
         ...     print(error)
-        nowhere.json: there is no such file; check its name.
+        nowhere.json: there is no such file; check the path.
         """
         options, kept, revision = store.load(Path(path))
         made = cls(**options)

@@ -200,7 +200,7 @@ class MonitorState(Result):
 
     @arguments(row=Whole(0))
     def date_of(self, row: int) -> str | None:
-        """Return the date of the batch in which a row, from 0 on, came; None if it was not given."""
+        """Return the date of the batch of a row, counted from 0; None if it was not given."""
         return next((each.date for each in self.periods if each.end > row), None)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from caltest._version import __version__
 from caltest.exceptions import InputError
-from caltest.files.places import opened
+from caltest.files.places import named, opened
 from caltest.files.writing import locked, write_whole
 from caltest.monitoring.bettors import Books
 
@@ -78,7 +78,7 @@ def _fingerprint(body: Mapping[str, Any]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     """Read a file that `save` wrote, and check that nobody else changed it."""
-    with opened(path, "JSON") as file:
+    with named(str(path)), opened(path, "JSON") as file:
         content = file.read()
     found: dict[str, Any] = {}
     try:
