@@ -281,7 +281,6 @@ KINDS: dict[str, Kind] = {
     "rank": positive_integer,
     "rounding": step,
     "title": _text,
-    "truth": path,
     "tolerance": difference,
 }
 

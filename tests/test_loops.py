@@ -320,3 +320,36 @@ def test_table_at_places(columns, unit):
     found = np.empty((3, ROWS, columns))
     _loops.at_places(table.astype(np.uint8), places.astype(np.uint8), unit, found)
     assert np.array_equal(found, table[np.arange(ROWS), places] * unit)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_curves_are_looked_up_both_ways(own):
+    rng = np.random.default_rng(0)
+    times = np.hstack([np.zeros((7, 1)), rng.random((7, 12)).cumsum(axis=1)])[: 7 if own else 1]
+    chances = np.hstack([np.zeros((7, 1)), rng.random((7, 12)).cumsum(axis=1) / 13.0])
+    chances[:, 5] = chances[:, 4]  # flat
+    at_times = np.broadcast_to(times, chances.shape).T
+    values = np.concatenate([rng.uniform(-1.0, 14.0, (50, 7)), at_times])
+    below, at = np.empty_like(values), np.empty_like(values)
+    _loops.curve_at(times, chances, values, False, below, at)
+    grid = np.broadcast_to(times, chances.shape)
+    twin = np.column_stack([np.interp(values[:, i], grid[i], chances[i]) for i in range(7)])
+    np.testing.assert_allclose(at, twin, atol=1e-14)
+    np.testing.assert_array_equal(below, at)
+    _loops.curve_at(times, chances, values, True, below, at)
+    for i in range(7):
+        last = np.searchsorted(grid[i], values[:, i], "right") - 1
+        np.testing.assert_array_equal(
+            at[:, i], np.where(last < 0, 0.0, chances[i, np.maximum(last, 0)])
+        )
+        before = np.searchsorted(grid[i], values[:, i]) - 1
+        np.testing.assert_array_equal(below[:, i], chances[i, np.maximum(before, 0)])
+    levels, found = rng.random((50, 7)), np.empty((50, 7))
+    for steps in (False, True):
+        _loops.curve_inverse(times, chances, levels, steps, found)
+        beyond = levels > chances[:, -1]
+        assert np.isinf(found[beyond]).all()
+        back, there = np.empty_like(found), np.empty_like(found)
+        _loops.curve_at(times, chances, np.where(beyond, 0.0, found), steps, back, there)
+        assert (there[~beyond] >= levels[~beyond] - 1e-12).all()
+        assert (back[~beyond] <= levels[~beyond] + 1e-12).all()

@@ -84,6 +84,12 @@ def test_objects_of_other_packages():
     plain = Survival(predicted, TIMES)
     frame = Survival(pd.DataFrame(predicted.T, index=TIMES))  # as lifelines
 
+    rows = pd.DataFrame({"t": time, "e": event}, index=range(100, 160))
+    named = Survival(pd.DataFrame(predicted.T, index=TIMES, columns=rows.index))
+    assert caltest.estimate(named, rows, "events") == caltest.estimate(plain, (time, event), "events")
+    with pytest.raises(InputError, match="differ"):
+        caltest.estimate(named, rows[::-1], "events")
+
     class Step:  # as scikit-survival
         def __init__(self, x, y):
             self.x, self.y = x, y
@@ -167,6 +173,9 @@ def test_censored_rows_are_completed_later_than_they_were_seen():
     early = event & (time <= 3.0)
     assert np.array_equal(first[early], time[early])
     assert np.array_equal(first, law.completed(0))
+    # Other data have other luck: seeds that are the same for all data would return it in every test.
+    other = Survival(predicted, TIMES).met((time * 0.999, event))[0].completed(1)
+    assert np.abs(other / second - 1.0)[censored].max() > 0.1
 
 
 # ------------------------------------------------------------------ level and power
@@ -198,6 +207,17 @@ def test_errors_are_found():
     assert np.mean(pvalues(20, "events", factor=1.6) <= 0.05) > 0.7
     assert np.mean(pvalues(20, "omnibus", factor=1.6, known=True) <= 0.05) > 0.7
     assert np.mean(pvalues(20, "pit_ad", shape=1.8, censor=0.2) <= 0.05) > 0.7
+
+
+@pytest.mark.level
+def test_the_level_is_kept_where_most_of_many_rows_are_censored():
+    """What completions add must differ between data sets, whatever the seed of the test."""
+    found = []
+    for seed in range(150):
+        predicted, time, event, *_ = cohort(seed, 2000, censor=4.0)
+        law = Survival(predicted, TIMES)
+        found.append(caltest.test(law, (time, event), "d_calibration", n_resamples=99, rng=0).pvalue)
+    assert few(np.array(found))
 
 
 @pytest.mark.level

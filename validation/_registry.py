@@ -86,9 +86,10 @@ _MONITOR = of_module(
     published=("monitor_published.csv",),
 )  # fmt: skip
 _SURVIVAL = of_commands(
-    "times until an event, some censored: size, power, coverage at a horizon", "1 hour of one core",
-    Command("survival", "size", ("survival_size.csv",), "--repetitions 2 --sizes 50"),
-    Command("survival", "power", ("survival_power.csv",), "--repetitions 1", "--repetitions 200"),
+    "times until an event, some censored: size, power, coverage at a horizon", "20 minutes of one core",
+    Command("survival", "size", ("survival_size.csv",), "--repetitions 2 --sizes 50",
+            "--repetitions 120"),
+    Command("survival", "power", ("survival_power.csv",), "--repetitions 1", "--repetitions 60"),
     Command("survival", "coverage", ("survival_coverage.csv",), "--repetitions 10",
             "--repetitions 2000"),
 )  # fmt: skip

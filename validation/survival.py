@@ -1,11 +1,11 @@
 """Times until an event, some censored: size, power, and coverage of intervals at a horizon.
 
-``python -m validation.survival size --repetitions 400``: calibrated exponential times whose rates
+``python -m validation.survival size --repetitions 120``: calibrated exponential times whose rates
 differ between rows; 20, 50 and 75% censored, by a known end of study, by random limits, or by limits
 that depend on the predictors; 50, 200 and 2 000 rows. Rejections at 5% of the default, of single
 statistics, and of the usual D-calibration, which spreads a censored row over the cells that are left.
 
-``python -m validation.survival power --repetitions 200``: hazards a quarter larger, Weibull times of
+``python -m validation.survival power --repetitions 60``: hazards a quarter larger, Weibull times of
 shape 1.3, hazards that cross, and one group of a quarter of the rows whose hazard is twice as large.
 
 ``python -m validation.survival coverage --repetitions 2000``: intervals of an audit at a horizon with
@@ -238,7 +238,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options."""
     given = command_line(__doc__ or "")
     given.add_argument("study", choices=list(PARTS))
-    given.add_argument("--repetitions", type=int, default=400)
+    given.add_argument("--repetitions", type=int, default=120)
     given.add_argument("--sizes", type=int, nargs="+", default=[50, 200, 2000])
     return given.parse_args(arguments)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import arguments, flag, name_or_place, names, texts_by_name
+from caltest._arguments import path as path_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, read_table
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 _ARRAYS = {".npz": read_npz, ".npy": read_npy}
 
 
-@arguments(groups=names, weights=name_or_place, clusters=name_or_place, where=texts_by_name)
+@arguments(
+    groups=names, weights=name_or_place, clusters=name_or_place, where=texts_by_name, truth=path_of
+)
 def read(
     path: str | Path,
     label: str | int | None = None,
@@ -120,6 +123,7 @@ def read(
     clusters=name_or_place,
     needs_labels=flag,
     where=texts_by_name,
+    truth=path_of,
 )
 def read_with_groups(
     path: str | Path,

@@ -81,11 +81,10 @@ def _of_series(given: Any) -> Members | None:
 
 def _of_table(given: Any) -> Quantiles | None:
     """Read a frame with columns (variable, level) or (variable, coverage, side), as sktime's."""
-    columns: Any = getattr(given, "columns", None)
-    if getattr(columns, "nlevels", 1) not in (2, 3):
+    if attempt(lambda: given.columns.nlevels) not in (2, 3):
         return None
     sides = {"lower": -1.0, "upper": 1.0}
-    names = [tuple(name) for name in columns]
+    names = [tuple(name) for name in given.columns]
     ends = [(sides.get(name[-1], 0.0), name[1]) for name in names]
     levels = attempt(lambda: [0.5 + 0.5 * side * float(at) if side else float(at) for side, at in ends])
     if levels is None or not all(0.0 < level < 1.0 for level in levels):

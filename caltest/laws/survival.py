@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import narwhals as nw
@@ -118,10 +119,8 @@ class Survival(Shaped):
             end: Any = np.full(law.n_samples, np.inf)
         else:
             if risk is not None:
-                at, chances = (
-                    np.atleast_1d(finite_numbers("times", times)),
-                    finite_numbers("risk", risk),
-                )
+                chances = finite_numbers("risk", risk)
+                at = np.atleast_1d(finite_numbers("times", times))
                 if chances.ndim != 1 or at.shape != (1,):
                     raise InputError(
                         f"risk has shape {chances.shape} and times {at.shape}; give (n,) chances of "
@@ -134,6 +133,8 @@ class Survival(Shaped):
                 table = np.asarray(np.cumprod(1.0 - chances, axis=-1), dtype=np.float64)
             else:
                 at, table = _curves(survival, times)
+                if times is None and has(survival, "T"):  # as lifelines has it: a column for every row
+                    self.given = survival.T
             self._times, self._chances = _checked(at, table)
             self._shape, last = (len(table),), self._times[:, -1]
             end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
@@ -326,12 +327,15 @@ class Survival(Shaped):
     def completed(self, number: int) -> Array:
         """Return times, (n,), in which those of censored rows are drawn from what is left of their law.
 
-        ``number`` counts completions: they are exchangeable, and the same in every call.
+        ``number`` counts completions: they are exchangeable, and the same in every call. Their seed is
+        made of what was seen: with one seed for all data the same luck would return in every data set.
         """
         assert self.seen is not None
+        digest = sha256(self.seen.tobytes()).digest()
+        seed = child_seed(int.from_bytes(digest[:16], "little"), _COMPLETED, number)
         ended, censored = np.abs(self.seen), np.signbit(self.seen)
         passed = self._at(np.minimum(ended, self.limit))[1]
-        uniforms = generator(child_seed(0, _COMPLETED, number)).random(self.n_samples)
+        uniforms = generator(seed).random(self.n_samples)
         drawn = self.quantile(passed + (1.0 - passed) * uniforms)
         return np.where(censored, drawn, self._on_curve(ended))
 

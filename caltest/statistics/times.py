@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from caltest._arguments import Number, arguments
 from caltest._parallel import ALONE, Workers
@@ -350,6 +349,8 @@ class SmoothErrors(AtHorizon):
         n, sorted_by = len(self.risk), np.lexsort((~event, time))
         places = ((np.arange(_POINTS) + 0.5) * n / _POINTS).astype(np.intp)
         predicted, (least, most) = np.sort(self.risk)[places], (max(k * n, 10.0) for k in _NEAR)
+        from scipy.stats import rankdata  # which takes long to import
+
         ranks = rankdata(self.risk)
         came, ordered, found = (
             event[sorted_by] & (time[sorted_by] <= self.horizon),
