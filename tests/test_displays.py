@@ -22,7 +22,7 @@ LABELS = labels_from(PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True), np.random
 TWO = np.column_stack([1 - PROBS[:, 0], PROBS[:, 0]])
 TIMES = (
     caltest.predictive.Survival(np.column_stack([1 - PROBS[:, 0] / 2, 1 - PROBS[:, 0]]), [1.0, 2.0]),
-    (2 * PROBS[:, 1], PROBS[:, 2] > 0.4),
+    (4 * PROBS[:, 1], PROBS[:, 2] > 0.4),
 )
 
 

@@ -463,6 +463,44 @@ def _at_places(m: int, n: int) -> Both:
     )
 
 
+def _curves(n: int) -> tuple[Array, Array, Array]:
+    """Return times (1, 50) of curves, chances (n, 50) until these, and times or levels (B, n)."""
+    rng = np.random.default_rng(0)
+    times = np.arange(50.0)[None]
+    chances = np.hstack([np.zeros((n, 1)), np.sort(rng.random((n, 49)), axis=1)])
+    return times, chances, rng.random((DRAWS, n))
+
+
+def _curve_at(m: int, n: int) -> Both:
+    (times, chances, shares), out = _curves(n), np.zeros((2, DRAWS, n))
+    values = 49.0 * shares
+
+    def run() -> Array:
+        _loops.curve_at(times, chances, values, False, *out)
+        return out[1]
+
+    def plain() -> Array:
+        pairs = zip(values.T, chances, strict=True)
+        return np.column_stack([np.interp(own, times[0], curve) for own, curve in pairs])
+
+    return Both(run, plain, values.size)
+
+
+def _curve_inverse(m: int, n: int) -> Both:
+    (times, chances, shares), out = _curves(n), np.zeros((DRAWS, n))
+    levels = shares * chances[:, -1]
+
+    def run() -> Array:
+        _loops.curve_inverse(times, chances, levels, False, out)
+        return out
+
+    def plain() -> Array:
+        pairs = zip(levels.T, chances, strict=True)
+        return np.column_stack([np.interp(own, curve, times[0]) for own, curve in pairs])
+
+    return Both(run, plain, levels.size)
+
+
 # ------------------------------------------------------------------ all of them
 
 
@@ -483,6 +521,8 @@ LOOPS: dict[str, Loop] = {
     "rising_scores": Loop("rank and draw", "bincount a draw", (2,), _rising_scores),
     "ranks_in_pools": Loop("number and draw", "searchsorted a row", (2,), _ranks_in_pools),
     "at_places": Loop("place and draw", "indices", (2,), _at_places),
+    "curve_at": Loop("time and draw", "interp a row", (2,), _curve_at),
+    "curve_inverse": Loop("level and draw", "interp a row", (2,), _curve_inverse),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
     "extremes, weights": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_weights),
     "extremes_of_signs": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_signs),
