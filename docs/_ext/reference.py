@@ -50,6 +50,7 @@ PARTS = {
     "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
     "comparison.result": ("ModelError", "ModelDifference"),
+    "monitoring.state": ("Evidence", "Period"),
     "planning.simulate": ("Simulation",),
     "remedies": ("Remedy",),
     "results": ("Result",),
