@@ -47,7 +47,10 @@ FOR_ADDING = (
 PARTS = {
     "auditing.ahead": ("PlannedView",),
     "auditing.numbers": ("InUnits",),
-    "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
+    "auditing.views": (
+        *("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
+        *("Count", "Curves"),
+    ),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
     "comparison.result": ("ModelError", "ModelDifference"),
     "monitoring.state": ("Evidence", "Period"),
