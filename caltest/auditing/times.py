@@ -33,7 +33,7 @@ from caltest.lenses import Until, find_lens
 from caltest.lenses import event as clause
 from caltest.nulls.clusters import Trial
 from caltest.nulls.times import of_count, signed
-from caltest.pvalues import SMALLEST, adjusted, of_exchangeable
+from caltest.pvalues import adjusted, of_exchangeable
 from caltest.statistics import Events
 from caltest.statistics.times import STRATA, kaplan_meier, strata_of
 
@@ -70,7 +70,8 @@ def curves_of(whole: Sample) -> Curves:
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
         sized = risk_bounds(ended, event, risk, hazard, time, LARGEST_LEVEL)
-        observed = None if sized is None else sized.estimate, None if km is None else 1.0 - km.survival
+        known = sized is not None and km is not None  # else some of it is what was predicted
+        observed = sized.estimate if known else None, None if km is None else 1.0 - km.survival  # type: ignore[union-attr]
         found.append((time, float(risk.mean()), *observed, float(came.sum()), float(hazard.sum())))
     columns: Any = zip(*found, strict=True)
     return Curves(float(np.mean(np.signbit(law.seen))), *columns)
@@ -196,8 +197,15 @@ def _horizons(
         if look.group is None or columns.issuperset(each.column for each in look.group.conditions)
     }
     every, found = np.arange(len(whole.labels)), []
+    law: Any = whole.rows.law
+    last = float(law.limit.max())
     for name, lens in until.items():
         at = float(lens.threshold)
+        if not 0.0 < at <= last:
+            raise InputError(
+                f"the horizon {at:g} is not between 0 and the last time that is predicted, {last:g}; "
+                "give a lens such as 'until:365' with a time in that range."
+            )
         found += [_Where(name, at, group, places) for group, places in groups.items()]
         for group, places in groups.items():
             for parent in () if group is None else group.parents():
@@ -262,18 +270,22 @@ class _Seen(NamedTuple):
             low, high = max(total - half, 0.0), total + half
         return Sizing(total / whole, low / whole, high / whole)
 
-    def bounds(self, level: float) -> Sizing:
-        """Return the risk until the horizon, with limits: by strata, or by events."""
+    def bounds(self, level: float) -> tuple[Sizing, bool]:
+        """Return the risk until the horizon, with limits, and whether these rest on strata.
+
+        Else they are those of events, as if all hazards were so many times as large: which describes,
+        and does not show what is within a limit.
+        """
         law = self.rows.law
+        time, event = law.until(law.seen)
         if self.plain:
-            fewest = _FEWEST if law.horizon is None else 1
-            time, event = law.until(law.seen)
-            given = time, event, self.risk, self.expected, self.horizon, level, fewest
+            given = time, event, self.risk, self.expected, self.horizon, level, _FEWEST
             if (found := risk_bounds(*given)) is not None:
-                return found
-        if law.horizon is not None:
-            return Sizing(self.predicted, 0.0, 1.0)  # nothing is known
-        return Sizing(*(scaled_risk(self.risk, self.rows.weights, each) for each in self.ratio(level)))
+                return found, True
+        if law.horizon is not None or kaplan_meier(time, event, self.horizon) is None:
+            return Sizing(self.predicted, 0.0, 1.0), False  # nothing is known
+        by_events = (scaled_risk(self.risk, self.rows.weights, each) for each in self.ratio(level))
+        return Sizing(*by_events), False
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +309,7 @@ class _Sizing:
         seen, found = _Seen.of(self.whole.rows, slice(None), where.horizon), list[Part]()
         for places in strata_of(seen.risk, seen.expected):
             own = _Seen.of(self.whole.rows, places, where.horizon)
-            mean, size = own.predicted, own.bounds(self.family.of_part)
+            mean, size = own.predicted, own.bounds(self.family.of_part)[0]
             ends = mean - size.high, mean - size.low, float(own.risk.min()), float(own.risk.max())
             found.append(Part(STRATA, len(found), len(places), mean, size.estimate, *ends))
         return tuple(found) if len(found) == STRATA else ()
@@ -306,12 +318,13 @@ class _Sizing:
         """Say how large the error of some rows is until a horizon."""
         places = np.arange(len(self.whole.labels)) if where.places is None else where.places
         seen = _Seen.of(self.whole.rows, places, where.horizon)
-        predicted, found = seen.predicted, seen.bounds(self.family.of_view)
+        predicted, found = seen.predicted, seen.bounds(self.family.of_view)[0]
         inside = needed = None
         if self.limit:
             level = min(self.options.alpha, LARGEST_LEVEL)
-            own = seen.bounds(level)
-            inside = self.limit.place(predicted, predicted - own.high, predicted - own.low) == "inside"
+            own, shown = seen.bounds(level)
+            place = self.limit.place(predicted, predicted - own.high, predicted - own.low)
+            inside = shown and place == "inside"
             spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2 * len(places)
             share = min(max(predicted * (1.0 - predicted) / spread, 1e-6), 1.0)
             if not inside:
@@ -319,8 +332,10 @@ class _Sizing:
         residuals, codes = np.zeros(self.whole.rows.n_samples), self.whole.rows.clusters
         total, whole = seen.sums
         if seen.rows.law.horizon is not None:  # about, by the width of its interval
-            error = max((found.high - found.low) / (-2.0 * float(ndtri(self.family.of_view))), 1e-12)
-            p = max(2.0 * float(ndtr(-abs(predicted - found.estimate) / error)), SMALLEST)
+            far = (found.high if predicted > found.estimate else found.low) - found.estimate
+            error = max(abs(far) / -float(ndtri(self.family.of_view)), 1e-12)
+            least = 1.0 / (1 + self.options.n_resamples)
+            p = max(2.0 * float(ndtr(-abs(predicted - found.estimate) / error)), least)
             events = Count(total, None, None, None)
         else:
             residuals[places] = seen.rows.weights * (seen.came - seen.expected)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammainccinv, gammaincinv
 
 from caltest._sums import Array
-from caltest.statistics.times import STRATA, Product, kaplan_meier, strata_of
+from caltest.statistics.times import Product, kaplan_meier, strata_of
 
 
 class Sizing(NamedTuple):
@@ -75,23 +75,25 @@ def risk_bounds(
 ) -> Sizing | None:
     """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
 
-    There are ten strata, with five expected events each; fewer where they are not so many, or all rows
-    of a stratum end before that time. None with less than the ``fewest``.
+    There are ten strata, or fewer with five expected events each, by the predictions alone; None with
+    less than the ``fewest``. Of a stratum of which no row was followed until that time nothing is
+    known: its risk is between 0 and 1, and stands in the estimate as predicted.
     """
-    for count in range(STRATA, fewest - 1, -1):
-        strata = strata_of(risk, expected, count)
-        each = [kaplan_meier(time[rows], event[rows], horizon) for rows in strata]
-        if len(strata) < fewest or None in each:
-            continue
-        shares = np.array([len(rows) for rows in strata]) / len(risk)
-        found = [(1.0 - one.survival, product_bounds(one, level)) for one in each if one is not None]
-        own, (least, most) = np.array([r for r, _ in found]), np.array([ends for _, ends in found]).T
-        mean = float(shares @ own)
-        low, high = (
-            float(np.linalg.norm(shares * far)) for far in (own - (1.0 - most), 1.0 - least - own)
-        )
-        return Sizing(mean, max(mean - low, 0.0), min(mean + high, 1.0))
-    return None
+    strata = strata_of(risk, expected)
+    if len(strata) < fewest:
+        return None
+    mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)
+    for rows in strata:
+        share, found = len(rows) / len(risk), kaplan_meier(time[rows], event[rows], horizon)
+        own = float(risk[rows].mean()) if found is None else 1.0 - found.survival
+        mean += share * own
+        if found is None:
+            missing += share * own, share * (1.0 - own)
+        else:
+            least, most = product_bounds(found, level)
+            squares += (share * (own - 1.0 + most)) ** 2, (share * (1.0 - least - own)) ** 2
+    low, high = missing + np.sqrt(squares)
+    return Sizing(mean, max(mean - float(low), 0.0), min(mean + float(high), 1.0))
 
 
 def scaled_risk(risk: Array, weights: Array, ratio: float) -> float:

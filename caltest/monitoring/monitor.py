@@ -150,6 +150,7 @@ class Monitor:
         self._periods: list[dict[str, Any]] = []
         self._batches: list[str] = []
         self._clusters: list[str] = []
+        self._ids: list[str] = []
         self._queue: list[
             list[Any]
         ] = []  # name, probabilities, label, texts, cluster of rows that wait
@@ -414,6 +415,16 @@ class Monitor:
             rows = predictions(predicted, logits=logits)
             texts, of = self._apart(groups, clusters, len(cells), predicted, outcomes)
             columns, names_of = sorted(texts), rows.classes
+            seen = {store.brief(name): name for name in names}
+            if again := seen.keys() & set(self._ids):
+                raise InputError(
+                    f"the row {quoted(seen[min(again)])} was counted before; leave it out, or give "
+                    "rows names of their own."
+                )
+            # What could not be taken in later is not let wait.
+            new = _Batch(rows, np.zeros(len(cells), np.intp), texts, of)
+            self._checked(self._seen(new))
+            self._units(of, len(cells))
             own = {"names": names_of, "groups": columns, "clusters": clusters is not None}
             if queue and own != queued:
                 raise InputError(
@@ -455,6 +466,7 @@ class Monitor:
             of = [each[4] for each in ready] if queued["clusters"] else None
             labels = np.array([each[2] for each in ready])
             self._enter(_Batch(Rows(law), labels, texts, of), batch, date, counted=True)
+            self._ids += [store.brief(each[0]) for each in ready]
         self._queue, self._queued = [each for each in queue if each[4] in open_units], queued
         self._batches = batches
         return self.state
@@ -599,7 +611,8 @@ class Monitor:
 # ------------------------------------------------------------------ parts of it
 
 _SAVED = (
-    "_shape", "_processes", "_periods", "_batches", "_clusters", "_queue", "_queued", "_alarm_date",
+    "_shape", "_processes", "_periods", "_batches", "_clusters", "_ids", "_queue", "_queued",
+    "_alarm_date",
 )  # fmt: skip
 
 

@@ -55,9 +55,9 @@ def save(path: Path, options: Mapping[str, Any], state: Mapping[str, Any], known
     text = json.dumps(whole, indent=1, allow_nan=False) + "\n"
     with locked(path):
         there = _read(path)["fingerprint"] if path.exists() else None
-        if there != known and known is None:
+        if there is not None and known is None:
             raise InputError(f"{path} is there already; load it to go on, or give another file.")
-        if there != known:
+        if there not in (None, known):
             raise InputError(
                 f"{path} was changed by someone else since this state was loaded or saved; load it, "
                 "and take the batch in again."
