@@ -326,7 +326,7 @@ class View(Sized):
     exact: bool = True
     inside: bool | None = None
     rows_needed: int | None = None
-    events: Count | None = None
+    events: Count | Any = None
 
     @property
     def key(self) -> tuple[str, Group | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -181,7 +181,7 @@ class MonitorState(Result):
     rows: int
     clusters: int | None
     waiting: int
-    alarm_row: int | None
+    alarm_row: int | Any  # None without an alarm
     alarm_date: str | None
     evidence: tuple[Evidence, ...]
     periods: tuple[Period, ...]
