@@ -76,8 +76,8 @@ def risk_bounds(
     """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
 
     There are ten strata, or fewer with five expected events each, by the predictions alone; None with
-    less than the ``fewest``. Of a stratum of which no row was followed until that time nothing is
-    known: its risk is between 0 and 1, and stands in the estimate as predicted.
+    less than the ``fewest``. In a stratum of which no row was followed until that time the risk may be
+    anything between 0 and 1; in the estimate it stands as predicted.
     """
     strata = strata_of(risk, expected)
     if len(strata) < fewest:
