@@ -168,6 +168,51 @@ def test_chains_that_were_not_thinned_are_warned_of():
     assert "(autocorrelation 0.7" in notes[0] or "(autocorrelation 0.6" in notes[0]
 
 
+def test_weights_and_groups_that_sort_rows_by_the_members_are_warned_of():
+    members, outcomes = ensemble()
+    values = members.values
+    groups = {"range": np.ptp(values, axis=1), "half": np.arange(600) % 2, "mean": values.mean(axis=1)}
+    groups["mean"][0] = 9.0  # one row is somewhere else
+    found = caltest.audit(members, outcomes, groups=groups, weights=1.0 / values.var(axis=1), **QUICK)
+    said = [each.split(" sorts")[0] for each in found.warnings if "sorts rows by" in each]
+    assert sorted(said) == [
+        "Column 'mean' of groups", "Column 'range' of groups", "The column of weights"
+    ]  # fmt: skip
+    free = np.random.default_rng(1).exponential(size=600)
+    assert not any(
+        "sorts rows" in x for x in caltest.audit(members, outcomes, weights=free, **QUICK).warnings
+    )
+
+
+def test_few_members_have_no_interval_that_is_none():
+    """Of nine members the interval of 50% would be one of 60%."""
+    found = caltest.audit(*ensemble(size=9), **QUICK)
+    assert found.lenses == ("distribution", "interval:0.8", "quantile:0.5")
+    assert "9 members state nothing near 50%" in [each.reason for each in found.skipped]
+
+
+def test_columns_of_outcomes_are_those_of_the_entries():
+    rng = np.random.default_rng(2)
+    members = Members(rng.normal(size=(60, 9, 2)) * [1, 10], names=["a", "b"])
+    outcomes = pd.DataFrame(rng.normal(size=(60, 2)) * [1, 10], columns=["a", "b"])
+    found = caltest.test(members, outcomes, n_resamples=99, rng=0)
+    assert caltest.test(members, outcomes[["b", "a"]], n_resamples=99, rng=0).pvalue == found.pvalue
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e-170])
+def test_scales_change_nothing(scale):
+    rng = np.random.default_rng(2)
+    values, outcomes = rng.normal(size=(60, 9, 2)), 3.0 * rng.normal(size=(60, 2))
+    found = [caltest.test(Members(values * k), outcomes * k, "energy", rng=0) for k in (1.0, scale)]
+    assert found[0].pvalue == found[1].pvalue == 0.002
+
+
+def test_consistency_resampling_is_of_classes():
+    members, outcomes = ensemble(n=60)
+    with pytest.raises(InputError, match="'consistency'"):
+        caltest.test(members, outcomes, "bias", null="consistency", rng=0)
+
+
 def test_workers_and_order_change_nothing():
     truth, draws = posterior(n=200)
     found = caltest.sbc(truth, draws, **QUICK)
@@ -200,6 +245,13 @@ def test_vectors_in_clusters_and_with_weights():
             r"parameters holds \['a'\], and draws \['b'\]",
         ),
         ({"a": np.zeros(5), "b": np.zeros(4)}, np.zeros((3, 5, 2)), {}, "have the shapes|have shapes"),
+        (np.zeros((5, 2)), np.zeros((3, 5, 2)), {"names": ["a", "a"]}, "'a' is the name of two"),
+        (
+            {"mu": np.zeros(5)},
+            {"mu": np.zeros((3, 5))},
+            {"quantities": {"mu": (np.zeros(5), np.zeros((3, 5)))}},
+            "'mu' is the name of two parameters or quantities",
+        ),
         (np.zeros((5, 1)), np.full((3, 5, 1), np.nan), {}, "draws holds nan"),
         (
             np.zeros((5, 1)),

@@ -288,7 +288,11 @@ def audit(
         options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
-    by_members = () if numbers is None else functions_of_members(groupings, numbers.rows.law)
+    by_members = (
+        ()
+        if numbers is None
+        else functions_of_members(groupings, numbers.rows.law, numbers.rows.weights)
+    )
     whole = without_zeros(whole)
     if whole.rows.places is not None:
         places = whole.rows.places

@@ -149,24 +149,40 @@ _SUMMARIES: Mapping[str, Any] = {
     "spread": np.std,
     "smallest": np.min,
     "largest": np.max,
+    "median": np.median,
+    "range": np.ptp,
+    "interquartile range": lambda values, axis: np.subtract(
+        *np.quantile(values, [0.75, 0.25], axis=axis)
+    ),
 }
+_SORTED = 0.1  # of the changes from row to row that chance would make
+_ALONG = 0.95  # correlation of ranks
 _FEWEST_TELLING = 20  # rows of which groups may be told from those by chance
 
 
-def functions_of_members(groupings: Iterable[Grouping], law: Law) -> tuple[str, ...]:
-    """Warn of columns that group rows by what their members are, without the outcome."""
+def functions_of_members(
+    groupings: Iterable[Grouping], law: Law, weights: NDArray[np.float64]
+) -> tuple[str, ...]:
+    """Warn of columns that sort rows by what their members are, without the outcome, or nearly."""
     if not isinstance(law, Pool | Pools) or law.given is None or law.n_samples < _FEWEST_TELLING:
         return ()
     values: Any = law.given
     values = values.reshape(*values.shape[:2], -1)
-    found = []
+    n, found, known = law.n_samples, [], set[str]()
+    place = np.argsort(np.argsort(weights, kind="stable"))
     for name, summary in _SUMMARIES.items():
         orders = np.argsort(summary(values, axis=1), axis=0, kind="stable").T
         for each in groupings:
-            groups = len(np.unique(each.member))
+            shares = np.bincount(each.member) / n
             changes = (np.diff(each.member[orders], axis=1) != 0).sum(axis=1)
-            if groups > 1 and (changes == groups - 1).any():
-                found.append(like_the_members(each.column, name))
+            most = max(np.count_nonzero(shares) - 1, _SORTED * n * (1.0 - shares @ shares))
+            if each.column not in known and shares.max() < 1.0 and (changes <= most).any():
+                found.append(like_the_members(f"Column {shown_column(each.column)!r} of groups", name))
+                known.add(each.column)
+        along = (abs(np.corrcoef(place[order], np.arange(n))[0, 1]) for order in orders)
+        if "" not in known and np.ptp(weights) > 0.0 and max(along) > _ALONG:
+            found.append(like_the_members("The column of weights", name))
+            known.add("")
     return tuple(found)
 
 

@@ -38,11 +38,11 @@ def like_the_labels(column: str) -> str:
 
 
 def like_the_members(column: str, name: str) -> str:
-    """Warn of a column that groups rows by a summary of their members."""
+    """Warn of a column of groups, or of weights, that sorts rows by a summary of their members."""
     return (
-        f"Column {shown_column(column)!r} of groups sorts rows by the {name} of their members: with "
-        "the outcome left out, such groups make calibrated ensembles look wrong. Leave it out; the "
-        "groups by predicted level and spread are of members and outcome together."
+        f"{column} sorts rows by the {name} of their members: with the outcome left out, that makes "
+        "calibrated ensembles look wrong. Leave it out; the groups by predicted level and spread are "
+        "of members and outcome together."
     )
 
 

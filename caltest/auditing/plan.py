@@ -80,6 +80,7 @@ LENSES_OF_NUMBERS = (
     "quantile:0.975",
 )  # fmt: skip
 _OF_VECTORS = (DISTRIBUTION, "ranks:average", "ranks:band_depth")
+_COARSE = 0.06  # by how much what few members state may differ from a lens's level
 _MOST_PAIRED = 20  # entries of which every two are looked at
 WESTFALL_YOUNG = "westfall_young"
 
@@ -520,14 +521,18 @@ def _unstated(whole: Rows, lens: Lens | None) -> str:
     kind, _, level = within("" if lens is None else lens.label)[1].partition(":")
     if size is not None and kind in ("interval", "quantile"):
         tail = min(float(level), 1.0 - float(level)) if kind == "quantile" else 0.5 - 0.5 * float(level)
-        if tail * size < 1.0:
-            return f"{size - 1} members state no tail of {100.0 * tail:g}%"
+        if tail * size < 1.0 - 1e-9:
+            return f"{counted(size - 1, 'member')} state no tail of {100.0 * tail:g}%"
     if quantiles and whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION:
         return "of quantile forecasts in clusters events alone are checked"
     try:
-        show(whole.take(np.arange(1)), lens)
+        shown = show(whole.take(np.arange(1)), lens).rows
     except InputError as error:
         return str(error).rstrip(".")
+    if size is not None and kind in ("interval", "quantile"):
+        share = 1.0 / size  # of one of the pool, which may be as much as ties add to an interval
+        if share > _COARSE and abs(float(shown.probs[0, 1]) - float(level)) > _COARSE:
+            return f"{counted(size - 1, 'member')} state nothing near {100.0 * float(level):g}%"
     return ""
 
 

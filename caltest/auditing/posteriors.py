@@ -115,6 +115,11 @@ def sbc(
             f"parameters has shape {truth.shape}, draws {drawn.shape}, and there are {len(names)} "
             "names; give (N, D) parameters, (L, N, D) draws, and D names."
         )
+    called = [str(name) for name in (*names, *(quantities or {}))]
+    if twice := next((name for name in called if called.count(name) > 1), None):
+        raise InputError(
+            f"{quoted(twice)} is the name of two parameters or quantities; give each a name of its own."
+        )
     entries = {str(name): (truth[:, k], drawn[:, :, k]) for k, name in enumerate(names)}
     for name, quantity in (quantities or {}).items():
         entries[str(name)] = _quantity(name, quantity, entries, truth, drawn, len(names))
@@ -132,7 +137,10 @@ def sbc(
 def _columns(what: str, given: Any, order: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
     """Return numbers with the parameters on the last axis, and their names; of dicts in an order."""
     if isinstance(given, Mapping) or has(given, "columns"):
-        columns = {str(name): given[name] for name in getattr(given, "columns", given)}
+        labels = list(getattr(given, "columns", given))
+        columns = {str(name): given[name] for name in labels}
+        if len(columns) < len(labels):
+            raise InputError(f"{what} has two columns of one name; give each a name of its own.")
         names = tuple(order) if set(order) == set(columns) else tuple(columns)
         each = [finite_numbers(f"{name!r} of {what}", columns[name]) for name in names]
         if not each or len({one.shape for one in each}) > 1:

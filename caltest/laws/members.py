@@ -88,7 +88,13 @@ class Members(Shaped):
         return found
 
     def met(self, outcomes: object) -> tuple[Predictive, Outcomes]:
-        """Return the law of outcomes given the pool, and what was observed of it."""
+        """Return the law of outcomes given the pool, and what was observed of it.
+
+        Columns of outcomes that are called as the entries are taken in their order.
+        """
+        columns = [str(name) for name in getattr(outcomes, "columns", ())]
+        if self.dimension is not None and set(columns) == set(self.names) and len(columns) > 1:
+            outcomes = np.asarray(outcomes)[:, [columns.index(name) for name in self.names]]
         checked = self.outcomes(outcomes)
         pool = np.concatenate([self.values, checked[:, None]], axis=1)
         if self.dimension is None:
@@ -299,7 +305,9 @@ class Pools(_Exchangeable):
 
 def standardised(values: Array) -> Array:
     """Return what pools hold, (n, N, …), with mean 0 and mean square 1 in every row; 0 if all alike."""
+    largest = np.abs(values).max(axis=1, keepdims=True)
+    values = values / np.where(largest > 0.0, largest, 1.0)  # whose squares are numbers
     centred = values - values.mean(axis=1, keepdims=True)
     scale = np.sqrt((centred**2).mean(axis=1, keepdims=True))
-    alike = scale <= _ALIKE * np.abs(values).max(axis=1, keepdims=True)
+    alike = scale <= _ALIKE
     return np.where(alike, 0.0, centred / np.where(alike, 1.0, scale))

@@ -30,7 +30,7 @@ from caltest.forms import (
     MeanSurprise,
 )
 from caltest.forms.base import BrownianFunctional, HasCumulantGenerator
-from caltest.laws import Law
+from caltest.laws import Classes, Law
 from caltest.laws.classes import LabelSampler
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws, from_sides
 from caltest.nulls.moments import nearly_normal, tail
@@ -594,6 +594,11 @@ class Consistency(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""
+        if not isinstance(question.rows.law, Classes):
+            raise InputError(
+                f"null='consistency' draws rows of classes, and these are {question.rows.law.about}; "
+                "use null='monte_carlo'."
+            )
         sampler = question.rows.sampler(question.seed)
         resample = partial(_resample, question.statistic, question.rows, sampler)
         tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]
