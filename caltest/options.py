@@ -213,19 +213,29 @@ seed json plot jobs example
     "monitor": """
 STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
 FILES FILE… typed  Batches of rows with their outcomes, in the order of their predictions.
-label columns mean sd variance quantiles logits
+label columns mean sd variance quantiles members
+time event survival-at limit logits
 group COL…  A column whose values group the rows; give it once for each column. Values stay as they are.
 clusters
+id/ids COL  A column of names of rows, if outcomes come late: rows whose label is empty wait, and a
+    later file may hold names and labels alone.
 batch NAME  What the batch is called, by which it is known if it comes again; for one FILE.
     [default: its content]
 date TEXT  When its rows were predicted. [default: today]
-alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next five, it is kept in
-    STATE, and may be left out from then on. [default: 0.05]
+alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next eight, it is kept
+    in STATE, and may be left out from then on. [default: 0.05]
 mode NAME  ever, or change: for a model that may be good for years. [default: ever]
 mean-run-length FLOAT  Rows, or clusters, on average to a false alarm, with --mode change.
     [default: 10000]
 tolerance FLOAT  An error that every probability may have, 0.02 for 2 points. [default: 0]
-lens
+lens NAME  What is looked at: top_label, class:3, interval:0.9 and others.
+    [default: all that is predicted]
+statistic NAME  Bets on the scores of one statistic: brier, log_score or spiegelhalter.
+    [default: on all that can be learned]
+order NAME  With --id: prediction, rows enter in the order of their predictions; or arrival, valid only
+    if how long an outcome takes does not depend on it. [default: prediction]
+maturity FLOAT  With --id: days after which rows enter, all of them with an outcome.
+    [default: when it is their turn]
 model TEXT  Name and version of the model: a state is of one. [default: none]
 report FILE  Also write a page with the path of the evidence: one .html file.
 json plot

@@ -558,7 +558,7 @@ def test_very_many_columns(tmp_path: Path, kind: str) -> None:
     found = read(path, columns=names, weights="w")
     assert found.labels.tolist() == [1, 2]
     assert found.rows.probs.shape == (2, width)
-    assert time.perf_counter() - start < 20
+    assert time.perf_counter() - start < 90
 
 
 def test_deep_json_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from scipy.stats import binom
@@ -343,7 +344,9 @@ def test_batches_and_files_change_no_number(options, tmp_path):
         monitor = caltest.Monitor.load(path)
         monitor.update(probs[part], labels[part], groups={"g": group[part]}, clusters=clusters[part])
         monitor.save(path)
-    assert books(monitor) == books(whole)
+    same = [{**books(each), "bins": None} for each in (monitor, whole)]
+    assert same[0] == same[1]
+    assert monitor._books["bins"] == pytest.approx(whole._books["bins"], abs=1e-12)  # sums, rounded
     assert monitor.state.log_evalue == expected.log_evalue
     assert [each.log_evalue for each in caltest.Monitor.load(path).state.evidence] == [
         each.log_evalue for each in expected.evidence
@@ -358,6 +361,24 @@ def test_batches_of_numbers_change_no_number():
     for part in pieces(500, 7):
         parts.update(Normal(mean[part], sd=1.0), outcomes[part])
     assert parts._books["logs"] == pytest.approx(whole._books["logs"], rel=1e-12)
+
+
+def test_the_first_and_the_latest_rows_of_a_group():
+    """Blocks of 500 rows of the group itself: the first, and the last one or two."""
+    rng, monitor = RNG(4), caltest.Monitor()
+    p, group = rng.uniform(0.0, 1.0, 5200), np.arange(5200) % 4
+    labels = rng.random(5200) < p
+    for part in pieces(5200, 130):
+        state = monitor.update(p[part], labels[part], groups={"g": group[part]})
+    own = next(each for each in state.evidence if each.value == "1")
+    assert (own.first[:, 0].sum(), own.latest[:, 0].sum()) == (500, 800)
+    of_group = np.flatnonzero(group == 1)
+    for bins, rows in ((own.first, of_group[:500]), (own.latest, of_group[500:])):
+        expected = np.bincount((p[rows] * 10).astype(int), labels[rows], 10)
+        assert bins[:, 2].tolist() == expected.tolist()
+        assert bins[:, 1].sum() == pytest.approx(p[rows].sum())
+    short = caltest.Monitor().update(p[:30], labels[:30]).evidence[0]
+    assert short.latest.tolist() == short.first.tolist()
 
 
 def test_periods_are_merged_and_keep_their_sums():
@@ -408,6 +429,36 @@ def test_events_that_are_seen_sooner_raise_no_alarm_in_the_order_of_prediction(t
         )
         found[order] = state.alarm
     assert found == {"prediction": False, "arrival": True}
+
+
+def test_with_a_maturity_rows_enter_at_one_age():
+    """An outcome that is known sooner waits; one that is not known by then is asked for."""
+    monitor = caltest.Monitor(maturity=90)
+    monitor.update([0.2, 0.7], [None, 1], ids=["a", "b"], date="2026-01-01")
+    monitor.update([0.4], [None], ids=["c"], date="2026-02-01")
+    assert monitor.update(None, [1], ids=["a"], date="2026-03-31").rows == 0
+    state = monitor.update(None, [0], ids=["c"], date="2026-04-01")
+    assert (state.rows, state.waiting) == (2, 1)
+    assert monitor.update([0.1], [None], ids=["d"], date="2026-05-02").rows == 3
+    with pytest.raises(caltest.InputError, match=r"'d' was predicted on 2026-05-02 and has no outcome"):
+        monitor.update([0.3], [None], ids=["e"], date="2026-07-31")
+    assert monitor.state.waiting == 1
+    assert monitor.update([0.3], [None], ids=["e"], date="2026-07-30").waiting == 2
+    with pytest.raises(caltest.InputError, match="maturity counts days; give a date such as"):
+        monitor.update([0.3], [None], ids=["f"])
+    with pytest.raises(caltest.InputError, match="give a number of days, such as 90"):
+        caltest.Monitor(maturity=-1)
+
+
+def test_rows_that_wait_keep_the_names_of_their_classes(tmp_path):
+    monitor, columns = caltest.Monitor(), ["dry", "rain", "snow"]
+    first = pd.DataFrame([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], columns=columns)
+    monitor.update(first, [None, None], ids=["a", "b"])
+    monitor.save(tmp_path / "state.json")
+    monitor = caltest.Monitor.load(tmp_path / "state.json")
+    monitor.update(first.iloc[::-1], ["rain", None], ids=["c", "d"])
+    state = monitor.update(None, ["dry", "snow", "rain"], ids=["a", "b", "d"])
+    assert (state.rows, state.waiting) == (4, 0)
 
 
 def test_clusters_wait_for_all_of_their_rows():
@@ -678,3 +729,46 @@ def test_the_command_takes_clusters_and_numbers(tmp_path):
     law = ("--mean", "m", "--sd", "s")
     assert command("monitor", numbers, tmp_path / "n.csv", "--label", "y", *law).exit_code == 1
     assert command("monitor", numbers).exit_code == 2
+
+
+@pytest.mark.slow
+def test_the_command_waits_for_late_outcomes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("risk,name,seen,site\n0.2,a,,n\n0.7,b,1,s\n0.4,c,,n\n")
+    Path("b.csv").write_text("name,seen\na,0\nc,1\n")
+    options = ("--label", "seen", "--id", "name", "--columns", "risk", "--group", "site", "--json")
+    first = json.loads(command("monitor", "state.json", "a.csv", *options).stdout)
+    assert (first["rows"], first["waiting"]) == (0, 3)
+    then = json.loads(command("monitor", "state.json", "b.csv", *options).stdout)
+    assert (then["rows"], then["waiting"], len(then["evidence"])) == (3, 0, 3)
+    again = command("monitor", "state.json", "b.csv", *options)
+    assert again.exit_code == 2
+    assert "b.csv: no row waits that is called 'a'" in again.output
+    bare = command("monitor", "other.json", "a.csv", "--id", "name", "--columns", "risk")
+    assert "--id name is about labels that come late; give --label too" in bare.output
+    Path("one.csv").write_text("risk,seen\n0.3,1\n")
+    assert command("monitor", "one.json", "one.csv", "--label", "seen").exit_code == 0
+
+
+@pytest.mark.slow
+def test_the_command_goes_on_with_the_column_that_it_began_with(tmp_path):
+    state, path = tmp_path / "state.json", tmp_path / "a.csv"
+    path.write_text("risk,score,y\n0.2,0.3,0\n0.6,0.5,1\n")
+    assert command("monitor", state, path, "--label", "y", "--columns", "risk").exit_code == 0
+    other = command("monitor", state, path, "--label", "y", "--columns", "score")
+    assert other.exit_code == 2
+    assert "predictions are from column 'score', and earlier ones from 'risk'" in other.output
+
+
+@pytest.mark.slow
+def test_the_command_takes_times(tmp_path):
+    rng = RNG(0)
+    rate = rng.uniform(0.3, 1.0, 400)
+    time, end = rng.exponential(0.5 / rate), rng.exponential(1.0, 400)
+    columns = np.column_stack([np.exp(-rate), np.exp(-3.0 * rate), np.minimum(time, end), time <= end])
+    lines = [",".join(map(str, row)) for row in columns]
+    (tmp_path / "t.csv").write_text("\n".join(["s1,s3,t,d", *lines]) + "\n")
+    how = ("--time", "t", "--event", "d", "--survival-at", "1=s1", "--survival-at", "3=s3", "--json")
+    found = command("monitor", tmp_path / "state.json", tmp_path / "t.csv", *how)
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["evidence"][0]["bet"] == "sooner"

@@ -42,7 +42,7 @@ ALONE = {
     "compare": ["confidence"],
     "bounds": ["cells", "method", "binning", "n_bins", "--certificate"],
     "power": ["truth"],
-    "monitor": ["self", "predicted", "outcomes", "ids", "order"],
+    "monitor": ["self", "predicted", "outcomes"],
 }
 
 

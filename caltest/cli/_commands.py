@@ -22,6 +22,7 @@ from caltest._visible import line, quoted, shown, visible
 from caltest.cli import _output as out
 from caltest.cli._options import (
     NUMBERS,
+    STATED,
     Config,
     Found,
     Input,
@@ -354,6 +355,7 @@ def monitor(
     *,
     state: Path | None,
     files: Sequence[Path] | None,
+    ids: str | None,
     batch: str | None,
     date: str | None,
     **given: Any,
@@ -378,14 +380,28 @@ def monitor(
                 f"{known} is given; leave it out, or begin a new state."
             )
     date = datetime.now().astimezone().date().isoformat() if date is None else date
-    columns = dict.fromkeys((*asked.group, *([asked.clusters] if asked.clusters else ())))
-    for path in files:  # names of clusters are kept, so they are read as they stand
-        own = replace(asked, file=path, clusters=None, group=tuple(columns))
-        sample, frame, _ = own.with_groups()
-        groups = None if frame is None or not asked.group else frame[list(asked.group)]
-        of = None if frame is None or not asked.clusters else frame[asked.clusters]
+    # Names of clusters are kept, so they are read as they stand, among the columns of groups.
+    columns = tuple(dict.fromkeys((*asked.group, *([asked.clusters] if asked.clusters else ()))))
+    if ids is not None and (asked.label is None or any(getattr(asked, name) for name in STATED)):
+        raise InputError(
+            f"--id {ids} is about labels that come late; give --label too, and probabilities alone."
+        )
+    for path in files:
+        own = replace(asked, file=path, clusters=None, group=columns)
+        late: dict[str, Any] = {"ids": None}
+        if ids is not None:
+            predicted, late["ids"], outcomes, apart = own.read("read_late", ids=ids)
+        else:
+            sample, frame, column = own.with_groups(part=True)
+            predicted, outcomes = sample.rows, sample.labels
+            apart = {name: frame[name] for name in columns}
+            watch._of_column(column)
+        groups = {name: apart[name] for name in asked.group if apart} or None
+        of = apart.get(asked.clusters)
         try:
-            watch.update(sample.rows, sample.labels, groups=groups, clusters=of, batch=batch, date=date)
+            watch.update(
+                predicted, outcomes, groups=groups, clusters=of, batch=batch, date=date, **late
+            )
         except InputError as error:
             raise error.within(called(path)) from error
     watch.save(state)

@@ -363,7 +363,7 @@ NUMBERS = (
     *("mean", "sd", "variance", "quantiles", "members"),
     *("time", "survival-at", "limit"),
 )
-_STATED = NUMBERS[:5]
+STATED = NUMBERS[:5]
 #: What messages of all commands call as it is typed.
 _ANYWHERE = ("logits", "rounding", "truth", "where", "event")
 #: What examples do not have, and why.
@@ -420,7 +420,7 @@ class Input:
             named = [f"{column}={at}" if equals else at for at, equals, column in each]
             of_times = {"survival": _pairs(named, "--survival-at", "column", wanted) or None}
             of_times |= {"event": self.event, "limit": self.limit}
-        given = {name: getattr(self, name) for name in _STATED} | of_times
+        given = {name: getattr(self, name) for name in STATED} | of_times
         numbers = {name: column for name, column in given.items() if column is not None}
         if not numbers:
             return self.columns

@@ -361,9 +361,16 @@ def named_sample(
 
 @arguments()
 def predictions(
-    probs: object, weights: object = None, clusters: object = None, *, logits: bool = False
+    probs: object,
+    weights: object = None,
+    clusters: object = None,
+    *,
+    logits: bool = False,
+    part: bool = False,
 ) -> Rows:
     """Read and check predictions alone, or logits, weights and clusters, where no labels are known.
+
+    ``part``: they may be a single row, of a stream.
 
     Examples
     --------
@@ -385,7 +392,7 @@ def predictions(
     if isinstance(probs, Rows):
         return probs
     table = read_table(probs, "probs")
-    _check_shapes(table, len(table.values))
+    _check_shapes(table, len(table.values), part)
     return _softmax(table) if logits else _simplex(table)
 
 

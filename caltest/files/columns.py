@@ -265,10 +265,10 @@ class Content:
     logits: bool = False
     numbers: NumberColumns | None = None  # what predictions, columns by name then, state of numbers
 
-    def checked(self, *, rounding: float | None = None) -> Sample:
+    def checked(self, *, rounding: float | None = None, part: bool = False) -> Sample:
         """Check predictions, labels, weights and clusters."""
         with self._told():
-            found = self._sample(rounding=rounding)
+            found = self._sample(rounding=rounding, part=part)
             rows = counted_as(found.rows, self.weights, None)
         return replace(found, rows=self._noting(counted_as(rows, None, self.clusters)))
 
@@ -276,24 +276,24 @@ class Content:
         """Check those of some of the rows, as all of them weigh and are clustered."""
         own: dict[str, Any] = {}
         with self._told():
-            found = self._sample(part=True)
+            found = self._sample(part=True, block=True)
             if weighing is not None:
                 own["weights"] = weighing.scaled(checked_weights(self.weights, len(found.labels)))
             if clustering is not None and self.clusters is not None:
                 own["clusters"] = clustering.codes(self.clusters)
         return Sample(replace(self._noting(found.rows), **own), found.labels)
 
-    def checked_predictions(self) -> Rows:
+    def checked_predictions(self, *, part: bool = False) -> Rows:
         """Check predictions, weights and clusters alone."""
         with self._told():
             if self.numbers is not None:
                 found = counted_as(Rows(self.numbers.law(self.probs)), self.weights, None)
             else:
-                found = predictions(self.probs, self.weights, logits=self.logits)
+                found = predictions(self.probs, self.weights, logits=self.logits, part=part)
         return self._noting(counted_as(found, None, self.clusters))
 
-    def _sample(self, **how: Any) -> Sample:
-        """Check predictions and labels alone."""
+    def _sample(self, *, block: bool = False, **how: Any) -> Sample:
+        """Check predictions and labels alone; ``block``: one of several of a stored table."""
         how["logits"] = self.logits
         if self.numbers is None:
             return sample(self.probs, self.labels, **how)
@@ -304,7 +304,7 @@ class Content:
                     "numbers; leave it out.",
                     argument=name,
                 )
-        return self.numbers.sample(self.probs, self.labels, part="part" in how)
+        return self.numbers.sample(self.probs, self.labels, part=block)
 
     def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))

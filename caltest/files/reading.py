@@ -11,16 +11,16 @@ import numpy as np
 
 from caltest._arguments import arguments, flag, name_or_place, names, texts_by_name
 from caltest._arguments import path as path_of
-from caltest._visible import quoted
+from caltest._visible import attempt, quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, read_table
 from caltest.exceptions import Argument, InputError
 from caltest.files import places
 from caltest.files.arrays import read_npy, read_npz, table_header
-from caltest.files.columns import Content, Roles
+from caltest.files.columns import Content, Roles, check_there
 from caltest.files.formats import FORMATS
 from caltest.files.places import Place
-from caltest.files.stored import NUMPY, Stored, StoredArrays, StoredFile, stored_table
+from caltest.files.stored import NUMPY, Stored, StoredArrays, StoredFile, as_texts, stored_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,6 +122,7 @@ def read(
     weights=name_or_place,
     clusters=name_or_place,
     needs_labels=flag,
+    part=flag,
     where=texts_by_name,
     truth=path_of,
 )
@@ -136,6 +137,7 @@ def read_with_groups(
     rounding: float | None = None,
     logits: bool = False,
     needs_labels: bool = True,
+    part: bool = False,
     truth: str | Path | None = None,
     where: Mapping[str, str] | None = None,
 ) -> tuple[Sample | Rows, pd.DataFrame]:
@@ -152,6 +154,8 @@ def read_with_groups(
         As in :func:`read`.
     needs_labels
         Whether the file must have labels. Default True.
+    part
+        Whether the rows are some of many, which one alone may be. Default False.
 
     Returns
     -------
@@ -186,7 +190,7 @@ def read_with_groups(
         if content.labels is None:
             found = content.checked_predictions()
         else:
-            found = content.checked(rounding=rounding)
+            found = content.checked(rounding=rounding, part=part)
     n = (found if isinstance(found, Rows) else found.rows).n_samples
     import pandas as pd
 
@@ -240,6 +244,32 @@ def read_pilot(
     with places.named(places.called(path)):
         content = _content(path, Roles.of(label, columns, groups, False, weights, logits=logits))
         return content.checked_predictions() if content.labels is None else content.checked()
+
+
+def read_late(
+    path: str | Path, label: str, ids: str, columns: Any, groups: Sequence[str], **how: Any
+) -> tuple[Rows | None, list[str], list[Any], dict[str, list[Any]]]:
+    """Read rows whose outcomes may be missing: predictions, names, outcomes, and columns of groups.
+
+    There are no predictions, None, where the file has none of their columns: outcomes alone.
+    """
+    with places.named(places.called(path)):
+        table = as_texts(places.located(path))
+        for name, what in ((label, "labels"), (ids, "ids")):
+            check_there(name, table.column_names, "column", f" of {what}")
+        others = set(columns or set(table.column_names) - {label, ids, *groups})
+        outcomes = [_whole(cell) for cell in table.column(label).to_pylist()]
+        if not others & set(table.column_names):
+            return None, table.column(ids).to_pylist(), outcomes, {}
+        content = _content(path, Roles.of(label, columns, (*groups, ids), **how))
+        found = {name: content.groups[name] for name in groups}
+        return content.checked_predictions(part=True), content.groups[ids], outcomes, found
+
+
+def _whole(cell: str | None) -> Any:
+    """Return a cell of labels: a whole number as such, None where it is empty."""
+    number = attempt(lambda: float(cell or ""))
+    return int(number) if number is not None and number.is_integer() else cell or None
 
 
 def _content(

@@ -290,6 +290,20 @@ class Survival(Shaped):
         ended, came = self.until(outcomes, horizon)
         return came.astype(np.float64), self.cumulative_hazard(ended)
 
+    def ranks(self, outcomes: Array) -> tuple[Array, Array, NDArray[np.bool_], Array]:
+        """Return P(T < t), P(T ≤ t), whether the event was seen, and how many were expected, (n,) each.
+
+        Of a row that ended without an event it is known that its time is later: its rank lies between
+        P(T ≤ c) and 1. Nothing is completed.
+        """
+        if self.seen is not None:
+            ended, censored = np.abs(self.seen), np.signbit(self.seen)
+            outcomes = np.where(censored, -ended, self._on_curve(ended))
+        low, high = self.cdf(np.abs(outcomes))
+        came, expected = self.events(outcomes)
+        open_end = np.signbit(outcomes) & (np.abs(outcomes) <= self.limit)
+        return np.where(open_end, high, low), np.where(open_end, 1.0, high), came > 0.0, expected
+
     def _check_whole(self) -> None:
         if self.horizon is not None and self.seen is not None:
             few = int(np.sum(np.signbit(self.seen) & (-self.seen < self.horizon)))

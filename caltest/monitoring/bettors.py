@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from caltest.exceptions import InputError
+from caltest.forms.sums import LinearSum
 from caltest.laws import Classes, Quantiles
 from caltest.laws.classes import Array
 
@@ -31,7 +32,9 @@ _WAVES, _WIDTHS = 32, (0.5, 0.15)  # random Fourier features, and their bandwidt
 _CELLS = 64  # in which the density of a rank is constant
 _DEGREES = 6  # of Legendre polynomials
 _MOVES = (-0.4, -0.2, 0.0, 0.2, 0.4)  # of the first two of these
+_TIED = 9  # decimals of scores, relative to the largest of a row, that are told apart
 BINS = 10
+LATEST = 500  # rows of a process that are its first, and of the blocks of its latest
 
 
 def _spread(bets: Sequence[int]) -> Array:
@@ -56,15 +59,22 @@ def _of_classes(m: int) -> tuple[Any, ...]:
 
 
 @cache
-def _of_numbers() -> tuple[Any, ...]:
-    """Return Legendre polynomials in cells of (0, 1), and densities tilted by the first two."""
-    middle = (np.arange(_CELLS) + 0.5) * 2.0 / _CELLS - 1.0
+def _of_numbers(times: bool) -> tuple[Any, ...]:
+    """Return Legendre polynomials in cells of (0, 1), and densities: of times, multiples of the hazard.
+
+    Else they are tilted by the first two polynomials. If the hazard is r times what was predicted, the
+    rank of a time has the survival function (1 − u)^r.
+    """
+    edges = np.linspace(0.0, 1.0, _CELLS + 1)
     degrees = np.arange(1, _DEGREES + 1)
-    waves = np.polynomial.legendre.legvander(middle, _DEGREES).T[1:] * np.sqrt(2 * degrees + 1)[:, None]
-    moved = np.array([(a, b) for a in _MOVES for b in _MOVES]) @ waves[:2]
-    densities = np.exp(moved)
-    densities /= densities.mean(axis=1, keepdims=True)
-    return np.ascontiguousarray(waves), densities, np.array(_STEPS)
+    waves = np.polynomial.legendre.legvander(edges[1:] + edges[:-1] - 1.0, _DEGREES).T[1:]
+    waves = np.ascontiguousarray(waves * np.sqrt(2 * degrees + 1)[:, None])
+    if times:
+        densities = -np.diff((1.0 - edges) ** _TEMPERATURES[:, None]) * _CELLS
+    else:
+        densities = np.exp(np.array([(a, b) for a in _MOVES for b in _MOVES]) @ waves[:2])
+        densities /= densities.mean(axis=1, keepdims=True)
+    return waves, densities, np.array(_STEPS)
 
 
 @dataclass(frozen=True)
@@ -74,34 +84,44 @@ class Bettors:
     Attributes
     ----------
     n_classes
-        Classes m; None for numbers.
+        Classes m; None for numbers, times, and the scores of a statistic.
     tolerance
         By how much the one probability may be off in every row; 0 if not at all.
     levels
         Of quantile forecasts, the levels; else none.
+    times
+        Whether outcomes are times until an event.
     """
 
     n_classes: int | None
     tolerance: float = 0.0
     levels: tuple[float, ...] = ()
+    times: bool = False
     sides: NDArray[np.int64] = field(init=False, compare=False)
     weights: Array = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        sides = [-1, 1] if self.tolerance else [0]
-        bets = [len(_MOVES) ** 2] if self.n_classes is None else [len(self._spec[2])]
-        one = _spread([*bets, *[1] * len(self._spec[2 if self.n_classes is None else 6])])
+        sides, spec = [-1, 1] if self.tolerance else [0], self._spec
+        grid, steps = (spec[1], spec[2]) if self.n_classes is None else (spec[2], spec[6])
+        one = _spread([len(grid), *[1] * len(steps)])
         object.__setattr__(self, "sides", np.array(sides, np.int64))
         object.__setattr__(self, "weights", np.tile(one - np.log(len(sides)), len(sides)))
 
     @property
     def _spec(self) -> tuple[Any, ...]:
-        return _of_numbers() if self.n_classes is None else _of_classes(self.n_classes)
+        return _of_numbers(self.times) if self.n_classes is None else _of_classes(self.n_classes)
 
     @property
     def channels(self) -> int:
         """Of how many events predictions and observations are added up."""
-        return 2 if self.n_classes is None else 1 if self.n_classes == 2 else self.n_classes + 1
+        if self.n_classes is None:
+            return 1 if self.times else 2
+        return 1 if self.n_classes == 2 else self.n_classes + 1
+
+    @property
+    def main(self) -> int:
+        """Which of these events stands for all: the last of classes, that the top one is right."""
+        return 0 if self.n_classes is None else -1
 
     def blank(self, processes: int, change: bool) -> Books:
         """Return the books of processes in which nothing has been entered."""
@@ -119,12 +139,16 @@ class Bettors:
             "peak": np.full(processes, -np.inf if change else 0.0),
             "theta": np.zeros((processes, *learned)),
             "squares": np.full((processes, *learned), _START),
+            "seen": np.zeros(processes, np.int64),
+            "bins": np.zeros((processes, 3, BINS, 3)),
         }
 
     def kind(self, bet: int) -> str:
         """Return what a bet is about, as :class:`caltest.monitoring.Evidence` has it."""
         spec, own = self._spec, len(self.weights) // len(self.sides)
         bet %= own
+        if self.n_classes is None and self.times and bet < len(spec[1]):
+            return "sooner" if _TEMPERATURES[bet] > 1.0 else "later"
         if self.n_classes is None:
             return "moved" if bet < len(spec[1]) else "shape"
         if bet >= len(spec[2]):
@@ -133,20 +157,26 @@ class Bettors:
             return "shift"
         return "sharper" if spec[2][bet] > 1.0 else "flatter"
 
-    def read(self, law: Any, outcomes: Any) -> tuple[Array, NDArray[np.int64]]:
+    def read(self, rows: Any, outcomes: Any, statistic: Any = None) -> tuple[Array, NDArray[np.int64]]:
         """Return what the loops see of rows: probabilities (n, m) and labels; or ranks (n, 2).
 
-        A rank is where the outcome lies in what was predicted, from F(y−) to F(y). Of quantile
-        forecasts the second is which cells an outcome leaves open.
+        A rank is where the outcome lies in what was predicted, from F(y−) to F(y); with a statistic,
+        where the score of the row lies among those of all labels. Of quantile forecasts the second is
+        which cells an outcome leaves open. Of times it is whether the event came, and the ranks of
+        censored rows end at 1; the cumulative hazard stands beside them.
         """
-        if isinstance(law, Classes):
+        law, codes = rows.law, np.zeros(rows.n_samples, np.int64)
+        if isinstance(law, Classes) and self.n_classes is not None:
             return law.probs, np.asarray(outcomes, np.int64)
-        codes = np.zeros(law.n_samples, np.int64)
         if isinstance(law, Quantiles):
             codes = np.asarray(outcomes, np.int64)
             first, last = np.divmod(codes, len(law.levels) + 1)
             return np.stack([self._edges[first], self._edges[last + 1]], axis=1), codes
-        ranks = np.stack(law.cdf(outcomes), axis=1).astype(np.float64)
+        if self.times:
+            low, high, came, expected = law.ranks(outcomes)
+            return np.stack([low, high, expected], axis=1), came.astype(np.int64)
+        low, high = law.cdf(outcomes) if statistic is None else _ranks(rows, outcomes, statistic)
+        ranks = np.stack([low, high], axis=1).astype(np.float64)
         wrong = np.flatnonzero(~((ranks >= 0.0) & (ranks <= 1.0) & (ranks[:, :1] <= ranks)).all(axis=1))
         if len(wrong):
             raise InputError(
@@ -161,6 +191,8 @@ class Bettors:
 
     def compared(self, values: Array, labels: NDArray[np.int64]) -> tuple[Array, Array]:
         """Return what was stated and what was seen of every event, (n, D) each."""
+        if self.times:
+            return values[:, 2:].copy(), (labels == 1)[:, None].astype(np.float64)
         if self.n_classes is None:
             share = [share_below(t, *values.T) for t in (0.25, 0.5, 0.75)]
             seen = np.column_stack([1.0 - share[1], 1.0 - share[2] + share[0]])
@@ -176,12 +208,31 @@ class Bettors:
     def binned(self, values: Array, labels: NDArray[np.int64]) -> Array:
         """Return rows, stated and seen in ten bins of the main probability, or of the rank; (10, 3)."""
         if self.n_classes is None:
-            below = [share_below(t / BINS, *values.T).sum() for t in range(1, BINS + 1)]
+            below = [share_below(t / BINS, *values.T[:2]).sum() for t in range(1, BINS + 1)]
             alike = np.full(BINS, len(values) / BINS)
             return np.stack([alike, alike, np.diff(below, prepend=0.0)], axis=1)
         stated, seen = (each[:, -1] for each in self.compared(values, labels))
         place = np.minimum((stated * BINS).astype(int), BINS - 1)
         return np.stack([np.bincount(place, each, BINS) for each in (None, stated, seen)], axis=1)
+
+    def remember(
+        self, values: Array, labels: NDArray[np.int64], member: NDArray[np.int64], books: Books
+    ) -> None:
+        """Keep what the first rows of every process were like, and its latest, in blocks of rows."""
+        for column in member.T:
+            order = np.argsort(column, kind="stable")
+            found, starts = np.unique(column[order], return_index=True)
+            for p, rows in zip(found, np.split(order, starts[1:]), strict=True):
+                seen, bins = int(books["seen"][p]), books["bins"][p]
+                cuts = np.arange(LATEST - seen % LATEST, len(rows), LATEST)
+                for part in np.split(rows, cuts):
+                    number, begun = divmod(seen, LATEST)
+                    slot = 0 if number == 0 else 1 + number % 2
+                    bins[slot] = self.binned(values[part], labels[part]) + (
+                        bins[slot] if begun else 0.0
+                    )
+                    seen += len(part)
+                books["seen"][p] = seen
 
     def bet(
         self,
@@ -205,7 +256,7 @@ class Bettors:
         learned = books["theta"], books["squares"]
         more = (stated, seen, ends, member, (*self._spec, self.weights), learned, shares, goal, kept)
         if self.n_classes is None:
-            low, high = np.ascontiguousarray(values.T)
+            low, high = np.ascontiguousarray(values.T[:2])
             if self.levels:
                 low, high = (
                     each.astype(np.float64) for each in np.divmod(labels, len(self.levels) + 1)
@@ -228,3 +279,18 @@ def share_below(t: float, low: Array, high: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((t - low) / (high - low), 0.0, 1.0)
     return np.where(high > low, share, high <= t)
+
+
+def _ranks(rows: Any, labels: Any, statistic: Any) -> tuple[Array, Array]:
+    """Return P(S < s) and P(S ≤ s) of the scores of rows, by which labels are put in an order."""
+    form = statistic.given(rows)
+    if not isinstance(form, LinearSum):
+        raise InputError(
+            f"{statistic.name!r} is no sum over rows of a score of their labels, on which bets can be "
+            "placed; give 'brier', 'log_score' or another one that is, or leave statistic out."
+        )
+    table = form.scores.finite
+    table = (table / np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-300)).round(_TIED)
+    own, probs = table[np.arange(len(table)), labels][:, None], rows.probs
+    low = np.where(table < own, probs, 0.0).sum(axis=1)
+    return low, np.minimum(low + np.where(table == own, probs, 0.0).sum(axis=1), 1.0)

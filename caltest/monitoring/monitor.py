@@ -17,14 +17,16 @@ from caltest._visible import quoted
 from caltest.auditing.groups import group_texts
 from caltest.data import Rows, check_index, predictions, sample, sample_of_law
 from caltest.data.attributes import Clustering
-from caltest.data.containers import as_entry, cells_of, is_missing, listed
+from caltest.data.containers import cells_of, listed
 from caltest.exceptions import InputError
-from caltest.laws import Classes, Quantiles
+from caltest.laws import Classes, Quantiles, Survival
 from caltest.laws.classes import Array
 from caltest.lenses import Lens, event, find_lens, show
 from caltest.monitoring import store
 from caltest.monitoring.bettors import Bettors, Books
-from caltest.monitoring.state import Evidence, Mode, MonitorState, Period, anytime_pvalue, radius
+from caltest.monitoring.state import Evidence, Mode, MonitorState, Period, anytime_pvalue, limits
+from caltest.monitoring.waiting import Waiting, day, informed, names_of, parted
+from caltest.statistics import STATISTICS, find_statistic
 
 Order: TypeAlias = Literal["prediction", "arrival"]
 
@@ -84,11 +86,19 @@ class Monitor:
     lens
         What is looked at, as in :func:`caltest.test`: "top_label", "class:3", "interval:0.9" and
         others. Default None: all that is predicted.
+    statistic
+        Bets on the scores of one statistic alone, such as "brier", "log_score" or "spiegelhalter": are
+        scores of rows larger or smaller than the model itself predicts? It is one that adds up scores
+        of rows, of classes. Default None: bets on all that can be learned from predictions.
     order
         Where outcomes come late (``ids``): "prediction" (default), rows enter in the order in which
         they were predicted, each when its outcome and those of all before it are known; "arrival", as
         outcomes come, which is valid only if how long one takes does not depend on it: by this word
         you say so.
+    maturity
+        Where outcomes come late, days after which rows enter, and not before, though an outcome may be
+        known sooner. ``date`` of :meth:`update` then is a date; all rows of that age need an outcome,
+        such as 0 where no event was seen by then. Default None: as soon as it is their turn.
     model
         Name and version of the model, kept in the state: a state is of one model. Default None.
 
@@ -107,9 +117,12 @@ class Monitor:
     The bettors, with equal weights: temperatures (of two classes slopes and shifts of the log-odds);
     q ∝ g·exp(θᵀφ(g)) with θ learned by AdaGrad from past labels, φ being 1, or 1 and 32 random Fourier
     features of one of two bandwidths (of two classes the log-odds too); of numbers the same of the rank
-    F(y), with Legendre polynomials, and the mean over (F(y−), F(y)) where outcomes have atoms. With
-    groups, evidence on all rows has half of the weight, and the k-th of it and of the groups, as they
-    appear, 1/(k(k + 1)).
+    F(y), with Legendre polynomials, and the mean over (F(y−), F(y)) where outcomes have atoms; with a
+    statistic, of the rank of a row's score among those of all labels. Of times until an event the
+    hazard is a multiple of what was predicted, or learned in the same way; a row that is censored at c
+    brings the mean over (F(c), 1), the likelihood ratio of what was seen of it. With groups, evidence
+    on all rows has half of the weight, and the k-th of it and of the groups, as they appear,
+    1/(k(k + 1)).
 
     Examples
     --------
@@ -131,7 +144,9 @@ class Monitor:
         mean_run_length: float = 10_000.0,
         tolerance: float = 0.0,
         lens: str | None = None,
+        statistic: str | None = None,
         order: Order = "prediction",
+        maturity: float | None = None,
         model: str | None = None,
     ) -> None:
         choose("mode", mode, {"ever": None, "change": None})
@@ -139,11 +154,14 @@ class Monitor:
         if isinstance(lens, Lens):
             lens = lens.label
         find_lens(lens)
+        if statistic is not None:
+            choose("statistic", statistic, STATISTICS)
         if model is not None and not isinstance(model, str):
             raise InputError(argument="model", found=quoted(model), do="give a text")
         numbers = {"alpha": alpha, "mean_run_length": mean_run_length, "tolerance": tolerance}
         self.options: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
-        self.options |= {"mode": mode, "lens": lens, "order": order, "model": model}
+        self.options |= {"mode": mode, "lens": lens, "statistic": statistic, "order": order}
+        self.options |= {"maturity": None if maturity is None else float(maturity), "model": model}
         self._shape: dict[str, Any] | None = None  # what the first batch was like
         self._books: Books = {}
         self._processes: list[list[str]] = []  # column and value, of all but the first
@@ -151,10 +169,9 @@ class Monitor:
         self._batches: list[str] = []
         self._clusters: list[str] = []
         self._ids: list[str] = []
-        self._queue: list[
-            list[Any]
-        ] = []  # name, probabilities, label, texts, cluster of rows that wait
+        self._queue: list[Waiting] = []
         self._queued: dict[str, Any] = {}  # what is common to them
+        self._column: str | None = None
         self._alarm_date: str | None = None
         self._revision: str | None = None
 
@@ -236,7 +253,7 @@ class Monitor:
         for name, other in beside.items():
             if clusters is not None:
                 check_index(other, clusters, name, "clusters")
-        names = None if clusters is None else _names(clusters, n, "clusters")
+        names = None if clusters is None else names_of(clusters, n, "clusters")
         return group_texts(groups, n, **beside), names
 
     def _enter(
@@ -245,8 +262,9 @@ class Monitor:
         """Bet on rows whose outcomes are known; all checks come first."""
         given = self._seen(given)
         shape = self._checked(given)
-        bettors = _bettors(shape, self.options)
-        values, codes = bettors.read(given.rows.law, given.labels)
+        bettors, statistic = _bettors(shape, self.options), self.options["statistic"]
+        chosen = None if statistic is None else find_statistic(statistic)
+        values, codes = bettors.read(given.rows, given.labels, chosen)
         n = len(values)
         if not counted:
             content = hashlib.sha256(values.tobytes() + codes.tobytes())
@@ -266,10 +284,11 @@ class Monitor:
         for start, stop in pairwise(starts):
             own, part = ends[(ends > start) & (ends <= stop)] - start, slice(start, stop)
             bettors.bet(values[part], codes[part], own, member[part], shares, self._goal, books)
+        bettors.remember(values, codes, member, books)
         log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
         if alarm > rows - n:
             self._alarm_date = date
-        sums = (books["totals"][0] - before)[-1 if shape["n_classes"] else 0].tolist()
+        sums = (books["totals"][0] - before)[bettors.main].tolist()
         self._periods.append(
             {
                 "name": batch,
@@ -278,7 +297,6 @@ class Monitor:
                 "end": int(rows),
                 "log_evalue": max(min(log_evalue, _HUGE), -_HUGE),
                 "sums": [int(books["counts"][0]) - count, *sums],
-                "bins": bettors.binned(values, codes).tolist(),
             }
         )
         if len(self._periods) > _MOST_PERIODS:
@@ -340,23 +358,27 @@ class Monitor:
     def _checked(self, given: _Batch) -> dict[str, Any]:
         """Return what rows are like; raise if others were before, or they cannot be monitored."""
         law: Any = given.rows.law
-        m, names = law.n_classes, getattr(law, "names", None)
+        m, names, scored = law.n_classes, getattr(law, "names", None), self.options["statistic"]
         shape = {
             "about": law.about,
-            "n_classes": m,
+            "n_classes": None if scored else m,
             "names": None if names is None else list(names),
             "event": event(self.options["lens"], given.rows) if m == 2 else None,
             "levels": [] if m or law.levels is None else law.levels.tolist(),
             "groups": sorted(given.texts),
             "clusters": "given" if given.clusters is not None else "not given",
         }
-        if self.options["tolerance"] and m != 2:
-            raise InputError(
-                "tolerance is about one probability, and there is more than one; give a lens, such as "
-                f"{'top_label' if m else 'interval:0.9'!r}."
-            )
+        if self.options["tolerance"] and (m != 2 or scored):
+            do = "leave statistic out" if scored else "give a lens, such as "
+            do += "" if scored else "'top_label'" if m else "'interval:0.9'"
+            raise InputError(f"tolerance is about one probability, and there is more than one; {do}.")
         if m is None and law.dimension is not None:
             raise InputError("the outcomes are vectors; monitor one entry at a time.")
+        if m is None and scored:
+            raise InputError(
+                f"the statistic {scored!r} looks at scores of classes, and these are {law.about}; "
+                "leave statistic out, or give a lens too."
+            )
         for what, now in shape.items():
             was = now if self._shape is None else self._shape[what]
             if now != was:
@@ -405,16 +427,19 @@ class Monitor:
         cells = cells_of(outcomes, "outcomes")
         if cells is None:
             raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
-        names, queue = _names(ids, len(cells), "ids"), [[*each] for each in self._queue]
+        if self.options["maturity"] is not None:
+            day(date)
+        names, queue = names_of(ids, len(cells), "ids"), list(self._queue)
         queued, batches = self._queued, self._batches
         if predicted is not None:
-            if isinstance(predicted, Rows) or sample_of_law(predicted, np.zeros(len(cells))):
+            read = isinstance(predicted, Rows) and isinstance(predicted.law, Classes)
+            if not read and sample_of_law(predicted, np.zeros(len(cells))):
                 raise InputError(
                     "only probabilities of classes wait; give others when outcomes are known."
                 )
-            rows = predictions(predicted, logits=logits)
+            rows = predicted if read else predictions(predicted, logits=logits, part=True)
             texts, of = self._apart(groups, clusters, len(cells), predicted, outcomes)
-            columns, names_of = sorted(texts), rows.classes
+            columns, classes = sorted(texts), list(rows.classes or ()) or None
             seen = {store.brief(name): name for name in names}
             if again := seen.keys() & set(self._ids):
                 raise InputError(
@@ -425,50 +450,28 @@ class Monitor:
             new = _Batch(rows, np.zeros(len(cells), np.intp), texts, of)
             self._checked(self._seen(new))
             self._units(of, len(cells))
-            own = {"names": names_of, "groups": columns, "clusters": clusters is not None}
+            own = {"names": classes, "groups": columns, "clusters": clusters is not None}
             if queue and own != queued:
                 raise InputError(
                     "these rows have other classes, groups or clusters than those that wait."
                 )
             queued, batches = own, [*batches, self._new_batch(batch, repr(names))]
             for k, (name, probs) in enumerate(zip(names, rows.probs.tolist(), strict=True)):
-                unit = name if of is None else of[k]
-                queue.append([name, probs, -1, [texts[column][k] for column in columns], unit])
-        places = {each[0]: each for each in queue}
-        if len(places) < len(queue) or len(set(names)) < len(names):
-            raise InputError("ids holds a name twice, or that of a row that waits; give each its own.")
-        if unknown := [name for name in names if name not in places]:
-            raise InputError(
-                f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do."
-            )
-        known = [
-            (places[name], cell)
-            for name, cell in zip(names, cells, strict=True)
-            if not is_missing(cell)
-        ]
-        if known:
-            if done := [each[0] for each, _ in known if each[2] >= 0]:
-                raise InputError(
-                    f"the outcome of row {quoted(done[0])} is known already; give each once."
+                unit, own_texts = (
+                    name if of is None else of[k],
+                    [texts[column][k] for column in columns],
                 )
-            law = Classes(np.array([each[1] for each, _ in known]), queued["names"])
-            found = sample(Rows(law), [cell for _, cell in known], part=True).labels.tolist()
-            for (row, _), label in zip(known, found, strict=True):
-                row[2] = label
-        open_units = {each[4] for each in queue if each[2] < 0}
-        if self.options["order"] == "prediction":
-            first = next((k for k, each in enumerate(queue) if each[4] in open_units), len(queue))
-            open_units |= {each[4] for each in queue[first:]}
-        ready = [each for each in queue if each[4] not in open_units]
+                queue.append(Waiting(name, probs, -1, own_texts, unit, date))
+        queue = informed(queue, names, cells, _classes(queued))
+        ready, left = parted(queue, self.options["order"], self.options["maturity"], date)
         if ready:
-            law = Classes(np.array([each[1] for each in ready]), queued["names"])
-            texts = {name: [each[3][k] for each in ready] for k, name in enumerate(queued["groups"])}
-            of = [each[4] for each in ready] if queued["clusters"] else None
-            labels = np.array([each[2] for each in ready])
+            law = Classes(np.array([each.probs for each in ready]), _classes(queued))
+            texts = {name: [each.texts[k] for each in ready] for k, name in enumerate(queued["groups"])}
+            of = [each.unit for each in ready] if queued["clusters"] else None
+            labels = np.array([each.label for each in ready])
             self._enter(_Batch(Rows(law), labels, texts, of), batch, date, counted=True)
-            self._ids += [store.brief(each[0]) for each in ready]
-        self._queue, self._queued = [each for each in queue if each[4] in open_units], queued
-        self._batches = batches
+            self._ids += [store.brief(each.name) for each in ready]
+        self._queue, self._queued, self._batches = left, queued, batches
         return self.state
 
     # -------------------------------------------------------------- what is known
@@ -494,8 +497,8 @@ class Monitor:
     @property
     def state(self) -> MonitorState:
         """What is known now."""
-        options = {name: value for name, value in self.options.items() if name != "order"}
-        shape = self._shape or {"n_classes": None, "clusters": "not given"}
+        options = {name: value for name, value in self.options.items() if name not in _OF_QUEUES}
+        shape = self._shape or {"n_classes": None, "clusters": "not given", "about": ""}
         start = -math.inf if self._is_change else 0.0
         whole = self._books["whole"].tolist() if self._books else [start, start, 0, 0, 0, -1]
         return MonitorState(
@@ -510,8 +513,9 @@ class Monitor:
             alarm_row=int(whole[5]) if whole[5] >= 0 else None,
             alarm_date=self._alarm_date,
             evidence=tuple(self._evidence()),
-            periods=_periods(self._periods),
+            periods=_periods(self._periods, shape["about"] == Survival.about),
             n_classes=shape["n_classes"],
+            about=shape["about"],
         )
 
     def _evidence(self) -> Iterator[Evidence]:
@@ -521,7 +525,8 @@ class Monitor:
         books, bettors = self._books, _bettors(self._shape, self.options)
         shares = self._shares
         spent = _LEVEL / (2.0 * shares * bettors.channels)
-        reach = radius(books["totals"][:, :, 2], spent[:, None])
+        counts = books["counts"][:, None]
+        lows, highs = limits(books["totals"], counts, spent[:, None], bettors.times)
         for p, (column, value) in enumerate([(None, None), *self._processes]):
             bet = int((books["detect" if self._is_change else "logs"][p] + bettors.weights).argmax())
             units, totals, share = int(books["counts"][p]), books["totals"][p], math.log(shares[p])
@@ -529,7 +534,7 @@ class Monitor:
             start, count = (start, count) if count < units else (0, 0)
             since = totals[:, :2] - (books["marks"][p, bet] if count else 0.0)
             chosen = int((np.abs(since @ [1.0, -1.0]) / np.sqrt(totals[:, 2] + 1e-12)).argmax())
-            error, own = float(totals[chosen, 0] - totals[chosen, 1]), float(reach[p, chosen])
+            first, *later = books["bins"][p]
             yield Evidence(
                 column=column,
                 value=value,
@@ -538,16 +543,27 @@ class Monitor:
                 adjusted=math.exp(min(float(books["best"][p]) - share, 700.0)),
                 found=bool(books["peak"][p] - share >= self._goal),
                 bet=bettors.kind(bet),
-                event=_event(self._shape, chosen),
+                event=_event(self._shape, chosen, self.options["statistic"]),
                 since=start,
                 predicted=float(since[chosen, 0]) / (units - count),
                 observed=float(since[chosen, 1]) / (units - count),
-                error=error / units,
-                low=max((error - own) / units, -1.0),
-                high=min((error + own) / units, 1.0),
+                error=float(totals[chosen, 0] - totals[chosen, 1]) / units,
+                low=float(lows[p, chosen]),
+                high=float(highs[p, chosen]),
+                first=first,
+                latest=np.sum(later, axis=0) if later[0].any() or later[1].any() else first,
             )
 
     # -------------------------------------------------------------- the file
+
+    def _of_column(self, name: str | None) -> None:
+        """Note from which column the one probability is; raise if it was another before."""
+        if name is not None and self._column not in (None, name):
+            raise InputError(
+                f"predictions are from column {quoted(name)}, and earlier ones from "
+                f"{quoted(self._column)}; give the same, or begin a new state."
+            )
+        self._column = self._column or name
 
     @arguments()
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -604,28 +620,34 @@ class Monitor:
         made = cls(**options)
         for name, value in kept.items():
             setattr(made, name, value)
+        made._queue = [Waiting(*each) for each in kept["_queue"]]
         made._books, made._revision = store.unpacked(kept["_books"]), revision
         return made
 
 
 # ------------------------------------------------------------------ parts of it
 
+_OF_QUEUES = ("order", "maturity")
 _SAVED = (
     "_shape", "_processes", "_periods", "_batches", "_clusters", "_ids", "_queue", "_queued",
-    "_alarm_date",
+    "_column", "_alarm_date",
 )  # fmt: skip
 
 
 def _bettors(shape: Mapping[str, Any], options: Mapping[str, Any]) -> Bettors:
-    return Bettors(shape["n_classes"], options["tolerance"], tuple(shape["levels"]))
+    times = shape["about"] == Survival.about
+    return Bettors(shape["n_classes"], options["tolerance"], tuple(shape["levels"]), times)
 
 
-def _event(shape: Mapping[str, Any], channel: int) -> str:
+def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str:
     """Return what an event is called, as a clause."""
     m, names = shape["n_classes"], shape["names"]
+    if shape["about"] == Survival.about:
+        return "the event comes"
     if m is None:
         where = ("above its predicted median", "outside its predicted central half")
-        return f"the outcome is {where[channel]}"
+        what = "outcome" if statistic is None else f"score of a row ({statistic})"
+        return f"the {what} is {where[channel]}"
     if m == 2:
         return str(shape["event"])
     if channel == m:
@@ -633,40 +655,32 @@ def _event(shape: Mapping[str, Any], channel: int) -> str:
     return f"the label is {quoted(names[channel]) if names else f'class {channel}'}"
 
 
-def _names(column: object, n: int, what: str) -> list[str]:
-    """Return the entries of a column as text."""
-    cells = cells_of(column, what)
-    if cells is None or len(cells) != n:
-        found = quoted(column) if cells is None else f"of {len(cells)} entries"
-        raise InputError(f"{what} is {found}; give one for every row, {n} in all.")
-    for row, cell in enumerate(cells):
-        if is_missing(cell):
-            raise InputError("{argument} has no entry in {row}; give one.", argument=what, row=row)
-    return [str(as_entry(cell)) for cell in cells]
+def _classes(queued: Mapping[str, Any]) -> tuple[str, ...] | None:
+    return tuple(queued["names"]) if queued.get("names") else None
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Return two periods that follow each other as one."""
-    added = {name: np.add(first[name], second[name]).tolist() for name in ("rows", "sums", "bins")}
+    added = {name: np.add(first[name], second[name]).tolist() for name in ("rows", "sums")}
     return {**second, **added}
 
 
-def _periods(kept: Sequence[Mapping[str, Any]]) -> tuple[Period, ...]:
+def _periods(kept: Sequence[Mapping[str, Any]], times: bool) -> tuple[Period, ...]:
     """Return what batches brought: limits hold for all of them at once."""
     if not kept:
         return ()
-    units, stated, seen, squares = np.array([each["sums"] for each in kept], float).T
-    numbers, errors = np.arange(1.0, len(kept) + 1), (stated - seen) / units
-    reach = radius(squares, _LEVEL / (2.0 * numbers * (numbers + 1.0))) / units
+    units, *sums = np.array([each["sums"] for each in kept], float).T
+    numbers = np.arange(1.0, len(kept) + 1)
+    spent = _LEVEL / (2.0 * numbers * (numbers + 1.0))
+    lows, highs = limits(np.stack(sums, axis=1), units, spent, times)
     names = ("name", "date", "rows", "end", "log_evalue")
     return tuple(
         Period(
             **{name: each[name] for name in names},
-            predicted=float(stated[k] / units[k]),
-            observed=float(seen[k] / units[k]),
-            low=max(float(errors[k] - reach[k]), -1.0),
-            high=min(float(errors[k] + reach[k]), 1.0),
-            bins=np.array(each["bins"]),
+            predicted=float(sums[0][k] / units[k]),
+            observed=float(sums[1][k] / units[k]),
+            low=float(lows[k]),
+            high=float(highs[k]),
         )
         for k, each in enumerate(kept)
     )

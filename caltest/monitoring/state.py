@@ -16,6 +16,7 @@ Mode: TypeAlias = Literal["ever", "change"]
 
 _LAMBDAS = np.geomspace(1e-3, 0.95, 30)
 _PENALTIES = -np.log1p(-_LAMBDAS) - _LAMBDAS
+_THETAS = np.geomspace(1e-3, 3.0, 30)
 _LEAST = 1e-300
 
 
@@ -34,6 +35,42 @@ def radius(squares: Array, levels: Array) -> Array:
         below = np.exp(_LAMBDAS * middle[..., None] - spent - goals).sum(axis=-1) < 1.0
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(high)
+
+
+def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
+    """Return limits of what counts of events were expected to be, in truth, at any time.
+
+    With A the sum of the true cumulative hazards of what was followed, exp(θN − (e^θ − 1)A) is a
+    supermartingale for every θ, whatever the censoring; so is its mean over 30 values of θ of a side.
+    """
+    goals, ends = np.log(len(_THETAS)) - np.log(levels), []
+    for side in (1.0, -1.0):  # a small sum is refuted by many events, a large one by few
+        thetas = side * _THETAS
+        costs, gains = np.abs(np.expm1(thetas)), np.multiply.outer(counts, thetas)
+        single = side * (gains - goals[..., None]) / costs
+        if side > 0.0:
+            low, high = np.maximum(single.max(axis=-1), 0.0), counts
+        else:
+            low, high = counts, single.min(axis=-1)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            each = gains - side * costs * middle[..., None] - goals[..., None]
+            refuted = np.exp(np.minimum(each, 700.0)).sum(axis=-1) >= 1.0
+            up = refuted if side > 0.0 else ~refuted
+            low, high = np.where(up, middle, low), np.where(up, high, middle)
+        ends.append(low if side > 0.0 else high)
+    return ends[0], ends[1]
+
+
+def limits(totals: Array, units: Array, levels: Array, times: bool) -> tuple[Array, Array]:
+    """Return limits of the mean of predicted less true, from sums: predicted, observed, squares."""
+    stated, seen, squares = np.moveaxis(totals, -1, 0)
+    levels = np.broadcast_to(levels, stated.shape)
+    if times:
+        low, high = compensated(seen, levels)
+        return (stated - high) / units, (stated - low) / units
+    middle, reach = (stated - seen) / units, radius(squares, levels) / units
+    return np.maximum(middle - reach, -1.0), np.minimum(middle + reach, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -55,16 +92,22 @@ class Evidence(Facts):
         Whether it has reached the threshold, now or before.
     bet
         What the leading bet is about: "sharper" or "flatter" predictions, a "shift" or "tilt" of odds,
-        a "local" error, a distribution that is "moved" or of another "shape".
+        a "local" error, a distribution that is "moved" or of another "shape", events that come "sooner"
+        or "later".
     event
         The event on which predictions and observations differ most.
     since
         The row, counted from 0, from which on the leading bet has won most.
     predicted, observed
-        Mean probability and rate of the event since then; chosen after the fact, so "about".
+        Mean probability and rate of the event since then; chosen after the fact, so "about". Of times
+        until an event, events a row: expected of what was followed of it, and seen.
     error, low, high
         Predicted less observed over all rows, with limits that hold at any time, for all groups and
         events at once.
+    first, latest
+        Rows, sum predicted and sum observed in ten bins, (10, 3), of the first 500 rows and of the
+        latest 500 to 1 000: of the probability of the main event; of numbers and times, of where the
+        outcome lies in what was predicted.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("evalue",)
@@ -83,6 +126,8 @@ class Evidence(Facts):
     error: float
     low: float
     high: float
+    first: Array
+    latest: Array
 
     @property
     def evalue(self) -> float:
@@ -104,12 +149,9 @@ class Period(Facts):
         Logarithm of the evidence when it ended.
     predicted, observed
         Means of the main event: class 1 of two, that the top class is right, that an outcome is above
-        its predicted median.
+        its predicted median; of times until an event, events a row.
     low, high
         Limits of predicted less observed in this period; they hold for all periods at once.
-    bins
-        Rows, sum predicted and sum observed in ten bins, (10, 3): of the probability of the main
-        event; of numbers, of where the outcome lies in what was predicted.
     """
 
     name: str | None
@@ -121,7 +163,6 @@ class Period(Facts):
     observed: float
     low: float
     high: float
-    bins: Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -136,7 +177,7 @@ class MonitorState(Result):
         Whether the evidence has ever reached the threshold.
     threshold
         1/alpha, or the mean run length.
-    alpha, mean_run_length, tolerance, lens
+    alpha, mean_run_length, tolerance, lens, statistic
         Options of the monitor.
     log_evalue
         Natural logarithm of the evidence now.
@@ -153,7 +194,9 @@ class MonitorState(Result):
     periods
         The path: what batches brought, in their order; old ones are merged two by two.
     n_classes
-        Classes, as the lens shows them; None for numbers.
+        Classes, as the lens shows them; None for numbers, times, and scores of a statistic.
+    about
+        What is predicted, such as "probabilities of classes".
     model
         What was said of the model.
 
@@ -176,6 +219,7 @@ class MonitorState(Result):
     mean_run_length: float
     tolerance: float
     lens: str | None
+    statistic: str | None
     log_evalue: float
     pvalue: float | None
     rows: int
@@ -186,6 +230,7 @@ class MonitorState(Result):
     evidence: tuple[Evidence, ...]
     periods: tuple[Period, ...]
     n_classes: int | None
+    about: str
     model: str | None
 
     @property

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments
+from caltest._visible import shortened
+from caltest.laws import Survival
 from caltest.pictures.marks import DIAGONAL, GRID, Mark, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading
 from caltest.plots.display import ResultDisplay
+from caltest.text.summaries import evidence_name
 
 if TYPE_CHECKING:
     from caltest.monitoring import MonitorState
 
-_ROWS = (
-    500  # of the first, and of the latest, whose reliability is drawn; more where batches are larger
-)
 _MOST = 1e3  # powers of ten
 
 
@@ -32,8 +32,9 @@ class MonitorDisplay(ResultDisplay):
 
     Left: the evidence after every batch, on a logarithmic scale, with the line of the alarm; below it
     predicted less observed in every batch, with limits that hold for all batches at once (a filled
-    diamond: without 0). Right: reliability of the first rows and of the latest; of numbers, how many
-    outcomes lie in each tenth of what was predicted.
+    diamond: without 0). Right: reliability of the first rows and of the latest where evidence is
+    strongest, all rows or a group; of numbers and times, how many outcomes lie in each tenth of what
+    was predicted.
 
     Parameters
     ----------
@@ -77,24 +78,16 @@ class MonitorDisplay(ResultDisplay):
         draw(errors, Mark("grid", "grid"), Mark("intervals", "error", ends, low, high))
         draw(errors, *told_apart(ends, error, (low > 0.0) | (high < 0.0)))
         errors.axhline(0.0, **canvas.DASHED)
-        errors.set(xlabel="rows so far", ylabel="predicted − observed, points")
+        errors.set_xlim(path.get_xlim())
+        unit = "events per 100 rows" if s.about == Survival.about else "points"
+        errors.set(xlabel="rows so far", ylabel=f"predicted − observed,\n{unit}")
 
-        for name, periods, style in (
-            ("first", s.periods, "hollow"),
-            ("latest", s.periods[::-1], "found"),
-        ):
-            bins, count = np.zeros((10, 3)), 0
-            for each in periods:
-                bins, count = bins + each.bins, count + each.rows
-                if count >= _ROWS:
-                    break
+        worst = s.worst
+        for name, bins, style in (("first", worst.first, "hollow"), ("latest", worst.latest, "found")):
             rows, stated, seen = bins[bins[:, 0] > 0.0].T
-            label = f"{name} {count:,} rows"
-            if s.n_classes is None:
-                x, y = (np.arange(10) + 0.5) / 10.0, seen / rows
-            else:
-                x, y = stated / rows, seen / rows
-            draw(shape, Mark("line", "line", x, y, label=label), **_LOOKS[style])
+            x = stated / rows if s.n_classes else (np.arange(len(bins)) + 0.5) / len(bins)
+            label = f"{name} {bins[:, 0].sum():,.0f} rows"
+            draw(shape, Mark("line", "line", x, seen / rows, label=label), **_LOOKS[style])
         draw(shape, GRID)
         if s.n_classes is None:
             shape.axhline(1.0, **canvas.DASHED)
@@ -105,7 +98,7 @@ class MonitorDisplay(ResultDisplay):
         else:
             draw(shape, DIAGONAL)
             shape.set(xlabel="predicted", ylabel="observed", xlim=(0.0, 1.0), ylim=(0.0, 1.0))
-        heading(shape, "Then and now")
+        heading(shape, "Then and now", shortened(evidence_name(worst), 40))
         canvas.legend_below(shape)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from caltest._numbers import (
 )
 from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.auditing.views import View
+from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
 from caltest.text.pages import written
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
@@ -458,20 +460,24 @@ _BETS = {
     "local": "The error depends on the prediction, as learned from earlier rows",
     "moved": "Outcomes are shifted, or spread otherwise than predicted",
     "shape": "Outcomes are spread otherwise than predicted, as learned from earlier rows",
+    "sooner": "Events come sooner than predicted",
+    "later": "Events come later than predicted",
 }
 
 
 def monitor(state: MonitorState) -> str:
     """Return the evidence so far, where it is strongest, and what to do."""
     ordered = sorted(state.evidence, key=lambda each: -each.adjusted)[:_GROUPS]
-    table = [f"  {'':32}  {'rows':>9}  {'evidence':>12}  {'adjusted':>12}  error in points (95%)"]
+    times = state.about == Survival.about
+    unit = "events per 100 rows" if times else "points"
+    table = [f"  {'':32}  {'rows':>9}  {'evidence':>12}  {'adjusted':>12}  error in {unit} (95%)"]
     for each in ordered:
         mark = "◆" if each.found else " "
         low, high = outward_points(each.low, each.high)
         table.append(
             f"{mark} {shortened(evidence_name(each), 32):32}  {each.rows:>9,}"
             f"  {odds(each.log_evalue):>12}  {each.adjusted:>12.3g}"
-            f"  {low} to {high}, {shortened(visible(each.event), 40)}"
+            f"  {low} to {high}{'' if times else ', ' + shortened(visible(each.event), 40)}"
         )
     if (more := len(state.evidence) - len(ordered)) > 0:
         table.append(f"  {more:,} more have less.")
@@ -481,7 +487,8 @@ def monitor(state: MonitorState) -> str:
         s=state,
         table=table if ordered else [],
         points_of=lambda gap: about_points(abs(gap), "point"),
-        between=_between_points,
+        between=partial(_between_points, unit),
+        times=times,
         odds=odds,
         name=evidence_name,
         BETS=_BETS,
@@ -501,10 +508,10 @@ def odds(log_evalue: float) -> str:
     return f"{math.exp(log_evalue):.3g} to 1" if abs(power) < 6 else f"10^{power:.0f} to 1"
 
 
-def _between_points(low: float, high: float) -> str:
+def _between_points(unit: str, low: float, high: float) -> str:
     """Say between which errors a mean lies: predicted less observed."""
     ends = outward_points(low, high)
     if low > 0.0 or high < 0.0:
         near, far = (ends[0], ends[1]) if low > 0.0 else (ends[1], ends[0])
-        return f"{near.strip('−')} to {far.strip('−')} points, too {'high' if low > 0.0 else 'low'}"
-    return f"between {ends[0].strip('−')} points too low and {ends[1]} too high"
+        return f"{near.strip('−')} to {far.strip('−')} {unit}, too {'high' if low > 0.0 else 'low'}"
+    return f"between {ends[0].strip('−')} {unit} too low and {ends[1]} too high"

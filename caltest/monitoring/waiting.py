@@ -1,0 +1,99 @@
+"""Rows that wait for their outcomes: who they are, what becomes known, and whose turn it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from caltest._visible import quoted
+from caltest.data import Rows, sample
+from caltest.data.containers import as_entry, cells_of, is_missing
+from caltest.exceptions import InputError
+from caltest.laws import Classes
+
+
+class Waiting(NamedTuple):
+    """A row that waits, as the state keeps it."""
+
+    name: str
+    probs: list[float]
+    label: int  #: −1: not known.
+    texts: list[str]  #: The groups of the row, in the order of their columns.
+    unit: str  #: The cluster; without clusters, the name.
+    date: str | None  #: When it was predicted.
+
+
+def names_of(column: object, n: int, what: str) -> list[str]:
+    """Return the entries of a column as text."""
+    cells = cells_of(column, what)
+    if cells is None or len(cells) != n:
+        found = quoted(column) if cells is None else f"of {len(cells)} entries"
+        raise InputError(f"{what} is {found}; give one for every row, {n} in all.")
+    for row, cell in enumerate(cells):
+        if is_missing(cell):
+            raise InputError("{argument} has no entry in {row}; give one.", argument=what, row=row)
+    return [str(as_entry(cell)) for cell in cells]
+
+
+def day(text: object) -> date:
+    """Read a date, which a maturity needs."""
+    try:
+        return date.fromisoformat(str(text)[:10])
+    except ValueError:
+        raise InputError(
+            f"date is {quoted(text)}, and maturity counts days; give a date such as '2026-05-11'."
+        ) from None
+
+
+def informed(
+    queue: Sequence[Waiting],
+    names: Sequence[str],
+    cells: Sequence[Any],
+    classes: tuple[str, ...] | None,
+) -> list[Waiting]:
+    """Return the queue with outcomes that are known now."""
+    places = {each.name: k for k, each in enumerate(queue)}
+    if len(places) < len(queue) or len(set(names)) < len(names):
+        raise InputError("ids holds a name twice, or that of a row that waits; give each its own.")
+    if unknown := [name for name in names if name not in places]:
+        raise InputError(f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do.")
+    pairs = zip(names, cells, strict=True)
+    known = [(places[name], cell) for name, cell in pairs if not is_missing(cell)]
+    found = list(queue)
+    if known:
+        if done := [queue[k].name for k, _ in known if queue[k].label >= 0]:
+            raise InputError(f"the outcome of row {quoted(done[0])} is known already; give each once.")
+        law = Classes(np.array([queue[k].probs for k, _ in known]), classes)
+        labels = sample(Rows(law), [cell for _, cell in known], part=True).labels.tolist()
+        for (k, _), label in zip(known, labels, strict=True):
+            found[k] = found[k]._replace(label=label)
+    return found
+
+
+def parted(
+    queue: Sequence[Waiting], order: str, maturity: float | None, now: str | None
+) -> tuple[list[Waiting], list[Waiting]]:
+    """Return rows whose turn it is, and those that wait on; no cluster is parted.
+
+    By order of prediction nobody enters before those who were predicted earlier. With a maturity rows
+    enter when they are so old, and not before, though their outcomes may be known.
+    """
+    late = {each.unit for each in queue if each.label < 0}
+    if maturity is not None:
+        last = day(now) - timedelta(days=maturity)
+        due = [each for each in queue if day(each.date) <= last]
+        if missing := [each for each in due if each.label < 0]:
+            raise InputError(
+                f"the row {quoted(missing[0].name)} was predicted on {missing[0].date} and has no "
+                f"outcome {maturity:g} days later ({len(missing):,} such rows); give outcomes of all "
+                "rows that are so old: where an event was not seen by then, that it did not come."
+            )
+        late |= {each.unit for each in queue if day(each.date) > last}
+    if order == "prediction":
+        first = next((k for k, each in enumerate(queue) if each.unit in late), len(queue))
+        late |= {each.unit for each in queue[first:]}
+    ready = [each for each in queue if each.unit not in late]
+    return ready, [each for each in queue if each.unit in late]
