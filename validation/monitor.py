@@ -32,7 +32,7 @@ import scipy.stats
 from scipy.special import expit, logit
 
 import caltest
-from caltest.predictive import Distribution, Normal, Predictive, Quantiles
+from caltest.predictive import Distribution, Normal, Predictive, Quantiles, Survival
 from validation._cells import Options, Row, Table, batches, spread
 from validation._study import REFERENCE, ROOT
 
@@ -137,6 +137,20 @@ def of_members(rng: np.random.Generator) -> Stream:
     return Pool(pool), pool[np.arange(N), rng.integers(10, size=N)], {}, {}
 
 
+def of_times(rng: np.random.Generator) -> Stream:
+    """Curves of times, about half of them censored by what depends on the prediction."""
+    hazard, times = rng.uniform(0.2, 1.5, N), np.linspace(0.2, 4.0, 20)
+    law = Survival(np.exp(-np.outer(hazard, times)), times)
+    time, end = law.quantile(rng.random(N)), rng.exponential(1.0 / (rng.uniform(0.5, 1.5, N) * hazard))
+    return law, (np.minimum(time, end), time <= end), {}, {}
+
+
+def of_a_statistic(rng: np.random.Generator) -> Stream:
+    """Four classes, and the Brier score alone."""
+    predicted, drawn, given, _ = of_classes(4, 0.7, rng)
+    return predicted, drawn, given, {"statistic": "brier"}
+
+
 LEVELS: dict[str, Callable[[np.random.Generator], Stream]] = {
     "2 classes": partial(of_classes, 2, 1.0),
     "3 classes": partial(of_classes, 3, 0.7),
@@ -153,6 +167,8 @@ LEVELS: dict[str, Callable[[np.random.Generator], Stream]] = {
     "counts": of_counts,
     "quantiles of counts": of_quantiles,
     "ensembles of nine, with ties": of_members,
+    "censored times": of_times,
+    "the Brier score of 4 classes": of_a_statistic,
 }
 
 
@@ -252,6 +268,14 @@ def _one_group(rng: np.random.Generator) -> Stream:
     return p, rng.random(N) < p + 0.1 * (groups == 3), {"groups": {"g": groups}}, {}
 
 
+def _sooner(start: int, rng: np.random.Generator) -> Stream:
+    hazard, times = rng.uniform(0.2, 1.5, N), np.linspace(0.02, 4.0, 200)
+    true = hazard * np.where(np.arange(N) >= start, 1.25, 1.0)
+    time, end = rng.exponential(1.0 / true), rng.exponential(1.0 / hazard)
+    law = Survival(np.exp(-np.outer(hazard, times)), times)
+    return law, (np.minimum(time, end), time <= end), {}, {}
+
+
 DELAYS: dict[str, Callable[[np.random.Generator], Stream]] = {
     "temperature 1.25, 3 classes": partial(_wrong, 3, _tempered, 0),
     "temperature 1.25, 10 classes": partial(_wrong, 10, _tempered, 0),
@@ -261,7 +285,16 @@ DELAYS: dict[str, Callable[[np.random.Generator], Stream]] = {
     "log-odds + 0.3": partial(_shifted, 0),
     "log-odds + 0.3 after row 5000": partial(_shifted, N // 2),
     "10 points in one group of ten": _one_group,
+    "hazards × 1.25, half of the times censored": partial(_sooner, 0),
+    "hazards × 1.25 after row 5000, half of the times censored": partial(_sooner, N // 2),
 }
+
+
+def of_rows(predicted: Any, outcomes: Any, part: slice) -> tuple[Any, Any]:
+    """Return some of the rows."""
+    if isinstance(predicted, Survival):
+        return predicted.take(part), tuple(each[part] for each in outcomes)
+    return predicted[part], outcomes[part]
 
 
 def weekly(make: Callable[..., Stream], resamples: int, seed: Any) -> float:
@@ -269,7 +302,7 @@ def weekly(make: Callable[..., Stream], resamples: int, seed: Any) -> float:
     predicted, outcomes, _, _ = make(np.random.default_rng(seed))
     for week in range(WEEKS):
         part = slice(week * WEEK, (week + 1) * WEEK)
-        found = caltest.test(predicted[part], outcomes[part], n_resamples=resamples, rng=week)
+        found = caltest.test(*of_rows(predicted, outcomes, part), n_resamples=resamples, rng=week)
         if found.pvalue <= 0.05 / WEEKS:
             return float(part.stop)
     return float("inf")
@@ -319,7 +352,7 @@ def delays(options: Options) -> None:
     with joblib.Parallel(n_jobs=options.jobs) as parallel:
         for number, (design, make) in enumerate(DELAYS.items()):
             for method, (task, usual) in methods.items():
-                binary = "classes" not in design
+                binary = not {"classes", "hazards"} & set(design.split())
                 if not options.wants(f"delays: {design}: {method}") or (
                     "probcal" in method and not binary
                 ):

@@ -115,12 +115,6 @@ def _means(stated: Any, seen: Any, chosen: Any, count: int, gain: Any) -> None:
 
 
 @loop
-def _log_ratio(of: float, to: float) -> Any:
-    """Return the logarithm of a ratio; neither is 0."""
-    return np.log(max(of, 1e-300)) - np.log(max(to, 1e-300))
-
-
-@loop
 def _kept(ratio: float, of_event: float, side: int) -> float:
     """Return a bet, or none where it is on the other side of the limit; ``of_event`` is log q₁/l₁."""
     return 0.0 if side * of_event < 0.0 else ratio
