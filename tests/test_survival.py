@@ -124,6 +124,12 @@ def test_outcomes_may_be_columns_or_structured():
         ({"interpolation": "spline"}, "'linear' or 'step'"),
         ({"risk": [0.5]}, "2 of survival, hazard and risk"),
         ({"survival": [[0.5, 0.2]], "times": [0.0, 1.0]}, "at time 0 is below 1"),
+        ({"survival": None, "risk": 57, "times": None}, "times is missing"),
+        ({"survival": None, "risk": 57, "times": 1.0}, r"risk has shape \(\)"),
+        ({"survival": None, "risk": [57.0], "times": 1.0}, "risk is 57 in row 0"),
+        ({"survival": None, "hazard": [[0.1, 0.2]], "times": None}, "times is missing"),
+        ({"limit": np.inf}, "leave limit out"),
+        ({"times": pd.to_datetime(["2020-01-01", "2020-02-01"])}, "times could not be read"),
     ],
 )
 def test_wrong_predictions_are_named(change, message):
@@ -141,6 +147,8 @@ def test_wrong_predictions_are_named(change, message):
         (([[1.0, 2.0], [1.0, 3.0]], [1, 1]), "intervals"),
         (([1.0, 1.0], [2.0, 2.0], [1, 1]), "three columns"),
         (([1.0, np.nan], [1, 1]), "finite"),
+        (([1.0, 2.0], ["dead", "alive"]), "event holds 'dead'; give 1"),
+        ((pd.to_datetime(["2020-01-01", "2020-02-01"]), [1, 0]), "time could not be read"),
         ("ab", "no pair of columns"),
     ],
 )
@@ -176,6 +184,30 @@ def test_censored_rows_are_completed_later_than_they_were_seen():
     # Other data have other luck: seeds that are the same for all data would return it in every test.
     other = Survival(predicted, TIMES).met((time * 0.999, event))[0].completed(1)
     assert np.abs(other / second - 1.0)[censored].max() > 0.1
+
+
+def test_completions_are_those_of_the_data_whatever_the_seed():
+    """So that the same data have the same answer but for its draws; ``rng`` is the seed of these."""
+    predicted, time, event, *_ = cohort(4)
+    law = Survival(predicted, TIMES)
+    one, other = (caltest.test(law, (time, event), "pit_ad", rng=seed) for seed in (0, 1))
+    assert one.statistic == other.statistic
+    assert not np.array_equal(one.null_distribution, other.null_distribution)
+
+
+def test_no_curve_may_end_before_the_horizon():
+    predicted, time, event, *_ = cohort(11)
+    own = np.tile(TIMES, (200, 1)) * np.where(np.arange(200) == 7, 0.5, 1.0)[:, None]
+    law = Survival(predicted, own)
+    with pytest.raises(InputError, match=r"the horizon 2 is later than 1\.5, where .*row 7"):
+        caltest.audit(law, (time, event), lenses="until:2")
+    with pytest.raises(InputError, match=r"later than 1\.5"):
+        caltest.estimate(law, (time, event), caltest.statistics.ICI(horizon=2.0))
+    audit = caltest.audit(law, (time, event), rng=0, n_resamples=199)
+    assert {view.lens for view in audit.views} >= {"distribution", "until:1.5"}
+    with pytest.raises(InputError, match="later than all limits"):
+        caltest.estimate(Survival(predicted, TIMES, limit=1.0), (np.full(200, 1.0), np.zeros(200)),
+                         caltest.statistics.ICI(horizon=2.0))  # fmt: skip
 
 
 # ------------------------------------------------------------------ level and power
@@ -325,7 +357,7 @@ def test_summaries_at_a_horizon_need_one():
     predicted, time, event, *_ = cohort(7)
     with pytest.raises(InputError, match="looks at one time"):
         caltest.estimate(Survival(predicted, TIMES), (time, event), "ici")
-    with pytest.raises(InputError, match="beyond the last time"):
+    with pytest.raises(InputError, match="the horizon 9 is later than 3"):
         caltest.estimate(Survival(predicted, TIMES), (time, event), caltest.statistics.ICI(horizon=9.0))
 
 
@@ -489,6 +521,13 @@ def test_the_command_line_is_the_same_as_python(seen_file):
         (["--event", "d", *AT], "give --time too"),
         (["--time", "t", "--event", "d"], "give --survival-at, --event"),
         (["--time", "t", "--event", "d", "--survival-at", "s4"], "'s4'; give a time and its column"),
+        (["--time", "t", "--event", "d", "--survival-at", "s4=1"], "'s4=1'; give a time and its"),
+        (["--time", "t", "--event", "d", "--survival-at", "1=d"], "column 'd' is given twice"),
+        (["--time", "t", "--event", "d", "--survival-at", "1=t"], "as the outcomes and as a prediction"),
+        (["--time", "t", "--event", "d", *AT, "--label", "d"], "leave --label out"),
+        (["--time", "t", "--event", "d", *AT, "--columns", "s4"], "--time is about times"),
+        (["--time", "t", "--event", "d", *AT, "--lens", "until:9"], "the horizon 9 is later than 3"),
+        (["--time", "d", "--event", "t", *AT], "give (time, event), in this order"),
     ],
 )
 def test_columns_of_times_go_together(seen_file, options, message):

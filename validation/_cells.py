@@ -170,6 +170,33 @@ def batches(
         yield row, last, seeds(int(key["seed"]), cell, done, last)
 
 
+Part = tuple[int, Row, Callable[[np.random.SeedSequence], dict[str, bool]]]
+
+
+def counted(
+    name: str, parts: Iterable[Part], options: Options, seed: int, datasets: int, block: int = 25
+) -> None:
+    """Count, for designs of a file, in how many data sets what is named happens.
+
+    A part is the number of its cell, its design, and a function of a seed that says what happens in
+    one data set. Data sets come a block at a time, and the file is written after each.
+    """
+    table: Table | None = None
+    with joblib.Parallel(n_jobs=options.jobs) as parallel:
+        for cell, design, one in parts:
+            table = table or Table(options.results / f"{name}.csv", (*design, "seed"))
+            what = f"{name}: " + ", ".join(map(str, design.values()))
+            if not options.wants(what):
+                continue
+            wanted = options.datasets or (1 if options.quick else datasets)
+            key = {**design, "seed": seed}
+            for row, last, drawn in batches(table, key, (cell,), options, wanted, block):
+                found = spread(one, drawn, parallel)
+                counts = {x: int(row.get(x, 0)) + sum(each[x] for each in found) for x in found[0]}
+                table.put([{**key, "caltest": caltest.__version__, "datasets": last, **counts}])
+                print(f"{what}: {last} of {wanted}, {options.seconds:.0f} s", flush=True)
+
+
 def record(study: str, options: Options, seconds: float) -> None:
     """Write down for how long a study has been run until when, and with which versions."""
     table = Table(options.results / RUNS, _RUN)

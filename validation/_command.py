@@ -65,7 +65,7 @@ class Study:
     """A study: what it shows, what a full run takes, how it is run, and the files that it leaves.
 
     ``published`` are files that it leaves only where the reference data are; with ``reference`` it does
-    nothing without these.
+    nothing without these. ``elsewhere`` are those that it leaves only where other packages are there.
     """
 
     title: str
@@ -75,17 +75,18 @@ class Study:
     reference: bool = False
     published: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
         """All files that it leaves."""
-        return self.leaves + self.published
+        return self.leaves + self.published + self.elsewhere
 
     def lost(self, options: Options) -> list[str]:
         """Return the files that a run with these options should have left and did not."""
         if options.minutes is not None:
             return []
-        named = self.files if REFERENCE.is_dir() else self.leaves
+        named = self.leaves + self.published if REFERENCE.is_dir() else self.leaves
         lost = missing(named, options)
         part = options.only or not options.pictures
         return lost if not part or len(lost) == len(named) else []
@@ -104,13 +105,14 @@ def of_module(
     *leaves: str,
     reference: bool = False,
     published: Sequence[str] = (),
+    elsewhere: Sequence[str] = (),
 ) -> Study:
     """Return a study that is a function ``run`` of a module."""
 
     def run(options: Options) -> None:
         importlib.import_module(f"validation.{module}").run(options)
 
-    return Study(title, full, run, leaves, reference, tuple(published))
+    return Study(title, full, run, leaves, reference, tuple(published), (), tuple(elsewhere))
 
 
 def of_commands(title: str, full: str, *commands: Command) -> Study:

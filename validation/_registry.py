@@ -85,13 +85,12 @@ _MONITOR = of_module(
     "monitor_levels.csv", "monitor_changes.csv", "monitor_delays.csv", "monitor_speed.csv",
     published=("monitor_published.csv",),
 )  # fmt: skip
-_SURVIVAL = of_commands(
-    "times until an event, some censored: size, power, coverage at a horizon", "20 minutes of one core",
-    Command("survival", "size", ("survival_size.csv",), "--repetitions 2 --sizes 50",
-            "--repetitions 120"),
-    Command("survival", "power", ("survival_power.csv",), "--repetitions 1", "--repetitions 60"),
-    Command("survival", "coverage", ("survival_coverage.csv",), "--repetitions 10",
-            "--repetitions 2000"),
+_SURVIVAL = of_module(
+    "survival",
+    "times until an event, some censored: size, power, coverage, another package, real data",
+    "3 hours of one core",
+    "survival_size.csv", "survival_power.csv", "survival_coverage.csv",
+    elsewhere=("survival_others.csv", "survival_real.csv"),
 )  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",

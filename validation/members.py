@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 from scipy.special import betainc, logsumexp
 from scipy.stats import kstest
@@ -32,8 +31,8 @@ from scipy.stats import kstest
 import caltest
 from caltest.predictive import Members
 from validation import _sizes
-from validation._cells import Options, Row, Table, batches, spread
-from validation._sizes import BLOCK, LABELS, Cell, Data
+from validation._cells import Options, Row, counted
+from validation._sizes import LABELS, Cell, Data
 from validation._study import write_csv
 
 SEED = 20_261_125
@@ -114,14 +113,14 @@ RIVALS: dict[str, Callable[[Any, Array, dict[str, Any]], float]] = {
 }  # fmt: skip
 
 
-def rejected(rows: int, correlation: float, seed: np.random.SeedSequence) -> list[bool]:
+def rejected(rows: int, correlation: float, seed: np.random.SeedSequence) -> dict[str, bool]:
     """Say what rejects at 5% that entries are independent, as stated."""
     rng = np.random.default_rng(seed)
     centre = rng.normal(size=(rows, 2))
     law = Members(centre[:, None] + rng.normal(size=(rows, DRAWS, 2)))
     outcomes = centre + correlated(rng, (rows, 2), correlation)
     given = {"n_resamples": 199, "rng": int(rng.integers(2**31))}
-    return [rival(law, outcomes, given) <= 0.05 for rival in RIVALS.values()]
+    return {name: rival(law, outcomes, given) <= 0.05 for name, rival in RIVALS.items()}
 
 
 # ------------------------------------------------------------------ groups
@@ -130,20 +129,22 @@ def rejected(rows: int, correlation: float, seed: np.random.SeedSequence) -> lis
 TENTHS = ("mean of members", "mean of pool", "spread of members", "spread of pool")
 
 
-def in_tenths(size: int, seed: np.random.SeedSequence) -> list[bool]:
+def in_tenths(size: int, seed: np.random.SeedSequence) -> dict[str, bool]:
     """Say in which top tenths of calibrated ensembles a test rejects at 5%, and if an audit does."""
     rng = np.random.default_rng(seed)
     pool = rng.normal(size=(1000, size + 1))
     given: dict[str, Any] = {"n_resamples": 199, "rng": int(rng.integers(2**31))}
-    found = []
+    found = {}
     for name in TENTHS:
         known = pool[:, 1:] if name.endswith("members") else pool
         by = known.mean(axis=1) if name.startswith("mean") else known.std(axis=1)
         top = np.argsort(by)[-100:]
         statistic = "bias" if name.startswith("mean") else "spread"
         result = caltest.test(Members(pool[top, 1:]), pool[top, 0], statistic, **given)
-        found.append(result.pvalue <= 0.05)
-    return [*found, caltest.audit(Members(pool[:, 1:]), pool[:, 0], n_jobs=1, **given).rejected]
+        found[name] = result.pvalue <= 0.05
+    return found | {
+        "audit": caltest.audit(Members(pool[:, 1:]), pool[:, 0], n_jobs=1, **given).rejected
+    }
 
 
 # ------------------------------------------------------------------ other packages' tests
@@ -231,45 +232,22 @@ def side_by_side(
     entries: int,
     wrong: float,
     seed: np.random.SeedSequence,
-) -> list[bool]:
+) -> dict[str, bool]:
     """Say whether their test and ours reject at 5%: calibrated draws, then of a wrong spread."""
     rng = np.random.default_rng(seed)
-    found = []
-    for scale in (1.0, wrong):
+    found = {}
+    for what, scale in (("level", 1.0), ("power", wrong)):
         shape = (entries,) * bool(entries)
         centre = rng.normal(size=(rows, *shape))
         members = centre[:, None] + scale * rng.normal(size=(rows, draws, *shape))
         truth = centre + rng.normal(size=(rows, *shape))
         given: dict[str, Any] = {"n_resamples": 199, "rng": int(rng.integers(2**31))}
-        found.append(theirs(members, truth, rng) <= 0.05)
-        found.append(caltest.test(Members(members), truth, ours, **given).pvalue <= 0.05)
+        found[what] = theirs(members, truth, rng) <= 0.05
+        found[f"ours_{what}"] = caltest.test(Members(members), truth, ours, **given).pvalue <= 0.05
     return found
 
 
 # ------------------------------------------------------------------ run
-
-
-def counted(
-    name: str,
-    key_names: tuple[str, ...],
-    parts: Iterator[tuple[Row, tuple[str, ...], Callable[..., list[bool]], int]],
-    options: Options,
-    first: int,
-) -> None:
-    """Count, for designs of a file, in how many data sets what is named rejects."""
-    table = Table(options.results / f"{name}.csv", (*key_names, "seed"))
-    with joblib.Parallel(n_jobs=options.jobs) as parallel:
-        for number, (design, names, one, datasets) in enumerate(parts):
-            what = f"{name}: " + ", ".join(map(str, design.values()))
-            if not options.wants(what):
-                continue
-            wanted = options.datasets or (1 if options.quick else datasets)
-            key = {**design, "seed": SEED}
-            for row, last, drawn in batches(table, key, (first + number,), options, wanted, BLOCK):
-                found = np.array(spread(one, drawn, parallel)).sum(axis=0).tolist()
-                counts = {x: int(row.get(x, 0)) + each for x, each in zip(names, found, strict=True)}
-                table.put([{**key, "caltest": caltest.__version__, "datasets": last, **counts}])
-                print(f"{what}: {last} of {wanted}, {options.seconds:.0f} s", flush=True)
 
 
 def _line(row: Row) -> Row:
@@ -284,18 +262,15 @@ def run(options: Options) -> None:
     if table.where():
         write_csv(_sizes.summary(table, _line), options.results / "members_summary.csv")
     joint = (
-        ({"rows": rows, "correlation": rho}, tuple(RIVALS), partial(rejected, rows, rho), 400)
-        for rows in ROWS
-        for rho in (0.0, 0.5)
+        (100 + number, {"rows": rows, "correlation": rho}, partial(rejected, rows, rho))
+        for number, (rows, rho) in enumerate((rows, rho) for rows in ROWS for rho in (0.0, 0.5))
     )
-    counted("members_joint", ("rows", "correlation"), joint, options, 100)
-    names = (*TENTHS, "audit")
-    groups = (({"members": size}, names, partial(in_tenths, size), 200) for size in (9, 20, 50))
-    counted("members_groups", ("members",), groups, options, 200)
-    sizes = ("level", "ours_level", "power", "ours_power")
+    counted("members_joint", joint, options, SEED, 400)
+    groups = ((200 + k, {"members": n}, partial(in_tenths, n)) for k, n in enumerate((9, 20, 50)))
+    counted("members_groups", groups, options, SEED, 200)
     tests = (
-        ({"test": test, "ours": ours, "rows": rows, "draws": draws}, sizes,
-         partial(side_by_side, theirs, ours, rows, draws, entries, wrong), 500)
-        for test, ours, rows, draws, entries, wrong, theirs in others()
+        (300 + number, {"test": test, "ours": ours, "rows": rows, "draws": draws},
+         partial(side_by_side, theirs, ours, rows, draws, entries, wrong))
+        for number, (test, ours, rows, draws, entries, wrong, theirs) in enumerate(others())
     )  # fmt: skip
-    counted("members_others", ("test", "ours", "rows", "draws"), tests, options, 300)
+    counted("members_others", tests, options, SEED, 500)

@@ -1,30 +1,38 @@
-"""Times until an event, some censored: size, power, and coverage of intervals at a horizon.
+"""Times until an event, some censored: size, power, coverage of intervals, other packages, real data.
 
-``python -m validation.survival size --repetitions 120``: calibrated exponential times whose rates
-differ between rows; 20, 50 and 75% censored, by a known end of study, by random limits, or by limits
-that depend on the predictors; 50, 200 and 2 000 rows. Rejections at 5% of the default, of single
-statistics, and of the usual D-calibration, which spreads a censored row over the cells that are left.
+``python -m validation survival``; a part of it: ``--only survival_size``, ``--only survival_others``, …
 
-``python -m validation.survival power --repetitions 60``: hazards a quarter larger, Weibull times of
-shape 1.3, hazards that cross, and one group of a quarter of the rows whose hazard is twice as large.
+*Size* (``survival_size.csv``): calibrated exponential times whose rates differ between rows; 20, 50 and
+75% censored, by a known end of study, by random limits, or by limits that depend on the predictors; 50,
+200 and 2 000 rows. In how many data sets the default, single statistics and the usual D-calibration,
+which spreads a censored row over the cells that are left, reject at 5%.
 
-``python -m validation.survival coverage --repetitions 2000``: intervals of an audit at a horizon with
-5, 20 and 100 expected events, of models that are right or whose hazards are wrong by half: the share
-that holds the true mean risk, and of calibrated models the share that is called material.
+*Power* (``survival_power.csv``): hazards a quarter larger, Weibull times of shape 1.3, hazards that
+cross, and one group of a quarter of the rows whose hazard is twice as large.
+
+*Coverage* (``survival_coverage.csv``): intervals of an audit at a horizon with 5, 20 and 100 expected
+events, of models that are right or whose hazards are wrong by half: in how many data sets they hold the
+true mean risk and ratio, and lie beyond a limit of 1 point.
+
+*Others* (``survival_others.csv``, where it is installed): the tests of SurvivalEVAL and ours on
+the same data sets, those of size and power.
+
+*Real data* (``survival_real.csv``, where lifelines and scikit-survival are installed): models fitted to
+data that these carry, and audited on rows that they were not fitted to.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from importlib.util import find_spec
+from itertools import product
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import binomtest, chi2
+from scipy.stats import chi2
 
 import caltest
 from caltest.auditing.plan import Options
@@ -32,13 +40,15 @@ from caltest.auditing.times import _Sizing, _Where
 from caltest.data import sample_of_law
 from caltest.predictive import Survival
 from caltest.statistics import GreenwoodNamDAgostino
-from validation._study import command_line, markdown, write_csv
+from validation._cells import Options as Run
+from validation._cells import Part, Row, counted
 
 SEED = 20_261_125
 ALPHA = 0.05
 GRID = np.concatenate([np.linspace(0.05, 3.0, 60), np.linspace(3.25, 12.0, 36)])
 Array = NDArray[np.float64]
 
+SIZES = (50, 200, 2000)
 SHARES = (0.2, 0.5, 0.75)
 WAYS = ("end of study", "random", "by predictors")
 ERRORS: dict[str, Callable[[np.random.Generator, Array], Array]] = {
@@ -75,6 +85,7 @@ def _limits(rng: np.random.Generator, way: str, scale: float, x: Array) -> Array
     return rng.exponential(scale, len(x)) * (np.exp(-0.7 * x) if way == "by predictors" else 1.0)
 
 
+@cache
 def scale_of(way: str, share: float) -> float:
     """Return the scale of limits by which such a share of calibrated rows is censored."""
     rng = np.random.default_rng(0)
@@ -110,77 +121,94 @@ def spread_mass(found: Cohort) -> float:
     return float(chi2.sf(((counts - expected) ** 2 / expected).sum(), 9))
 
 
-STATISTICS = ("omnibus", "pit_ad", "d_calibration", "events", "event_slope")
+STATISTICS = ("default", "pit_ad", "d_calibration", "events", "event_slope")
 
 
 def pvalues(found: Cohort, seed: int) -> dict[str, float]:
     """Return the p-values of one data set, by what they are of."""
     options: dict[str, Any] = {"n_resamples": 199, "rng": seed}
-    default = {} if len(found.time) > 50_000 else {"default": None}
-    p = {}
-    law = found.law()
-    for name in (*default, *STATISTICS[1:]):
+    law, p = found.law(), dict[str, float]()
+    for name in STATISTICS:
         measure = () if name == "default" else (name,)
         p[name] = caltest.test(law, found.outcomes, *measure, **options).pvalue
-    p["gnd"] = caltest.test(law, found.outcomes, GreenwoodNamDAgostino(horizon=0.5), **options).pvalue
+    try:
+        gnd = GreenwoodNamDAgostino(horizon=0.5)
+        p["gnd"] = caltest.test(law, found.outcomes, gnd, **options).pvalue
+    except caltest.InputError:  # no row is seen for so long
+        p["gnd"] = 1.0
     p["default, limits known"] = caltest.test(found.law(True), found.outcomes, **options).pvalue
     p["D-calibration, spread mass"] = spread_mass(found)
     return p
 
 
-def _one(n: int, way: str, scale: float, error: str, seed: np.random.SeedSequence) -> dict[str, float]:
+Tests = Callable[[Cohort, int], dict[str, float]]
+
+
+def rejected(
+    tests: Tests, n: int, way: str, share: float, error: str, seed: np.random.SeedSequence
+) -> dict[str, bool]:
+    """Say which tests reject a data set at 5%."""
     rng = np.random.default_rng(seed)
-    try:
-        return pvalues(cohort(rng, n, way, scale, error), int(rng.integers(2**31)))
-    except caltest.InputError:  # no stratum is left until the horizon
-        return {}
+    found = tests(cohort(rng, n, way, scale_of(way, share), error), int(rng.integers(2**31)))
+    return {name: p <= ALPHA for name, p in found.items()}
 
 
-def _rates(jobs: int, count: int, cell: int, *case: Any) -> Iterable[dict[str, Any]]:
-    seeds = np.random.SeedSequence(SEED, spawn_key=(cell,)).spawn(count)
-    found = joblib.Parallel(jobs)(joblib.delayed(_one)(*case, seed) for seed in seeds)
-    for name in next((each for each in found if each), {}):
-        each = [one[name] for one in found if one]
-        hits = int(np.sum(np.array(each) <= ALPHA))
-        low, high = binomtest(hits, len(each)).proportion_ci(0.99)
-        yield {
-            "statistic": name, "datasets": len(each), "rejected": hits,
-            "rate": round(hits / len(each), 4), "low": round(low, 4), "high": round(high, 4),
-        }  # fmt: skip
+Design = tuple[int, Row]  # the number of a cell, and what it is
 
 
-def size(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Run calibrated models."""
-    rows, cell = list[dict[str, Any]](), 0
-    for n in given.sizes:
-        count = max(given.repetitions // (1 if n < 1000 else 5), 1)
-        for way in WAYS:
-            for share in SHARES:
-                start, cell = perf_counter(), cell + 1
-                what = {"rows": n, "limits": way, "censored": share}
-                case = n, way, scale_of(way, share), ""
-                rows += [what | found for found in _rates(given.jobs, count, cell, *case)]
-                print(f"{what}: {perf_counter() - start:.0f} s", flush=True)
-    return rows
+def sizes(*rows: int) -> Iterator[Design]:
+    """Yield designs of calibrated models."""
+    every = ((n, way, share) for n in SIZES for way in WAYS for share in SHARES)
+    for number, (n, way, share) in enumerate(every):
+        if n in rows:
+            yield 1 + number, {"error": "", "rows": n, "limits": way, "censored": share}
 
 
-def power(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Run models that are wrong."""
-    rows, cell = list[dict[str, Any]](), 1000
-    for error in ERRORS:
-        for share in SHARES:
-            cell += 1
-            what = {"error": error, "rows": 200, "limits": "random", "censored": share}
-            case = 200, "random", scale_of("random", share), error
-            rows += [what | found for found in _rates(given.jobs, given.repetitions, cell, *case)]
-            print(what, flush=True)
-    return rows
+def powers() -> Iterator[Design]:
+    """Yield designs of models that are wrong."""
+    for number, (error, share) in enumerate((error, share) for error in ERRORS for share in SHARES):
+        yield 1001 + number, {"error": error, "rows": 200, "limits": "random", "censored": share}
+
+
+def parts(designs: Iterable[Design], tests: Tests) -> Iterator[Part]:
+    """Yield cells in which rejections are counted."""
+    for cell, design in designs:
+        given = design["rows"], design["limits"], design["censored"], design["error"]
+        yield cell, design, partial(rejected, tests, *given)
+
+
+# ------------------------------------------------------------------ another package
+
+
+def theirs(found: Cohort, seed: int) -> dict[str, float]:
+    """Return p-values of SurvivalEVAL 0.9, of the predictions that ours see, and of ours."""
+    from SurvivalEVAL.evaluations.calibration.distributional import d_calibration, ksd_calibration
+    from SurvivalEVAL.evaluations.calibration.single_time import one_calibration
+
+    law, (time, event) = found.law(), found.outcomes
+    left, came, many = 1.0 - law.cdf(time)[1], event.astype(int), {"n_resamples": 199}
+    given: dict[str, Any] = {**many, "rng": seed}
+    return {
+        "d_calibration": d_calibration(left, came)[1],
+        "one_calibration": one_calibration(law.risk(0.5), time, came, 0.5)[0],
+        "ksd_calibration": ksd_calibration(left, came, **many, seed=seed)[0],
+        "ours": caltest.test(law, (time, event), **given).pvalue,
+        "ours, d_calibration": caltest.test(law, (time, event), "d_calibration", **given).pvalue,
+    }
+
+
+def have(*names: str) -> bool:
+    """Whether packages are installed; else say that what needs them is left out."""
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        print(f"{' and '.join(missing)} not installed: what needs it is left out", flush=True)
+    return not missing
 
 
 # ------------------------------------------------------------------ intervals at a horizon
 
 
-def _sized(n: int, way: str, factor: float, seed: np.random.SeedSequence) -> tuple[bool, bool, bool]:
+def _sized(n: int, way: str, factor: float, seed: np.random.SeedSequence) -> dict[str, bool]:
     """Say whether intervals hold the true mean risk, and that of the ratio the true one; material."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
@@ -198,58 +226,35 @@ def _sized(n: int, way: str, factor: float, seed: np.random.SeedSequence) -> tup
     count = found.events
     assert count.low is not None
     assert count.high is not None
-    beyond = low > 0.01 or high < -0.01
-    return low <= truth <= high, count.low <= factor <= count.high, beyond
+    return {
+        "risk": low <= truth <= high,
+        "ratio": count.low <= factor <= count.high,
+        "beyond 1 point": low > 0.01 or high < -0.01,
+    }
 
 
-def coverage(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Run intervals at a horizon: the level of a single view, 96% (four fifths of 5% are missed)."""
-    rows, cell = list[dict[str, Any]](), 2000
-    for events in (5, 20, 100):
-        for way in ("random", "by predictors"):
-            for factor in (1.0, 1.5):
-                cell += 1
-                n = round(events / 0.095)
-                seeds = np.random.SeedSequence(SEED, spawn_key=(cell,)).spawn(given.repetitions)
-                one = joblib.delayed(_sized)
-                held = np.array(
-                    joblib.Parallel(given.jobs)(one(n, way, factor, each) for each in seeds)
-                )
-                risk, ratio, beyond = held.mean(axis=0).round(4).tolist()
-                rows.append(
-                    {
-                        "events": events, "rows": n, "limits": way, "hazards": factor,
-                        "datasets": len(held), "risk": risk, "ratio": ratio, "stated": 0.96,
-                        "beyond 1 point": beyond,
-                    }
-                )  # fmt: skip
-                print(rows[-1], flush=True)
-    return rows
+def coverages() -> Iterator[Part]:
+    """Yield designs of intervals: of a single view, 96% (four fifths of 5% are missed)."""
+    every = product((5, 20, 100), ("random", "by predictors"), (1.0, 1.5))
+    for number, (events, way, factor) in enumerate(every):
+        n = round(events / 0.095)
+        design = {"events": events, "rows": n, "limits": way, "hazards": factor}
+        yield 2001 + number, design, partial(_sized, n, way, factor)
 
 
-PARTS: dict[str, Callable[[argparse.Namespace], list[dict[str, Any]]]] = {
-    "size": size,
-    "power": power,
-    "coverage": coverage,
-}
+# ------------------------------------------------------------------ run
 
 
-def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return the options."""
-    given = command_line(__doc__ or "")
-    given.add_argument("study", choices=list(PARTS))
-    given.add_argument("--repetitions", type=int, default=120)
-    given.add_argument("--sizes", type=int, nargs="+", default=[50, 200, 2000])
-    return given.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a part."""
-    given = parsed(arguments)
-    rows = PARTS[given.study](given)
-    write_csv(rows, given.results / f"survival_{given.study}.csv")
-    print(markdown(rows))
-
-
-if __name__ == "__main__":
-    main()
+def run(options: Run) -> None:
+    """Count rejections and intervals; other packages and real data where these are installed."""
+    few = (50,) if options.quick else (50, 200)
+    counted("survival_size", parts(sizes(*few), pvalues), options, SEED, 120)
+    if not options.quick:
+        counted("survival_size", parts(sizes(2000), pvalues), options, SEED, 150)
+    counted("survival_power", parts(powers(), pvalues), options, SEED, 60)
+    counted("survival_coverage", coverages(), options, SEED, 2000, 500)
+    if have("SurvivalEVAL"):
+        counted("survival_others", parts([*sizes(200), *powers()], theirs), options, SEED, 500, 100)
+        if not options.quick:
+            random = (each for each in sizes(2000) if each[1]["limits"] == "random")
+            counted("survival_others", parts(random, theirs), options, SEED, 500)

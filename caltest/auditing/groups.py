@@ -121,7 +121,7 @@ def _check_length(column: str, cells: Sequence[Any], n_rows: int) -> None:
 def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
     """Group rows by the predicted level and by the predicted spread, in tenths if rows are enough."""
     n, parts = law.n_samples, min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
-    for column, values in (("predicted level", law.level()), ("predicted spread", law.spread())):
+    for column, values in ((law.level_name, law.level()), ("predicted spread", law.spread())):
         column = f"{column} (of the model)" if column in taken else column
         largest = float(np.abs(values).max()) or 1.0
         values = np.round(values / largest, _DIGITS) * largest  # what differs by rounding is equal

@@ -42,6 +42,7 @@ Places = NDArray[np.intp]
 
 _FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expected ones are
 _MARKS = 40  # times of the curves
+_LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
 _STATED = ("alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed")
 
 
@@ -70,8 +71,10 @@ def curves_of(whole: Sample) -> Curves:
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
         sized = risk_bounds(ended, event, risk, hazard, time, LARGEST_LEVEL)
-        known = sized is not None and km is not None  # else some of it is what was predicted
-        observed = sized.estimate if known else None, None if km is None else 1.0 - km.survival  # type: ignore[union-attr]
+        if sized is None or km is None or km.left < _LEFT:
+            observed = None, None
+        else:
+            observed = sized.estimate, 1.0 - km.survival
         found.append((time, float(risk.mean()), *observed, float(came.sum()), float(hazard.sum())))
     columns: Any = zip(*found, strict=True)
     return Curves(float(np.mean(np.signbit(law.seen))), *columns)
@@ -95,8 +98,9 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     if options.tolerance is not None or set(options.lenses) - {*until, DISTRIBUTION}:
         raise InputError(
             "censored times are audited through 'distribution' and horizons such as 'until:365', "
-            "without a {tolerance}; give these lenses, or limit= where limits of all rows are known.",
+            "without a {tolerance}; give these lenses, or {limit} where limits of all rows are known.",
             tolerance=Argument("tolerance", ...),
+            limit=Argument("limit"),
         )
     if law.horizon is not None and not (whole.rows.are_alike and whole.rows.clusters is None):
         raise InputError(
@@ -198,14 +202,11 @@ def _horizons(
     }
     every, found = np.arange(len(whole.labels)), []
     law: Any = whole.rows.law
-    last = float(law.limit.max())
     for name, lens in until.items():
         at = float(lens.threshold)
-        if not 0.0 < at <= last:
-            raise InputError(
-                f"the horizon {at:g} is not between 0 and the last time that is predicted, {last:g}; "
-                "give a lens such as 'until:365' with a time in that range."
-            )
+        if at <= 0.0:
+            raise InputError(f"the horizon is {at:g}; give a time above 0, as in 'until:365'.")
+        law.check_horizon(at)
         found += [_Where(name, at, group, places) for group, places in groups.items()]
         for group, places in groups.items():
             for parent in () if group is None else group.parents():

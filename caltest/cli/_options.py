@@ -256,11 +256,13 @@ def rates_of(given: Sequence[str] | None) -> dict[str, float] | None:
     return _pairs(given or (), "--sampling-rate", "class", "a class and its rate, as in 0=0.01") or None
 
 
-def _pairs(given: Sequence[str], option: str, what: str, wanted: str) -> dict[str, float]:
-    """Split names, each with a number behind it."""
+def _pairs(
+    given: Sequence[str], option: str, what: str, wanted: str, first: bool = False
+) -> dict[str, float]:
+    """Split names, each with a number behind it, or ``first``."""
     found: dict[str, float] = {}
     for each in given:
-        name, equals, text = each.rpartition("=")
+        name, equals, text = each.partition("=")[::-1] if first else each.rpartition("=")
         try:
             number = float(text)
         except ValueError:
@@ -415,19 +417,21 @@ class Input:
             raise InputError("--survival-at and --limit are of times until an event; give --time too.")
         of_times: dict[str, Any] = {}
         if self.time is not None:
-            each = [one.partition("=") for some in self.survival_at for one in column_names(some) or ()]
+            if self.label is not None:
+                raise InputError("--time holds the outcomes, with --event; leave --label out.")
+            each = [one for some in self.survival_at for one in column_names(some) or ()]
             wanted = "a time and its column, as in 365=s365"
-            named = [f"{column}={at}" if equals else at for at, equals, column in each]
-            of_times = {"survival": _pairs(named, "--survival-at", "column", wanted) or None}
+            of_times = {"survival": _pairs(each, "--survival-at", "column", wanted, True) or None}
             of_times |= {"event": self.event, "limit": self.limit}
         given = {name: getattr(self, name) for name in STATED} | of_times
         numbers = {name: column for name, column in given.items() if column is not None}
         if not numbers:
             return self.columns
         if self.columns is not None:
+            option, of = ("time", "times") if of_times else (next(iter(numbers)), "numbers")
             raise InputError(
-                f"--columns names probabilities of classes, and --{next(iter(numbers))} is about "
-                "numbers; give one of them."
+                f"--columns names probabilities of classes, and --{option} is about {of}; give one of "
+                "them."
             )
         if "=" in numbers.get("quantiles", ""):
             wanted = "columns and their levels, as in low=0.05,high=0.95"

@@ -106,6 +106,8 @@ class Roles:
         label, prediction = None, "a probability" if self.numbers is None else "a prediction"
         if not self.may_lack_labels or any(name.lower() in _LABELS for name in names):
             label = self.found(names, lambda some: _chosen_label(some, self.label, kind))
+        if self.numbers is not None and label in (self.columns or ()):
+            _refuse_two(kind, str(label), "the outcomes", prediction)
         for name in self.groups:
             together = name == self.clusters
             check_there(name, among, kind, " of clusters" if together else " to group by")

@@ -81,6 +81,12 @@ class NumberColumns:
                     survival=Argument("survival_at"),
                     event=Argument("event"),
                 )
+            for name in self.names:
+                if self.names.count(name) > 1:
+                    raise InputError(
+                        f"column {quoted(name)} is given twice, among those of the curves, the event "
+                        "and the limit; give each its own."
+                    )
         elif len(given) < 2 and given not in _STATED:
             wrong = (
                 "{other} is given alone; give the columns of {mean} and of one of {sd} and {variance}."
@@ -167,9 +173,7 @@ class NumberColumns:
         if "event" in self.of:
             if part:
                 raise InputError("times until an event are read all at once; use caltest.files.read.")
-            outcomes = np.column_stack(
-                [finite_numbers("the times", outcomes), columns[self.of["event"]]]
-            )
+            outcomes = np.column_stack([finite_numbers("time", outcomes), columns[self.of["event"]]])
         met, checked = law.met(outcomes)
         if part:
             return Sample(Rows(met), checked)
@@ -177,7 +181,9 @@ class NumberColumns:
 
     def __str__(self) -> str:
         if "event" in self.of:
-            return f"survival from {listed(self.names)}"
+            others = (name for name in ("event", "limit") if name in self.of)
+            rest = "".join(f", {name} from {quoted(self.of[name])}" for name in others)
+            return f"survival from {listed(self.of['survival'])}{rest}"
         if len(self.of) == 1:
             return f"{next(iter(self.of))} from {listed(self.names)}"
         return ", ".join(f"{argument} from {quoted(name)}" for argument, name in self.of.items())

@@ -35,6 +35,8 @@ class Predictive(Law):
 
     #: Levels (K,) of the quantiles that are all that is stated; None: whole distributions are.
     levels: Array | None = None
+    #: What rows are sorted by, as a name of groups.
+    level_name = "predicted level"
 
     @property
     @abstractmethod
@@ -213,7 +215,7 @@ def finite_numbers(what: str, values: object) -> Array:
     """Return finite float64 numbers."""
     try:
         read: Any = np.ma.array(values)  # a masked entry is missing
-        if read.dtype.kind == "c":
+        if read.dtype.kind in "cmM":
             raise TypeError
         array = np.array(np.ma.filled(read.astype(np.float64), np.nan))
     except Exception:  # what calls itself an array may raise anything

@@ -87,8 +87,10 @@ class Survival(Shaped):
     """
 
     about = "predicted times until an event"
+    level_name = "predicted chance of no event"  # averaged over time
     completions = 20  #: How often censored times are completed, where limits are not known.
     known: bool  #: Whether the limit of every row is known.
+    ends: Array  #: Until when curves go, (n,).
     limit: Array  #: Until when rows are looked at, (n,).
     seen: Array | None = (
         None  #: Times (n,), those of censored rows negative, where limits are not known.
@@ -118,6 +120,11 @@ class Survival(Shaped):
             self._shape = (law.n_samples,)
             end: Any = np.full(law.n_samples, np.inf)
         else:
+            if times is None and survival is None:
+                raise InputError(
+                    "times is missing; give the time of the risk, as in Survival(risk=risk, "
+                    "times=365), or those of the columns of hazard."
+                )
             if risk is not None:
                 chances = finite_numbers("risk", risk)
                 at = np.atleast_1d(finite_numbers("times", times))
@@ -126,6 +133,7 @@ class Survival(Shaped):
                         f"risk has shape {chances.shape} and times {at.shape}; give (n,) chances of "
                         "the event until one time."
                     )
+                _check_chances("risk", chances)
                 self.horizon, self.steps, table = float(at[0]), True, 1.0 - chances[:, None]
             elif hazard is not None:
                 at, chances = finite_numbers("times", times), finite_numbers("hazard", hazard)
@@ -138,8 +146,14 @@ class Survival(Shaped):
             self._times, self._chances = _checked(at, table)
             self._shape, last = (len(table),), self._times[:, -1]
             end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
-        self.known = limit is not None
+        self.ends, self.known = end, limit is not None
         if limit is not None:
+            until = np.asarray(limit)
+            if until.dtype.kind in "fiu" and np.isinf(until).any():
+                raise InputError(
+                    "limit holds inf; give the times until which rows were followed, or leave limit "
+                    "out where they are not known."
+                )
             until = finite_numbers("limit", limit)
             if until.shape not in ((), self._shape) or (until <= 0.0).any():
                 raise InputError(
@@ -159,7 +173,11 @@ class Survival(Shaped):
         else:
             found._chances = self._chances[rows]
             found._times = self._times if len(self._times) == 1 else self._times[rows]
-        found.limit, found._shape = self.limit[rows], self.limit[rows].shape
+        found.limit, found.ends, found._shape = (
+            self.limit[rows],
+            self.ends[rows],
+            self.limit[rows].shape,
+        )
         found.seen = None if self.seen is None else self.seen[rows]
         if self.known:
             found.stated = self.stated[rows]
@@ -216,16 +234,30 @@ class Survival(Shaped):
         return np.asarray(1.0 - np.mean([self.risk(t) for t in self.marks()], axis=0))
 
     def marks(self, count: int = 20) -> Array:
-        """Return times, evenly spaced up to the last that the curves are about."""
+        """Return times, evenly spaced up to the last that all curves, or any known limit, are about."""
         if self.horizon is not None:
             return np.array([self.horizon])
-        last = self.limit[np.isfinite(self.limit)]
-        end = (
-            float(last.max())
-            if len(last)
-            else float(self.quantile(np.full(self.n_samples, 0.95)).max())
-        )
+        end = min(float(self.limit.max()), float(self.ends.min()))
+        if np.isinf(end):
+            end = float(self.quantile(np.full(self.n_samples, 0.95)).max())
         return end * np.arange(1, count + 1) / count
+
+    def check_horizon(self, horizon: float) -> None:
+        """Raise where a curve, or all that is known of limits, ends before a time."""
+        row = int(self.ends.argmin())
+        if horizon > self.ends[row]:
+            raise InputError(
+                "the horizon {horizon} is later than {last}, where the curve of {row} ends; give an "
+                "earlier one, or curves that go on until then.",
+                horizon=f"{horizon:g}",
+                last=f"{self.ends[row]:g}",
+                row=row,
+            )
+        if horizon > (last := float(self.limit.max())):
+            raise InputError(
+                f"the horizon {horizon:g} is later than all limits, the last of which is {last:g}; "
+                "give an earlier one."
+            )
 
     def spread(self) -> Array:
         """Return nothing: rows are sorted by their level alone."""
@@ -454,7 +486,8 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
     if at[0, 0] == 0.0 or (at[:, 0] == 0.0).any():
         if (at[:, 0] > 0.0).any() or (falling[:, 0] < 1.0 - _ROUNDED).any():
             raise InputError(
-                "survival at time 0 is below 1 in some row; leave rows out whose event came at once."
+                "survival at time 0 is below 1 in some row; leave rows out whose event came at once, "
+                "or give survival.T if the times are its columns."
             )
         at, falling = at[:, 1:], falling[:, 1:]
     first = np.zeros((len(at), 1)), np.zeros((len(table), 1))
@@ -476,6 +509,11 @@ def read_times(values: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
         raise InputError(
             f"time and event have shapes {shapes[0]} and {shapes[1]}; give one time and one event a "
             "row: intervals, and events that come several times, are not supported."
+        )
+    if isinstance(first := next(iter(columns[1]), None), str):
+        raise InputError(
+            f"event holds {quoted(first)}; give 1 where the event came, and 0 where the row was "
+            "censored."
         )
     time, event = finite_numbers("time", columns[0]), finite_numbers("event", columns[1])
     if len(time) != n or len(event) != n:

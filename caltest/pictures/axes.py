@@ -169,7 +169,10 @@ def probabilities(values: Sequence[float]) -> Axis:
 
 def times(last: float) -> Axis:
     """Return an axis from 0 to a time."""
-    return Axis(0.0, last, tuple((last * k / 4, f"{last * k / 4:.3g}") for k in range(5)))
+    power = 10.0 ** math.floor(math.log10(last / 4.0))
+    step = next(k * power for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= last / 5.0)
+    count = math.floor(last / step + 1e-9)
+    return Axis(0.0, last, tuple((step * k, f"{step * k:,.6g}") for k in range(count + 1)))
 
 
 def _between(values: Sequence[float], choice: Sequence[float], text: Any, scale: Scale) -> Axis:

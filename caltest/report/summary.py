@@ -36,6 +36,7 @@ from caltest.text.vocabulary import (
     narrow_group,
     narrow_name,
     of_probabilities,
+    stated,
     view_name,
 )
 
@@ -74,6 +75,7 @@ def first_screen(
         audit=audit,
         title=visible(title) if title else "Calibration audit",
         event=event_name(audit) if audit.n_classes == 2 else None,
+        stated=stated(audit),
         columns=[name(column, 24).short for column in audit.groups[:6]],
         date=date,
         kind=audit.verdict.replace(" ", "-"),
@@ -164,7 +166,7 @@ def _chance(audit: Audit) -> SimpleNamespace | None:
     if h is None:
         return None
     title = captions.chance_title(h.reached, h.draws)
-    return _pictured(title, captions.chance_note(audit.clusters), (h.drawing,))
+    return _pictured(title, captions.chance_note(audit), (h.drawing,))
 
 
 def _pictured(title: str, note: str, drawings: Sequence[charts.Drawing]) -> SimpleNamespace:

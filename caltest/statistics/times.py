@@ -285,8 +285,7 @@ class _AtHorizon(Statistic):
                 f"{self.name!r} looks at one time; give it, as in caltest.statistics."
                 f"{type(self).__name__}(horizon=365)."
             )
-        if at > (last := float(law.limit.max())):
-            raise InputError(f"the horizon {at:g} is beyond the last time that is known, {last:g}.")
+        law.check_horizon(float(at))
         if not predictions.are_alike:
             raise InputError(f"{self.name!r} takes no weights; use 'events'.")
         return law, float(at), law.risk(float(at))

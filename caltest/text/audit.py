@@ -54,6 +54,8 @@ from caltest.text.vocabulary import (
     narrow_group,
     narrow_name,
     of_probabilities,
+    outcome,
+    stated,
     subject,
     view_name,
     where,
@@ -365,7 +367,7 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
 
 def certainty(audit: Audit) -> str:
     """Return how sure the answer is, in a sentence or two."""
-    return said("audit", "certainty", audit, CORRECTIONS.get(audit.correction, ""))
+    return said("audit", "certainty", audit, CORRECTIONS.get(audit.correction, ""), outcome(audit))
 
 
 def assumes(audit: Audit) -> str:
@@ -420,7 +422,7 @@ def _contains(view: View, other: View) -> bool:
 
 def evidence_note(audit: Audit) -> str:
     """Return what the p-values are made of."""
-    return said("audit", "evidence_note", audit)
+    return said("audit", "evidence_note", audit, outcome(audit))
 
 
 def finding(check: Check, audit: Audit) -> str:
@@ -462,12 +464,11 @@ def summary(audit: Audit) -> str:
     lenses = f"lens{'es' * (len(names) > 1)}: {', '.join(map(shown, names))}"
     name, beside = chip(audit)
     event = f" of {event_name(audit)}" if audit.event else ""
-    outcomes = f"{audit.n_classes} classes" if audit.n_classes else "distributions of numbers"
     rows = [
         ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
         (
             "data",
-            f"{audit.n_samples:,} predictions{event}, {outcomes}; {lenses}",
+            f"{audit.n_samples:,} predictions{event}, {stated(audit)}; {lenses}",
         ),
         ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
         (

@@ -17,7 +17,7 @@ from caltest._numbers import (
 from caltest.auditing.result import Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
 from caltest.text.sizes import MOST_TIMES, RARE, about_rows, decided_apart, distances, found_beyond
-from caltest.text.vocabulary import capital, counted_way, group_name, limit, view_name, way
+from caltest.text.vocabulary import capital, counted_way, group_name, limit, outcome, view_name, way
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
@@ -264,12 +264,12 @@ def levels_note(audit: Audit) -> str:
     )
 
 
-def chance_note(clusters: int | None) -> str:
+def chance_note(audit: Audit) -> str:
     """Return what a picture of the evidence shows."""
-    drawn = "in each label set simulated from the model's own predictions"
-    if clusters is not None:
+    drawn = f"in each {outcome(audit)} set simulated from the model's own predictions"
+    if audit.clusters is not None:
         drawn = "with the errors of randomly chosen clusters reversed"
-    return f"Grey: the strongest evidence of any check, {drawn}. Thick line: in your labels."
+    return f"Grey: the strongest evidence of any check, {drawn}. Thick line: in your {outcome(audit)}s."
 
 
 def chance_title(reached: int, draws: int) -> str:

@@ -376,7 +376,11 @@ def cannot_fail(audit: Audit) -> Iterable[str]:
 def decided_apart(audit: Audit) -> str:
     """Say that other intervals than those shown decide what is within the limit; "" if not."""
     if any(each.inside and against_limit(audit, each) != "inside" for each in audit.wholes):
-        return "What is within the limit is decided by shorter intervals, of each row alone."
+        share = confidence_text(1.0 - 2.0 * min(audit.alpha, 0.25))
+        return (
+            f"What is within the limit is decided by {share} intervals of each alone, which are "
+            "shorter than these."
+        )
     return ""
 
 
@@ -519,7 +523,7 @@ def _largest(audit: Audit) -> Iterable[str]:
     """Say how large an average error can be: of all parts that have intervals, and of all rows."""
     sized = [view for view in audit.views if view.low is not None]
     whole = next((view for view in sized if view.group is None), None)
-    if audit.at_most is None or whole is None:
+    if audit.at_most is None or whole is None or whole.inside:
         return
     grouped = any(view.group for view in sized)
     _, most = outward_points(0.0, audit.at_most)

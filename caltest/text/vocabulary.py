@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from caltest._numbers import points
+from caltest._numbers import counted, points
 from caltest._visible import shortened, shown_class, shown_column, shown_value, visible
 from caltest.lenses import within
 
@@ -77,6 +77,20 @@ def of_probabilities(audit: Audit) -> bool:
     return audit.n_classes > 0 or any(view.lens.startswith("until:") for view in audit.views)
 
 
+def outcome(audit: Audit) -> str:
+    """Return what is drawn for every row: a label, a time or an outcome."""
+    if audit.n_classes:
+        return "label"
+    return "time" if audit.times is not None or of_probabilities(audit) else "outcome"
+
+
+def stated(audit: Audit) -> str:
+    """Return what is predicted: "3 classes", "predicted times" or "distributions of numbers"."""
+    if audit.n_classes:
+        return counted(audit.n_classes, "class", "classes")
+    return "predicted times" if outcome(audit) == "time" else "distributions of numbers"
+
+
 def is_stated(lens: str) -> bool:
     """Whether an interval or a quantile is looked at, and not a probability."""
     return kind_of(lens) in _STATED
@@ -125,6 +139,8 @@ def lens_name(view: View) -> str:
     if is_stated(lens):
         share = f"{100.0 * float(level):g}%"
         return f"the median{of}" if lens == "quantile:0.5" else f"the {share} {kind}{of}"
+    if kind == "until":
+        return f"the risk by {level}{of}"
     if view.lens != "canonical" and not view.lens.startswith("class:"):
         return f"the probability that {view.event}"
     name = view.event.removeprefix("the label is ")
