@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from caltest._numbers import points
 from caltest._visible import shortened, shown_class, shown_column, shown_value, visible
 from caltest.auditing.result import POSTERIOR
+from caltest.laws.members import halves
 from caltest.lenses import within
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def lens_name(view: View) -> str:
     kind, _, level = lens.partition(":")
     if view.event is None:
         if kind == "pair":
-            return f"the dependence of {' and '.join(map(visible, level.split(',')))}"
+            return f"the dependence of {' and '.join(map(visible, halves(level)))}"
         return f"{_WHOLE.get(lens, f'the lens {lens}')}{of}"
     if is_stated(lens):
         share = f"{100.0 * float(level):g}%"
