@@ -151,6 +151,29 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def in_units(
+    found: tuple[float, float, float], sign: str = "", about: str = "", unit: float = 0.01
+) -> str:
+    """Write a number with its interval, rounded outwards, as precisely as its length justifies.
+
+    Examples
+    --------
+    >>> in_units((0.061, 0.098, 0.138)), in_units((-0.0026, 0.0018, 0.0051), "+", "about ")
+    ('9.8 (6.1 to 13.8)', '+0.18 (about −0.26 to 0.51)')
+    """
+    low, value, high = (each / unit for each in found)
+    length = high - low
+    known = math.isfinite(length)
+    decimals = min(max(1 - math.floor(math.log10(length)), 1), 6) if known and length > 0.0 else 2
+    scale = 10.0**decimals
+    told = " (unknown)"
+    if known:
+        ends = math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
+        told = f" ({about}{' to '.join(f'{each + 0.0:.{decimals}f}' for each in ends)})"
+    told = told if length else ""
+    return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}{told}".replace("-", "−")
+
+
 def leading(items: Sequence[T], most: int) -> Sequence[T]:
     """Return about as many items as there is room for: one more, rather than to say "1 more"."""
     return items[: most + (len(items) == most + 1)]

@@ -47,6 +47,21 @@ def test_errors_are_those_of_the_members_and_not_of_their_pool():
     assert (view.low, view.high) == pytest.approx((1.25 * pooled.low, 1.25 * pooled.high))
 
 
+@pytest.mark.parametrize(
+    ("size", "lens", "stated"), [(1, "quantile:0.5", 1 / 2), (20, "interval:0.8", 17 / 21)]
+)
+def test_what_ranks_state_does_not_move_with_outcomes(size, lens, stated):
+    """The error is what is stated less what was observed, in an audit and in a comparison."""
+    rng = np.random.default_rng(4)
+    members = Members(rng.normal(size=(300, size)))
+    outcomes = rng.normal(0.6, 2.0, size=300)
+    view = caltest.audit(members, outcomes, lenses=lens, **QUICK).views[0]
+    compared = caltest.compare({"a": members, "b": members}, outcomes, lens=lens, n_resamples=20, rng=0)
+    for of in (view, compared.errors[0]):
+        assert of.predicted == pytest.approx(stated, abs=1e-12)
+        assert of.low < stated - of.observed < of.high
+
+
 def test_words_of_spread():
     found = caltest.audit(*ensemble(n=1500, spread=1.5), materiality=0.02, **QUICK)
     assert found.verdict == "material"

@@ -12,11 +12,13 @@ from support import binomial_limits
 
 import caltest
 from caltest import InputError, PITDisplay
+from caltest.auditing import View
 from caltest.data import whole_sample
 from caltest.laws import Pool
 from caltest.lenses import show
 from caltest.predictive import Members, Normal, Quantiles
 from caltest.statistics import SKCEOfNumbers
+from caltest.text.vocabulary import lens_name
 
 ROWS = 40
 
@@ -407,6 +409,18 @@ def test_a_narrow_ensemble_is_further_off():
     assert found.errors[1].low > 0.0
 
 
+def test_commas_in_brackets_are_part_of_a_name():
+    values, truths = vectors(16)
+    names = ["beta[1,1]", "beta[1,2]", "u/v"]
+    named = Members(values, names=names)
+    for lens, plain in (("pair:beta[1,1],beta[1,2]", "pair:0,1"), ("entry:u/v", "entry:2")):
+        one = caltest.test(named, truths, "bias", lens=lens, n_resamples=99, rng=0)
+        other = caltest.test(Members(values), truths, "bias", lens=plain, n_resamples=99, rng=0)
+        assert one.pvalue == other.pvalue
+    view = View("pair:beta[1,1],beta[1,2]", None, None, 40)
+    assert lens_name(view) == "the dependence of beta[1,1] and beta[1,2]"
+
+
 # ------------------------------------------------------------------ refusals
 
 VALUES, OUTCOMES = ensemble(15)
@@ -417,6 +431,23 @@ WRONG = {
     "no members": (lambda: Members(np.empty((5, 0))), r"the members have shape \(5, 0\)"),
     "missing": (lambda: Members(MISSING), "the members holds nan in row 0"),
     "names": (lambda: Members(VECTORS, names=["a", "b"]), "names holds .* for 3 entries; give each"),
+    "names of numbers": (
+        lambda: Members(VALUES, names=["a"]),
+        "these members are plain numbers; leave",
+    ),
+    "a comma in a name": (
+        lambda: Members(VECTORS, names=["a,b", "c", "d"]),
+        "names holds 'a,b', which",
+    ),
+    "a lens in a name": (
+        lambda: Members(VECTORS, names=["a/pit:2", "c", "d"]),
+        "holds 'a/pit:2', which",
+    ),
+    "dates": (
+        lambda: Members(VALUES.astype("datetime64[D]")),
+        "these are dates or times; give numbers",
+    ),
+    "nothing": (lambda: Members(None), "the members could not be read: this is None; give numbers"),
     "names twice": (lambda: Members(VECTORS, names=["a", "b", "a"]), "for 3 entries"),
     "too few outcomes": (
         lambda: caltest.test(Members(VALUES), OUTCOMES[1:], "pit_ad"),

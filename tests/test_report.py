@@ -370,8 +370,8 @@ def test_worst_views_first_then_the_strongest_evidence():
     made = summarise(audits.audit())
     assert [row.name.short for row in made.views[:3]] == [
         "Class bird",
-        "The top class in region = west",
-        "The top class",
+        "Top class in region = west",
+        "Top class",
     ]
     assert [bool(row.side) for row in made.views] == [True] * 3 + [False] * 4
     first = made.views[0]
@@ -429,7 +429,7 @@ def test_bounds_that_were_not_sought_are_not_called_unshown():
     ("lens", "event", "of", "shown"),
     [
         ("top_label", "the top class is right", ("c" * 90, "north"), "north"),
-        ("top_label", "the top class is right", ("region", "north" * 20), ": northnorth"),
+        ("top_label", "the top class is right", ("region", "north" * 20), " = northnorth"),
         ("class:0", f"the label is {'long' * 30!r}", ("c" * 90, "v" * 90), "Class “longl"),
         ("class:0", f"the label is {'long' * 30!r}", ("a", "north"), " in a = north"),
         ("class:0", f"the label is {'long' * 30!r}", None, "Class “longlonglong"),

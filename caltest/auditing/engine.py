@@ -427,6 +427,7 @@ def audit(
         effective_n=None if alike else whole.rows.effective,
         sampled=sampling_rates is not None,
         usual=usual,
+        about=law.about,
         **{name: getattr(options, name) for name in _STATED},
     )
     explains = audited.told

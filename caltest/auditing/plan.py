@@ -474,7 +474,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
                 f"{DISTRIBUTION!r}, or leave it out."
             )
         if numbers and default_lenses and (reason := _unstated(whole, lens)):
-            skip(f"the lens {name!r}", reason)
+            every = f"entry:*/{lens.inner.label}" if isinstance(lens, Entry) else name  # said once
+            skip(f"the lens {every!r}", reason)
             continue
         if name == TOP_LABEL and default_lenses and whole.n_classes == 2:
             continue  # one probability says all, and the canonical lens looks at it

@@ -12,7 +12,7 @@ from caltest._arguments import arguments, has, wrong
 from caltest._arguments import names as names_given
 from caltest._visible import quoted, visible
 from caltest.auditing.engine import audit
-from caltest.auditing.result import Audit
+from caltest.auditing.result import POSTERIOR, Audit
 from caltest.exceptions import InputError
 from caltest.laws import Members
 from caltest.laws.classes import Array
@@ -131,7 +131,7 @@ def sbc(
     found = audit(members, outcomes, **options)
     call = found.call.replace("caltest.audit(probs, labels", "caltest.sbc(parameters, draws")
     notes = (note for name, (_, each) in entries.items() if (note := _dependence(name, each)))
-    return replace(found, call=call, warnings=(*found.warnings, *notes))
+    return replace(found, about=POSTERIOR, call=call, warnings=(*found.warnings, *notes))
 
 
 def _columns(what: str, given: Any, order: Sequence[str]) -> tuple[Array, tuple[str, ...]]:

@@ -35,6 +35,7 @@ FailOn: TypeAlias = Literal["material", "undecided", "found", "never"]
 #: When a gate fails, by name.
 FAIL_ON: Mapping[str, bool] = dict.fromkeys(get_args(FailOn), True)
 Verdict: TypeAlias = Literal["material", "undecided", "within", "found", "not found"]
+POSTERIOR = "posterior draws"  #: What :func:`caltest.sbc` is about.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +79,8 @@ class Audit(Result):
         Rows, classes and their names; 0 classes where outcomes are numbers.
     event
         What class 1 of two classes is called; None for more classes.
+    about
+        What was predicted: "probabilities of classes", "quantile forecasts", "posterior draws", ….
     lenses, groups
         Labels of the lenses and names of the group columns asked for.
     n_resamples, seed
@@ -189,6 +192,7 @@ class Audit(Result):
     units: InUnits | None = None
     times: Curves | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
+    about: str = "probabilities of classes"
     rows_in_all: int | None = field(default=None, repr=False)  #: For all views; see ``rows_needed``.
 
     @property
@@ -507,7 +511,7 @@ def against_limit(audit: Audit, of: Sized) -> Place:
 _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
-    "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
+    "about", "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
     "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
 )  # fmt: skip
 _OF_VIEWS = (

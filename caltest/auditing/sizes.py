@@ -86,7 +86,8 @@ class Design:
 
     Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
     population, and ``kept`` the rates of rows without and with it, (n, 2). Of members errors are
-    those of their pools times ``stretch``, since the outcome is a part of these.
+    those of their pools times ``stretch``, since the outcome is a part of these; not where pools state
+    one probability, as of their ranks they do: no outcome moves that.
     """
 
     weights: Array
@@ -122,11 +123,17 @@ class Design:
     def of_look(self, look: Look) -> Design:
         """Return that of the rows of a look, whose event need not be class 1."""
         own, all_rows = self.at(look.places), self.scores
+        if own.stretch != 1.0:
+            return own.of_scores(look.scores())
         if all_rows is None or own.scores is None or own.kept is None:
             return own
         other = look.sample(np.ones(len(all_rows), dtype=np.intp)).labels == 0
         kept = np.where(other[:, None], own.kept[:, ::-1], own.kept)
         return replace(own, scores=np.where(other, 1.0 - own.scores, own.scores), kept=kept)
+
+    def of_scores(self, scores: Array) -> Design:
+        """Return that of an event with these probabilities."""
+        return self if np.ptp(scores) > 0.0 else replace(self, stretch=1.0)
 
     @cached_property
     def codes(self) -> NDArray[np.intp] | None:

@@ -180,6 +180,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             (int(len(whole.labels) * each.rows_needed / each.rows) for each in short), default=None
         ),
         times=curves_of(whole) if alike else None,
+        about=law.about,
         **stated,
     )
 

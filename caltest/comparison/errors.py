@@ -186,7 +186,9 @@ def _error(
     Where outcomes equal a quantile, an error lies between that of the closed event and of the open one;
     what counts is the smallest in size, and intervals hold both.
     """
-    scores, w, ends, by = shown.scores, design.weights, where.ends[0][1], design.stretch
+    scores, w, ends = shown.scores, design.weights, where.ends[0][1]
+    design = design.of_scores(scores)
+    by = design.stretch
     tied = bool((shown.seen != shown.opened).any())
     both = [
         family.parts(scores, each, where, design) for each in (shown.seen, shown.opened)[: 1 + tied]

@@ -164,7 +164,8 @@ class Scored:
     chance: float
 
     def _terms(self, seen: Array, outcomes: Array) -> Array:
-        errors = getattr(self.model.law, "stretch", 1.0) * (self.scores - seen)
+        by = getattr(self.model.law, "stretch", 1.0) if np.ptp(self.scores) > 0.0 else 1.0
+        errors = by * (self.scores - seen)
         return np.stack([self.sides * errors, errors, self.model.score(outcomes)])
 
     def less(self, other: Scored) -> tuple[Array, Array]:

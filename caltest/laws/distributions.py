@@ -213,15 +213,18 @@ class OutcomeSampler:
 
 def finite_numbers(what: str, values: object) -> Array:
     """Return finite float64 numbers."""
+    if values is None:
+        raise InputError(f"{what} could not be read: this is None; give numbers.")
     try:
         read: Any = np.ma.array(values)  # a masked entry is missing
         if read.dtype.kind in "cmM":
             raise TypeError
         array = np.array(np.ma.filled(read.astype(np.float64), np.nan))
     except Exception:  # what calls itself an array may raise anything
-        raise InputError(
-            f"{what} could not be read as an array of real numbers; give numbers."
-        ) from None
+        dates = getattr(getattr(values, "dtype", None), "kind", "") in tuple("mM")
+        found = ": these are dates or times" if dates else " as an array of real numbers"
+        days = ", such as days since a date" if dates else ""
+        raise InputError(f"{what} could not be read{found}; give numbers{days}.") from None
     broken = np.argwhere(~np.isfinite(array))
     if len(broken):
         row = broken[0][0] if array.ndim else 0

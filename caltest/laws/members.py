@@ -7,6 +7,7 @@ vectors. Whatever sorts or weighs rows must be symmetric in the pool, or known a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
@@ -40,18 +41,25 @@ class Members(Shaped):
     values
         (n, L) members, or (n, L, d) of vectors or paths; L at least 1.
     names
-        Of the d entries, such as parameters or horizons. Default None: "0", "1", ….
+        Of the d entries, such as parameters or horizons. Default None: "0", "1", …. A comma stands in
+        brackets only, as in "beta[1,2]", since lenses separate two entries by one ("pair:mu,tau").
 
     Raises
     ------
     InputError
-        If shapes do not fit, a value is missing, or names are not one for every entry.
+        If shapes do not fit, a value is missing, names are not one for every entry, or lenses could not
+        ask for an entry by its name.
 
     Notes
     -----
     Draws of a Markov chain that depend on each other are not exchangeable with the outcome: thin them.
     Members of one row need not be independent of those of other rows, but outcomes must be, given all
     members; otherwise say which rows belong together (``clusters``).
+
+    Groups and weights must not be functions of the members, such as whether their mean is high. All
+    L + 1 values take part in the claim alike; what looks at L of them and leaves the outcome out sorts
+    rows by where the outcome is missing, and a calibrated ensemble looks wrong there. Functions of the
+    whole pool, members and outcome alike, may be used, and so may what was known without either.
 
     Examples
     --------
@@ -71,6 +79,11 @@ class Members(Shaped):
             raise InputError(
                 f"the members have shape {array.shape}; give (n, L) numbers or (n, L, d) vectors, one "
                 "row of members for every outcome."
+            )
+        if names is not None and array.ndim == 2:
+            raise InputError(
+                f"names holds {quoted(list(names))}, which are for the entries of vectors, and these "
+                "members are plain numbers; leave names out."
             )
         self.values, self.given, self._shape = array, values, array[:, 0].shape
         self.names = _names(names, self.dimension)
@@ -118,7 +131,24 @@ def _names(names: Sequence[str] | None, dimension: int | None) -> tuple[str, ...
         raise InputError(
             f"names holds {quoted(list(found))} for {count} entries; give each a name of its own."
         )
+    for name in found:
+        if halves(f"{name},") != (name, "") or re.search(r"/(\w+:[^/]*|distribution)$", name):
+            raise InputError(
+                f"names holds {quoted(name)}, which the lenses 'entry:NAME/interval:0.9' and "
+                "'pair:NAME,NAME' could not tell from what they look at; leave out commas that are not "
+                "in brackets, and what reads as a lens."
+            )
     return found
+
+
+def halves(pair: str) -> tuple[str, str]:
+    """Return what stands before and after the first comma outside of brackets: names of two entries."""
+    depth = 0
+    for k, sign in enumerate(pair):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            return pair[:k].strip(), pair[k + 1 :].strip()
+    return pair.strip(), ""
 
 
 class _Exchangeable(Predictive):

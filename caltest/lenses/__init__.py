@@ -12,6 +12,7 @@ from caltest._arguments import arguments, choose
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
+from caltest.laws.members import halves
 from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, View, taken
 from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
 from caltest.lenses.members import Entry, OfVectors, Pair, VectorRanks
@@ -48,8 +49,7 @@ def _entry(text: str) -> Entry:
 
 
 def _pair(text: str) -> Pair:
-    first, _, second = text.partition(",")
-    return Pair(first.strip(), second.strip())
+    return Pair(*halves(text))
 
 
 def within(label: str) -> tuple[str, str]:

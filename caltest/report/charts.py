@@ -20,6 +20,7 @@ from caltest.pictures import marks as pictures
 from caltest.pictures.axes import Axis
 from caltest.pictures.marks import BAD, DIAGONAL, GRID, Mark, Marks, told_apart
 from caltest.text.sizes import RARE
+from caltest.text.vocabulary import outcomes_called
 
 
 class Size(NamedTuple):
@@ -54,6 +55,7 @@ SMALL = Size("small", 342, 306, 50, 322, 22, 258, 264)
 Shown: TypeAlias = Sequence[View | Part]  # views and parts of which an error is shown
 
 _BARS = 46.0  # height of the tallest
+_HALF_LETTER = 3.6  # of the width of a figure, in labels
 SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
 _CERTAIN = 0.9
 _DIAMOND = "l5.4 5.4l-5.4 5.4l-5.4-5.4Z"
@@ -81,7 +83,11 @@ class Drawing:
         self.marks.append(SimpleNamespace(tag="text", kind=kind, text=text, **where))
 
     def draw(self, marks: Marks, x: Axis, y: Axis, of_x: str, of_y: str) -> Drawing:
-        """Add marks, on axes of these names."""
+        """Add marks, on axes of these names, with room for their labels."""
+        wide, last = max(len(label) for _, label in y.marks), len(x.marks[-1][1])
+        left = max(self.size.left, round(2 * _HALF_LETTER * wide + 8, 1))
+        right = min(self.size.right, round(self.size.width - 3 - _HALF_LETTER * last, 1))
+        self.size = self.size._replace(left=left, right=right)
         for mark in marks:
             if mark.kind == "grid":
                 self._grid(x, y, of_x, of_y)
@@ -370,7 +376,7 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
     label = (
         f"Strongest evidence of {len(drawn):,} draws: median "
         f"{number(float(np.median(draws)))}, largest {number(float(draws[-1]))}; of the observed "
-        f"labels {number(observed)}, which {reached:,} reach."
+        f"{outcomes_called(audit)} {number(observed)}, which {reached:,} reach."
     )
     return SimpleNamespace(
         drawing=_evidence(audit, draws, limit if stands else None, end, far, label),
@@ -413,7 +419,8 @@ def _evidence(
         f"labels {'bad' if audit.rejected else 'ok'}", f"M{observed} {size.top - 16}V{size.bottom}"
     )
     anchor = "end" if observed > 250 else "start" if observed < 90 else "middle"
-    drawing.text(observed, size.top - 22, f"your labels: {number(audit.statistic)}", anchor, "strong")
+    label = f"your {outcomes_called(audit)}: {number(audit.statistic)}"
+    drawing.text(observed, size.top - 22, label, anchor, "strong")
     drawing.text(size.width / 2, size.bottom + 34, "strongest evidence of any check", "middle", "lab")
     return drawing
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -31,12 +30,13 @@ from caltest.text.vocabulary import (
     capital,
     event_name,
     group_name,
-    is_stated,
     lens_name,
     narrow_group,
     narrow_name,
     of_probabilities,
-    stated,
+    rows_called,
+    short_group,
+    short_name,
     view_name,
 )
 
@@ -71,13 +71,14 @@ def first_screen(
     subject = _subject(audit)
     chip, why = words.chip(audit)
     slices = None if subject is None else _slices(audit, subject)
+    figure = _chance(audit) if subject is None else _figure(audit, subject)
     return SimpleNamespace(
         audit=audit,
         title=visible(title) if title else "Calibration audit",
         event=event_name(audit) if audit.n_classes == 2 else None,
-        stated=stated(audit),
         columns=[name(column, 24).short for column in audit.groups[:6]],
         date=date,
+        rows=rows_called(audit),
         kind=audit.verdict.replace(" ", "-"),
         icon=captions.ICONS[audit.verdict],
         chip=sentence(chip),
@@ -86,8 +87,8 @@ def first_screen(
         size=sentence(size(audit)),
         gate=None if gate is None else sentence(gate),
         slices=slices,
-        figure=_chance(audit) if subject is None else _figure(audit, subject),
-        table_leads=subject is not None and _is_slice(subject),
+        figure=figure,
+        table_leads=figure is None or (subject is not None and _is_slice(subject)),
         advice=[sentence(text) for text in words.advice(audit)],
         evidence=words.evidence(audit),
         evidence_note=sentence(words.evidence_note(audit)),
@@ -127,16 +128,22 @@ def _subject(audit: Audit) -> View | None:
 # ------------------------------------------------------------------ the picture
 
 
-def _figure(audit: Audit, view: View) -> SimpleNamespace:
+def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     """Choose the picture of the check that carries the sentence, and draw it."""
     parts, halves = charts.parts_of(view)
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
     bad = [of for of in sized if shows(audit, of)]
     label = capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
-    if (whole := _distribution(audit, view)) is not None and whole.cumulative is not None:
-        title = captions.levels_title(whole, whole.cumulative)
+    told = audit.told if audit.rejected and not audit.n_classes else None
+    whole = _distribution(audit, view) if told is None or told.event is not None else told
+    if told is not None and whole is told and told.cumulative is None:  # as of correlations
+        return _chance(audit)
+    if whole is not None and whole.cumulative is not None:
+        title = captions.levels_title(audit, whole, whole.cumulative)
         drawings = charts.cumulative(whole.cumulative, f"Level by level. {title}", charts.OF_LEVELS)
         return _pictured(title, captions.levels_note(audit), drawings)
+    if not (audit.n_classes or view.parts):
+        return None  # the table shows as much
     if audit.rejected and view.cumulative is not None and not bad:
         title = captions.cumulative_title(audit, view, view.cumulative)
         drawings = charts.cumulative(view.cumulative, f"{label}cumulative difference. {title}")
@@ -192,12 +199,12 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         if len(entries) > 1:  # of vectors what is shown, what is said, and the largest of the others
             own = within(subject.lens)[0]
             first = [view for view in whole if shows(audit, view) or within(view.lens)[0] == own]
-            whole = [view for view in whole if view in [*first, *chosen][: max(_ROWS, len(first))]]
+            kept = list(dict.fromkeys(view.key for view in [*first, *chosen]))[: max(_ROWS, len(first))]
+            whole = [view for view in whole if view.key in kept]
         chosen = [*whole, *[view for view in chosen if view.group is not None][: _ROWS - len(whole)]]
     column = _one_column(pool)
     rows: list[tuple[str, View | Part]] = [
-        (_called(view, by_class or not (view.group or audit.n_classes), column is not None), view)
-        for view in chosen
+        (_called(audit, view, by_class, column is not None), view) for view in chosen
     ]
     parts, halves = charts.parts_of(subject)
     beside = parts if len(parts) < max(part.of for part in parts) else halves  # ties: each value
@@ -213,6 +220,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         rows.sort(key=lambda row: (not shows(audit, row[1]), -abs(row[1].error or 0.0)))
         rows.sort(key=lambda row: row[1].group is not None if isinstance(row[1], View) else True)
     noun, nouns = ("class", "classes") if by_class else ("group", "groups")
+    if by_class and not audit.n_classes:
+        nouns = "stated probabilities"
     if not by_class and not groups:
         noun, nouns = "part", "parts"
     limit = audit.materiality
@@ -221,8 +230,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
     rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
     words_of = captions.ratio_words if as_ratio else captions.error_words
-    if not by_class and audit.n_classes != 2:
-        unit = capital(lens_name(subject)) if audit.n_classes else f"Groups: {lens_name(subject)}"
+    if not by_class and audit.n_classes > 2:
+        unit = capital(lens_name(subject))
     ends = [_ends(of, as_ratio) for _, of in rows]
     if as_ratio:
         low, high = _interest([(max(a, 0.05), b, min(c, 50.0)) for a, b, c in ends], 1.0, 1.0)
@@ -241,13 +250,13 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         title = captions.rows_title(audit, subject)
     else:
         title = captions.slices_title(audit, pool, audit.worst, noun)
-    more = len([view for view in pool if not by_class or view in classes])
-    more -= sum(isinstance(of, View) and (not by_class or of in classes) for _, of in rows)
-    more = max(more, 0)
+    counted_of = {view.key for view in (classes if by_class and audit.n_classes else pool)}
+    more = len(counted_of - {of.key for _, of in rows if isinstance(of, View)})
+    first_group = next((of for _, of in rows if isinstance(of, View) and of.group), None)
     return SimpleNamespace(
         title=sentence(title),
         note=sentence(captions.slices_note(audit, unit)),
-        marked=audit.rejected,
+        marked=any(shows(audit, of) for _, of in rows),
         limit=captions.shaded(audit),
         head=head,
         noun=of_rows if audit.n_classes else "Stated",
@@ -261,13 +270,14 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 predicted=rate(rates(of)[0]),
                 observed=rate(rates(of)[1]),
                 bad=shows(audit, of) is not None,
+                above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,
                 words=f"{name(called).short}: {words_of(of)}",
             )
             for (called, of), bar in zip(rows, bars, strict=True)
         ],
         more=more,
-        nouns=noun if more == 1 else nouns,
+        nouns=noun if more == 1 and audit.n_classes else nouns,
     )
 
 
@@ -277,13 +287,16 @@ def _one_column(views: Sequence[View]) -> str | None:
     return columns.pop() if len(columns) == 1 else None
 
 
-def _called(view: View, by_class: bool, one_column: bool) -> str:
+def _called(audit: Audit, view: View, by_class: bool, one_column: bool) -> str:
+    if not (audit.n_classes or view.group):
+        return capital(short_name(view))
     if by_class:
         called = lens_name(view)
-        called = capital(called.removeprefix("the ")) if is_stated(view.lens) else called
         return called.removeprefix("class ") if view.lens != "top_label" else capital(called)
     if view.group is None:
         return "All rows"
+    if not audit.n_classes:
+        return short_group(view.group)
     return shown_value(view.group.value) if one_column else group_name(view.group)
 
 
@@ -447,7 +460,7 @@ def _view_row(view: View, audit: Audit) -> SimpleNamespace:
 def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
     several = len({each.lens for each in audit.rests}) > 1
-    group = name(view_name(view) if several else group_name(rest.group))
+    group = name(narrow_name(view, _NAME) if several else group_name(rest.group))
     more = {"found": rest.found, "settled": captions.settled(audit, rest)}
     return _sized(rest, audit, group=group, parent=name(group_name(rest.parent)), **more)
 
@@ -525,8 +538,8 @@ def _picture_of_levels(view: View, audit: Audit) -> SimpleNamespace:
     shown, drawn = named(view, audit), view.cumulative
     assert drawn is not None
     outside = view.adjusted_pvalue <= audit.alpha
-    seen = captions.levels_title(replace(view, group=None), drawn)
-    label = f"Level by level, {shown.short}: {seen}"
+    seen = captions.levels_title(audit, view, drawn)
+    label = f"Level by level. {shown.short}: {seen}"
     (drawing,) = charts.cumulative(drawn, label, charts.OF_LEVELS, [charts.SMALL])
     seen = "an error was found" if outside else "nothing was found"
     return SimpleNamespace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from caltest._numbers import (
@@ -16,9 +17,10 @@ from caltest._numbers import (
     signed_points,
 )
 from caltest._visible import line, shortened, shown, shown_column, visible
-from caltest.auditing.result import Audit, finds_mean, shows
+from caltest.auditing.result import POSTERIOR, Audit, finds_mean, shows
 from caltest.auditing.views import Check, Group, Rest, View
 from caltest.data.diagnose import advice_on_zeros
+from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
 from caltest.text.pages import page, paragraph, row, said
 from caltest.text.sizes import (
@@ -35,6 +37,7 @@ from caltest.text.sizes import (
     interval,
     left_by,
     means,
+    most_of_views,
     rates,
     size,
     tends,
@@ -54,8 +57,8 @@ from caltest.text.vocabulary import (
     narrow_group,
     narrow_name,
     of_probabilities,
-    outcome,
-    stated,
+    outcomes_called,
+    rows_called,
     subject,
     view_name,
     where,
@@ -71,8 +74,12 @@ def chip(audit: Audit) -> tuple[str, str]:
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
     )
     if audit.verdict == "undecided":
-        found = "an error was found; " if audit.rejected else ""
-        return f"Not shown to be within {own}", f"{found}{why_undecided(audit)}"
+        found = "no error was found, which does not settle it"
+        if audit.rejected:
+            found = "an error was found; whether it is larger is not settled"
+            if audit.told is not None and audit.told.inside:
+                found = "an error was found; it is within on average, others are not settled"
+        return f"Not shown to be within {own}", found
     if audit.verdict == "within":
         found = "an error was found, too small to matter" if audit.rejected else "no error was found"
         return f"Within your limit of {own}", found
@@ -111,13 +118,14 @@ def headline(audit: Audit) -> str:
     worst = audit.worst
     if audit.verdict == "material" and (worst is None or not exceeds(audit, worst)):
         whole, part = beyond(audit)
-        view = next(each for each in audit.views if each.lens == whole.lens)
-        rows = left_by(whole) if isinstance(whole, Rest) else where(whole.group)
-        some = " for some predictions" if part else ""
-        who = subject(view)
-        return f"{capital(who)} {_is(who)} wrong by more than your limit of {limit(audit)}{some}{rows}."
+        worst = whole if isinstance(whole, View) and part is None else None
+        if worst is None:
+            who = subject(next(each for each in audit.views if each.lens == whole.lens))
+            rows = left_by(whole) if isinstance(whole, Rest) else where(whole.group)
+            by = f"by more than your limit of {limit(audit)}{' for some predictions' if part else ''}"
+            return f"{capital(who)} {_is(who)} wrong {by}{rows}."
     if worst is not None:
-        return f"{capital(subject(worst))} is {too(worst)}{where(worst.group)}."
+        return f"{capital(subject(worst))} is {too(worst, outcomes_called(audit))}{where(worst.group)}."
     if audit.impossible and not audit.found:
         return f"{impossible_rows(audit)}."
     if not audit.found:
@@ -157,6 +165,10 @@ def _is(who: str) -> str:
 # First for who uses the probabilities, then for who maintains the model.
 
 _MAINTAINER = "For whoever maintains the model: "
+_OF_SAMPLER = (
+    "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether simulations "
+    "and posterior have the same prior and the same likelihood: no recalibration can repair these."
+)
 _AGAIN = "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
 
 
@@ -167,6 +179,8 @@ def advice(audit: Audit) -> tuple[str, ...]:
     told = audit.told
     group = told.group if told is not None else None
     texts = list(_use(audit, told))
+    if audit.about == POSTERIOR:
+        return (*texts, _OF_SAMPLER, *_close(audit), "Then check again, with new simulations.")
     if told is not None and kind_of(told.lens) == "interval" and shows(audit, told):
         share = percents(*rates(told))[1]
         texts.append(f"Until then, read {lens_name(told)}{where(group)} as one of about {share}.")
@@ -208,7 +222,8 @@ def _close(audit: Audit) -> Iterable[str]:
 
 def _stated(audit: Audit) -> str:
     """Return what may be used, or not."""
-    return "probabilities" if audit.n_classes else "distributions"
+    usual = "probabilities" if audit.n_classes else "predictions"
+    return POSTERIOR if audit.about == POSTERIOR else usual
 
 
 def _as_they_are(audit: Audit) -> Iterable[str]:
@@ -230,6 +245,8 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
     """Say whether the probabilities may be used, and where."""
     rows = where(told.group) if told is not None else ""
     own, these = limit(audit), f"these {_stated(audit)}{rows}"
+    if rows and audit.worst is not None and audit.worst.group is None:
+        these = f"these {_stated(audit)}, least of all{rows},"
     if audit.verdict == "within":
         yield from _as_they_are(audit)
     elif audit.verdict == "found" and not audit.tolerance:
@@ -262,11 +279,12 @@ def _more_rows(audit: Audit) -> str:
     rows = audit.rows_needed
     if rows is None:
         return "audit again with more rows, or fewer groups" if audit.groups else "audit more rows"
-    times = rows / audit.n_samples
+    times, unit = rows / audit.n_samples, "rows"
     many = f"{times:.1f} times as many" if times < 9.95 else f"{times:,.0f} times as many"
     shares = ", if groups keep their shares" if audit.groups else ""
-    unit = "" if audit.clusters is None else ", in clusters like these"
-    return f"audit again with {about_rows(rows)} rows in all ({many}{shares}{unit})"
+    if audit.clusters is not None:
+        rows, unit = math.ceil(times * audit.clusters), "clusters like these"
+    return f"audit again with {about_rows(rows)} {unit} in all ({many}{shares})"
 
 
 #: What remedies are called, of two classes and of more.
@@ -286,7 +304,14 @@ def remedy(audit: Audit) -> str:
     """Return which recalibration to try, and what cross-fitting says that it brings."""
     line, told, many = audit.recalibration, audit.told, audit.n_classes > 2
     if audit.units is not None:
-        return said("audit", "remedy_of_numbers", audit, told).rstrip()
+        entry = within(told.lens)[0] if told else ""
+        of = f" of {visible(entry)}" if entry else ""
+        return said("audit", "remedy_of_numbers", audit, told, of).rstrip()
+    if told is not None and kind_of(told.lens) == "pair":
+        return (
+            f"correct how the members of {lens_name(told).removeprefix('the dependence of ')} go "
+            "together, on held-out rows; reordering them as past outcomes were ordered is one way."
+        )
     if line is not None and (vain := said("recalibrate", "in_vain", line, _DEVIATIONS)):
         return vain
     if not audit.remedies:
@@ -350,16 +375,18 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
                 f"matter. If smaller ones matter, audit again with {more}{fewer}."
             )
         else:
-            where_left = "small groups" if audit.groups else "parts of the predictions"
+            where_left = "in groups" if audit.groups else "over all rows"
+            _, most = outward_points(0.0, most_of_views(audit))
             yield (
-                f"Average errors of up to {most} points remain possible in {where_left}. If that "
-                f"matters, audit again with {more}{fewer}; a limit (materiality) tells how many are "
-                "needed."
+                f"Average errors of up to {most} points remain possible {where_left}, and larger ones "
+                f"in parts of the predictions. If that matters, audit again with {more}{fewer}; a "
+                "limit (materiality) tells how many are needed."
             )
     else:
         yield "This does not prove calibration: an error may be too small for this many rows."
     yield from _close(audit)
-    yield "Audit again when the model or its inputs change."
+    what = "sampler" if audit.about == POSTERIOR else "model"
+    yield f"Audit again when the {what} or its inputs change."
 
 
 # ------------------------------------------------------------------ how sure
@@ -367,12 +394,14 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
 
 def certainty(audit: Audit) -> str:
     """Return how sure the answer is, in a sentence or two."""
-    return said("audit", "certainty", audit, CORRECTIONS.get(audit.correction, ""), outcome(audit))
+    controls = CORRECTIONS.get(audit.correction, "")
+    return said("audit", "certainty", audit, controls, outcomes_called(audit))
 
 
 def assumes(audit: Audit) -> str:
     """Return what the numbers rest on, in three short sentences."""
-    return said("audit", "assumes", audit, CORRECTIONS.get(audit.correction, ""))
+    controls = CORRECTIONS.get(audit.correction, "")
+    return said("audit", "assumes", audit, controls, outcomes_called(audit))
 
 
 #: What a check looks at, for its row of evidence.
@@ -422,7 +451,7 @@ def _contains(view: View, other: View) -> bool:
 
 def evidence_note(audit: Audit) -> str:
     """Return what the p-values are made of."""
-    return said("audit", "evidence_note", audit, outcome(audit))
+    return said("audit", "evidence_note", audit, outcomes_called(audit))
 
 
 def finding(check: Check, audit: Audit) -> str:
@@ -464,11 +493,12 @@ def summary(audit: Audit) -> str:
     lenses = f"lens{'es' * (len(names) > 1)}: {', '.join(map(shown, names))}"
     name, beside = chip(audit)
     event = f" of {event_name(audit)}" if audit.event else ""
+    outcomes = f"{audit.n_classes} classes" if audit.n_classes else audit.about
     rows = [
         ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
         (
             "data",
-            f"{audit.n_samples:,} predictions{event}, {stated(audit)}; {lenses}",
+            f"{counted(audit.n_samples, rows_called(audit))}{event}, {outcomes}; {lenses}",
         ),
         ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
         (
@@ -478,10 +508,12 @@ def summary(audit: Audit) -> str:
         ),
     ]
     todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
-    skipped = ["Not checked"] if audit.skipped else []
-    for entry in audit.skipped[:_SKIPPED]:
+    skipped, why = ["Not checked"] if audit.skipped else [], dict[str, list[str]]()
+    for entry in audit.skipped[:_SKIPPED]:  # what has one reason together
         many = f" ({counted(entry.rows, 'row')})" if entry.rows is not None else ""
-        skipped += row("", f"{entry.what}{many}: {entry.reason}")
+        why.setdefault(entry.reason, []).append(f"{entry.what}{many}")
+    for reason, which in why.items():
+        skipped += row("", f"{'; '.join(which)}: {reason}")
     if (more := len(audit.skipped) - _SKIPPED) > 0:
         skipped += row("", f"and {more:,} more, in skipped")
     sure = [*paragraph(certainty(audit)), *paragraph(assumes(audit))]
@@ -505,12 +537,13 @@ def _table(audit: Audit) -> list[str]:
     if not views:
         return []
     sure = confidence_text(audit.confidence)
-    table = [("rows", "predicted", "observed", "error", f"{sure} interval", "adj. p", "found by")]
+    table = [("rows", "predicted", "observed", "error", f"{sure} interval", "adj. p")]
+    found_by = ["found by"]
     for view in views:
         predicted, observed = percents(*rates(view), 1)
         low, high = outward_points(view.low or 0.0, view.high or 0.0)
         found = [check.statistic for check in audit.found if check.view.key == view.key]
-        by = ", ".join(shortened(visible(each), 10) for each in found[:3])
+        found_by.append(", ".join(shortened(visible(each), 10) for each in found[:3]) or "–")
         table.append(
             (
                 f"{view.rows:,}",
@@ -519,20 +552,21 @@ def _table(audit: Audit) -> list[str]:
                 signed_points(view.error or 0.0, view.low or 0.0, view.high or 0.0),
                 f"{low} to {high}",
                 pvalue(view.adjusted_pvalue, audit.alpha),
-                by or "–",
             )
         )
+    if set(found_by[1:]) <= {"citl", "–"}:  # each by the check of what its row is about
+        found_by = [""] * len(table)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    room = max(_NARROWEST, _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1))
+    room = _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1) - 2 - max(map(len, found_by))
+    room = max(_NARROWEST, room)
     one = len({view.lens for view in views}) == 1  # then only rows differ
     names = [narrow_group(v.group, room) if one else narrow_name(v, room) for v in views]
     width = max(map(len, names))
-    negative = "too low" if of_probabilities(audit) else "too many outcomes there"
+    negative = "too low" if of_probabilities(audit) else f"too many {outcomes_called(audit)} there"
     lines = [f"Errors in percentage points (predicted − observed); negative is {negative}"]
-    for name, cells in zip(["", *names], table, strict=True):
-        *numbers, found_by = cells
-        right = [f"{each:>{w}}" for each, w in zip(numbers, widths, strict=False)]
-        lines.append(f"  {name:<{width}}  {'  '.join(right)}  {found_by}".rstrip())
+    for name, cells, by in zip(["", *names], table, found_by, strict=True):
+        right = "  ".join(f"{each:>{w}}" for each, w in zip(cells, widths, strict=True))
+        lines.append(f"  {name:<{width}}  {right}  {by}".rstrip())
     more = sum(view.error is not None for view in audit.views) - len(views)
     lines += [f"  and {more:,} more, in to_frame()"] if more > 0 else []
     return [*lines, note] if (note := decided_apart(audit)) else lines

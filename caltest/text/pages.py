@@ -25,6 +25,7 @@ _BREAK: Literal["\r\n"] = "\r\n"  # of a template; texts that come with the data
 _FACTS = (
     "confidence_text",
     "counted",
+    "in_units",
     "kept_of",
     "number",
     "percent",

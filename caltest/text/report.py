@@ -14,10 +14,21 @@ from caltest._numbers import (
     percents,
     signed_points,
 )
-from caltest.auditing.result import Audit, against_limit, finds_mean, shows
+from caltest._visible import visible
+from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
+from caltest.lenses import within
 from caltest.text.sizes import MOST_TIMES, RARE, about_rows, decided_apart, distances, found_beyond
-from caltest.text.vocabulary import capital, counted_way, group_name, limit, outcome, view_name, way
+from caltest.text.vocabulary import (
+    capital,
+    counted_way,
+    group_name,
+    kind_of,
+    limit,
+    outcomes_called,
+    view_name,
+    way,
+)
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
@@ -245,31 +256,54 @@ def cumulative_note(audit: Audit) -> str:
     )
 
 
-def levels_title(view: View, drawn: Cumulative) -> str:
+def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     """Return what the picture of all levels shows, where it leaves its band."""
-    out = {value > 0.0 for value in drawn.difference if abs(value) > drawn.band}
-    ways = [f"too {many} outcomes" for above, many in ((False, "many"), (True, "few")) if above in out]
-    text = f"{' and '.join(ways)} at or below some predicted quantiles." if ways else ""
-    text = text or "at no level are outcomes more or fewer than chance alone explains."
-    return f"{group_name(view.group)}: {text}" if view.group else capital(text)
+    out = {
+        t: d > 0.0 for t, d in zip(drawn.share, drawn.difference, strict=True) if abs(d) > drawn.band
+    }
+    outcomes, lower = outcomes_called(audit), set(out.values()) == {False}
+    low = bool(out) and sum(out) < 0.5 * len(out)  # of levels, on average
+    if not out:
+        text = "at no level more than chance alone explains."
+    elif not (audit.rejected and view.adjusted_pvalue <= audit.alpha):
+        text = "no error was found, though the line leaves the shaded band."
+    elif kind_of(view.lens) == "ranks":
+        text = "some ranks occur too often, others too rarely."
+    elif len(set(out.values())) == 2:
+        few = "few" if out[min(out)] else "many"
+        text = f"too {few} {outcomes} below the low quantiles and above the high ones."
+    elif audit.times is not None:
+        text = f"events come {'earlier' if lower else 'later'} than predicted."
+    elif min(out) < _LOW and max(out) > 1.0 - _LOW:
+        text = f"{outcomes} lie {'lower' if lower else 'higher'} than predicted."
+    else:
+        tail = "below the low quantiles" if low else "above the high quantiles"
+        text = f"too {'many' if low == lower else 'few'} {outcomes} {tail}."
+    names = [visible(entry)] if (entry := within(view.lens)[0]) else []
+    names += [group_name(view.group)] if view.group else []
+    return f"{', '.join(names)}: {text}" if names else capital(text)
+
+
+_LOW = 0.25  # a level below which quantiles are called low
 
 
 def levels_note(audit: Audit) -> str:
     """Return how to read the picture of all levels."""
     sure = confidence_text(audit.confidence)
     return (
-        "For every level, such as 0.9: the level less the share of outcomes at or below the predicted "
-        "quantile of this level. A line that falls and then rises through zero: too narrow. Shaded: "
-        f"where the whole line lies in {sure} of simulations."
+        f"For every level, such as 0.9: the level less the share of {outcomes_called(audit)} at or "
+        "below the predicted quantile of this level. A line that falls and then rises through zero: "
+        f"too narrow. Shaded: where the whole line lies in {sure} of simulations."
     )
 
 
 def chance_note(audit: Audit) -> str:
     """Return what a picture of the evidence shows."""
-    drawn = f"in each {outcome(audit)} set simulated from the model's own predictions"
+    outcomes = outcomes_called(audit)
+    drawn = f"in each set of {outcomes} simulated from the model's own predictions"
     if audit.clusters is not None:
         drawn = "with the errors of randomly chosen clusters reversed"
-    return f"Grey: the strongest evidence of any check, {drawn}. Thick line: in your {outcome(audit)}s."
+    return f"Grey: the strongest evidence of any check, {drawn}. Thick line: in your {outcomes}."
 
 
 def chance_title(reached: int, draws: int) -> str:
@@ -322,13 +356,13 @@ def _without_direction(audit: Audit, views: Sequence[View], noun: str) -> str:
     means = [view for view in views if finds_mean(audit, view)]
     if means:
         of = f"the mean of {many(len(means))} {noun if len(means) == 1 else plural}"
-        return capital(f"{of} is found to be wrong; its interval just contains zero.")
+        return capital(f"{of} is found to be wrong; intervals are wider, and contain zero.")
     wrong = {check.view.key for check in audit.found}
     found = [view for view in views if view.key in wrong]
     if not found:
         return f"No single {noun} is shown to be too high or too low on average."
     if len(found) == len(views):
-        return f"Every {noun} is wrong for some predictions; on average none is shown to be."
+        return f"Every {noun}: wrong for some predictions, not shown to be wrong on average."
     some = f"{many(len(found))} of {many(len(views))} {plural} {'is' if len(found) == 1 else 'are'}"
     return capital(f"{some} wrong for some predictions; on average none is shown to be.")
 
@@ -339,7 +373,7 @@ def rows_title(audit: Audit, view: View) -> str:
     if way:
         return f"All rows: {way} on average."
     if finds_mean(audit, view):
-        return "The check of the mean finds an error; its simultaneous interval just contains zero."
+        return "The check of the mean finds an error; its interval is wider, and contains zero."
     if audit.rejected:
         return "Not shown to be wrong on average; wrong for some predictions."
     if view.side:
@@ -351,5 +385,7 @@ def slices_note(audit: Audit, unit: str | None) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
     text = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
+    if "members" in audit.about or audit.about == POSTERIOR:
+        text += " Predicted: what so many members state."
     text = f"{text} {decided_apart(audit)}".strip()
     return f"{unit}. {text}" if unit else text

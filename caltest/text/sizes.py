@@ -9,13 +9,12 @@ from caltest._numbers import (
     about_points,
     confidence_text,
     counted,
-    leading,
     outward_points,
     percents,
     points,
 )
 from caltest._visible import shown_column, shown_value
-from caltest.auditing.result import Audit, against_limit, intervals, shows
+from caltest.auditing.result import Audit, against_limit, finds_mean, intervals, shows
 from caltest.auditing.views import Part, Rest, Sized, View
 from caltest.lenses import within
 from caltest.text.vocabulary import (
@@ -28,6 +27,8 @@ from caltest.text.vocabulary import (
     lens_name,
     limit,
     listed,
+    outcomes_called,
+    rows_called,
     subject,
     view_name,
     way,
@@ -86,13 +87,13 @@ def is_rare(view: View) -> bool:
     return view.lens != "top_label" and 0.0 < low <= high / _TOLD_RATIO and high <= RARE
 
 
-def too(view: View) -> str:
+def too(view: View, outcomes: str = "outcomes") -> str:
     """Return which way and by how much a view's mean is wrong, of one with a direction."""
     side, (predicted, observed) = way(view.direction, view.lens), rates(view)
     if is_stated(view.lens):
         share = percents(predicted, observed)[1]
         place = "lie in it" if kind_of(view.lens) == "interval" else "lie at or below it"
-        return f"{side}: about {share} of outcomes {place}"
+        return f"{side}: about {share} of {outcomes} {place}"
     if is_rare(view):
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
@@ -164,7 +165,8 @@ def size(audit: Audit) -> str:
             texts += [_size_beyond(audit), _sizes(view, audit, named=True)]
         else:
             texts += [_sizes(view, audit), *_worst_part(view)]
-        texts += [*_elsewhere(view, audit), *_beside(view, audit)]
+        told = view if exceeds(audit, view) or audit.verdict != "material" else None
+        texts += [*(_elsewhere(view, audit) if told or view.group else ()), *_beside(view, audit)]
     elif audit.rejected:
         material = audit.verdict == "material"
         whole = beyond(audit)[0] if material else None
@@ -176,9 +178,12 @@ def size(audit: Audit) -> str:
         texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
         if not material and not audit.found and audit.rests:
             texts.append(finding_of_rest(found_rest(audit), audit))
-        texts += _beside(strongest, audit) if strongest is not None else ()
+        if strongest is not None:
+            if tends(audit, strongest) and not any(shows(audit, each) for each in audit.views):
+                texts.append("No single interval or quantile is shown to be wrong.")
+            texts += _beside(strongest, audit)
     elif audit.verdict == "undecided":
-        texts += ["No error was found, which does not settle it.", *_largest(audit)]
+        texts += _largest(audit)
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
     if audit.verdict == "undecided":
@@ -208,25 +213,28 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
     if not counts:
         return f"{text}." if named else f"On average: {means(view)}."
     expected, seen = (rate * view.rows for rate in rates(view))
-    rows = counted(view.rows, "row")
+    rows = counted(view.rows, rows_called(audit))
     events = (
         f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
         f"{'was' if round(seen) == 1 else 'were'} observed."
     )
     if view.events is not None and view.events.expected is not None:
         events = (
-            f"{counted(round(view.events.observed), 'event')} came in {rows}, where "
-            f"{view.events.expected:,.0f} were expected of what was seen."
+            f"{counted(round(view.events.observed), 'event')} came in {rows} while they were followed; "
+            f"{view.events.expected:,.0f} were expected in that time."
         )
     elif view.events is not None:
         events = f"{counted(round(view.events.observed), 'event')} came in {rows}."
     if is_stated(view.lens):
         place = "in it" if kind_of(view.lens) == "interval" else "at or below it"
-        events = f"Of {rows}, {expected:,.0f} outcomes were expected {place}, and {seen:,.0f} are."
+        outcomes = outcomes_called(audit)
+        events = f"Of {rows}, {expected:,.0f} {outcomes} were expected {place}, and {seen:,.0f} are."
     if view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
     told = times(view, audit.confidence) if is_rare(view) else interval(view, audit.confidence)
-    if audit.sampled or audit.effective_n is not None:  # rates are those of a population, not of rows
+    if view.side is None and finds_mean(audit, view):
+        told += ". The check of the mean is sharper than this interval, which holds for all at once"
+    if named or audit.sampled or audit.effective_n is not None:  # of a population, not of these rows
         return f"{text}: {told}."
     return f"{text}: {told}. {events}"
 
@@ -259,7 +267,8 @@ def _size_beyond(audit: Audit) -> str:
 def _rows_of(view: View, audit: Audit) -> str:
     """Return which rows a mean is of, and of more than two classes, of which probability."""
     rows = f"the rows{where(view.group)}" if view.group else "all rows"
-    return rows if audit.n_classes == 2 else f"{rows}, of {lens_name(view)}"
+    same = audit.n_classes == 2 or (audit.beyond and beyond(audit)[0].lens == view.lens)
+    return rows if same else f"{rows}, of {lens_name(view)}"
 
 
 _STRIKING = 1.5  # times the mean error, from where on a part of a view is named too
@@ -288,73 +297,70 @@ def _worst_part(view: View) -> Iterable[str]:
 
 def why_undecided(audit: Audit) -> str:
     """Return why it is not settled whether errors are within the limit, as a clause."""
+    few = [each for each in audit.unsettled if _is_short(each)]
+    close = [each for each in audit.unsettled if each not in few]
+    close = [each for each in close if isinstance(each, View)] or ([] if few else close)
     texts = []
     if beyond_it := audit.beyond:
         name = _whole_name(beyond_it[0][0], audit)
         texts.append(f"{name} may be beyond it, but no error was found")
-    far = [each for each in audit.unsettled if found_beyond(audit, each)]
-    few = [
-        each
-        for each in audit.unsettled
-        if each not in far and (each.rows_needed is None or each.rows_needed > each.rows)
-    ]
-    close = [each for each in audit.unsettled if each not in (*far, *few)]
-    if far:
-        which, are = ("error", "is") if len(far) == 1 else ("errors", "are")
-        who = _counted_wholes(far, audit)[0]
-        texts.append(f"the {which} of {who} {are} estimated to be beyond it")
     if few:
-        who, several = _counted_wholes(few, audit)
-        texts.append(f"{who} {'have' if several else 'has'} too few rows")
+        unit = "rows" if audit.clusters is None else "independent clusters"
+        some = "" if len(few) == len(audit.wholes) > 1 else f" for {_counted_wholes(few, audit)}"
+        texts.append(f"too few {unit}{some}")
     if close:
         errors = "error" if len(close) == 1 else "errors"
         is_close = "is" if len(close) == 1 else "are"
-        texts.append(f"the {errors} of {_counted_wholes(close, audit)[0]} {is_close} close to it")
+        texts.append(f"the {errors} of {_counted_wholes(close, audit)} {is_close} close to it")
     return ", and ".join(texts) or "no view has a single probability"
 
 
-def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> tuple[str, bool]:
-    """Return which of all that has to be within the limit: "3 of 42 groups", and if several."""
+def _is_short(of: View | Rest) -> bool:
+    """Whether rows are too few to settle it."""
+    return of.rows_needed is None or of.rows_needed > of.rows
+
+
+def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> str:
+    """Return which of all that has to be within the limit: "3 of 42 groups"."""
     views = [each for each in some if isinstance(each, View)]
     if len(one := views or some) == 1:
-        several = one[0].group is None and audit.n_classes == 2  # all rows
-        return _whole_name(one[0], audit), several or isinstance(one[0], Rest)
+        return _whole_name(one[0], audit)
     if not views:
-        return f"what {counted(len(some), 'group')} leave", False
+        return f"the rows outside of {counted(len(some), 'group')}"
     every = [each for each in audit.wholes if isinstance(each, View)]
-    noun = "views"
+    noun = "averages"
     if audit.n_classes == 2 and all(view.group for view in views):
         every, noun = [view for view in every if view.group], "groups"
-    return f"{len(views):,} of {len(every):,} {noun}", True
+    return f"{len(views):,} of {len(every):,} {noun}"
 
 
 def needs(audit: Audit) -> Iterable[str]:
-    """Say how many rows would settle what is not settled, if it is calibrated, the furthest first."""
+    """Say how many rows would settle what is furthest from it, if it is calibrated."""
 
     def times(of: View | Rest) -> float:
         return math.inf if of.rows_needed is None else of.rows_needed / of.rows
 
     unsettled = [each for each in audit.unsettled if not found_beyond(audit, each)]
     views = [each for each in unsettled if isinstance(each, View)]  # before what groups leave
-    short = [each for each in views or unsettled if times(each) > 1.0]
-    wanted = sorted(short, key=times, reverse=True)
-    if wanted:
-        named = [
-            f"{_whole_name(each, audit)} has {counted(each.rows, 'row')}, and "
-            + (f"needs {about_rows(each.rows_needed)}" if each.rows_needed else "no number would do")
-            for each in leading(wanted, _NAMED)
-        ]
-        if len(wanted) > len(named):
-            named.append(f"{len(wanted) - len(named):,} more have too few")
-        yield f"To be shown within {limit(audit)} if calibrated: {'; '.join(named)}."
-        if audit.rows_needed and len(audit.wholes) > 1:
-            yield f"All of it takes {about_rows(audit.rows_needed)} rows in all."
-    for each in leading([each for each in unsettled if times(each) <= 1.0], 1):
-        size = estimated(each.error, each.lens)
-        yield f"The error of {_whole_name(each, audit)} is close to your limit: about {size}."
-
-
-_NAMED = 3  # views of one sentence
+    short = sorted(filter(_is_short, views or unsettled), key=times, reverse=True)
+    if short:
+        first, *others = short
+        enough = about_rows(first.rows_needed) if first.rows_needed else "no number"
+        have = "has" if len(others) == 1 else "have"
+        more = f"; {len(others):,} more {have} too few" if others else ""
+        name = _whole_name(first, audit)
+        has = f"there are {first.rows:,}" if name == "all rows" else f"{name} has {first.rows:,}"
+        like = "" if audit.clusters is None else " in clusters like these"
+        yield (
+            f"Too few {rows_called(audit)}s: {has}, and {enough}{like} would show it to be within "
+            f"{limit(audit)}, if it is calibrated{more}."
+        )
+    close = [each for each in (views or unsettled) if not _is_short(each)]
+    if close:
+        far = max(close, key=lambda each: abs(each.error))
+        size, way = estimated(far.error, far.lens), "may be beyond"
+        way = way if estimated_beyond(audit, far) else "is close to"
+        yield f"The error of {_whole_name(far, audit)} {way} your limit: about {size}."
 
 
 def about_rows(count: int) -> str:
@@ -376,11 +382,8 @@ def cannot_fail(audit: Audit) -> Iterable[str]:
 def decided_apart(audit: Audit) -> str:
     """Say that other intervals than those shown decide what is within the limit; "" if not."""
     if any(each.inside and against_limit(audit, each) != "inside" for each in audit.wholes):
-        share = confidence_text(1.0 - 2.0 * min(audit.alpha, 0.25))
-        return (
-            f"What is within the limit is decided by {share} intervals of each alone, which are "
-            "shorter than these."
-        )
+        own = confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
+        return f"What is within the limit is decided by each mean's own, shorter {own} interval."
     return ""
 
 
@@ -410,10 +413,12 @@ def _shown_within(audit: Audit) -> Iterable[str]:
 
 
 def _possible_errors(audit: Audit) -> Iterable[str]:
-    """Say where an error beyond the limit remains possible, though none is shown."""
+    """Say where an error beyond the limit remains possible, unless its interval is told already."""
     if audit.unsettled:
         far = max(audit.unsettled, key=lambda each: _farthest(each, audit))
-        yield f"An error of {_possible(far, None, audit)} is still possible."
+        told = audit.told if audit.materiality is not None else None
+        if not (isinstance(far, View) and told is not None and far.key == told.key):
+            yield f"An error of {_possible(far, None, audit)} is still possible."
 
 
 def _whole_name(whole: View | Rest, audit: Audit) -> str:
@@ -429,7 +434,8 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
     if audit.materiality is not None:
         of = part or whole
         side = "under" if -(of.low or 0.0) > (of.high or 0.0) else "over"
-        size = f"up to {outward_points(0.0, far)[1]} points {counted_way(side, of.lens)}"
+        size = f"up to {outward_points(0.0, far)[1]} points"
+        size += "" if is_stated(of.lens) else f" {counted_way(side, of.lens)}"
     else:
         size = (
             f"a factor of up to {math.ceil(100.0 * far) / 100.0:,.2f}"
@@ -507,32 +513,38 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     others = [
         each
         for each in alike
-        if each not in around and each.group and not own <= set(each.group.conditions)
+        if each.group and each not in around and not (own and own <= set(each.group.conditions))
     ]
     worse = [each for each in others if shows(audit, each)]
     groups = {each.group for each in others}
     if view.group and others and not any(group in groups for _, group in found):
         yield "No error was found in the other groups."
     elif worse and view.group is None:
-        yield f"Errors were also found in {counted(len(worse), 'group')}."
+        far = max(worse, key=lambda each: each.proved)
+        groups_found = counted(len(worse), "group")
+        which = "it is" if len(worse) == 1 else "furthest off is"
+        yield f"Also found in {groups_found}; {which} {group_name(far.group)}: {means(far)}."
     elif worse:
         yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
 
 
 def _largest(audit: Audit) -> Iterable[str]:
-    """Say how large an average error can be: of all parts that have intervals, and of all rows."""
-    sized = [view for view in audit.views if view.low is not None]
-    whole = next((view for view in sized if view.group is None), None)
-    if audit.at_most is None or whole is None or whole.inside:
+    """Say how large an average error can be: over all rows, and in groups, if that is not much."""
+    whole = [view for view in audit.views if view.low is not None and view.group is None]
+    if audit.at_most is None or not whole or whole[0].inside:
         return
-    grouped = any(view.group for view in sized)
-    _, most = outward_points(0.0, audit.at_most)
-    sure = f"({confidence_text(audit.confidence)} confidence)"
-    _, over_all = outward_points(0.0, whole.most)
-    small = f"; some {'groups' if grouped else 'parts of them'} are too small to judge"
-    if audit.at_most <= LITTLE:
-        small = f", and of up to {most} points in some parts of them" if most != over_all else ""
-    yield f"These data allow an average error of up to {over_all} points {sure} over all rows{small}."
+    grouped, most = most_of_views(audit) > (all_rows := max(view.most for view in whole)), audit.at_most
+    small = "; some groups are too small to judge" if grouped else ""
+    if (most_of_views(audit) if grouped else most) <= LITTLE and most > all_rows:
+        where_else, most = ("groups", most_of_views(audit)) if grouped else ("parts of them", most)
+        small = f", and of up to {outward_points(0.0, most)[1]} points in some {where_else}"
+    sure, up_to = f"({confidence_text(audit.confidence)} confidence)", outward_points(0.0, all_rows)[1]
+    yield f"These data allow an average error of up to {up_to} points {sure} over all rows{small}."
+
+
+def most_of_views(audit: Audit) -> float:
+    """Return how large the mean error of any view is at most; parts of views may be further off."""
+    return max((view.most for view in audit.views if view.low is not None), default=0.0)
 
 
 def _halves(audit: Audit) -> Iterable[str]:

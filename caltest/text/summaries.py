@@ -13,6 +13,7 @@ from caltest._arguments import level_of_confidence
 from caltest._numbers import (
     about_points,
     counted,
+    in_units,
     outward_points,
     percent,
     percents,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need b
     from caltest.bounds.certificates import Certificate
     from caltest.bounds.lower import MiscalibrationBounds, SideBound
     from caltest.comparison import Comparison, ModelError
-    from caltest.comparison.result import Interval as ErrorInterval
     from caltest.cox import ChiSquareTest, Recalibration
     from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate
     from caltest.localisation import Witness
@@ -262,27 +262,6 @@ def comparison(c: Comparison) -> str:
         apart=[pair for pair in tested if c.adjusted_pvalues[pair] <= alpha],
         together=[pair for pair in tested if c.adjusted_pvalues[pair] > alpha],
     )
-
-
-def in_units(found: ErrorInterval, sign: str = "", about: str = "", unit: float = 0.01) -> str:
-    """Write a number with its interval, rounded outwards, as precisely as its length justifies.
-
-    Examples
-    --------
-    >>> in_units((0.061, 0.098, 0.138)), in_units((-0.0026, 0.0018, 0.0051), "+", "about ")
-    ('9.8 (6.1 to 13.8)', '+0.18 (about −0.26 to 0.51)')
-    """
-    low, value, high = (each / unit for each in found)
-    length = high - low
-    known = math.isfinite(length)
-    decimals = min(max(1 - math.floor(math.log10(length)), 1), 6) if known and length > 0.0 else 2
-    scale = 10.0**decimals
-    told = " (unknown)"
-    if known:
-        ends = math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
-        told = f" ({about}{' to '.join(f'{each + 0.0:.{decimals}f}' for each in ends)})"
-    told = told if length else ""
-    return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}{told}".replace("-", "−")
 
 
 def shown_names(c: Comparison, most: int = _NAME) -> list[str]:

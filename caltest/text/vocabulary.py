@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from caltest._numbers import counted, points
+from caltest._numbers import points
 from caltest._visible import shortened, shown_class, shown_column, shown_value, visible
+from caltest.auditing.result import POSTERIOR
+from caltest.laws.members import halves
 from caltest.lenses import within
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ _STATED: Mapping[str, Mapping[str, str]] = {
     "interval": {"over": "too narrow", "under": "too wide"},
     "quantile": {"over": "too low", "under": "too high"},
 }
-_COUNTED: Mapping[str, str] = {"over": "too few", "under": "too many"}
+_COUNTED: Mapping[str, str] = {"over": "fewer than predicted", "under": "more than predicted"}
 
 _WHOLE = {
     "canonical": "all classes together",
@@ -43,12 +45,13 @@ def capital(text: str) -> str:
 
 
 _NAMED = 3  # groups or classes in one sentence
+_COLUMN = 5  # characters of a column's name, at least
 
 
 def listed(names: Iterable[str]) -> str:
     """Return names as a sentence has them, the first few of many; groups are kept apart."""
     each = list(dict.fromkeys(names))
-    apart = any("," in name or "=" in name for name in each)
+    apart = any("," in name or "=" in name or " and " in name for name in each)
     if len(each) > _NAMED:
         each = [*each[:_NAMED], f"{len(each) - _NAMED:,} more"]
     if len(each) < 2:
@@ -73,22 +76,22 @@ def kind_of(lens: str) -> str:
 
 
 def of_probabilities(audit: Audit) -> bool:
-    """Whether errors are those of probabilities: of classes, or of events until a time."""
-    return audit.n_classes > 0 or any(view.lens.startswith("until:") for view in audit.views)
+    """Whether errors are those of probabilities of events, and not of intervals and quantiles."""
+    return not any(is_stated(view.lens) for view in audit.views)
 
 
-def outcome(audit: Audit) -> str:
-    """Return what is drawn for every row: a label, a time or an outcome."""
+def rows_called(audit: Audit) -> str:
+    """Return what a row is."""
+    return "simulation" if audit.about == POSTERIOR else "row"
+
+
+def outcomes_called(audit: Audit) -> str:
+    """Return what is observed of all rows."""
+    if audit.about == POSTERIOR:
+        return "true values"
     if audit.n_classes:
-        return "label"
-    return "time" if audit.times is not None or of_probabilities(audit) else "outcome"
-
-
-def stated(audit: Audit) -> str:
-    """Return what is predicted: "3 classes", "predicted times" or "distributions of numbers"."""
-    if audit.n_classes:
-        return counted(audit.n_classes, "class", "classes")
-    return "predicted times" if outcome(audit) == "time" else "distributions of numbers"
+        return "labels"
+    return "times" if audit.times is not None or of_probabilities(audit) else "outcomes"
 
 
 def is_stated(lens: str) -> bool:
@@ -102,7 +105,7 @@ def way(side: str | None, lens: str = "") -> str:
 
 
 def counted_way(side: str | None, lens: str = "") -> str:
-    """Return which way the error is: probabilities are too high, or outcomes too few in an interval."""
+    """Return which way an error is: a probability too high, or outcomes fewer than predicted."""
     return (_COUNTED if is_stated(lens) else WRONG).get(side or "", "")
 
 
@@ -134,7 +137,7 @@ def lens_name(view: View) -> str:
     kind, _, level = lens.partition(":")
     if view.event is None:
         if kind == "pair":
-            return f"the dependence of {' and '.join(map(visible, level.split(',')))}"
+            return f"the dependence of {' and '.join(map(visible, halves(level)))}"
         return f"{_WHOLE.get(lens, f'the lens {lens}')}{of}"
     if is_stated(lens):
         share = f"{100.0 * float(level):g}%"
@@ -192,8 +195,19 @@ def where(group: Group | None) -> str:
 
 
 def view_name(view: View) -> str:
-    """Return what is looked at, and in which rows."""
-    return lens_name(view) + (f" in {group_name(view.group)}" if view.group else "")
+    """Return what is looked at, and in which rows, as a sentence has it."""
+    return lens_name(view) + where(view.group)
+
+
+def short_group(group: Group) -> str:
+    """Return a group of numbers as a table has it: its "predicted level" is its "level"."""
+    return re.sub(r"^predicted (level|spread) =", r"\1 =", group_name(group))
+
+
+def short_name(view: View) -> str:
+    """Return what is looked at, as a table has it: "80% interval", "event by 1"."""
+    kind, _, horizon = within(view.lens)[1].partition(":")
+    return f"event by {horizon}" if kind == "until" else lens_name(view).removeprefix("the ")
 
 
 def narrow_group(group: Group | None, most: int) -> str:
@@ -205,12 +219,20 @@ def narrow_group(group: Group | None, most: int) -> str:
 
 
 def narrow_name(view: View, most: int) -> str:
-    """Return what is looked at in at most so many characters, 16 at least: of groups the values."""
-    name = view_name(view)
-    if len(name) <= most or view.group is None:
+    """Return what is looked at in at most so many characters, 16 at least, as a table has it.
+
+    Of one column the name goes before its value is cut, of more the values are all that stands.
+    """
+    what, group = short_name(view), view.group
+    name = f"{what} in {group_name(group)}" if group else what
+    if len(name) <= most or group is None:
         return shortened(name, most)
-    values = [shown_value(each.value) for each in view.group.conditions]
-    return _fitted([lens_name(view), *values], most, ": ")
+    values = [shown_value(each.value) for each in group.conditions]
+    room = most - len(f"{what}:  = {values[0]}")
+    if len(values) == 1 and room >= _COLUMN:
+        column = short_group(group).removesuffix(f" = {values[0]}")
+        return f"{what}: {shortened(column, room)} = {values[0]}"
+    return _fitted([what, *values], most, ": ")
 
 
 def _fitted(parts: list[str], most: int, first: str = ", ") -> str:
