@@ -73,7 +73,7 @@ def test_the_output_is_the_summary_and_the_decision(folder):
 
 def test_json_is_the_result_the_level_and_the_source(folder):
     file = folder / "sharp.csv"
-    table = pd.read_csv(file)
+    table = pd.read_csv(file, float_precision="round_trip")
     expected = caltest.test(table[CLASSES], table["label"], n_resamples=99, rng=1)
     printed = strict_json(run("test", file, *QUICK, "--alpha", "0.1", "--json").stdout)
     assert printed["file"] == str(file)
@@ -140,7 +140,7 @@ def test_example():
 
 
 def test_estimate_prints_the_number(folder):
-    table = pd.read_csv(folder / "sharp.csv")
+    table = pd.read_csv(folder / "sharp.csv", float_precision="round_trip")
     result = run("estimate", folder / "sharp.csv", "--statistic", "skce_b")
     assert (result.exit_code, result.stderr) == (0, "")
     assert float(result.stdout) == caltest.estimate(table[CLASSES], table["label"], "skce_b")

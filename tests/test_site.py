@@ -47,14 +47,15 @@ START = "docs/start.md"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["README.md", START, "docs/tour.md", "docs/compare.md", "docs/sizes.md"]
+    "name",
+    ["README.md", START, "docs/tour.md", "docs/compare.md", "docs/sizes.md", "docs/reports.md"],
 )
 def test_pages_do_what_they_show(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if name == "README.md":  # its command about a file of one's own needs one
         (tmp_path / "predictions.csv").write_text(OWN_FILE)
     follow(name)
-    for written in re.findall(r'"(\w+\.(?:html|png))"', page(name)):
+    for written in re.findall(r'"([\w-]+\.(?:html|png))"', page(name)):
         assert (tmp_path / written).stat().st_size > 10_000
 
 

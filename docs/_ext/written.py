@@ -1,4 +1,4 @@
-"""What is written when the site is built: the report that a page explains, and the table of times.
+"""What is written when the site is built: the reports that pages show, and the table of times.
 
 And in what is read, numbers are kept whole: "10 000" and "3 ms" are not broken over two lines.
 """
@@ -18,8 +18,8 @@ from sphinx.application import Sphinx
 
 DOCS = Path(__file__).resolve().parents[1]
 BENCHMARKS = DOCS.parent / "validation" / "results" / "benchmarks.md"
-REPORT = "report.html"
 
+_COMMAND = re.compile(r"^caltest (audit .*--report report.html)$", flags=re.MULTILINE)
 #: Spaces inside a number, and between a number and its unit.
 _INSIDE = re.compile(r"(?<=\d) (?=\d{3}\b)|(?<=\d) (?=(?:ms|s|kB|MB|GB|TB)\b)|(?<=\d) (?=· 10)")
 _TITLE = re.compile(r'"sphx-glr-thumbnail-title">(.*?)</div>')
@@ -41,19 +41,23 @@ def write_benchmarks(app: Sphinx) -> None:
         page.write_text(text, encoding="utf-8")
 
 
-def write_report(app: Sphinx, exception: Exception | None) -> None:
-    """Audit the predictions of docs/audit.md, by the command that the page shows."""
+def write_reports(app: Sphinx, exception: Exception | None) -> None:
+    """Make the reports that pages show, by the Python and the command of the page."""
     if exception is not None or app.builder.format != "html":
         return
-    page = (DOCS / "audit.md").read_text(encoding="utf-8")
-    make = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0]
-    (command,) = re.findall(r"^caltest (audit .*--report report.html)$", page, flags=re.MULTILINE)
-    with TemporaryDirectory() as folder:
-        for arguments in (["-c", make], ["-m", "caltest", *shlex.split(command)]):
-            run = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True)
-            if run.returncode not in (0, 1):
-                raise RuntimeError(run.stderr.decode())
-        (Path(app.outdir) / REPORT).write_bytes((Path(folder) / REPORT).read_bytes())
+    for name, blocks, pattern in (("audit", slice(1), _COMMAND), ("reports", slice(None), None)):
+        page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        made = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[blocks])
+        calls = [["-c", made]]
+        if pattern is not None:
+            calls += [["-m", "caltest", *shlex.split(each)] for each in pattern.findall(page)]
+        with TemporaryDirectory() as folder:
+            for arguments in calls:
+                run = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True)
+                if run.returncode not in (0, 1) or (arguments[0] == "-c" and run.returncode):
+                    raise RuntimeError(f"{name}.md: {run.stderr.decode()}")
+            for path in Path(folder).glob("report*.html"):
+                (Path(app.outdir) / path.name).write_bytes(path.read_bytes())
 
 
 def keep_numbers_whole(app: Sphinx, doctree: nodes.document) -> None:
@@ -79,5 +83,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_benchmarks)
     app.connect("doctree-read", keep_numbers_whole)
     app.connect("doctree-read", describe_thumbnails)
-    app.connect("build-finished", write_report)
+    app.connect("build-finished", write_reports)
     return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
