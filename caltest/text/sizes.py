@@ -72,7 +72,8 @@ def impossible_rows(audit: Audit) -> str:
     """Return in how many rows a label of probability 0 was observed."""
     rows = counted(audit.impossible, "row")
     certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
-    return f"In {rows} the model {certain}gave probability 0 to the observed label"
+    seen = "label" if audit.n_classes else "outcome"
+    return f"In {rows} the model {certain}gave probability 0 to the observed {seen}"
 
 
 def rates(view: Sized) -> tuple[float, float]:
@@ -305,7 +306,8 @@ def why_undecided(audit: Audit) -> str:
         texts.append(f"the {which} of {who} {are} estimated to be beyond it")
     if few:
         who, several = _counted_wholes(few, audit)
-        texts.append(f"{who} {'have' if several else 'has'} too few rows")
+        have = f"{who} {'have' if several else 'has'}"
+        texts.append(f"{'there are' if who == group_name(None) else have} too few rows")
     if close:
         errors = "error" if len(close) == 1 else "errors"
         is_close = "is" if len(close) == 1 else "are"
@@ -339,11 +341,15 @@ def needs(audit: Audit) -> Iterable[str]:
     short = [each for each in views or unsettled if times(each) > 1.0]
     wanted = sorted(short, key=times, reverse=True)
     if wanted:
-        named = [
-            f"{_whole_name(each, audit)} has {counted(each.rows, 'row')}, and "
-            + (f"needs {about_rows(each.rows_needed)}" if each.rows_needed else "no number would do")
-            for each in leading(wanted, _NAMED)
-        ]
+        named = []
+        for each in leading(wanted, _NAMED):
+            name = _whole_name(each, audit)
+            whole = name == group_name(None)
+            has, takes = ("there are", "it takes") if whole else (f"{name} has", "needs")
+            needed = (
+                f"{takes} {about_rows(each.rows_needed)}" if each.rows_needed else "no number would do"
+            )
+            named.append(f"{has} {counted(each.rows, 'row')}, and {needed}")
         if len(wanted) > len(named):
             named.append(f"{len(wanted) - len(named):,} more have too few")
         yield f"To be shown within {limit(audit)} if calibrated: {'; '.join(named)}."

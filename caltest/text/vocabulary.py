@@ -191,6 +191,7 @@ def narrow_group(group: Group | None, most: int) -> str:
 def narrow_name(view: View, most: int) -> str:
     """Return what is looked at in at most so many characters, 16 at least: of groups the values."""
     name = view_name(view)
+    name = name if len(name) <= most else name.removeprefix("the probability that ")
     if len(name) <= most or view.group is None:
         return shortened(name, most)
     values = [shown_value(each.value) for each in view.group.conditions]
