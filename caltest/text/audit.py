@@ -169,14 +169,13 @@ def advice(audit: Audit) -> tuple[str, ...]:
         share = percents(*rates(told))[1]
         texts.append(f"Until then, read {lens_name(told)}{where(group)} as one of about {share}.")
     if audit.impossible:
-        why = "a class that was not in the training data, a wrong label, or a lost small probability"
-        if not audit.n_classes:
-            why = "a wrong outcome, or a small probability that was rounded to 0"
+        seen = "label" if audit.n_classes else "outcome"
+        new = "a class that was not in the training data, " if audit.n_classes else ""
+        why = f"{new}a wrong {seen}, or a lost small probability"
         about = (
             advice_on_zeros(audit.zeros, audit.n_classes, audit.clusters is not None)
             if audit.zeros
-            else f"Look at the rows whose observed {'label' if audit.n_classes else 'outcome'} had "
-            f"probability 0 ({why})."
+            else f"Look at the rows whose observed {seen} had probability 0 ({why})."
         )
         about = f"{about[:1].lower()}{about[1:]}"
         texts.append(f"{_MAINTAINER}{about} Recalibration cannot change probabilities of 0 and 1.")
@@ -221,11 +220,11 @@ def _as_they_are(audit: Audit) -> Iterable[str]:
             "alone, such as materiality_ratio=1.25."
         )
     else:
-        single = " Single predictions may be further off: the next steps are for them."
-        single = single if audit.rejected else ""
         yield (
             f"Use the {_stated(audit)} as they are, where average errors of up to {limit(audit)} do "
-            f"not matter.{single}"
+            "not matter."
+            + " Single predictions may be further off: the next steps are for them."
+            * audit.rejected
         )
 
 
