@@ -63,8 +63,11 @@ def as_int(value: object) -> int | None:
 
 
 def has(value: Any, *names: str) -> bool:
-    """Whether a value has all these attributes; an object that fails when it is asked has none."""
-    return bool(attempt(lambda: all(hasattr(value, name) for name in names)))
+    """Whether a value has all these attributes; an object that fails when it is asked has none.
+
+    NGBoost's distributions answer None for every name.
+    """
+    return bool(attempt(lambda: all(getattr(value, name, None) is not None for name in names)))
 
 
 def wrong(name: str, value: object, do: str | Phrase) -> InputError:

@@ -220,7 +220,7 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     assert crossed.headline.endswith(" is wrong on average where sex is F and age is not old.")
     small = audits.limited(audit, materiality=0.9)
     assert small.verdict == "within"
-    assert small.headline.endswith(" wrong, but by less than your limit of 90 points.")
+    assert small.headline.endswith(" wrong, but on average by less than your limit of 90 points.")
     for each in (audit, crossed, small):
         assert each.headline in " ".join(str(each).split())
 

@@ -272,6 +272,19 @@ def test_one_is_true_whatever_the_order(columns: list[object], expected: list[in
         )
 
 
+def test_words_that_say_yes_and_no_need_no_names() -> None:
+    p = [0.1, 0.7, 0.6]
+    for words in (["no", "yes", "yes"], ["F", "T", "T"], ["Negative", "positive", "positive"]):
+        found = sample(p, words)
+        assert found.labels.tolist() == [0, 1, 1]
+        assert f"Labels were read as words: 1 is '{words[1].lower()}'." in found.rows.notes
+    assert sample(p, ["no", "no", "no"]).labels.tolist() == [0, 0, 0]
+    with pytest.raises(InputError, match="give labels 0 and 1, or class_names"):
+        sample(p, ["good", "bad", "bad"])
+    with pytest.raises(InputError, match="give class_names"):
+        sample(np.full((3, 3), 1 / 3), ["no", "yes", "yes"])
+
+
 @pytest.mark.parametrize(
     ("yes", "no"),
     [

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from pages import blocks, commands, page
 from typer.testing import CliRunner
 
@@ -156,6 +157,22 @@ def test_lists_of_forecasts():
     forecasts[3] = SimpleNamespace(samples=PATHS[0, :, :2], prediction_length=2)
     with pytest.raises(InputError, match=r"samples of shapes \(9, 2\) and \(9, 3\); give all of them"):
         caltest.test(forecasts, AFTER)
+
+
+def test_objects_that_answer_none_for_every_name():
+    """As distributions of NGBoost do, which have no dimensions and no samples for that."""
+
+    class Fitted:
+        def cdf(self, y):
+            return scipy.stats.norm.cdf(y)
+
+        def __getattr__(self, name):
+            return getattr(scipy.stats.norm(np.zeros(40)), name, None)
+
+    law = recognised(Fitted())
+    assert law.n_samples == 40
+    outcomes = scipy.stats.norm.ppf((np.arange(40) + 0.5) / 40)
+    assert caltest.test(Fitted(), outcomes, rng=0, n_resamples=99).pvalue > 0.05
 
 
 def test_series_of_samples():

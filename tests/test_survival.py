@@ -381,6 +381,8 @@ def test_an_audit_finds_the_group_and_counts_its_events():
     assert not worst.exact
     assert audit.to_dict()["times"]["censored"] > 0.2
     assert "by 1" in audit.headline
+    times = worst.events.observed / worst.events.expected
+    assert f"hazards multiplied by {times:.4g} (" in " ".join(str(audit).split())
 
 
 def test_a_calibrated_model_with_dependent_censoring_is_not_called_wrong():
@@ -447,7 +449,11 @@ def test_a_curve_that_is_flat_at_first_rules_nothing_out():
     assert not caltest.audit(law, (time, np.tile([1, 1, 0], 20)), rng=0, n_resamples=199).impossible
     late = Survival([[0.5, 0.0]] * 60, [1.0, 2.0])  # beyond where it has reached 0
     outcomes = np.full(60, 2.5), np.zeros(60)
-    assert caltest.audit(late, outcomes, rng=0, n_resamples=199).impossible == 60
+    gone = caltest.audit(late, outcomes, rng=0, n_resamples=199)
+    assert gone.impossible == 60
+    text = " ".join(str(gone).split())
+    assert "gave probability 0 to the observed outcome" in text
+    assert "recalibrate" not in text.replace("nor to recalibrate the model", "")
 
 
 def test_weights_and_clusters():

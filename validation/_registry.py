@@ -105,6 +105,10 @@ _POWER_CURVES = of_module(
     "power_curves", "power of every statistic over rows; rows needed for 80 %", "6 hours of one core",
     "power_curves.csv", "power_rows_needed.csv", "power_curves.png",
 )  # fmt: skip
+_WILD = of_module(
+    "wild", "in the wild: public data and common models; does an audit's advice help on fresh rows?",
+    "40 minutes", "wild.csv", "wild_summary.csv",
+)  # fmt: skip
 _PEERS = of_module("peers", "other packages' p-values beside ours", "2 minutes", "peers.csv")
 _NULLS = of_commands(
     "accuracy of the analytic null; consistency resampling", "2 hours",
@@ -195,6 +199,7 @@ STUDIES: dict[str, Study] = {
     "validity": _VALIDITY,
     "power_curves": _POWER_CURVES,
     "peers": _PEERS,
+    "wild": _WILD,
     "nulls": _NULLS,
     "estimation": _ESTIMATION,
     "comparison": _COMPARISON,

@@ -161,11 +161,11 @@ def sample(
         average. Entries as far outside [0, 1] are clipped. A :class:`Rows` object is checked too,
         but kept as it is.
     labels
-        The observed classes, of shape (n,): whole numbers 0..m−1; booleans if m = 2; or, for
-        ``probs`` with column names or ``class_names``, class names. Names match a column's name, or its
-        name without a prefix that all columns share (``"cat"`` for ``"prob_cat"``); integers match the
-        numbers in column names that carry them (``"1"``, ``"prob_1"``), and are column indices
-        otherwise.
+        The observed classes, of shape (n,): whole numbers 0..m−1; if m = 2 also booleans, or words such
+        as yes and no; or, for ``probs`` with column names or ``class_names``, class names. Names match
+        a column's name, or its name without a prefix that all columns share (``"cat"`` for
+        ``"prob_cat"``); integers match the numbers in column names that carry them (``"1"``,
+        ``"prob_1"``), and are column indices otherwise.
     class_names
         Names of the classes, (m,), text or whole numbers, in the order of the columns, such as a
         model's ``classes_``: an array with them is read as a data frame with these columns. Default

@@ -81,8 +81,8 @@ def chip(audit: Audit) -> tuple[str, str]:
                 found = "an error was found; it is within on average, others are not settled"
         return f"Not shown to be within {own}", found
     if audit.verdict == "within":
-        found = "an error was found, too small to matter" if audit.rejected else "no error was found"
-        return f"Within your limit of {own}", found
+        small = "an error was found, on average too small to matter"
+        return f"Within your limit of {own}", small if audit.rejected else "no error was found"
     return {
         "material": ("Material error", f"larger than your limit of {own}"),
         "found": ("Error found", unlimited),
@@ -106,8 +106,8 @@ def headline(audit: Audit) -> str:
             return f"{capital(subject(view))} is wrong on average {by}{where(view.group)}."
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if audit.verdict == "within" and audit.rejected:
-        who = subject(audit.told or audit.views[0])
-        return f"{capital(who)} {_is(who)} wrong, but by less than your limit of {limit(audit)}."
+        who, most = subject(audit.told or audit.views[0]), limit(audit)
+        return f"{capital(who)} {_is(who)} wrong, but on average by less than your limit of {most}."
     if audit.verdict == "within":
         every = "Every average error is" if len(audit.wholes) > 1 else "The average error is"
         return f"{every} shown to be within your limit of {limit(audit)}."
@@ -185,11 +185,13 @@ def advice(audit: Audit) -> tuple[str, ...]:
         share = percents(*rates(told))[1]
         texts.append(f"Until then, read {lens_name(told)}{where(group)} as one of about {share}.")
     if audit.impossible:
-        why = "a class that was not in the training data, a wrong label, or a lost small probability"
+        seen = "label" if audit.n_classes else "outcome"
+        new = "a class that was not in the training data, " if audit.n_classes else ""
+        why = f"{new}a wrong {seen}, or a lost small probability"
         about = (
             advice_on_zeros(audit.zeros, audit.n_classes, audit.clusters is not None)
             if audit.zeros
-            else f"Look at the rows whose observed label had probability 0 ({why})."
+            else f"Look at the rows whose observed {seen} had probability 0 ({why})."
         )
         about = f"{about[:1].lower()}{about[1:]}"
         texts.append(f"{_MAINTAINER}{about} Recalibration cannot change probabilities of 0 and 1.")
@@ -199,7 +201,8 @@ def advice(audit: Audit) -> tuple[str, ...]:
             f"{_MAINTAINER}look at the data of {rows} (labels, missing inputs, how they differ from "
             "others)."
         )
-    if told is not None and (audit.zeros is None or audit.worst is not None):
+    zeros = audit.zeros is not None and audit.worst is None
+    if told is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
         # Else nothing more is known until the zeros are gone.
         texts.append(capital(remedy(audit)) if group else f"{_MAINTAINER}{remedy(audit)}")
     return (*texts, *_close(audit), _AGAIN)
@@ -234,10 +237,11 @@ def _as_they_are(audit: Audit) -> Iterable[str]:
             "alone, such as materiality_ratio=1.25."
         )
     else:
-        small = " The next steps remove even the small error." if audit.rejected else ""
         yield (
             f"Use the {_stated(audit)} as they are, where average errors of up to {limit(audit)} do "
-            f"not matter.{small}"
+            "not matter."
+            + " Single predictions may be further off: the next steps are for them."
+            * audit.rejected
         )
 
 
@@ -315,7 +319,13 @@ def remedy(audit: Audit) -> str:
     if line is not None and (vain := said("recalibrate", "in_vain", line, _DEVIATIONS)):
         return vain
     if not audit.remedies:
-        return f"recalibrate the {'group' if told and told.group else 'model'} on held-out rows."
+        do = f"recalibrate the {'group' if told and told.group else 'model'} on held-out rows."
+        count = next((view.events for view in (told, *audit.views) if view and view.events), None)
+        return (
+            f"{do} {said('audit', 'hazards', count)}"
+            if count and count.expected and count.observed
+            else do
+        )
     best, rows = next((each for each in audit.remedies if each.chosen), None), audit.remedies[0].rows
     some = "these rows" if rows == audit.n_samples else f"{rows:,} of these rows"
     tried = f"Tried by cross-fitting inside {some}"

@@ -73,7 +73,8 @@ def impossible_rows(audit: Audit) -> str:
     """Return in how many rows a label of probability 0 was observed."""
     rows = counted(audit.impossible, "row")
     certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
-    return f"In {rows} the model {certain}gave probability 0 to the observed label"
+    seen = "label" if audit.n_classes else "outcome"
+    return f"In {rows} the model {certain}gave probability 0 to the observed {seen}"
 
 
 def rates(view: Sized) -> tuple[float, float]:
