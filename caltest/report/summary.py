@@ -219,17 +219,14 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     ):  # the overall gap first, then groups: those shown to be wrong, by size of error
         rows.sort(key=lambda row: (not shows(audit, row[1]), -abs(row[1].error or 0.0)))
         rows.sort(key=lambda row: row[1].group is not None if isinstance(row[1], View) else True)
-    noun, nouns = ("class", "classes") if by_class else ("group", "groups")
-    if by_class and not audit.n_classes:
-        nouns = "stated probabilities"
+    noun, by_numbers = "class" if by_class else "group", by_class and not audit.n_classes
     if not by_class and not groups:
-        noun, nouns = "part", "parts"
+        noun = "part"
     limit = audit.materiality
     rare = captions.is_rare(audit)
     as_ratio = limit is None and (audit.materiality_ratio is not None or rare)
     unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
     rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
-    words_of = captions.ratio_words if as_ratio else captions.error_words
     if not by_class and audit.n_classes > 2:
         unit = capital(lens_name(subject))
     ends = [_ends(of, as_ratio) for _, of in rows]
@@ -272,12 +269,12 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 bad=shows(audit, of) is not None,
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,
-                words=f"{name(called).short}: {words_of(of)}",
+                words=f"{name(called).short}: {captions.size_words(audit, of, as_ratio)}",
             )
             for (called, of), bar in zip(rows, bars, strict=True)
         ],
         more=more,
-        nouns=noun if more == 1 and audit.n_classes else nouns,
+        nouns="stated probabilities" if by_numbers else captions.plural(noun, more),
     )
 
 
@@ -360,7 +357,7 @@ def summarise(
     gate: str | None = None,
 ) -> SimpleNamespace:
     """Return what a report says of an audit; ``gate``: what lets more pass than the defaults."""
-    views = _worst_first(audit)
+    views = words.worst_first(audit)
     sized = [view for view in views if view.low is not None]
     listed, null = leading(sized, _LISTED), charts.histogram(audit)
     tables: dict[str, tuple[Sequence[Any], Callable[[Any, Audit], SimpleNamespace]]] = {
@@ -401,23 +398,6 @@ def summarise(
             table: [row(each, audit) for each in rows[: _ROOM[table]]]
             for table, (rows, row) in tables.items()
         },
-    )
-
-
-def _worst_first(audit: Audit) -> list[View]:
-    """Return the views: the one that explains, then with a finding, the largest proved error first."""
-    found = {check.view.key for check in audit.found}
-    first = None if audit.worst is None else audit.worst.key
-    return sorted(
-        audit.views,
-        key=lambda view: (
-            view.key != first,
-            view.key not in found,
-            view.low is None,
-            -view.proved,
-            view.adjusted_pvalue,
-            -abs(view.error or 0.0),
-        ),
     )
 
 
@@ -494,7 +474,7 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
         shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
         within = view.inside and not shows(audit, view)
         kind = "within" if within else f"{side}{shade}"
-        words = f"{group_name(view.group)}: {captions.error_words(view)}"
+        words = f"{group_name(view.group)}: {captions.size_words(audit, view)}"
         return SimpleNamespace(error=signed_points(view.error), kind=kind, open=not shown, words=words)
 
     return SimpleNamespace(

@@ -53,11 +53,6 @@ def left_by(rest: Rest) -> str:
     return f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
 
 
-def exceeds(audit: Audit, of: Sized) -> bool:
-    """Whether the interval of an error lies beyond the limit."""
-    return against_limit(audit, of) == "beyond"
-
-
 def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
     """Return what is furthest beyond the limit: a view, a part of one, or what a group leaves."""
 
@@ -141,7 +136,7 @@ def means(of: Sized) -> str:
     return f"predicted {predicted}, observed {observed}"
 
 
-def times(view: View, confidence: float) -> str:
+def times(view: Sized, confidence: float) -> str:
     """Return between which multiples of the true rate a rare event's prediction lies."""
     predicted, (low, high) = view.predicted or 0.0, view.true_rates
     sure = f"({confidence_text(confidence)} confidence)"
@@ -162,12 +157,13 @@ def size(audit: Audit) -> str:
     if audit.verdict == "within":
         texts += [*cannot_fail(audit), *_shown_within(audit), *_halves(audit)]
     elif view is not None:
-        if audit.verdict == "material" and not exceeds(audit, view):
+        other_is_told = audit.verdict == "material" and against_limit(audit, view) != "beyond"
+        if other_is_told:
             texts += [_size_beyond(audit), _sizes(view, audit, named=True)]
         else:
             texts += [_sizes(view, audit), *_worst_part(view)]
-        told = view if exceeds(audit, view) or audit.verdict != "material" else None
-        texts += [*(_elsewhere(view, audit) if told or view.group else ()), *_beside(view, audit)]
+        texts += _elsewhere(view, audit) if view.group or not other_is_told else ()
+        texts += _beside(view, audit)
     elif audit.rejected:
         material = audit.verdict == "material"
         whole = beyond(audit)[0] if material else None
@@ -298,27 +294,31 @@ def _worst_part(view: View) -> Iterable[str]:
 
 def why_undecided(audit: Audit) -> str:
     """Return why it is not settled whether errors are within the limit, as a clause."""
-    few = [each for each in audit.unsettled if _is_short(each)]
-    close = [each for each in audit.unsettled if each not in few]
-    close = [each for each in close if isinstance(each, View)] or ([] if few else close)
-    texts = []
+    texts, (few, close) = [], _few_and_close(audit)
     if beyond_it := audit.beyond:
         name = _whole_name(beyond_it[0][0], audit)
         texts.append(f"{name} may be beyond it, but no error was found")
     if few:
         unit = "rows" if audit.clusters is None else "independent clusters"
-        some = "" if len(few) == len(audit.wholes) > 1 else f" for {_counted_wholes(few, audit)}"
-        texts.append(f"too few {unit}{some}")
+        every = len(few) == sum(isinstance(each, View) for each in audit.wholes)
+        texts.append(f"too few {unit}{'' if every else f' for {_counted_wholes(few, audit)}'}")
     if close:
-        errors = "error" if len(close) == 1 else "errors"
-        is_close = "is" if len(close) == 1 else "are"
-        texts.append(f"the {errors} of {_counted_wholes(close, audit)} {is_close} close to it")
+        errors, are = ("error", "is") if len(close) == 1 else ("errors", "are")
+        texts.append(f"the {errors} of {_counted_wholes(close, audit)} {are} close to it")
     return ", and ".join(texts) or "no view has a single probability"
 
 
-def _is_short(of: View | Rest) -> bool:
-    """Whether rows are too few to settle it."""
-    return of.rows_needed is None or of.rows_needed > of.rows
+def _few_and_close(audit: Audit) -> tuple[list[View | Rest], list[View | Rest]]:
+    """Return what has too few rows, those that need most times as many first, and what is close.
+
+    What groups leave is told of where no view is unsettled.
+    """
+    unsettled = [each for each in audit.unsettled if not found_beyond(audit, each)]
+    told = [each for each in unsettled if isinstance(each, View)] or unsettled
+    times = {id(each): (each.rows_needed or math.inf) / each.rows for each in told}
+    few = sorted(told, key=lambda each: -times[id(each)])
+    few = [each for each in few if times[id(each)] > 1.0]
+    return few, [each for each in told if times[id(each)] <= 1.0]
 
 
 def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> str:
@@ -337,15 +337,9 @@ def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> str:
 
 def needs(audit: Audit) -> Iterable[str]:
     """Say how many rows would settle what is furthest from it, if it is calibrated."""
-
-    def times(of: View | Rest) -> float:
-        return math.inf if of.rows_needed is None else of.rows_needed / of.rows
-
-    unsettled = [each for each in audit.unsettled if not found_beyond(audit, each)]
-    views = [each for each in unsettled if isinstance(each, View)]  # before what groups leave
-    short = sorted(filter(_is_short, views or unsettled), key=times, reverse=True)
-    if short:
-        first, *others = short
+    few, close = _few_and_close(audit)
+    if few:
+        first, *others = few
         enough = about_rows(first.rows_needed) if first.rows_needed else "no number"
         have = "has" if len(others) == 1 else "have"
         more = f"; {len(others):,} more {have} too few" if others else ""
@@ -356,11 +350,10 @@ def needs(audit: Audit) -> Iterable[str]:
             f"Too few {rows_called(audit)}s: {has}, and {enough}{like} would show it to be within "
             f"{limit(audit)}, if it is calibrated{more}."
         )
-    close = [each for each in (views or unsettled) if not _is_short(each)]
     if close:
         far = max(close, key=lambda each: abs(each.error))
-        size, way = estimated(far.error, far.lens), "may be beyond"
-        way = way if estimated_beyond(audit, far) else "is close to"
+        way = "may be beyond" if estimated_beyond(audit, far) else "is close to"
+        size = estimated(far.error, far.lens)
         yield f"The error of {_whole_name(far, audit)} {way} your limit: about {size}."
 
 
@@ -508,9 +501,16 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
             off = counted_way(shows(audit, view), view.lens)
             all_rows = "Over all rows it is" if is_stated(view.lens) else "All rows together are"
             yield f"{all_rows} {size} {off}, partly because of these."
-    larger = [group_name(each.group) for each in around if each.group]
+    larger = [each for each in around if each.group]
     if larger:
-        yield f"Also {side}, partly because of these: {listed(larger)}."
+        told = [f"{group_name(each.group)} ({means(each)})" for each in larger]
+        parents = [each.group for each in larger]
+        rests = [each for each in audit.rests if each.group == view.group and each.parent in parents]
+        other = "Its other rows are" if len(larger) == 1 else "Their other rows are"
+        inside = bool(rests) and all(each.inside for each in rests if each.lens == view.lens)
+        right = f"within {limit(audit)}" if inside else "right"
+        yield f"Also {side}, partly because of these: {listed(told)}."
+        yield f"{other} {'shown to be' if inside else 'not shown to be'} {right}."
     others = [
         each
         for each in alike
@@ -539,6 +539,7 @@ def _largest(audit: Audit) -> Iterable[str]:
     if (most_of_views(audit) if grouped else most) <= LITTLE and most > all_rows:
         where_else, most = ("groups", most_of_views(audit)) if grouped else ("parts of them", most)
         small = f", and of up to {outward_points(0.0, most)[1]} points in some {where_else}"
+    small = "" if audit.verdict == "undecided" else small  # of which more is said
     sure, up_to = f"({confidence_text(audit.confidence)} confidence)", outward_points(0.0, all_rows)[1]
     yield f"These data allow an average error of up to {up_to} points {sure} over all rows{small}."
 
