@@ -189,7 +189,9 @@ def test_other_packages_are_as_the_page_says():
 
     from validation._study import RESULTS
 
-    rows = {(row["package"], row["test"], row["design"]): row for row in rows_of(RESULTS / "others.csv")}
+    rows = {
+        (row["package"], row["test"], row["design"]): row for row in rows_of(RESULTS / "others.csv")
+    }
 
     def share(package, test, design, what="level"):
         (row,) = [each for key, each in rows.items() if key[:2] == (package, test) and design in key[2]]
@@ -202,7 +204,9 @@ def test_other_packages_are_as_the_page_says():
         _, high = binomial_limits(int(row["datasets"]), 0.05, 1e-3)
         assert int(row["level"]) / int(row["datasets"]) <= high
         assert row["level_failed"] == row["power_failed"] == "0"
-    assert min(share("probcal", "hosmer_lemeshow", "rare"), share("calzone-tool", "HL-C", "rare")) > 0.08
+    assert (
+        min(share("probcal", "hosmer_lemeshow", "rare"), share("calzone-tool", "HL-C", "rare")) > 0.08
+    )
     assert share("mapie", "spiegelhalter_p_value", "200 rows", "power") < 0.01
     assert share("probcal", "spiegelhalter_z", "200 rows", "power") > 0.3
     designs = ("200 rows", "5 000", "rare", "ties", "top label")
