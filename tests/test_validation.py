@@ -65,6 +65,7 @@ def test_an_unknown_study_and_no_study_are_refused(capsys):
         ("validity", "/ ecd /", "validity.png"),
         ("power_curves", "/ ecd /", "power_curves.png"),
         ("peers", "", "peers.csv"),
+        ("others", "caltest / pit_ks", "others_summary.csv"),
     ],
 )
 def test_quick_runs_leave_results_and_a_record(study, only, file, tmp_path, capsys):

@@ -184,6 +184,41 @@ def test_members_are_as_the_page_says():
     assert share(curve, "ours_power") > 0.9
 
 
+def test_other_packages_are_as_the_page_says():
+    from support import binomial_limits
+
+    from validation._study import RESULTS
+
+    rows = {
+        (row["package"], row["test"], row["design"]): row for row in rows_of(RESULTS / "others.csv")
+    }
+
+    def share(package, test, design, what="level"):
+        (row,) = [each for key, each in rows.items() if key[:2] == (package, test) and design in key[2]]
+        return int(row[what]) / int(row["datasets"])
+
+    assert all(int(row["datasets"]) >= 1000 for row in rows.values())
+    ours = [row for row in rows.values() if row["package"] == "caltest"]
+    assert len(ours) > 30
+    for row in ours:  # ties make a level lower
+        _, high = binomial_limits(int(row["datasets"]), 0.05, 1e-3)
+        assert int(row["level"]) / int(row["datasets"]) <= high
+        assert row["level_failed"] == row["power_failed"] == "0"
+    assert (
+        min(share("probcal", "hosmer_lemeshow", "rare"), share("calzone-tool", "HL-C", "rare")) > 0.08
+    )
+    assert share("mapie", "spiegelhalter_p_value", "200 rows", "power") < 0.01
+    assert share("probcal", "spiegelhalter_z", "200 rows", "power") > 0.3
+    designs = ("200 rows", "5 000", "rare", "ties", "top label")
+    assert max(share("probcal", "hl_e_test", design) for design in designs) < 0.02
+    assert share("arviz-stats", "ecdf_pit", " 20 members") > 0.9
+    assert share("arviz-stats", "ecdf_pit", "1 000 members") < 0.1
+    for design in ("200 rows", "ties"):
+        for what in ("level", "power"):
+            belt = share("pycaleva", "CalibrationBelt", design, what)
+            assert belt == share("probcal", "calibration_test", design, what)
+
+
 AGAIN = {
     "validity": {
         "design": "few rows: Dir(1), m=3, n=12",

@@ -110,6 +110,11 @@ _WILD = of_module(
     "40 minutes", "wild.csv", "wild_summary.csv",
 )  # fmt: skip
 _PEERS = of_module("peers", "other packages' p-values beside ours", "2 minutes", "peers.csv")
+_OTHERS = of_module(
+    "others", "other packages' tests, run as they are: level and power beside ours",
+    "1 hour of one core; what is not installed is left out", "others.csv",
+    "others_summary.csv",
+)  # fmt: skip
 _NULLS = of_commands(
     "accuracy of the analytic null; consistency resampling", "2 hours",
     Command("moments", "", ("moments.csv",), "--draws 200 --network-draws 50 --statistics ecd"),
@@ -200,6 +205,7 @@ STUDIES: dict[str, Study] = {
     "power_curves": _POWER_CURVES,
     "peers": _PEERS,
     "wild": _WILD,
+    "others": _OTHERS,
     "nulls": _NULLS,
     "estimation": _ESTIMATION,
     "comparison": _COMPARISON,
