@@ -88,7 +88,7 @@ def test_votes(model, n_votes, n_classes):
     why = found(model.fit(X, y).predict_proba(new))
     assert why == Zeros("steps", 1 / n_votes)
     assert f"{n_votes} votes" in advice_on_zeros(why, n_classes)
-    assert f"(votes + 1)/({n_votes} + {n_classes})" in advice_on_zeros(why, n_classes)
+    assert f"(votes + share)/({n_votes} + 1), " in advice_on_zeros(why, n_classes)
 
 
 # ------------------------------------------------------------------ blocks

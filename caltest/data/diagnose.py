@@ -406,7 +406,11 @@ def advice_on_zeros(zeros: Zeros, n_classes: int, clustered: bool = False) -> st
     if zeros.step is None:
         return _CAUSES[zeros.cause]
     per_one, step = round(1.0 / zeros.step), f"{zeros.step:.6g}"
-    votes = f"give (votes + 1)/({per_one} + {n_classes})"
+    # One more vote, shared as the classes are: one for every class would outvote few real ones.
+    votes = (
+        f"give (votes + share)/({per_one} + 1), the share of the class among the training rows, "
+        "and recalibrate these"
+    )
     if 10 ** _DECIMALS[-1] % per_one:
         return f"Every probability is a multiple of 1/{per_one}, a share of {per_one} votes: {votes}."
     save = "save more digits" + ("" if clustered else f", or {ask_about_one(zeros.step, n_classes)}")
