@@ -299,9 +299,11 @@ class Entries:
         from caltest.loops import kernels as _kernel_loops
 
         draws, n = labels.shape
-        rows = np.empty((draws, 2 * n), dtype=np.uint8 if size <= 2**8 else np.uint16)
+        rows = np.empty((draws, 2 * n), dtype=np.uint16)
         keys = np.empty((draws, 2 * n), dtype=np.uint16 if 2 * m <= 2**16 else np.uint32)
         counts = np.empty((draws, -(-n // size)), dtype=np.int64)
+        if labels.dtype == np.intp:  # what is observed: one type less to compile for
+            labels = labels.astype(np.uint8 if m <= 2**8 else np.uint16 if m <= 2**16 else np.uint32)
         _kernel_loops.sort_by_class(labels, usual, m, size, rows, keys, counts)
         return cls(rows, keys, counts, size)
 

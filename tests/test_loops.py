@@ -17,12 +17,12 @@ from caltest._sums import TILE
 from caltest.data import Rows
 from caltest.forms import FeatureSquares, LinearSum, Pairwise
 from caltest.forms.weights import Chain, KernelWeights, Term
-from caltest.scores import RoundedFeatures
 from caltest.kernels import Exponential, Gaussian
 from caltest.laws.classes import LabelSampler
 from caltest.loops import kernels as _kernel_loops
 from caltest.loops import rows as _loops
 from caltest.sampling import generator
+from caltest.scores import RoundedFeatures
 from caltest.statistics import BiasedSKCE, UnbiasedSKCE
 
 ROWS = 2 * TILE + 31  # three tiles, the last one short

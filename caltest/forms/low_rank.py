@@ -90,9 +90,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     def summed(self) -> tuple[int, ...]:
         """What tells those that are added up for this form from others."""
         base = self._base
-        each = (
-            (base.function, base.probs, base.by) if isinstance(base, ComputedFeatures) else (base,)
-        )
+        each = (base.function, base.probs, base.by) if isinstance(base, ComputedFeatures) else (base,)
         return tuple(map(id, (self.probs, *each)))
 
     def work(self, draws: int) -> Work:

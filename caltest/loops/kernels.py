@@ -93,16 +93,17 @@ def _signed_block(
     w: Any, left: Any, a: int, a_minus: int, a_end: int, right: Any, b: int, b_minus: int, b_end: int
 ) -> float:
     """Sum W over the pairs of a run of rows and a run of columns, with their signs."""
-    total = _block(w, left, a, a_minus, right, b, b_minus)
-    if a_minus < a_end or b_minus < b_end:
-        total += _block(w, left, a_minus, a_end, right, b_minus, b_end)
-        total -= _block(w, left, a, a_minus, right, b_minus, b_end)
-        total -= _block(w, left, a_minus, a_end, right, b, b_minus)
+    total = 0.0
+    for part in range(4 if a_minus < a_end or b_minus < b_end else 1):  # one call: it compiles sooner
+        low, high = (a, a_minus) if part in (0, 2) else (a_minus, a_end)
+        start, stop = (b, b_minus) if part in (0, 3) else (b_minus, b_end)
+        found = _block(w, left, low, high, right, start, stop)
+        total += found if part < 2 else -found
     return total
 
 
 @loop
-def matrix_pair_sums(
+def pair_sums(
     w: Any,
     left: Any,
     left_keys: Any,
@@ -118,7 +119,7 @@ def matrix_pair_sums(
     for d in range(len(sums)):
         rows, k, count = left[d], left_keys[d], lefts[d]
         columns, l, others = right[d], right_keys[d], rights[d]  # noqa: E741
-        total, a, start = 0.0, 0, 0
+        total, a, start = 0.0, np.int64(0), np.int64(0)  # one type: compiled once
         while a < count:
             own = np.int64(k[a]) >> 1
             a_minus = _end_of(k, 2 * own, a, count)
@@ -139,15 +140,6 @@ def matrix_pair_sums(
                     start = b
             a = a_end
         sums[d] = total
-
-
-@loop
-def pair_sums(
-    w: Any, left: Any, left_keys: Any, lefts: Any, right: Any, right_keys: Any, rights: Any, sums: Any
-) -> None:
-    """Write Σ_ij W_ij ⟨Δ_i, Δ_j⟩ of a tile for all draws: only pairs of one class are visited."""
-    identity = np.empty((0, 0))
-    matrix_pair_sums(w, left, left_keys, lefts, right, right_keys, rights, identity, sums)
 
 
 _AT_ONCE = 512  # rows added up by themselves, so that rounding stays small
