@@ -30,6 +30,7 @@ Places: TypeAlias = NDArray[np.intp]
 
 _FAR = 800.0  # distance at which exp(−x) is 0
 _GATHERED = 2**22  # numbers of predictions of pairs at a time
+_SINGLE = 100  # classes from which on distances, before features are rounded, are of single precision
 _EVEN = 32.0  # times the mean of what rows count: with a larger one, features are not rounded
 
 
@@ -91,7 +92,9 @@ Features: TypeAlias = Summed | MappedFeatures
 
 def landmark_features(kernel: Kernel, landmarks: Array, inverse: Array, probs: Array) -> Array:
     """Return Nyström's features φ(g) = R⁻¹ k(Z, g) of landmarks Z (F, m) with k(Z, Z) = R Rᵀ."""
-    return np.asarray(kernel(probs, landmarks) @ inverse.T)
+    if probs.shape[1] >= _SINGLE and getattr(kernel, "distance", "") == "tv":
+        probs, landmarks = probs.astype(np.float32), landmarks.astype(np.float32)
+    return np.asarray(kernel(probs, landmarks).astype(np.float64, copy=False) @ inverse.T)
 
 
 def scaled_rows(features: Array | RoundedFeatures, by: Array) -> Array | RoundedFeatures:

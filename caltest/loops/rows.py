@@ -158,6 +158,36 @@ def count_shifted(
             counts[b, pieces[i], cell_of[place]] += 1
 
 
+_GONE = 1e-20  # a chance that no longer counts
+
+
+@loop
+def law_of_events(chances: Any, law: Any, other: Any) -> None:
+    """Write the chances (N + 2,) of 0, 1, … of N events, one after the other; ``other`` is overwritten.
+
+    Only where chances count, so that N events take some N^1.5 operations.
+    """
+    law[:], other[:] = 0.0, 0.0
+    law[0], low, high = 1.0, 0, 0
+    for i in range(len(chances)):
+        p = chances[i]
+        q, new, old = 1.0 - p, (law, other)[(i + 1) & 1], (law, other)[i & 1]
+        new[low] = old[low] * q
+        for s in range(low + 1, high + 2):
+            new[s] = old[s] * q + old[s - 1] * p
+        high += 1
+        while new[high] < _GONE and high > low:
+            new[high] = 0.0
+            high -= 1
+        while new[low] < _GONE and low < high:
+            new[low] = 0.0
+            low += 1
+        new[high + 1] = 0.0
+    if len(chances) & 1:
+        law[:] = other
+    law[:low], law[high + 1 :] = 0.0, 0.0
+
+
 @loop
 def largest_shifted(
     cells: Any,
