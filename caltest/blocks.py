@@ -198,7 +198,14 @@ def goes_by_rows(columns: Sequence[Column], draws: Draws) -> bool:
 
 
 def _sums_of(columns: Sequence[Column]) -> int:
-    return sum(cast("Sums", form).scores.size for _, form in columns)
+    own = [columns[place] for place in set(_summed_by(columns))]
+    return sum(cast("Sums", form).scores.size for _, form in own)
+
+
+def _summed_by(columns: Sequence[Column]) -> list[int]:
+    """Return the column whose sums a column has: its own, or those of an earlier one it shares."""
+    scores = [cast("Sums", column.form).shared_scores or object() for column in columns]
+    return [next(i for i, each in enumerate(scores) if each is own) for own in scores]
 
 
 def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[Array, Total]:
@@ -217,8 +224,8 @@ def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[A
     for part in blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS):
         found = _total(rows, partial(_of_draws, part), workers, "label draws")
         finished = [
-            cast("Sums", column.form).reduce(sums, fixed)
-            for column, sums, fixed in zip(columns, found.sums, found.fixed, strict=True)
+            cast("Sums", column.form).reduce(found.sums[place], fixed)
+            for column, place, fixed in zip(columns, _summed_by(columns), found.fixed, strict=True)
         ]
         values.append(np.column_stack(finished)[min(1, len(values)) :])
     return np.concatenate(values), found
@@ -273,7 +280,11 @@ def _of_draws(part: slice, block: Block) -> tuple[Any, ...]:
     labels = np.concatenate([block.observed[None].astype(drawn.dtype), drawn])
     return tuple(
         cast("Sums", column.form).scores.sums(column.outcomes(labels, block.rows), block.rows)
-        for column in block.columns
+        if place == own
+        else np.empty(0)
+        for own, (column, place) in enumerate(
+            zip(block.columns, _summed_by(block.columns), strict=True)
+        )
     )
 
 

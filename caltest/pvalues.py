@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,13 +24,15 @@ Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 TIE_TOLERANCE = 1e-10
 
 
-def exceeds(draws: NDArray[np.float64], observed: float, resolution: float = 0.0) -> NDArray[np.bool_]:
-    """Say which draws are at least as large as ``observed``, ties counted for the null.
+def exceeds(draws: NDArray[np.float64], observed: Any, resolution: float = 0.0) -> NDArray[np.bool_]:
+    """Say which draws (B, …) are at least as large as ``observed`` (…), ties counted for the null.
 
     Values that differ by no more than ``resolution``, or by rounding, are tied.
     """
-    finite = np.abs(draws[np.isfinite(draws)])
-    scale = max(float(finite.max(initial=0.0)), abs(observed) if np.isfinite(observed) else 0.0)
+    sizes = np.abs(draws)
+    sizes[~np.isfinite(sizes)] = 0.0
+    own = np.where(np.isfinite(observed), np.abs(observed), 0.0)
+    scale = np.maximum(sizes.max(axis=0, initial=0.0), own)
     return ~(draws < observed - TIE_TOLERANCE * scale - resolution)  # a NaN counts for the null
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest.clusters import Clusters
-from caltest.forms import Combined, Form, LabelFunction, Signed
+from caltest.forms import Combined, Form, LabelFunction, Signed, Sums
 from caltest.forms.sums import EventColumns, OfOneClass, of_events
 from caltest.laws.classes import LabelSampler, Outcomes, Sampler
 from caltest.lenses import ALL, View, taken
@@ -322,6 +322,7 @@ class _Block:
         values = np.empty((len(full), count))
         lens, reduced = None, full
         last, labels = None, full
+        summed, sums = None, np.empty(0)
         for (view, form), place in zip(self.columns, self.places, strict=True):
             see, rows = (None, None) if view is None else (view.see, view.places)
             if see is not lens:
@@ -330,7 +331,13 @@ class _Block:
             if view is not last or view is None:
                 last = view
                 labels = reduced if rows is None else taken(reduced, rows)
-            values[:, place] = form.of_labels(labels, ALONE)
+            scores = form.shared_scores if isinstance(form, Sums) else None
+            if scores is None:
+                values[:, place] = form.of_labels(labels, ALONE)
+                continue
+            if scores is not summed:
+                summed, sums = scores, scores.sums(labels)
+            values[:, place] = cast("Sums", form).reduce(sums, cast("Sums", form).fixed)
         for each in self.by_class:
             values[:, each.places] = each.of_labels(full)
         return values

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil, log2
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._sums import Array
+from caltest._sums import Array, blocks
 from caltest.clusters import Clusters
 from caltest.laws import Outcomes
 from caltest.sampling import ROWS
@@ -241,6 +242,48 @@ def fixed_residuals(probs: Array, usual: NDArray[np.int32]) -> Array:
     return fixed
 
 
+_STEPS = 2**13  # at most; three of them fit into two bytes together
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedFeatures:
+    """Features that are whole multiples of one unit, in pieces as compiled loops take them."""
+
+    pieces: NDArray[np.int16]  #: (C, n, W); beyond F they are 0.
+    width: int  #: F.
+    unit: float
+    rows: slice = field(default_factory=lambda: ALL)  #: Those that are looked at.
+
+    @classmethod
+    def of(cls, features: Array, largest: float) -> RoundedFeatures:
+        """Round features (n, F) of at most ``largest``."""
+        from caltest.loops.kernels import WIDTH
+
+        n, width = features.shape
+        unit, count = 2.0 ** ceil(log2(largest)) / _STEPS, -(-width // WIDTH)
+        multiples = features / unit
+        np.rint(multiples, out=multiples)
+        np.clip(multiples, -_STEPS, _STEPS, out=multiples)
+        padded = np.zeros((n, count * WIDTH), dtype=np.int16)
+        padded[:, :width] = multiples
+        pieces = padded.reshape(n, count, WIDTH).transpose(1, 0, 2)
+        return cls(np.ascontiguousarray(pieces), width, unit)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, F)."""
+        return self.pieces[0, self.rows].shape[0], self.width
+
+    def part(self, rows: slice) -> RoundedFeatures:
+        """Return those of some of all rows, as they are added up."""
+        return replace(self, rows=rows)
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Return the features of some rows."""
+        multiples = self.pieces[:, self.rows][:, rows].transpose(1, 0, 2)
+        return np.asarray(multiples.reshape(len(multiples), -1)[:, : self.width] * self.unit)
+
+
 @dataclass(frozen=True, eq=False)
 class Entries:
     """The classes in which the Δ_i of B label vectors are not 0, sorted by class in tiles of rows."""
@@ -256,9 +299,11 @@ class Entries:
         from caltest.loops import kernels as _kernel_loops
 
         draws, n = labels.shape
-        rows = np.empty((draws, 2 * n), dtype=np.uint8 if size <= 2**8 else np.uint16)
+        rows = np.empty((draws, 2 * n), dtype=np.uint16)
         keys = np.empty((draws, 2 * n), dtype=np.uint16 if 2 * m <= 2**16 else np.uint32)
         counts = np.empty((draws, -(-n // size)), dtype=np.int64)
+        if labels.dtype == np.intp:  # what is observed: one type less to compile for
+            labels = labels.astype(np.uint8 if m <= 2**8 else np.uint16 if m <= 2**16 else np.uint32)
         _kernel_loops.sort_by_class(labels, usual, m, size, rows, keys, counts)
         return cls(rows, keys, counts, size)
 
@@ -270,13 +315,11 @@ class Entries:
 
 @dataclass(frozen=True, eq=False)
 class FeatureResiduals(Scores):
-    """s_i(y) = ψ_i ⊗ (e_y − g_i), and a row more that begins with a number of its own."""
+    """s_i(y) = ψ_i ⊗ (e_y − g_i), and a row more that begins with numbers of its own."""
 
     probs: Array  #: The predictions g, (n, m).
     features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
-    own: (
-        Callable[[slice, Array], Table] | None
-    )  #: Takes rows and their features; None: that number is 0.
+    owns: tuple[Callable[[slice, Any], Table], ...]  #: Of rows and their features, at most F numbers.
 
     @property
     def n_samples(self) -> int:
@@ -301,22 +344,37 @@ class FeatureResiduals(Scores):
     @cached_property
     def expected(self) -> Array:
         """What is fixed of all rows, (m, F)."""
-        return np.asarray(fixed_residuals(self.probs, self.usual).T @ self.features[:])
+        cut = blocks(self.n_samples, ROWS)
+        fixed = (fixed_residuals(self.probs[r], self.usual[r]).T @ self.features[r] for r in cut)
+        return np.asarray(sum(fixed))
+
+    @cached_property
+    def _own_tables(self) -> tuple[Table, ...]:
+        return tuple(own(ALL, self.features) for own in self.owns)
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Sum the features of the rows by label, less what is expected."""
         from caltest.loops import kernels as _kernel_loops
 
-        (m, f), features, usual = self.shape, self.features[rows], self.usual[rows]
+        (m, f), usual, whole = self.shape, self.usual[rows], rows == ALL
+        plain = isinstance(self.features, np.ndarray)
+        part = self.features[rows] if plain else self.features.part(rows)
+        rounded = isinstance(part, RoundedFeatures)
+        size = ROWS if rounded else int(np.clip(32 * (m - 1), 512, ROWS))
+        entries = Entries.of(outcomes, usual, m - 1, size)
         sums = np.zeros((len(outcomes), m, f))
-        whole = rows == ALL
-        sums[:, :-1] = self.expected if whole else fixed_residuals(self.probs[rows], usual).T @ features
-        entries = Entries.of(outcomes, usual, m - 1, int(np.clip(32 * (m - 1), 512, ROWS)))
-        _kernel_loops.sums_by_class(
-            features, entries.rows, entries.keys, entries.counts, entries.size, sums
-        )
-        if self.own is not None:
-            sums[:, -1, 0] = self.own(rows, features).sums(outcomes)[:, 0]
+        if rounded:
+            steps = np.zeros((len(outcomes), m - 1, len(part.pieces), part.pieces.shape[2]))
+            first, of_tiles = part.rows.start or 0, (entries.rows, entries.keys, entries.counts, size)
+            _kernel_loops.steps_by_class(part.pieces, first, *of_tiles, part.unit, steps)
+            sums[:, :-1] = steps.reshape(len(outcomes), m - 1, -1)[:, :, :f]
+        else:
+            _kernel_loops.sums_by_class(part, entries.rows, entries.keys, entries.counts, size, sums)
+        fixed = self.expected if whole else fixed_residuals(self.probs[rows], usual).T @ part[:]
+        sums[:, :-1] += fixed
+        owns = self._own_tables if whole else (own(rows, part[:]) for own in self.owns)
+        for place, own in enumerate(owns):
+            sums[:, -1, place] = own.sums(outcomes)[:, 0]
         return sums.reshape(len(outcomes), -1)
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:

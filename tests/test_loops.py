@@ -16,12 +16,13 @@ from caltest._parallel import Workers
 from caltest._sums import TILE
 from caltest.data import Rows
 from caltest.forms import FeatureSquares, LinearSum, Pairwise
-from caltest.forms.weights import Chain, KernelWeights, Term, rounded
+from caltest.forms.weights import Chain, KernelWeights, Term
 from caltest.kernels import Exponential, Gaussian
 from caltest.laws.classes import LabelSampler
 from caltest.loops import kernels as _kernel_loops
 from caltest.loops import rows as _loops
 from caltest.sampling import generator
+from caltest.scores import RoundedFeatures
 from caltest.statistics import BiasedSKCE, UnbiasedSKCE
 
 ROWS = 2 * TILE + 31  # three tiles, the last one short
@@ -158,7 +159,7 @@ def test_features(m, alpha, diagonal, single):
     width = 37 if m < 300 else 500  # of many classes the sums of a draw are never held
     features = np.random.default_rng(4).uniform(-0.1, 0.1, (ROWS, width))
     if single:
-        features = rounded(features, 0.1)
+        features = RoundedFeatures.of(features, 0.1)
     values = features[:].astype(np.float64)
     D = [residuals(probs, each) for each in y]
     expected = np.array([((d.T @ values) ** 2).sum() for d in D])

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from caltest._parallel import Workers
-from caltest._sums import Array, blocks, law_of_sum
+from caltest._sums import Array, blocks
 from caltest.forms import Intervals, Side
-from caltest.pvalues import StepDown, count, pvalue
+from caltest.pvalues import StepDown, exceeds, pvalue
 from caltest.sampling import DRAWS, ROWS, generator
 
 Grid: TypeAlias = NDArray[np.intp]
@@ -184,11 +184,8 @@ def _counts(
     """Return what a block of draws adds: (G,) and (L,) counts of either side."""
     found = {}
     for side, (maxima, first) in scan.draw(seed, start, stop).items():
-        highest = observed[side].max(axis=0).tolist()
-        reached = [
-            count(draws, value, "greater") for draws, value in zip(maxima.T, highest, strict=True)
-        ]
-        found[side] = np.array(reached), StepDown.of(observed[side][:, 0]).count(first)
+        reached = np.count_nonzero(exceeds(maxima, observed[side].max(axis=0)), axis=0)
+        found[side] = reached, StepDown.of(observed[side][:, 0]).count(first)
     return found
 
 
@@ -212,6 +209,8 @@ def largest_refuted(
     "Places" in docs/theory/many.md has the proof. In intervals of many rows the Poisson binomial S^ε is
     replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
     """
+    from caltest.loops import rows as _loops
+
     bounds = scan.intervals.bounds
     pairs = np.unique(bounds[scan.intervals.filled], axis=0)
     allowed = level / len(pairs)
@@ -225,10 +224,17 @@ def largest_refuted(
     found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
     for index in np.flatnonzero(scan.intervals.filled & (rows[:, 0] <= _EXACT_ROWS)):
         inside = p[slice(*bounds[index])]
+        law, other = np.empty((2, len(inside) + 2))
 
-        def refuted(g: int, inside: Array = inside, least: int = int(events[index])) -> bool:
+        def refuted(
+            g: int,
+            inside: Array = inside,
+            least: int = int(events[index]),
+            law: Array = law,
+            other: Array = other,
+        ) -> bool:
             chances = np.maximum(inside - scan.tolerances[g], 0.0)
-            law = law_of_sum(np.column_stack([1.0 - chances, chances]))
+            _loops.law_of_events(chances, law, other)
             return float(law[: least + 1].sum()) + _ROUNDING <= allowed
 
         found[index] = _gallop(refuted, int(found[index]), len(scan.grid))

@@ -465,6 +465,7 @@ def impossible_rows(
 
 # ------------------------------------------------------------------ copies
 
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # an odd number: what it multiplies stays apart
 _ENOUGH = 20.0  # pairs that should differ
 _HARDLY = 0.01  # of these
 _MOST_ROWS = 16  # of one prediction, on average, that are taken for one patient's and no tree's leaf
@@ -521,11 +522,11 @@ def shared_predictions(sample: Sample) -> tuple[float, float, int, Array]:
     """
     probs, labels = sample.rows.probs, sample.labels
     # Few rows are alike in the last column, as a rule, and only these are looked at on.
-    rows = _tied(probs[:, -1])
+    rows = _tied((probs[:, -1] + 0.0).view(np.uint64))  # 0 and −0 are equal
     keys = np.zeros(len(rows), dtype=np.uint64)
     for column in probs.T:
-        keys *= np.uint64(0x9E3779B97F4A7C15)
-        keys ^= (column[rows] + 0.0).view(np.uint64)  # 0 and −0 are equal
+        keys *= _GOLDEN
+        keys ^= (column[rows] + 0.0).view(np.uint64)
         keys ^= keys >> np.uint64(29)
     alike = _tied(keys)
     rows, keys = rows[alike], keys[alike]
@@ -544,13 +545,18 @@ def shared_predictions(sample: Sample) -> tuple[float, float, int, Array]:
     return float(pairs @ unlike), seen, len(rows), predictions
 
 
-def _tied(values: NDArray[np.generic]) -> NDArray[np.intp]:
-    """Return the places of values that occur more than once."""
-    order = np.argsort(values)
-    ordered = values[order]
-    ends = np.ones(1, dtype=np.bool_)
-    new = np.concatenate([ends[: len(values)], ordered[1:] != ordered[:-1]])
-    return np.sort(order[~(new & np.append(new[1:], ends[: len(values)]))])
+def _tied(values: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return the places of values that occur more than once.
+
+    Sorted codes of half the size say where such values may be; only those are ordered.
+    """
+    codes = (values * _GOLDEN >> np.uint64(32)).astype(np.uint32)
+    ordered, marked = np.sort(codes), np.zeros(2**16, dtype=np.bool_)
+    marked[ordered[1:][ordered[1:] == ordered[:-1]] >> 16] = True
+    rows = np.flatnonzero(marked[codes >> 16])
+    order = rows[np.argsort(values[rows])]
+    new = np.diff(values[order], prepend=~values[order[:1]]) != 0
+    return np.sort(order[~(new & np.append(new[1:], np.ones(len(new[:1]), dtype=np.bool_)))])
 
 
 def _of_full_precision(predictions: Array, n_samples: int) -> bool:

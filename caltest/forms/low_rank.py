@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,14 +15,21 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Work, Workers, added
 from caltest._sums import Array, blocks
 from caltest.clusters import Clusters
-from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
+from caltest.forms.base import ROUNDING, Form, HasLeadingSum, HasMoments, Labels, Moments
 from caltest.forms.moments import diagonal_table, is_worthwhile, low_rank_moments
 from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
-from caltest.forms.weights import ComputedFeatures, Features, LowRankWeights, Term, longest
+from caltest.forms.weights import (
+    ComputedFeatures,
+    Features,
+    LowRankWeights,
+    MappedFeatures,
+    Term,
+    longest,
+)
 from caltest.sampling import DRAWS, ROWS
-from caltest.scores import ALL, Entries, FeatureResiduals, Table, fixed_residuals, residuals_of
+from caltest.scores import ALL, Entries, FeatureResiduals, RoundedFeatures, Table, residuals_of
 
 # ------------------------------------------------------------------ feature squares
 
@@ -50,18 +57,41 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     whole: float | None = None  #: Number of all rows, where these are only some of them, or weight.
     #: The class of every feature whose residuals alone count, (F,), over all pairs; None: all classes.
     targets: NDArray[np.intp] | None = None
+    #: Sums that several forms have in common, and the place of this one's number of pairs i = j.
+    shared: tuple[FeatureResiduals, int] | None = None
 
     @cached_property
     def scores(self) -> FeatureResiduals:
         """Features times residuals, and beside them what the pairs i = j add."""
-        return FeatureResiduals(self.probs, self.features, None if self.diagonal else self._own_table)
+        if self.shared is not None:
+            return self.shared[0]
+        owns = () if self.diagonal else (self._own_table,)
+        return FeatureResiduals(self.probs, self._base, owns)
 
-    def _own_table(self, rows: slice, features: Array) -> Table:
+    @property
+    def shared_scores(self) -> FeatureResiduals | None:
+        return None if self.shared is None else self.shared[0]
+
+    @property
+    def _base(self) -> Any:
+        """The features that are added up."""
+        return self.features.base if isinstance(self.features, MappedFeatures) else self.features
+
+    def _own_table(self, rows: slice, features: Any) -> Table:
         """Return what the pairs i = j of some rows add."""
+        if rows == ALL and not isinstance(self._base, ComputedFeatures):
+            return Table(self._own, self.probs)
+        if isinstance(self.features, MappedFeatures):
+            features = replace(self.features, base=features)
         probs = self.probs[rows]
-        if rows != ALL or isinstance(self.features, ComputedFeatures):
-            return Table(diagonal_table(probs, (Term(LowRankWeights(features), self.matrix),)), probs)
-        return Table(self._own, probs)
+        return Table(diagonal_table(probs, (Term(LowRankWeights(features), self.matrix),)), probs)
+
+    @property
+    def summed(self) -> tuple[int, ...]:
+        """What tells those that are added up for this form from others."""
+        base = self._base
+        each = (base.function, base.probs, base.by) if isinstance(base, ComputedFeatures) else (base,)
+        return tuple(map(id, (self.probs, *each)))
 
     def work(self, draws: int) -> Work:
         labels = float(draws) * len(self.probs)
@@ -184,48 +214,60 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
                 ]
             )
         staying = self.matrix is None and self.targets is None and size > _STAYING and n <= _MOST_ROWS
+        staying &= isinstance(self.features, RoundedFeatures)
         evaluate, at_once = (self._squares, DRAWS) if staying else (super().of_labels, at_once)
         return np.concatenate([evaluate(labels[part]) for part in blocks(len(labels), at_once)])
 
     @cached_property
-    def _pieces(self) -> tuple[Array, Array]:
-        """The features of all rows, and what they lead to expect by class, a few of them at a time."""
-        from caltest.loops.kernels import WIDTH
-
-        features = self.features[:]
-        count = -(-features.shape[1] // WIDTH)
-        padded = np.zeros((len(features), count * WIDTH), dtype=features.dtype)
-        padded[:, : features.shape[1]] = features
-        expected = -fixed_residuals(self.probs, self.scores.usual).T @ padded
-        pieces = (
-            np.ascontiguousarray(each.reshape(len(each), count, WIDTH).transpose(1, 0, 2))
-            for each in (padded, expected)
-        )
-        return next(pieces), next(pieces)
+    def _expected_pieces(self) -> Array:
+        """What the features of all rows lead to expect by class, in their unit and pieces."""
+        features: Any = self.features
+        count, _, width = features.pieces.shape
+        found = np.zeros((self.probs.shape[1], count * width))
+        found[:, : features.width] = self.scores.expected / -features.unit
+        return np.ascontiguousarray(found.reshape(-1, count, width).transpose(1, 0, 2))
 
     def _squares(self, labels: Labels) -> Array:
         """Return the values of all rows of many classes, whose sums by label are never held."""
         from caltest.loops import kernels as _kernel_loops
 
-        features, expected = self._pieces
+        features: Any = self.features
         entries = Entries.of(labels, self.scores.usual, self.probs.shape[1], len(self.probs))
-        squares = np.zeros(len(labels))
-        _kernel_loops.squares_by_class(
-            features, entries.rows, entries.keys, entries.counts, expected, squares
-        )
+        squares, given = np.zeros(len(labels)), (entries.rows, entries.keys, entries.counts)
+        _kernel_loops.squares_by_class(features.pieces, *given, self._expected_pieces, squares)
         own = 0.0 if self.diagonal else Table(self._own, self.probs).sums(labels)[:, 0]
-        return np.asarray(self.scale * (squares - own))
+        return np.asarray(self.scale * (features.unit**2 * squares - own))
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         """Return squared norms, less what the pairs i = j add."""
-        m, f = self.probs.shape[1], self.features.shape[1]
+        m, f = self.probs.shape[1], self._base.shape[1]
         residuals, own = np.split(sums.reshape(len(sums), -1, f), [m], axis=1)
         if self.targets is not None:
             chosen = residuals[:, self.targets, np.arange(len(self.targets))]
             return np.asarray(self.scale * np.einsum("bf,bf->b", chosen, chosen))
+        if isinstance(self.features, MappedFeatures):
+            residuals = residuals @ self.features.by
         images = residuals if self.matrix is None else self.matrix @ residuals
         squares = np.einsum("bkf,bkf->b", residuals, images)
-        return np.asarray(self.scale * (squares - own[:, :, 0].sum(axis=1)))
+        if self.diagonal:
+            return np.asarray(self.scale * squares)
+        place = 0 if self.shared is None else self.shared[1]
+        return np.asarray(self.scale * (squares - own[:, 0, place]))
+
+
+def sharing(forms: Sequence[Form]) -> tuple[Form, ...]:
+    """Return the same forms, those of the same features with sums in common."""
+    found, alike = list(forms), dict[tuple[int, ...], list[int]]()
+    for place, form in enumerate(forms):
+        if isinstance(form, FeatureSquares) and form.targets is None:
+            alike.setdefault(form.summed, []).append(place)
+    for places in alike.values():
+        if 1 < len(places) <= found[places[0]]._base.shape[1]:
+            owns = tuple(found[place]._own_table for place in places)
+            scores = FeatureResiduals(found[places[0]].probs, found[places[0]]._base, owns)
+            for number, place in enumerate(places):
+                found[place] = replace(found[place], shared=(scores, number))
+    return tuple(found)
 
 
 # ------------------------------------------------------------------ sums of clusters

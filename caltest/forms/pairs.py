@@ -74,13 +74,11 @@ class _LabelSums:
         from caltest.loops import kernels as _kernel_loops
 
         total, sums = np.zeros(len(self.labels)), np.empty(len(self.labels))
-        own = self._entries.of_tile(rows)
+        own, matrix = self._entries.of_tile(rows), self.matrix
+        matrix = np.empty((0, 0)) if matrix is None else matrix
         for block in columns:
             weights, other = self.tile(rows, block), self._entries.of_tile(block)
-            if self.matrix is None:
-                _kernel_loops.pair_sums(weights, *own, *other, sums)
-            else:
-                _kernel_loops.matrix_pair_sums(weights, *own, *other, self.matrix, sums)
+            _kernel_loops.pair_sums(weights, *own, *other, matrix, sums)
             total += sums if block == rows else 2.0 * sums
         return total
 

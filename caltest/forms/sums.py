@@ -77,6 +77,11 @@ class Sums(HasSigns):
         """The scores s."""
 
     @property
+    def shared_scores(self) -> Scores | None:
+        """The scores, if other forms have the very same ones, which are then added up once."""
+        return None
+
+    @property
     def fixed(self) -> Array:
         """Σ f; here nothing."""
         return np.empty(0)

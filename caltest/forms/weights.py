@@ -1,8 +1,8 @@
 """Weights W_ij of pairs of rows, positive semi-definite: a tile at a time, or as features, W = ΦΦᵀ.
 
-Features of many rows are rounded to multiples of a fixed power of two, as coarse as single precision
-takes to add up a thousand of them without any rounding: half of the memory, and of the time. What is
-rounded is the kernel, by a few 1e-5 of its values. Any kernel makes an exact test.
+Features of many rows are rounded to whole multiples of a power of two, of two bytes each, and are added
+up without any rounding: a quarter of the memory, and of the time. What is rounded is the kernel, by a
+few 1e-5 of its values. Any kernel makes an exact test.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
@@ -13,17 +13,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, log2
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from caltest._sums import Array, Tile, blocks
 from caltest.kernels import Kernel
 from caltest.sampling import ROWS
-from caltest.scores import steps_of
+from caltest.scores import RoundedFeatures, steps_of
 
 # ------------------------------------------------------------------ features
 
@@ -32,8 +30,7 @@ Places: TypeAlias = NDArray[np.intp]
 
 _FAR = 800.0  # distance at which exp(−x) is 0
 _GATHERED = 2**22  # numbers of predictions of pairs at a time
-# Sums of 2^10 numbers of 2^13 steps are exact in the 24 binary digits of single precision.
-_STEPS = 2**13
+_SINGLE = 100  # classes from which on distances, before features are rounded, are of single precision
 _EVEN = 32.0  # times the mean of what rows count: with a larger one, features are not rounded
 
 
@@ -51,23 +48,56 @@ class ComputedFeatures:
     def shape(self) -> tuple[int, int]:
         return len(self.probs), self.width
 
-    def __getitem__(self, rows: Any) -> Array:
-        """Return the features of some rows."""
-        values = rounded(self.function(self.probs[rows]), float(np.sqrt(self.bound)))
+    def part(self, rows: Any) -> Array | RoundedFeatures:
+        """Return the features of some rows, as they are added up."""
+        values = RoundedFeatures.of(self.function(self.probs[rows]), float(np.sqrt(self.bound)))
         return scaled_rows(values, self.by[rows])
 
+    def __getitem__(self, rows: Any) -> Array:
+        """Return the features of some rows."""
+        return self.part(rows)[:]
 
-Features: TypeAlias = Array | ComputedFeatures
+    def held(self) -> Array | RoundedFeatures:
+        """Return those of all rows, computed once."""
+        alike = replace(self, by=np.ones(len(self.by)))
+        parts = [alike.part(rows) for rows in blocks(len(self.by), ROWS)]
+        first = cast("RoundedFeatures", parts[0])
+        pieces = np.concatenate([cast("RoundedFeatures", part).pieces for part in parts], axis=1)
+        return scaled_rows(replace(first, pieces=pieces), self.by)
+
+
+Summed: TypeAlias = Array | RoundedFeatures | ComputedFeatures
+
+
+@dataclass(frozen=True, eq=False)
+class MappedFeatures:
+    """Linear functions of other features, so that these are added up once for several kernels."""
+
+    base: Summed
+    by: Array  #: (F, K).
+    bound: float  #: Of their squared length, about.
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.base.shape[0]), int(self.by.shape[1])
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Return the features of some rows."""
+        return np.asarray(self.base[rows] @ self.by)
+
+
+Features: TypeAlias = Summed | MappedFeatures
 """An (n, F) table of features, of which some rows are asked for at a time."""
 
 
-def landmark_features(kernel: Kernel, landmarks: Array, factor: Array, probs: Array) -> Array:
+def landmark_features(kernel: Kernel, landmarks: Array, inverse: Array, probs: Array) -> Array:
     """Return Nyström's features φ(g) = R⁻¹ k(Z, g) of landmarks Z (F, m) with k(Z, Z) = R Rᵀ."""
-    values = kernel(landmarks, probs)
-    return np.asarray(solve_triangular(factor, values, lower=True, overwrite_b=True).T)
+    if probs.shape[1] >= _SINGLE and getattr(kernel, "distance", "") == "tv":
+        probs, landmarks = probs.astype(np.float32), landmarks.astype(np.float32)
+    return np.asarray(kernel(probs, landmarks).astype(np.float64, copy=False) @ inverse.T)
 
 
-def scaled_rows(features: Array, by: Array) -> Array:
+def scaled_rows(features: Array | RoundedFeatures, by: Array) -> Array | RoundedFeatures:
     """Return features of which those of row i count s_i times.
 
     Those that were rounded are rounded anew, unless a few rows count so much that little would be left
@@ -75,27 +105,19 @@ def scaled_rows(features: Array, by: Array) -> Array:
     """
     if steps_of(by) is None:
         return features
-    values = features * by[:, None]
+    values = features[:] * by[:, None]
     largest = float(np.abs(values).max(initial=0.0))
-    if features.dtype != np.float32 or largest == 0.0 or by.max() > _EVEN * by.mean():
+    if isinstance(features, np.ndarray) or largest == 0.0 or by.max() > _EVEN * by.mean():
         return values
-    return rounded(values, largest)
-
-
-def rounded(features: Array, largest: float) -> Array:
-    """Round features of at most ``largest`` to multiples of a power of two, in single precision."""
-    unit = 2.0 ** ceil(log2(largest)) / _STEPS
-    multiples = features / unit
-    np.rint(multiples, out=multiples)
-    np.clip(multiples, -_STEPS, _STEPS, out=multiples)
-    multiples *= unit
-    return np.asarray(multiples, dtype=np.float32)
+    return RoundedFeatures.of(values, largest)
 
 
 def longest(features: Features) -> float:
     """Return a bound of the squared length of a row's features."""
     if isinstance(features, ComputedFeatures):  # that of k(g, g), and what rounding adds
         return features.bound * (1.0 + 1.0 / 64.0) * float(features.by.max()) ** 2
+    if isinstance(features, MappedFeatures):
+        return features.bound
     return float(LowRankWeights(features).diagonal().max())
 
 

@@ -103,7 +103,7 @@ def _cityblock(x: Array, y: Array, within: bool = False) -> Array:
     """Return distances (a, b) of points (a, m) to others (m, b), or to themselves."""
     from caltest.loops import kernels as _kernel_loops
 
-    d = np.empty((len(x), y.shape[1]))
+    d = np.empty((len(x), y.shape[1]), dtype=x.dtype)
     _kernel_loops.cityblock(x, np.ascontiguousarray(y), within, d)
     return d
 

@@ -104,6 +104,7 @@ def read_only(array: np.ndarray, dtype: Any) -> np.ndarray:
 
 # ------------------------------------------------------------------ classes
 
+_STAYING = 2**16  # numbers that stay in the cache, while several passes go over them
 _COUNT_UP_TO = 24  # cumulative sums; above, a guide table is faster than a comparison a class
 
 
@@ -195,10 +196,14 @@ class Classes(Law):
         Probabilities below ``clip`` count as that, inside the logarithms.
         """
         floored = self.probs if clip is None else np.maximum(self.probs, clip)
-        with np.errstate(divide="ignore"):
-            logs = np.log(floored)
-        expected = np.einsum("ik,ik->i", self.probs, np.where(self.probs > 0, logs, 0.0))
-        return np.asarray(np.subtract(expected[:, None], logs, out=logs))
+        found = np.empty(self.probs.shape)
+        for rows in blocks(len(found), max(1, _STAYING // found.shape[1])):
+            with np.errstate(divide="ignore"):
+                logs = np.log(floored[rows], out=found[rows])
+            possible = np.where(self.probs[rows] > 0, logs, 0.0)
+            expected = np.einsum("ik,ik->i", self.probs[rows], possible)
+            np.subtract(expected[:, None], logs, out=logs)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,10 +231,12 @@ class LabelSampler:
     def of(cls, probs: Array, seed: int, first: int = 0) -> LabelSampler:
         """Prepare to draw from ``probs`` (n, m)."""
         m = probs.shape[1]
-        sums = np.cumsum(probs, axis=1)
-        cumulative = sums[:, :-1] / sums[:, -1:]  # what is missing from 1 is no one class's
-        last_possible = m - 1 - np.argmax(probs[:, ::-1] > 0, axis=1)
-        cumulative[np.arange(m - 1) >= last_possible[:, None]] = 1.0
+        cumulative = np.empty((len(probs), m - 1))
+        for rows in blocks(len(probs), max(1, _STAYING // m)):
+            sums = np.cumsum(probs[rows], axis=1)
+            own = np.divide(sums[:, :-1], sums[:, -1:], out=cumulative[rows])  # what is missing from 1
+            last_possible = m - 1 - np.argmax(probs[rows, ::-1] > 0, axis=1)  # is no one class's
+            own[np.arange(m - 1) >= last_possible[:, None]] = 1.0
         return cls(cumulative, seed, first)
 
     @property

@@ -21,7 +21,7 @@ from caltest.lenses.base import ALL, Labels, Lens, View
 
 def is_column(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
     """Return 1 where a label is the column of its row, else 0."""
-    return np.asarray(labels == columns[rows]).view(np.uint8)
+    return np.asarray(labels == columns[rows].astype(labels.dtype)).view(np.uint8)
 
 
 def _looked_up(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:

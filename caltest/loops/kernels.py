@@ -93,16 +93,17 @@ def _signed_block(
     w: Any, left: Any, a: int, a_minus: int, a_end: int, right: Any, b: int, b_minus: int, b_end: int
 ) -> float:
     """Sum W over the pairs of a run of rows and a run of columns, with their signs."""
-    total = _block(w, left, a, a_minus, right, b, b_minus)
-    if a_minus < a_end or b_minus < b_end:
-        total += _block(w, left, a_minus, a_end, right, b_minus, b_end)
-        total -= _block(w, left, a, a_minus, right, b_minus, b_end)
-        total -= _block(w, left, a_minus, a_end, right, b, b_minus)
+    total = 0.0
+    for part in range(4 if a_minus < a_end or b_minus < b_end else 1):  # one call: it compiles sooner
+        low, high = (a, a_minus) if part in (0, 2) else (a_minus, a_end)
+        start, stop = (b, b_minus) if part in (0, 3) else (b_minus, b_end)
+        found = _block(w, left, low, high, right, start, stop)
+        total += found if part < 2 else -found
     return total
 
 
 @loop
-def matrix_pair_sums(
+def pair_sums(
     w: Any,
     left: Any,
     left_keys: Any,
@@ -118,7 +119,7 @@ def matrix_pair_sums(
     for d in range(len(sums)):
         rows, k, count = left[d], left_keys[d], lefts[d]
         columns, l, others = right[d], right_keys[d], rights[d]  # noqa: E741
-        total, a, start = 0.0, 0, 0
+        total, a, start = 0.0, np.int64(0), np.int64(0)  # one type: compiled once
         while a < count:
             own = np.int64(k[a]) >> 1
             a_minus = _end_of(k, 2 * own, a, count)
@@ -141,16 +142,7 @@ def matrix_pair_sums(
         sums[d] = total
 
 
-@loop
-def pair_sums(
-    w: Any, left: Any, left_keys: Any, lefts: Any, right: Any, right_keys: Any, rights: Any, sums: Any
-) -> None:
-    """Write Σ_ij W_ij ⟨Δ_i, Δ_j⟩ of a tile for all draws: only pairs of one class are visited."""
-    identity = np.empty((0, 0))
-    matrix_pair_sums(w, left, left_keys, lefts, right, right_keys, rights, identity, sums)
-
-
-_EXACT_ROWS = 1024  # rows whose rounded features single precision adds up without rounding
+_AT_ONCE = 512  # rows added up by themselves, so that rounding stays small
 
 
 @loop
@@ -158,9 +150,9 @@ def _add_rows(
     features: Any, rows: Any, start: int, end: int, some: Any, sign: float, total: Any
 ) -> None:
     """Add the features of the rows of entries to ``total`` (F,), through sums of some of them."""
-    for first in range(start, end, _EXACT_ROWS):
-        last = min(end, first + _EXACT_ROWS)
-        some[:] = 0
+    for first in range(start, end, _AT_ONCE):
+        last = min(end, first + _AT_ONCE)
+        some[:] = 0.0
         e = first
         while e + 4 <= last:
             one, two = features[rows[e]], features[rows[e + 1]]
@@ -191,19 +183,26 @@ def sums_by_class(features: Any, rows: Any, keys: Any, counts: Any, size: int, s
                 end = _end_of(k, key, e, counts[b, tile])
                 total[:] = 0.0
                 _add_rows(here, of_draw, e, end, some, 1.0 - 2.0 * (key & 1), total)
-                sums[b, key >> 1] += total
+                for f in range(len(total)):  # a loop: Numba compiles seconds for a whole row
+                    sums[b, key >> 1, f] += total[f]
                 e = end
 
 
-WIDTH = 16  # features in a piece of those of all rows: in single precision a line of the cache
+# Rounded features are whole numbers, 2¹³ at most: three fit into two bytes together, and as many as
+# there are rows here into four. They stand in pieces of WIDTH, (C, n, WIDTH), so that what is added up
+# stays in vector registers, and those of all rows in the cache.
+
+
+WIDTH = 32  # features in a piece: a line of the cache
+_WORDS = 3  # rows that are added up in two bytes
 
 
 @intrinsic
 def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums: Any) -> Any:
-    """Write the sums of WIDTH features (n, WIDTH) over ``rows[start:end]``, one row after another.
+    """Write the sums of WIDTH features (n, WIDTH), int16, over ``rows[start:end]`` as int32.
 
-    In machine words: the sums stay in vector registers, which Numba's own loops over few columns do
-    not reach, as they cannot know that what is read is never what is written.
+    In machine words, which Numba's own loops over few columns do not reach, as they cannot know that
+    what is read is never what is written.
     """
 
     def generate(target: Any, build: Any, signature: Any, values: Any) -> Any:
@@ -211,60 +210,98 @@ def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums
         arrays = [
             target.make_array(kinds[place])(target, build, values[place]).data for place in (0, 1, 4)
         ]
-        item, whole = target.get_value_type(kinds[0].dtype), ir.IntType(64)
-        vector = ir.VectorType(item, WIDTH)
-        before = build.block
-        ask, add, done = (build.append_basic_block(name) for name in ("ask", "add", "done"))
-        build.branch(ask)
-        build.position_at_end(ask)
-        place, total = build.phi(whole), build.phi(vector)
-        build.cbranch(build.icmp_signed("<", place, values[3]), add, done)
-        build.position_at_end(add)
-        row = build.zext(build.load(build.gep(arrays[1], [place])), whole)
-        here = build.gep(arrays[0], [build.mul(row, ir.Constant(whole, WIDTH))])
-        found = build.load(build.bitcast(here, vector.as_pointer()), align=kinds[0].dtype.bitwidth // 8)
-        place.add_incoming(values[2], before)
-        place.add_incoming(build.add(place, ir.Constant(whole, 1)), add)
-        total.add_incoming(ir.Constant(vector, [0.0] * WIDTH), before)
-        total.add_incoming(build.fadd(total, found), add)
-        build.branch(ask)
-        build.position_at_end(done)
-        out = build.bitcast(arrays[2], vector.as_pointer())
-        build.store(total, out, align=kinds[0].dtype.bitwidth // 8)
+        whole = ir.IntType(64)
+        short, long = (ir.VectorType(ir.IntType(bits), WIDTH) for bits in (16, 32))
+        nothing = ir.Constant(long, [0] * WIDTH)
+
+        def features_of(place: Any) -> Any:
+            row = build.zext(build.load(build.gep(arrays[1], [place])), whole)
+            here = build.gep(arrays[0], [build.mul(row, ir.Constant(whole, WIDTH))])
+            return build.load(build.bitcast(here, short.as_pointer()), align=2)
+
+        def added(first: Any, total: Any, step: int) -> tuple[Any, Any]:
+            """Add ``step`` rows at a time; return where that ends, and the sums."""
+            before = build.block
+            ask, add, done = (build.append_basic_block(name) for name in ("ask", "add", "done"))
+            build.branch(ask)
+            build.position_at_end(ask)
+            place, so_far = build.phi(whole), build.phi(long)
+            next_place = build.add(place, ir.Constant(whole, step))
+            build.cbranch(build.icmp_signed("<=", next_place, values[3]), add, done)
+            build.position_at_end(add)
+            found = features_of(place)
+            for further in range(1, step):
+                found = build.add(found, features_of(build.add(place, ir.Constant(whole, further))))
+            more = build.add(so_far, build.sext(found, long))
+            place.add_incoming(first, before)
+            so_far.add_incoming(total, before)
+            place.add_incoming(next_place, add)
+            so_far.add_incoming(more, add)
+            build.branch(ask)
+            build.position_at_end(done)
+            return place, so_far
+
+        place, total = added(values[2], nothing, _WORDS)
+        _, total = added(place, total, 1)
+        build.store(total, build.bitcast(arrays[2], long.as_pointer()), align=4)
         return target.get_dummy_value()
 
     return types.void(features, rows, types.int64, types.int64, sums), generate
 
 
 @loop
-def squares_by_class(
-    features: Any, rows: Any, keys: Any, counts: Any, expected: Any, squares: Any
-) -> None:
-    """Add |Σ_i Δ_i ⊗ ψ_i − E|² to ``squares`` (B,), some features of all rows at a time.
+def _find_ends(keys: Any, counts: Any, ends: Any) -> None:
+    """Write where the entries of every key end, (B, 2m + 1), from their sorted keys."""
+    for b in range(len(ends)):
+        ends[b, 0] = 0
+        for key in range(ends.shape[1] - 1):
+            ends[b, key + 1] = _end_of(keys[b], key, ends[b, key], counts[b])
 
-    Features (C, n, WIDTH) and E (C, m, WIDTH) in pieces, so that those of all rows stay in the cache;
-    no draw's sums of many classes are ever held.
+
+@loop
+def steps_by_class(
+    pieces: Any, first: int, rows: Any, keys: Any, counts: Any, size: int, unit: float, sums: Any
+) -> None:
+    """Add Σ_i Δ_i ⊗ ψ_i to ``sums`` (B, m, C, WIDTH): of pieces from row ``first`` on, in ``unit``."""
+    draws, m = sums.shape[:2]
+    some, ends = np.empty(WIDTH, np.int32), np.empty((draws, 2 * m + 1), np.int32)
+    for tile in range(counts.shape[1]):
+        start = 2 * tile * size
+        _find_ends(keys[:, start:], counts[:, tile], ends)
+        for c in range(len(pieces)):
+            here = pieces[c, first + tile * size :]
+            for b in range(draws):
+                of_draw = rows[b, start:]
+                for key in range(2 * m):
+                    if ends[b, key] < ends[b, key + 1]:
+                        _sum_rows(here, of_draw, ends[b, key], ends[b, key + 1], some)
+                        step = -unit if key & 1 else unit
+                        for f in range(WIDTH):
+                            sums[b, key >> 1, c, f] += step * some[f]
+
+
+@loop
+def squares_by_class(
+    pieces: Any, rows: Any, keys: Any, counts: Any, expected: Any, squares: Any
+) -> None:
+    """Add |Σ_i Δ_i ⊗ ψ_i − E|² to ``squares`` (B,), E (C, m, WIDTH), all in the features' unit.
+
+    No draw's sums of many classes are ever held.
     """
     m = expected.shape[1]
-    some, total = np.empty(WIDTH, features.dtype), np.empty(WIDTH)
-    ends = np.zeros((len(squares), 2 * m + 1), np.int32)
-    for b in range(len(squares)):
-        for key in range(2 * m):
-            ends[b, key + 1] = _end_of(keys[b], key, ends[b, key], counts[b, 0])
-    for c in range(len(features)):
+    some, other = np.empty(WIDTH, np.int32), np.empty(WIDTH, np.int32)
+    ends = np.empty((len(squares), 2 * m + 1), np.int32)
+    _find_ends(keys, counts[:, 0], ends)
+    for c in range(len(pieces)):
         for b in range(len(squares)):
             square = 0.0
             for label in range(m):
+                start, middle, end = ends[b, 2 * label], ends[b, 2 * label + 1], ends[b, 2 * label + 2]
+                _sum_rows(pieces[c], rows[b], start, middle, some)
+                _sum_rows(pieces[c], rows[b], middle, end, other)
                 for f in range(WIDTH):
-                    total[f] = -expected[c, label, f]
-                for sign in range(2):
-                    start, end = ends[b, 2 * label + sign], ends[b, 2 * label + sign + 1]
-                    for first in range(start, end, _EXACT_ROWS):
-                        _sum_rows(features[c], rows[b], first, min(end, first + _EXACT_ROWS), some)
-                        for f in range(WIDTH):
-                            total[f] += (1.0 - 2.0 * sign) * some[f]
-                for f in range(WIDTH):
-                    square += total[f] * total[f]
+                    total = (some[f] - other[f]) - expected[c, label, f]
+                    square += total * total
             squares[b] += square
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 from caltest.loops import loop
 
@@ -101,11 +104,25 @@ def table_sums(table: Any, labels: Any, sums: Any) -> None:
     size = max(16, min(_FEW, 2**14 // m))  # rows of the table that stay in the cache
     for start in range(0, n, size):
         stop = min(start + size, n)
-        for b in range(len(labels)):
+        b = 0
+        while b + 4 <= len(labels):  # four draws, none of which waits for itself
+            t0 = t1 = t2 = t3 = 0.0
+            for i in range(start, stop):
+                t0 += table[i, labels[b, i]]
+                t1 += table[i, labels[b + 1, i]]
+                t2 += table[i, labels[b + 2, i]]
+                t3 += table[i, labels[b + 3, i]]
+            sums[b] += t0
+            sums[b + 1] += t1
+            sums[b + 2] += t2
+            sums[b + 3] += t3
+            b += 4
+        while b < len(labels):
             total = 0.0
             for i in range(start, stop):
                 total += table[i, labels[b, i]]
             sums[b] += total
+            b += 1
 
 
 @loop
@@ -134,11 +151,58 @@ def bin_counts(labels: Any, cells: Any, steps: Any, counts: Any) -> None:
 def count_shifted(
     uniforms: Any, chances: Any, unit: float, pieces: Any, cell_of: Any, counts: Any
 ) -> None:
-    """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells)."""
+    """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells).
+
+    Rows come in the order of pieces; of two cells the second begins at 1.
+    """
+    if counts.shape[2] == 2:
+        start = 0
+        while start < len(chances):
+            end = start + 1
+            while end < len(chances) and pieces[end] == pieces[start]:
+                end += 1
+            for b in range(len(uniforms)):
+                above = 0
+                for i in range(start, end):
+                    above += (uniforms[b, i] + chances[i]) * unit >= unit
+                counts[b, pieces[start], 0] += end - start - above
+                counts[b, pieces[start], 1] += above
+            start = end
+        return
     for b in range(len(uniforms)):
         for i in range(len(chances)):
             place = int((uniforms[b, i] + chances[i]) * unit)
             counts[b, pieces[i], cell_of[place]] += 1
+
+
+_GONE = 1e-20  # a chance that no longer counts
+
+
+@loop
+def law_of_events(chances: Any, law: Any, other: Any) -> None:
+    """Write the chances (N + 2,) of 0, 1, … of N events, one after the other; ``other`` is overwritten.
+
+    Only where chances count, so that N events take some N^1.5 operations.
+    """
+    law[:], other[:] = 0.0, 0.0
+    law[0], low, high = 1.0, 0, 0
+    for i in range(len(chances)):
+        p = chances[i]
+        q, new, old = 1.0 - p, (law, other)[(i + 1) & 1], (law, other)[i & 1]
+        new[low] = old[low] * q
+        for s in range(low + 1, high + 2):
+            new[s] = old[s] * q + old[s - 1] * p
+        high += 1
+        while new[high] < _GONE and high > low:
+            new[high] = 0.0
+            high -= 1
+        while new[low] < _GONE and low < high:
+            new[low] = 0.0
+            low += 1
+        new[high + 1] = 0.0
+    if len(chances) & 1:
+        law[:] = other
+    law[:low], law[high + 1 :] = 0.0, 0.0
 
 
 @loop
@@ -279,7 +343,17 @@ def sums_of_events(rows: Any, ends: Any, column: int, added: Any, sums: Any) -> 
             sums[b] += total
 
 
-_SPARSE = 64  # rows an event from which on events are sorted by their scores, not counted at them
+_SPARSE = 256  # rows an event from which on events are sorted by their scores, not marked at them
+
+
+@intrinsic
+def _lowest_bit(context: Any, word: Any) -> Any:
+    """Return the place of the lowest bit that is set."""
+
+    def generate(target: Any, build: Any, signature: Any, values: Any) -> Any:
+        return build.cttz(values[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
 
 
 @loop
@@ -288,6 +362,7 @@ def extremes_of_events(
 ) -> None:
     """Write what `extremes` does for the events of a class, from the rows that have it alone."""
     events = np.zeros(len(expected) - 1, np.int32)
+    marks, alone = np.zeros((len(events) >> 6) + 1, np.uint64), len(events) == len(place_of)
     for b in range(len(rows)):
         first, last = ends[b, column], ends[b, column + 1]
         low, high, count = min(0.0, last - first - expected[-1]), 0.0, 0
@@ -297,13 +372,23 @@ def extremes_of_events(
                 count += 1
                 high = max(high, count - expected[place + 1])
         else:
-            events[:] = 0
             for e in range(first, last):
-                events[place_of[rows[b, e]]] += 1
-            for place in range(len(events)):
-                if events[place] > 0:
+                place = np.int64(place_of[rows[b, e]])
+                marks[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+                if not alone:
+                    events[place] += 1
+            for word in range(len(marks)):
+                left = marks[word]
+                marks[word] = 0
+                while left != 0:
+                    place = (word << 6) + np.int64(_lowest_bit(left))
+                    left &= left - np.uint64(1)
                     low = min(low, count - expected[place])
-                    count += events[place]
+                    if alone:
+                        count += 1
+                    else:
+                        count += events[place]
+                        events[place] = 0
                     high = max(high, count - expected[place + 1])
         lowest[b], highest[b] = low, high
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
@@ -18,6 +18,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
+from caltest.forms.low_rank import sharing
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
 from caltest.laws import Law, Pools, Predictive, Survival
@@ -225,19 +226,38 @@ class Omnibus(Statistic):
                 parts = self._made(some)
             else:
                 parts = self.fitted(predictions)._made(predictions)
-        return Combined(tuple(part.at(predictions) for part in parts))
+        components = tuple(part.at(predictions) for part in parts)
+        forms = sharing([part.form for part in components])
+        return Combined(
+            tuple(replace(part, form=form) for part, form in zip(components, forms, strict=True))
+        )
+
+    def _of_pairs(self, kernel: Exponential, rows: Rows) -> Iterator[UnbiasedSKCE]:
+        """Yield a statistic for every bandwidth; of low rank, all by the features of the narrowest.
+
+        Sums of these are added up once. What they cost besides is a product of the features with
+        themselves for every class and draw: worth it where rows are more than features and classes.
+        """
+        narrow, n = min(self.multiples), (rows.part_of or rows.whole).rows
+        kernels = {
+            each: replace(kernel, bandwidth=each * float(kernel.bandwidth)) for each in self.multiples
+        }
+        first = UnbiasedSKCE(kernels[narrow], self.approximation)
+        shares = self.approximation == "nystrom" and rows.n_classes * RANK <= n
+        if shares:
+            first = first.fitted(rows)
+        for multiple in self.multiples:
+            if shares and multiple != narrow:
+                yield first.wider(kernels[multiple])
+            else:
+                yield first if multiple == narrow else replace(first, kernel=kernels[multiple])
 
     def _made(self, rows: Rows) -> tuple[_Part, ...]:
         """Return the parts; where ``rows`` are a sample of more, they are fitted to these."""
         kernel, lens = _fitted(self.kernel, rows), None if rows.n_classes == 2 else TopLabel()
         parts = [
-            _Part(
-                "skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth",
-                UnbiasedSKCE(
-                    replace(kernel, bandwidth=multiple * float(kernel.bandwidth)), self.approximation
-                ),
-            )
-            for multiple in self.multiples
+            _Part("skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth", statistic)
+            for multiple, statistic in zip(self.multiples, self._of_pairs(kernel, rows), strict=True)
         ]
         # Where the expected surprises cancel those of all labels, rounding is left.
         parts.append(_Part("ecd", ECD(), "two-sided", ROUNDING))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from caltest._arguments import Whole, arguments, choose, has, real_array, real_kernel
 from caltest._sums import blocks
@@ -21,6 +22,8 @@ from caltest.forms.weights import (
     ComputedFeatures,
     Features,
     KernelWeights,
+    MappedFeatures,
+    Summed,
     Term,
     incomplete_cholesky,
     landmark_features,
@@ -49,18 +52,12 @@ Of more rows a subsample is what bandwidths and features are fitted to, see ``ca
 and features are computed when they are needed.
 """
 
-ROUNDED_FROM = 4096
-"""Rows up to which features are fitted to all, and kept as they are.
+FULL_ROWS = 1500
+"""Rows up to which "auto" takes the kernel itself, and features are fitted to all and not rounded.
 
 Those of more rows are fitted to some, evenly spaced in an order that depends on the predictions alone,
-and rounded, to be added up fast.
-"""
-
-FULL_ROWS, FULL_SIZE = 5000, 4e8
-"""Rows n, and n² m, up to which "auto" takes the kernel itself: 999 draws take some two seconds.
-
-That is 5 000 rows of ten classes, 2 000 of a hundred. Of two classes the exponential kernel of most
-distances takes one pass over the rows, however many.
+and rounded, to be added up fast. Of two classes the exponential kernel of most distances takes one pass
+over the rows, however many.
 """
 
 
@@ -79,12 +76,15 @@ class LowRank:
         average.
     of_parts
         Whether it was fitted to a sample of rows that come one part after the other.
+    fitted_to
+        Predictions that it was fitted to, and the features as a function of predictions.
     """
 
     predictions: Rows
     features: Features
     missing: float | None
     of_parts: bool
+    fitted_to: tuple[Array, Callable[[Array], Array]]
 
     @classmethod
     def of(
@@ -98,7 +98,7 @@ class LowRank:
         (part, _), probs, n = kernel.terms[0], predictions.probs, predictions.n_samples
         of_parts = predictions.part_of is not None
         held = n <= HELD_UP_TO and not of_parts
-        few = held and n <= ROUNDED_FROM
+        few = held and n <= FULL_ROWS
         some = fitting_rows(predictions).probs if few or not held else probs[representatives(probs)]
         exact: Features
         if method == "fourier":
@@ -107,21 +107,41 @@ class LowRank:
         else:
             order = fixed_order(some) if few else np.arange(len(some))
             exact, missing, pivots = incomplete_cholesky(KernelWeights(part, some), order, rank)
-            function = partial(landmark_features, part, some[pivots], np.tril(exact[pivots]))
+            factor = np.tril(exact[pivots])
+            inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
+            function = partial(landmark_features, part, some[pivots], inverse)
+        found: Features
         if few:
-            return cls(predictions, scaled_rows(exact[:], predictions.weights), missing, of_parts)
-        width = int(function(probs[:1]).shape[1])
-        found = ComputedFeatures(function, probs, width, part.bound, np.ones(n))
-        if held:
-            values = np.concatenate([found[rows] for rows in blocks(n, ROWS)])
-            return cls(predictions, scaled_rows(values, predictions.weights), missing, of_parts)
-        return cls(predictions, found, missing, of_parts).of_rows(predictions)
+            found = scaled_rows(exact[:], predictions.weights)
+        else:
+            width = int(function(probs[:1]).shape[1])
+            found = ComputedFeatures(function, probs, width, part.bound, predictions.weights)
+            found = found.held() if held else found
+        return cls(predictions, found, missing, of_parts, (some, function))
 
     def of_rows(self, predictions: Rows) -> LowRank:
         """Return the same features of other rows; they must be computed ones."""
-        features = cast("ComputedFeatures", self.features)
-        features = replace(features, probs=predictions.probs, by=predictions.weights)
+        given: Any = self.features
+        base = given.base if isinstance(given, MappedFeatures) else given
+        features = replace(base, probs=predictions.probs, by=predictions.weights)
+        if given is not base:
+            features = replace(given, base=features)
         return replace(self, predictions=predictions, features=features)
+
+    def of_kernel(self, kernel: Kernel, rank: int) -> LowRank:
+        """Return linear functions of these features that stand for a wider kernel, K ≈ Ψ C CᵀΨᵀ.
+
+        Of the rows that features are fitted to, with K ≈ LLᵀ: C is what makes ΨC nearest to L.
+        """
+        some, function = self.fitted_to
+        own, order = function(some), np.arange(len(some))
+        wide = incomplete_cholesky(KernelWeights(kernel, some), order, rank).factor
+        q, r = np.linalg.qr(own)
+        by = solve_triangular(r, q.T @ wide)
+        largest = ((own @ by) ** 2).sum(axis=1).max() * self.predictions.weights.max() ** 2
+        bound = (1.0 + 1.0 / 64.0) * float(largest)
+        features = MappedFeatures(cast("Summed", self.features), by, bound)
+        return replace(self, features=features, missing=None)
 
 
 def fitting_rows(predictions: Rows) -> Rows:
@@ -140,12 +160,11 @@ def chosen(
     """Return what "auto" stands for."""
     if approximation != "auto":
         return approximation
-    n, m = predictions.n_samples, predictions.n_classes
     if predictions.part_of is not None:
         return "nystrom"
-    if isinstance(kernel, Kernel) and kernel.is_on_a_line(m):
+    if isinstance(kernel, Kernel) and kernel.is_on_a_line(predictions.n_classes):
         return None
-    return None if n <= FULL_ROWS and float(n) ** 2 * m <= FULL_SIZE else "nystrom"
+    return None if predictions.n_samples <= FULL_ROWS else "nystrom"
 
 
 def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
@@ -231,11 +250,18 @@ class _AllPairs(_SKCE):
 
         Of parts, all is fitted to a sample of the rows.
         """
+        if self._fit is not None and self._fit.predictions is predictions:
+            return self
         method = chosen(self.approximation, self.kernel, predictions)
         if method is None:
             return replace(super().fitted(predictions), approximation=None, _fit=None)
         found = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(found, _fit=LowRank.of(found.kernel, predictions, method, self.rank))
+
+    def wider(self, kernel: Kernel) -> Self:
+        """Return the same of another kernel, by linear functions of the features that are fitted."""
+        fit = cast("LowRank", self._fit)
+        return replace(self, kernel=kernel, _fit=fit.of_kernel(kernel, self.rank))
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, with its diagonal or without."""
@@ -296,8 +322,8 @@ class BiasedSKCE(_AllPairs):
         "fourier": by random Fourier features, for kernels of a distance, inner products and sums of
         these. Both take O(nF) a draw for F columns. What is tested is then the statistic of another
         kernel, which depends on the predictions only: p-values of the exact null stay exact. "auto":
-        the kernel itself up to 5 000 rows, of more than 16 classes while n² m is at most 4e8, and
-        always where it takes one pass (exponential, two classes); else "nystrom".
+        the kernel itself up to 1 500 rows, and always where it takes one pass (exponential, two
+        classes); else "nystrom".
     rank
         Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
         kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.

@@ -17,14 +17,14 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from caltest._sums import TILE
-from caltest.forms.pairs import Entries
 from caltest.laws.classes import LabelSampler
 from caltest.loops import kernels as _kernel_loops
 from caltest.loops import rows as _loops
 from caltest.sampling import ROWS
+from caltest.scores import Entries, RoundedFeatures
 from validation.benchmarks.child import Measured
 
-DRAWS, FEATURES, WIDTH, BINS = 64, 256, 16, 15
+DRAWS, FEATURES, BINS = 64, 256, 15
 FEWEST = 5  # runs, of which the shortest counts
 
 Array = NDArray[Any]
@@ -302,20 +302,24 @@ def _pairs(m: int) -> tuple[Array, Array, Array, tuple[Any, ...]]:
 def _pair_sums(m: int, n: int) -> Both:
     (W, y, z, entries), sums = _pairs(m), np.empty(DRAWS)
     plain = lambda: np.array([np.vdot(W, a[:, None] == b) for a, b in zip(y, z, strict=True)])  # noqa: E731
-    return Both(_filled(sums, _kernel_loops.pair_sums, W, *entries, sums), plain, W.size * DRAWS)
+    return Both(
+        _filled(sums, _kernel_loops.pair_sums, W, *entries, np.empty((0, 0)), sums),
+        plain,
+        W.size * DRAWS,
+    )
 
 
 def _matrix_pair_sums(m: int, n: int) -> Both:
     (W, y, z, entries), sums = _pairs(m), np.empty(DRAWS)
     A = np.random.default_rng(1).random((m, m))
     plain = lambda: np.array([np.vdot(W, A[a[:, None], b]) for a, b in zip(y, z, strict=True)])  # noqa: E731
-    loop = _filled(sums, _kernel_loops.matrix_pair_sums, W, *entries, A, sums)
+    loop = _filled(sums, _kernel_loops.pair_sums, W, *entries, A, sums)
     return Both(loop, plain, W.size * DRAWS)
 
 
-def _features(n: int) -> Array:
-    """Return features in single precision whose sums are exact, as rounded ones are."""
-    return (np.random.default_rng(2).integers(-64, 65, (n, FEATURES)) / 64.0).astype(np.float32)
+def _features(n: int) -> RoundedFeatures:
+    """Return features of two bytes, as rounded ones are."""
+    return RoundedFeatures.of(np.random.default_rng(2).uniform(-1.0, 1.0, (n, FEATURES)), 1.0)
 
 
 def _added(labels: Array, m: int, features: Array) -> Array:
@@ -325,24 +329,31 @@ def _added(labels: Array, m: int, features: Array) -> Array:
 
 def _sums_by_class(m: int, n: int) -> Both:
     size, draws = int(np.clip(32 * m, 512, n)), 8
-    (labels, entries), features = _entries(m, n, size, draws), _features(n)
-    sums, wide = np.empty((draws, m, FEATURES)), features.astype(np.float64)
-    given = (features, entries.rows, entries.keys, entries.counts, size, sums)
-    plain = lambda: np.array([_added(y, m, wide) for y in labels])  # noqa: E731
-    return Both(
-        _filled(sums, _kernel_loops.sums_by_class, *given), plain, sums.shape[0] * features.size
-    )
+    (labels, entries), features = _entries(m, n, size, draws), _features(n)[:]
+    sums, given = np.empty((draws, m, FEATURES)), (entries.rows, entries.keys, entries.counts, size)
+    plain = lambda: np.array([_added(y, m, features) for y in labels])  # noqa: E731
+    loop = _filled(sums, _kernel_loops.sums_by_class, features, *given, sums)
+    return Both(loop, plain, sums.shape[0] * features.size)
+
+
+def _steps_by_class(m: int, n: int) -> Both:
+    draws = 8
+    (labels, entries), features = _entries(m, n, n, draws), _features(n)
+    count, _, width = features.pieces.shape
+    sums, wide = np.empty((draws, m, count, width)), features[:]
+    given = (features.pieces, 0, entries.rows, entries.keys, entries.counts, n, features.unit, sums)
+    plain = lambda: np.array([_added(y, m, wide) for y in labels]).reshape(sums.shape)  # noqa: E731
+    return Both(_filled(sums, _kernel_loops.steps_by_class, *given), plain, draws * wide.size)
 
 
 def _squares_by_class(m: int, n: int) -> Both:
     draws = 8
     (labels, entries), features = _entries(m, n, n, draws), _features(n)
-    pieces = np.ascontiguousarray(features.reshape(n, -1, WIDTH).transpose(1, 0, 2))
-    expected, squares = np.full((len(pieces), m, WIDTH), n / m), np.empty(draws)
-    wide = features.astype(np.float64)
+    pieces, wide = features.pieces, features[:] / features.unit
+    expected, squares = np.full((len(pieces), m, pieces.shape[2]), n / m), np.empty(draws)
     given = (pieces, entries.rows, entries.keys, entries.counts, expected, squares)
     plain = lambda: np.array([np.sum((_added(y, m, wide) - n / m) ** 2) for y in labels])  # noqa: E731
-    return Both(_filled(squares, _kernel_loops.squares_by_class, *given), plain, draws * features.size)
+    return Both(_filled(squares, _kernel_loops.squares_by_class, *given), plain, draws * wide.size)
 
 
 # ------------------------------------------------------------------ distances, chains
@@ -533,6 +544,7 @@ LOOPS: dict[str, Loop] = {
     "pair_sums": Loop("pair and draw", "W where labels agree", ALL, _pair_sums),
     "matrix_pair_sums": Loop("pair and draw", "W times A by indices", (2, 10), _matrix_pair_sums),
     "sums_by_class": Loop("feature added", "sparse product", (2, 10, 100), _sums_by_class),
+    "steps_by_class": Loop("feature added", "sparse product", (2, 10, 100), _steps_by_class),
     "squares_by_class": Loop("feature added", "sparse product, squares", (1000,), _squares_by_class),
     "cityblock": Loop("coordinate of a distance", "cdist", ALL, _cityblock),
     "chain_sums": Loop("row and draw", "product with all pairs", (2,), _chain_sums),
