@@ -211,7 +211,7 @@ def changes(options: Options) -> None:
         "clusters of four, correlation 0.8": clustered,
         "normal distributions": of_normals,
     }
-    wanted = options.datasets or (1 if options.quick else 200)
+    wanted = options.datasets or (1 if options.quick else 400)
     with joblib.Parallel(n_jobs=options.jobs) as parallel:
         for number, (design, make) in enumerate(designs.items()):
             if not options.wants(f"changes: {design}"):
