@@ -33,7 +33,8 @@ def exceeds(draws: NDArray[np.float64], observed: Any, resolution: float = 0.0) 
     sizes[~np.isfinite(sizes)] = 0.0
     own = np.where(np.isfinite(observed), np.abs(observed), 0.0)
     scale = np.maximum(sizes.max(axis=0, initial=0.0), own)
-    return ~(draws < observed - TIE_TOLERANCE * scale - resolution)  # a NaN counts for the null
+    # A NaN counts for the null.
+    return np.asarray(~(draws < observed - TIE_TOLERANCE * scale - resolution))
 
 
 def count(

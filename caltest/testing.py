@@ -173,12 +173,11 @@ def test(
 
     Notes
     -----
-    *Cost.* The default compares all pairs of rows up to 5 000 rows (with more than 16 classes, as
-    long as n² m is at most 4e8). For more rows it switches to low-rank kernels, whose cost grows
-    as n; the p-value stays exact, and the result says so. With two classes it needs one pass over
-    the rows, however many. "skce_uq" by name always compares all pairs. A call that will take more
-    than a minute warns before it starts. Files of any length are read in one pass:
-    :func:`caltest.files.scan`.
+    *Cost.* The default compares all pairs of rows up to 1 500 rows. For more rows it switches to
+    low-rank kernels, whose cost grows as n; the p-value stays exact, and the result says so. With
+    two classes it needs one pass over the rows, however many. "skce_uq" by name always compares all
+    pairs. A call that will take more than a minute warns before it starts. Files of any length are
+    read in one pass: :func:`caltest.files.scan`.
 
     *Tolerance ε.* The hypothesis is that P(event) ≥ p − ε everywhere ("over"), or P(event) ≤ p + ε
     everywhere ("under"). Among all models that satisfy it, the one with P(event) = max(p − ε, 0),

@@ -360,7 +360,7 @@ def test_a_loop_and_the_plain_way_do_the_same(name, m):
     works = both(name, m, quick=True)
     found, plain = works.compiled().copy(), works.plain()
     assert works.count > 0
-    np.testing.assert_allclose(found, plain, rtol=1e-10)
+    np.testing.assert_allclose(found, plain, rtol=1e-10, atol=1e-14)
     np.testing.assert_array_equal(works.compiled(), found)
 
 

@@ -95,6 +95,30 @@ def test_extremes_of_paths(values, weighted):
     paths = np.cumsum(events, axis=1)[:, ends] - expected
     assert np.array_equal(low, paths.min(axis=1, initial=0.0))
     assert np.array_equal(high, paths.max(axis=1, initial=0.0))
+    if not weighted:  # the same from the rows of events alone
+        place_of, before = np.empty(ROWS, np.intp), np.append(0.0, expected)
+        place_of[order] = np.searchsorted(ends, np.arange(ROWS))
+        rows, own = np.empty(y.shape, np.int32), np.empty((6, 3), np.int32)
+        for labels in (y, y * (np.arange(ROWS) % 300 == 0)):  # many events, and few
+            _loops.rows_by_class(labels.astype(y.dtype), rows, own)
+            _loops.extremes(labels.astype(y.dtype), order, ends, None, expected, low, high)
+            lowest, highest = np.empty(6), np.empty(6)
+            _loops.extremes_of_events(rows, own, 1, place_of, before, lowest, highest)
+            assert np.array_equal(lowest, low)
+            assert np.array_equal(highest, high)
+
+
+@pytest.mark.parametrize("n", [1, 2, 61, 900])
+def test_laws_of_events(n):
+    chances = np.random.default_rng(n).beta(0.3, 0.3, n)
+    chances[: n // 3] = np.arange(n // 3) % 2  # some are certain
+    law, other = np.empty((2, n + 2))
+    _loops.law_of_events(chances, law, other)
+    expected = np.ones(1)
+    for p in chances:
+        expected = np.convolve(expected, [1.0 - p, p])
+    assert law[:-1] == pytest.approx(expected, rel=0, abs=1e-16)
+    assert law[-1] == 0.0
 
 
 # ------------------------------------------------------------------ pairs and features
@@ -269,11 +293,14 @@ def test_shifted_scans():
         assert np.array_equal(first, errors[:, :, 0])
 
 
-def test_counts_of_shifted_rows():
+@pytest.mark.parametrize("width", [50, 100])  # two cells are counted in another way than five
+def test_counts_of_shifted_rows(width):
     rng = np.random.default_rng(6)
     uniforms, chances = rng.random((3, 50)), rng.random(50)
-    pieces, cell_of = np.arange(50) // 20, np.arange(2 * 100 + 1) // 50
-    counts = np.zeros((3, 3, 5), dtype=np.uint16)
+    pieces, cell_of = np.arange(50) // 20, np.minimum(np.arange(2 * 100 + 1) // width, 200 // width)
+    if width == 100:
+        cell_of = np.minimum(cell_of, 1)
+    counts = np.zeros((3, 3, cell_of[-1] + 1), dtype=np.uint16)
     _loops.count_shifted(uniforms, chances, 100.0, pieces, cell_of, counts)
     expected = np.zeros_like(counts)
     for draw, row in np.ndindex(3, 50):

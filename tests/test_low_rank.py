@@ -1,5 +1,7 @@
 """Kernels of low rank: Nyström's and Fourier's features, and the statistics made of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ridge import some_labels
@@ -7,6 +9,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome
 
 import caltest
 from caltest import InputError, blocks, estimate
+from caltest._parallel import ALONE
 from caltest.data import Rows
 from caltest.forms.weights import ComputedFeatures
 from caltest.kernels import (
@@ -18,8 +21,9 @@ from caltest.kernels import (
     MatrixKernel,
 )
 from caltest.kernels.radial import fourier_features
+from caltest.resampling import Column, Draws, table
 from caltest.simulation import m1, m3
-from caltest.statistics import JKCE, BiasedSKCE, UnbiasedSKCE, skce
+from caltest.statistics import JKCE, BiasedSKCE, Omnibus, UnbiasedSKCE, skce
 
 SHIFT_INVARIANT = [
     Gaussian(0.4),
@@ -182,6 +186,23 @@ def test_size_and_power(approximation):
 def test_wrong_options(options, message):
     with pytest.raises(InputError, match=message):
         UnbiasedSKCE(**options)
+
+
+def test_bandwidths_have_one_set_of_features():
+    """Their sums are added up once; each is close to its own kernel, and has its own pairs i = j."""
+    rows = Rows(dirichlet(1600, 3, 4))
+    narrow, wide = (part.form for part in Omnibus().given(rows).components[:2])
+    assert narrow.scores is wide.scores
+    labels = rows.sampler(1).draw(0, 64)
+    columns = Column(None, narrow), Column(None, wide)
+    together = table(columns, Draws(rows.sampler(1), labels[0], 64), ALONE)
+    kernel = Exponential().fitted(rows.probs)
+    for form, share, found in zip((narrow, wide), (0.25, 1.0), together.T, strict=True):
+        alone = replace(form, shared=None).of_labels(labels)
+        assert found[1:] == pytest.approx(alone, rel=1e-10, abs=1e-12 * np.abs(alone).max())
+        own = replace(kernel, bandwidth=share * kernel.bandwidth)
+        exact = UnbiasedSKCE(own).given(rows).of_labels(labels)
+        assert np.corrcoef(exact, alone)[0, 1] > 0.995
 
 
 # ------------------------------------------------------------------ very many rows

@@ -257,16 +257,17 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
 
 def sharing(forms: Sequence[Form]) -> tuple[Form, ...]:
     """Return the same forms, those of the same features with sums in common."""
-    found, alike = list(forms), dict[tuple[int, ...], list[int]]()
+    found, alike = list(forms), dict[tuple[int, ...], list[tuple[int, FeatureSquares]]]()
     for place, form in enumerate(forms):
-        if isinstance(form, FeatureSquares) and form.targets is None:
-            alike.setdefault(form.summed, []).append(place)
-    for places in alike.values():
-        if 1 < len(places) <= found[places[0]]._base.shape[1]:
-            owns = tuple(found[place]._own_table for place in places)
-            scores = FeatureResiduals(found[places[0]].probs, found[places[0]]._base, owns)
-            for number, place in enumerate(places):
-                found[place] = replace(found[place], shared=(scores, number))
+        if isinstance(form, FeatureSquares) and form.targets is None and not form.diagonal:
+            alike.setdefault(form.summed, []).append((place, form))
+    for each in alike.values():
+        _, first = each[0]
+        if 1 < len(each) <= first._base.shape[1]:
+            owns = tuple(form._own_table for _, form in each)
+            scores = FeatureResiduals(first.probs, first._base, owns)
+            for number, (place, form) in enumerate(each):
+                found[place] = replace(form, shared=(scores, number))
     return tuple(found)
 
 

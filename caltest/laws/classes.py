@@ -197,7 +197,7 @@ class Classes(Law):
         """
         floored = self.probs if clip is None else np.maximum(self.probs, clip)
         found = np.empty(self.probs.shape)
-        for rows in blocks(len(found), max(1, _STAYING // found.shape[1])):
+        for rows in blocks(len(found), max(1, _STAYING // self.n_classes)):
             with np.errstate(divide="ignore"):
                 logs = np.log(floored[rows], out=found[rows])
             possible = np.where(self.probs[rows] > 0, logs, 0.0)

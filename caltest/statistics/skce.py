@@ -122,8 +122,8 @@ class LowRank:
     def of_rows(self, predictions: Rows) -> LowRank:
         """Return the same features of other rows; they must be computed ones."""
         given: Any = self.features
-        base = given.base if isinstance(given, MappedFeatures) else given
-        features = replace(base, probs=predictions.probs, by=predictions.weights)
+        base: ComputedFeatures = given.base if isinstance(given, MappedFeatures) else given
+        features: Any = replace(base, probs=predictions.probs, by=predictions.weights)
         if given is not base:
             features = replace(given, base=features)
         return replace(self, predictions=predictions, features=features)

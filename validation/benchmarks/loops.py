@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from caltest._sums import TILE
+from caltest._sums import TILE, law_of_sum
 from caltest.laws.classes import LabelSampler
 from caltest.loops import kernels as _kernel_loops
 from caltest.loops import rows as _loops
@@ -180,6 +180,14 @@ def _count_shifted(m: int, n: int) -> Both:
 
     given = (uniforms, chances, unit, pieces, cell_of, counts)
     return Both(_filled(counts, _loops.count_shifted, *given), plain, uniforms.size)
+
+
+def _law_of_events(m: int, n: int) -> Both:
+    chances = _probs(n, m)[:400, 1]
+    law, other = np.empty((2, len(chances) + 2))
+    loop = _filled(law, _loops.law_of_events, chances, law, other)
+    masses = np.column_stack([1.0 - chances, chances])
+    return Both(loop, lambda: np.append(law_of_sum(masses), 0.0), len(chances) ** 2)
 
 
 def _largest_shifted(m: int, n: int) -> Both:
@@ -528,6 +536,7 @@ LOOPS: dict[str, Loop] = {
     "cell_sums": Loop("event added", "bincount a draw", (2,), _cell_sums),
     "cell_sums, in order": Loop("event added", "reduceat", (2,), _cell_sums_in_order),
     "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
+    "law_of_events": Loop("pair of events", "products of polynomials", (2,), _law_of_events),
     "largest_shifted": Loop("interval and tolerance", "cumsum, max", (2,), _largest_shifted),
     "rising_scores": Loop("rank and draw", "bincount a draw", (2,), _rising_scores),
     "ranks_in_pools": Loop("number and draw", "searchsorted a row", (2,), _ranks_in_pools),
@@ -542,7 +551,7 @@ LOOPS: dict[str, Loop] = {
     "extremes_of_events": Loop("event", "cumsum, min, max", (10, 100), _extremes_of_events),
     "sort_by_class": Loop("label sorted", "argsort a tile", ALL, _sort_by_class),
     "pair_sums": Loop("pair and draw", "W where labels agree", ALL, _pair_sums),
-    "matrix_pair_sums": Loop("pair and draw", "W times A by indices", (2, 10), _matrix_pair_sums),
+    "pair_sums, matrix": Loop("pair and draw", "W times A by indices", (2, 10), _matrix_pair_sums),
     "sums_by_class": Loop("feature added", "sparse product", (2, 10, 100), _sums_by_class),
     "steps_by_class": Loop("feature added", "sparse product", (2, 10, 100), _steps_by_class),
     "squares_by_class": Loop("feature added", "sparse product, squares", (1000,), _squares_by_class),
