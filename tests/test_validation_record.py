@@ -1,6 +1,7 @@
 """The record of the studies: what it says holds, and every printed command makes the file beside it."""
 
 import csv
+import io
 import re
 import shlex
 from pathlib import Path
@@ -217,6 +218,60 @@ def test_other_packages_are_as_the_page_says():
         for what in ("level", "power"):
             belt = share("pycaleva", "CalibrationBelt", design, what)
             assert belt == share("probcal", "calibration_test", design, what)
+
+
+def test_the_wild_is_as_the_page_says():
+    """Every figure of the page is read from the files; here is what it says in words."""
+    import pandas as pd
+
+    from validation._study import RESULTS
+    from validation.wild import summary
+
+    text = (ROOT / "docs" / "wild.md").read_text(encoding="utf-8")
+    files = {name: pd.read_csv(RESULTS / name) for name in ("wild.csv", "wild_summary.csv")}
+    for name, expression in re.findall(r"\{value\}`(\S+) \| (.*?)`", text):
+        assert pd.notna(eval(expression, {"table": files[name], "pd": pd})), expression
+    shown = re.findall(r"\{results\} (\S+)\n.*\n:table: (.*)", text)
+    tables = [eval(expression, {"table": files[name], "pd": pd}) for name, expression in shown]
+    assert sum(map(len, tables)) == len(files["wild_summary.csv"])
+    again = pd.DataFrame(summary(RESULTS / "wild.csv")).to_csv(index=False)
+    assert pd.read_csv(io.StringIO(again)).equals(files["wild_summary.csv"])
+
+    wild = files["wild.csv"]
+    assert wild.data.nunique() >= 12
+
+    def of(data, model=None):
+        found = wild[wild.data == data]
+        return found if model is None else found[found.model == model]
+
+    few = wild[wild.data.isin(["breast cancer", "wine"])]
+    assert few[few.verdict != "undecided"].model.tolist() == ["naive Bayes"]
+    harmed = wild[wild.helped == "no"]
+    assert harmed[["data", "model"]].to_numpy().tolist() == [["wine", "k nearest neighbours"]]
+    for data, model in (
+        ("digits", "random forest"),
+        ("credit", "gradient boosting"),
+        ("credit", "naive Bayes"),
+        ("churn", "gradient boosting"),
+        ("churn", "naive Bayes"),
+        ("mortgages", "naive Bayes"),
+        ("reviews", "words, naive Bayes"),
+        ("CIFAR-100", "DenseNet-BC"),
+        *(("CIFAR-10", name) for name in ("DenseNet-121", "ResNet-18", "VGG-19")),
+    ):
+        assert (of(data, model).helped == "yes").all(), (data, model)
+    assert of("mortgages", "support vectors, Platt").advice.isna().all()
+    assert (of("diamonds").pvalue <= 0.05).all()
+    assert (of("diamonds").after == "within").all()
+    assert of("CIFAR-10", "GoogLeNet").advice.isna().all()
+    assert of("rain at Niamey").query("pvalue <= 0.05").model.tolist() == ["ENS"]
+    assert wild[wild.kind == "quantiles"].advice.isna().all()
+    assert wild[wild.kind == "times"].advice.isna().all()
+    cox = "breast cancer, recurrence"
+    assert (of(cox, "Cox, columns as they are").verdict == "material").all()
+    assert (of(cox, "Cox, scaled columns").pvalue > 0.05).all()
+    assert (of(cox, "Cox, scaled columns").again == "material").all()
+    assert (of("influenza", "FluSight-ensemble").pvalue > 0.05).all()
 
 
 AGAIN = {

@@ -85,11 +85,11 @@ def column_indices(
         raise InputError(_WRONG["too many"], n=n_classes, last=n_classes - 1)
     if labels.is_text and names is None:
         if n_classes == 2:
-            found = [str(label).casefold() for label in values.tolist()]
-            yes = next((yes for yes, no in _OPPOSITES.items() if set(found) <= {yes, no}), None)
+            words = [str(label).casefold() for label in values.tolist()]
+            yes = next((yes for yes, no in _OPPOSITES.items() if set(words) <= {yes, no}), None)
             if yes:
                 note = f"Labels were read as words: 1 is {quoted(yes)}."
-                return np.array([label == yes for label in found], np.intp), (note,)
+                return np.array([label == yes for label in words], np.intp), (note,)
         do = "give labels 0 and 1, or " if n_classes == 2 else "give "
         do += "class_names, or probs with a named column for every class, as in a data frame"
         if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):

@@ -309,11 +309,9 @@ def remedy(audit: Audit) -> str:
     if not audit.remedies:
         do = f"recalibrate the {'group' if told and told.group else 'model'} on held-out rows."
         count = next((view.events for view in (told, *audit.views) if view and view.events), None)
-        return (
-            f"{do} {said('audit', 'hazards', count)}"
-            if count and count.expected and count.observed
-            else do
-        )
+        if count is None or not count.observed or (count.low or 0.0) <= 1.0 <= (count.high or 1.0):
+            return do
+        return f"{do} {said('audit', 'hazards', count)}"
     best, rows = next((each for each in audit.remedies if each.chosen), None), audit.remedies[0].rows
     some = "these rows" if rows == audit.n_samples else f"{rows:,} of these rows"
     tried = f"Tried by cross-fitting inside {some}"
