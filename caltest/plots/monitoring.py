@@ -103,6 +103,6 @@ class MonitorDisplay(ResultDisplay):
 
 
 _LOOKS: dict[str, dict[str, Any]] = {
-    "hollow": {"color": canvas.FAINT, "marker": "o", "markerfacecolor": "white"},
-    "found": {"color": canvas.BLUE, "marker": "D", "markersize": 4.5},
+    "hollow": {"color": canvas.FAINT, "marker": "o", "markerfacecolor": "white", "clip_on": False},
+    "found": {"color": canvas.BLUE, "marker": "D", "markersize": 4.5, "clip_on": False},
 }

@@ -22,28 +22,8 @@ from caltest.auditing.views import Check, Group, Rest, View
 from caltest.data.diagnose import advice_on_zeros
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
+from caltest.text import sizes
 from caltest.text.pages import page, paragraph, row, said
-from caltest.text.sizes import (
-    LITTLE,
-    about_rows,
-    beyond,
-    cannot_fail,
-    decided_apart,
-    estimated,
-    estimated_beyond,
-    exceeds,
-    found_rest,
-    impossible_rows,
-    interval,
-    left_by,
-    means,
-    most_of_views,
-    rates,
-    size,
-    tends,
-    too,
-    why_undecided,
-)
 from caltest.text.vocabulary import (
     TENDS,
     capital,
@@ -68,7 +48,7 @@ from caltest.text.vocabulary import (
 
 
 def chip(audit: Audit) -> tuple[str, str]:
-    """Return the verdict in a few words, and what it means for the limit."""
+    """Return the verdict in a few words, and what it sizes.means for the limit."""
     own = limit(audit)
     unlimited = (
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
@@ -100,7 +80,7 @@ def headline(audit: Audit) -> str:
         if not audit.rejected:
             return f"No prediction was shown to be wrong {by}."
         if not audit.found:
-            return f"{impossible_rows(audit)}."
+            return f"{sizes.impossible_rows(audit)}."
         view = audit.told or audit.found[0].view
         if finds_mean(audit, view):
             return f"{capital(subject(view))} is wrong on average {by}{where(view.group)}."
@@ -112,26 +92,26 @@ def headline(audit: Audit) -> str:
         every = "Every average error is" if len(audit.wholes) > 1 else "The average error is"
         return f"{every} shown to be within your limit of {limit(audit)}."
     if audit.verdict == "undecided" and not audit.rejected:
-        return f"Not shown to be within your limit of {limit(audit)}: {why_undecided(audit)}."
+        return f"Not shown to be within your limit of {limit(audit)}: {sizes.why_undecided(audit)}."
     if not audit.rejected:
         return "No error was found."
     worst = audit.worst
-    if audit.verdict == "material" and (worst is None or not exceeds(audit, worst)):
-        whole, part = beyond(audit)
+    if audit.verdict == "material" and (worst is None or not sizes.exceeds(audit, worst)):
+        whole, part = sizes.beyond(audit)
         worst = whole if isinstance(whole, View) and part is None else None
         if worst is None:
             who = subject(next(each for each in audit.views if each.lens == whole.lens))
-            rows = left_by(whole) if isinstance(whole, Rest) else where(whole.group)
+            rows = sizes.left_by(whole) if isinstance(whole, Rest) else where(whole.group)
             by = f"by more than your limit of {limit(audit)}{' for some predictions' if part else ''}"
             return f"{capital(who)} {_is(who)} wrong {by}{rows}."
     if worst is not None:
-        return f"{capital(subject(worst))} is {too(worst, outcomes_called(audit))}{where(worst.group)}."
+        return f"{capital(subject(worst))} is {sizes.too(worst, outcomes_called(audit))}{where(worst.group)}."
     if audit.impossible and not audit.found:
-        return f"{impossible_rows(audit)}."
+        return f"{sizes.impossible_rows(audit)}."
     if not audit.found:
-        rest = found_rest(audit)
+        rest = sizes.found_rest(audit)
         view = next(each for each in audit.views if each.lens == rest.lens)
-        return f"{capital(subject(view))} is wrong on average{left_by(rest)}."
+        return f"{capital(subject(view))} is wrong on average{sizes.left_by(rest)}."
     strongest = audit.told or audit.found[0].view
     if strongest.shape:
         extreme = "too extreme" if strongest.shape == "over" else "not extreme enough"
@@ -143,15 +123,15 @@ def headline(audit: Audit) -> str:
         alone = listed(view_name(view) for view in audit.views if shows(audit, view))
         which = f"on average, those of {alone}" if alone else "no single class or group stands out"
         if not audit.n_classes:
-            ways = (f"they are {each}" for each in tends(audit, strongest))
+            ways = (f"they are {each}" for each in sizes.tends(audit, strongest))
             which = listed(ways) or "no interval and no group stands out"
         return f"{capital(subject(strongest))} are wrong{where(strongest.group)}; {which}."
     who, rows = capital(subject(strongest)), where(strongest.group)
-    about = estimated(strongest.error, strongest.lens)
+    about = sizes.estimated(strongest.error, strongest.lens)
     if finds_mean(audit, strongest):
         return f"{who} is wrong on average{rows}; as estimated, {about}."
     average = "on average it may be right"
-    if audit.limit and estimated_beyond(audit, strongest):
+    if audit.limit and sizes.estimated_beyond(audit, strongest):
         average = f"on average, as estimated, it is {about}"
     return f"{who} is wrong for some predictions{rows}; {average}."
 
@@ -182,7 +162,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
     if audit.about == POSTERIOR:
         return (*texts, _OF_SAMPLER, *_close(audit), "Then check again, with new simulations.")
     if told is not None and kind_of(told.lens) == "interval" and shows(audit, told):
-        share = percents(*rates(told))[1]
+        share = percents(*sizes.rates(told))[1]
         texts.append(f"Until then, read {lens_name(told)}{where(group)} as one of about {share}.")
     if audit.impossible:
         seen = "label" if audit.n_classes else "outcome"
@@ -231,7 +211,7 @@ def _stated(audit: Audit) -> str:
 
 def _as_they_are(audit: Audit) -> Iterable[str]:
     """Say that the probabilities may be used, unless the limit lets everything pass."""
-    if any(cannot_fail(audit)):
+    if any(sizes.cannot_fail(audit)):
         yield (
             "Before you use the probabilities, audit again with a limit for rare events: a ratio "
             "alone, such as materiality_ratio=1.25."
@@ -259,7 +239,7 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
             f"(materiality). If this error matters, do not rely on {these} until they are corrected."
         )
     elif audit.verdict == "undecided":
-        if told is not None and estimated_beyond(audit, told):
+        if told is not None and sizes.estimated_beyond(audit, told):
             yield (
                 f"Do not rely on {these} until they are corrected: the error is "
                 f"estimated to be beyond your limit of {own}, though it is not proved to be."
@@ -288,7 +268,12 @@ def _more_rows(audit: Audit) -> str:
     shares = ", if groups keep their shares" if audit.groups else ""
     if audit.clusters is not None:
         rows, unit = math.ceil(times * audit.clusters), "clusters like these"
-    return f"audit again with {about_rows(rows)} {unit} in all ({many}{shares})"
+    fewer = ", or fewer groups, takes" if audit.groups else " takes"
+    less = f"; a wider limit{fewer} fewer" if times > _FAR_AWAY else ""
+    return f"audit again with {sizes.about_rows(rows)} {unit} in all ({many}{shares}{less})"
+
+
+_FAR_AWAY = 10.0  # times as many rows, which few readers can get
 
 
 #: What remedies are called, of two classes and of more.
@@ -310,7 +295,9 @@ def remedy(audit: Audit) -> str:
     if audit.units is not None:
         entry = within(told.lens)[0] if told else ""
         of = f" of {visible(entry)}" if entry else ""
-        return said("audit", "remedy_of_numbers", audit, told, of).rstrip()
+        alone = told and told.group and not (audit.worst is not None and audit.worst.group is None)
+        whom = "that group" if alone else "the model"
+        return said("audit", "remedy_of_numbers", audit, whom, of).rstrip()
     if told is not None and kind_of(told.lens) == "pair":
         return (
             f"correct how the members of {lens_name(told).removeprefix('the dependence of ')} go "
@@ -344,15 +331,16 @@ def remedy(audit: Audit) -> str:
         brings = f"the error of tenths of the predictions, on average, from {before} to {after}"
     else:
         error = about_points(best.after_se, "point")
-        after = estimated(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"
-        brings += f" from {estimated(best.before)} to {after} (standard error {error})"
+        after = sizes.estimated(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"
+        brings += f" from {sizes.estimated(best.before)} to {after} (standard error {error})"
     alike = [each for each in audit.remedies if each.in_group == best.in_group]
     later = [_REMEDIES[each.name][many] for each in alike[alike.index(best) + 1 :]]
     later = [] if best.name == "order" else later
     alone = " for that group alone" if best.in_group else ""
+    whole = " the whole model" if told and told.group and not best.in_group else ""
     others = f"{', '.join(later[:-1])}{' or ' if later[1:] else ''}{later[-1]}" if later else ""
     more = f" Nothing clear is gained beyond it by {others}." if later else ""
-    do = f"recalibrate{alone} on held-out rows by {_REMEDIES[best.name][many]}."
+    do = f"recalibrate{alone or whole} on held-out rows by {_REMEDIES[best.name][many]}."
     if best.name == "order":
         do = f"look at the order of the classes{alone}: columns seem to be exchanged."
         tried = f"{tried}, with {_REMEDIES['order'][many]}"
@@ -379,14 +367,14 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
         _, most = outward_points(0.0, audit.at_most)
         more = f"more {'rows' if audit.clusters is None else 'clusters'}"
         fewer = ", or with fewer groups" if audit.groups else ""
-        if audit.at_most <= LITTLE:
+        if audit.at_most <= sizes.LITTLE:
             yield (
                 f"Use the {_stated(audit)} as they are where average errors up to {most} points do not "
                 f"matter. If smaller ones matter, audit again with {more}{fewer}."
             )
         else:
             where_left = "in groups" if audit.groups else "over all rows"
-            _, most = outward_points(0.0, most_of_views(audit))
+            _, most = outward_points(0.0, sizes.most_of_views(audit))
             yield (
                 f"Average errors of up to {most} points remain possible {where_left}, and larger ones "
                 f"in parts of the predictions. If that matters, audit again with {more}{fewer}; a "
@@ -400,12 +388,6 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
 
 
 # ------------------------------------------------------------------ how sure
-
-
-def certainty(audit: Audit) -> str:
-    """Return how sure the answer is, in a sentence or two."""
-    controls = CORRECTIONS.get(audit.correction, "")
-    return said("audit", "certainty", audit, controls, outcomes_called(audit))
 
 
 def assumes(audit: Audit) -> str:
@@ -468,7 +450,7 @@ def finding(check: Check, audit: Audit) -> str:
     """Return what one check found, as a sentence."""
     view, parts = check.view, []
     if view.error is not None:
-        parts.append(f"{means(view)}, {interval(view, audit.confidence)}")
+        parts.append(f"{sizes.means(view)}, {sizes.interval(view, audit.confidence)}")
     elif view.shape:
         parts.append(TENDS[view.shape])
     else:
@@ -526,8 +508,8 @@ def summary(audit: Audit) -> str:
         skipped += row("", f"{'; '.join(which)}: {reason}")
     if (more := len(audit.skipped) - _SKIPPED) > 0:
         skipped += row("", f"and {more:,} more, in skipped")
-    sure = [*paragraph(certainty(audit)), *paragraph(assumes(audit))]
-    answer = [*paragraph(headline(audit)), *paragraph(size(audit))]
+    sure = [*paragraph(evidence_note(audit)), *paragraph(assumes(audit))]
+    answer = [*paragraph(headline(audit)), *paragraph(sizes.size(audit))]
     p = pvalue(audit.pvalue, audit.alpha)
     brief = f"{name.lower()}, p = {p}, n = {audit.n_samples:,}, {counted(audit.n_checks, 'check')}"
     blocks = answer, _table(audit), todo, sure, skipped
@@ -550,7 +532,7 @@ def _table(audit: Audit) -> list[str]:
     table = [("rows", "predicted", "observed", "error", f"{sure} interval", "adj. p")]
     found_by = ["found by"]
     for view in views:
-        predicted, observed = percents(*rates(view), 1)
+        predicted, observed = percents(*sizes.rates(view), 1)
         low, high = outward_points(view.low or 0.0, view.high or 0.0)
         found = [check.statistic for check in audit.found if check.view.key == view.key]
         found_by.append(", ".join(shortened(visible(each), 10) for each in found[:3]) or "–")
@@ -579,7 +561,7 @@ def _table(audit: Audit) -> list[str]:
         lines.append(f"  {name:<{width}}  {right}  {by}".rstrip())
     more = sum(view.error is not None for view in audit.views) - len(views)
     lines += [f"  and {more:,} more, in to_frame()"] if more > 0 else []
-    return [*lines, note] if (note := decided_apart(audit)) else lines
+    return [*lines, note] if (note := sizes.decided_apart(audit)) else lines
 
 
 def failure(audit: Audit) -> str:

@@ -508,9 +508,16 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
             off = counted_way(shows(audit, view), view.lens)
             all_rows = "Over all rows it is" if is_stated(view.lens) else "All rows together are"
             yield f"{all_rows} {size} {off}, partly because of these."
-    larger = [group_name(each.group) for each in around if each.group]
+    larger = [each for each in around if each.group]
     if larger:
-        yield f"Also {side}, partly because of these: {listed(larger)}."
+        told = [f"{group_name(each.group)} ({means(each)})" for each in larger]
+        parents = [each.group for each in larger]
+        rests = [each for each in audit.rests if each.group == view.group and each.parent in parents]
+        other = "Its other rows are" if len(larger) == 1 else "Their other rows are"
+        inside = bool(rests) and all(each.inside for each in rests if each.lens == view.lens)
+        right = f"within {limit(audit)}" if inside else "right"
+        yield f"Also {side}, partly because of these: {listed(told)}."
+        yield f"{other} {'shown to be' if inside else 'not shown to be'} {right}."
     others = [
         each
         for each in alike
