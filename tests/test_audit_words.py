@@ -192,10 +192,11 @@ def test_names_of_columns_stay_as_they_are_in_rows_of_evidence():
 
 
 def test_all_rows_are_wrong_because_of_a_group():
-    text = words.size(audits.binary(materiality=0.02))
+    text = told_sizes.size(audits.binary(materiality=0.02))
     assert re.search(
         r"All rows together are \S+ points too low, partly because of these\. "
-        r"Also too low, partly because of these: (sex = F; and age|age = old; and sex) = \w+\.",
+        r"Also too low, partly because of these: (sex = F|age = old) \(predicted \S+, observed \S+\); "
+        r"and (sex = F|age = old) \(.*?\)\. Their other rows are shown to be within 2 points\.",
         text,
     )
 
@@ -248,7 +249,7 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
 def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audit, text):
     made = audit()
     assert made.verdict == "undecided"
-    assert re.search(text, words.size(made))
+    assert re.search(text, told_sizes.size(made))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +285,7 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
 def test_what_is_shown_to_be_within_comes_with_its_assurance(audit, text):
     made = audit()
     assert made.verdict == "within"
-    assert re.search(text, words.size(made))
+    assert re.search(text, told_sizes.size(made))
 
 
 def test_what_has_too_few_rows_is_named_with_what_it_needs():
@@ -294,7 +295,7 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
     assert all(each.rows_needed > each.rows for each in made.unsettled)
     few = [each for each in made.unsettled if isinstance(each, View)]  # their rests are others of them
     assert len(few) == 8
-    size = words.size(made)
+    size = told_sizes.size(made)
     assert words.chip(made)[1] == "no error was found, which does not settle it"
     rows, needed, more = re.search(
         r"has ([\d,]+), and about ([\d,]+) would .* calibrated; (\d+) more have too few$",
@@ -303,7 +304,7 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
     assert int(more) == len(few) - 1
     times = int(needed.replace(",", "")) / int(rows.replace(",", ""))
     assert times == pytest.approx(made.rows_needed / 4000, rel=0.1)
-    many = f"({made.rows_needed / 4000:.0f} times as many, if groups keep their shares)"
+    many = f"({made.rows_needed / 4000:.0f} times as many, if groups keep their shares; a wider "
     assert many in " ".join(advice(made))
 
 
@@ -336,7 +337,7 @@ def test_what_is_found_does_not_lack_rows(wards):
     why = words.chip(wards)[1]
     assert why == "an error was found; whether it is larger is not settled"
     assert "the error is estimated to be beyond your limit" in advice(wards)[0]
-    assert "ward = C has" not in words.size(wards)
+    assert "ward = C has" not in told_sizes.size(wards)
     assert captions.settled(wards, wards.told) == "not shown; estimated beyond"
     title = captions.slices_title(wards, wards.views, wards.worst, "group")
     assert title.startswith("The mean of ")
@@ -393,26 +394,26 @@ def test_with_a_tolerance_above_0_an_impossible_label_is_one_like_any_other():
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
-def test_certainty_carries_the_condition(right, correction):
-    text = words.certainty(replace(right, correction=correction))
+def test_what_is_controlled_carries_its_condition(right, correction):
+    made = replace(right, correction=correction)
     controls, _, condition = CORRECTIONS[correction].partition(", ")
-    assert f"adjusted by {correction!r}" in text.lower()
-    if controls == "false discovery rate":
-        assert text.endswith("on average, at most 5% of the errors found are false alarms.")
-        assert "On average, at most 5% of the errors found are false alarms." in words.assumes(
-            replace(right, correction=correction)
-        )
-        return
-    assert text.startswith("If the model is calibrated in every group, an audit like this reports an ")
-    assert " in at most 5% of cases" in text
-    assert (condition in text) == condition.startswith("of ")
+    assert f"adjusted by {correction!r}" in words.evidence_note(made)
+    text = words.assumes(made)
+    found = controls == "false discovery rate"
+    rate = (
+        "at most 5% of the errors found are"
+        if found
+        else "false-alarm rate of the verdict is at most 5%"
+    )
+    assert rate in text
+    when = condition.removeprefix("of ").removesuffix(" tests")
+    assert (f", if checks are {when}." in text) == condition.startswith("of ")
 
 
-def test_certainty_of_the_default(right):
-    assert words.certainty(right) == (
-        "If the model is calibrated in every group, an audit like this reports an error in at most 5% "
-        "of cases. It compares the data with 199 sets of labels simulated from the predictions, the "
-        f"same for all {right.n_checks} checks."
+def test_how_sure_the_default_is(right):
+    assert words.evidence_note(right) == (
+        "An error is found if p is at most 0.05. Adjusted p-values allow for all checks. From 199 "
+        "simulated sets of labels; the smallest possible p is 0.005."
     )
     assert right.n_checks == len(right.checks) + len(right.rests) == 42 + 8
     assert words.assumes(right) == (
@@ -505,5 +506,5 @@ def test_what_cannot_be_ruled_out_counts_what_groups_leave():
     audit = audits.binary(materiality=0.06)
     rest = replace(audit.rests[0], low=-0.37, high=0.01, found=False)
     undecided = replace(audit, rests=(replace(rest, inside=False),), pvalue=1.0)
-    text = words.size(undecided)
+    text = told_sizes.size(undecided)
     assert "An error of up to 37.0 points too low in rows where " in text

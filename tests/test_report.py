@@ -19,6 +19,7 @@ from caltest.auditing.views import Check, Part, Skipped, View
 from caltest.report.summary import first_screen, summarise
 from caltest.text import audit as words
 from caltest.text import report as captions
+from caltest.text import sizes
 from caltest.text.audit import advice
 
 FORMATS = {
@@ -91,7 +92,7 @@ def test_the_first_screen_has_the_audit_s_own_words(verdict):
     page = Page(report.to_html(audit, title="Readmission", command="caltest audit a.csv", date="May 4"))
     first = page.text("article")
     chip, why = words.chip(audit)
-    for sentence in (chip, why, words.size(audit), words.assumes(audit), words.evidence_note(audit)):
+    for sentence in (chip, why, sizes.size(audit), words.assumes(audit), words.evidence_note(audit)):
         assert sentence in first
     for sentence in (*advice(audit), *(text for row in words.evidence(audit) for text in row)):
         assert sentence in first
@@ -140,7 +141,7 @@ def test_no_mark_without_a_finding():
     assert not row.bad
     (row,) = (row for row in page.views if row.name.short == "age = old")
     assert row.side is None
-    assert "age = old" not in words.size(audit)
+    assert "age = old" not in sizes.size(audit)
 
 
 def test_a_group_that_is_shown_is_in_the_picture_whatever_its_column():
@@ -271,13 +272,13 @@ def test_small_errors_are_drawn_as_errors_and_rare_events_on_a_log_axis():
     texts = [mark.text for mark in first.figure.drawings[0].marks if mark.tag == "text"]
     assert "predicted events per 1,000 rows (log scale)" in texts
     assert first.slices.head == "Predicted ÷ observed"
-    assert first.slices.rows[0].words.endswith("times the observed rate")
     assert re.fullmatch(
-        r"All rows: 1\.\d\d to 1\.\d\d times the observed rate", first.slices.rows[0].words
+        r"All rows: predicted .*: between 1\.\d\d and 1\.\d\d times the true rate \(95% confidence\)",
+        first.slices.rows[0].words,
     )
     first = first_screen(audits.rare(materiality=0.005))  # bars, and what says them, are in points
     assert first.slices.head == "Error, points"
-    assert re.match(r"All rows: \S+ points too high \(interval ", first.slices.rows[0].words)
+    assert re.search(r": between \S+ and \S+ points too high \(95% c", first.slices.rows[0].words)
 
 
 def test_predictions_that_are_nearly_all_alike_are_drawn_by_rank():

@@ -229,7 +229,6 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     as_ratio = limit is None and (audit.materiality_ratio is not None or rare)
     unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
     rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
-    words_of = captions.ratio_words if as_ratio else captions.error_words
     if not by_class and audit.n_classes > 2:
         unit = capital(lens_name(subject))
     ends = [_ends(of, as_ratio) for _, of in rows]
@@ -272,7 +271,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 bad=shows(audit, of) is not None,
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,
-                words=f"{name(called).short}: {words_of(of)}",
+                words=f"{name(called).short}: {captions.size_words(audit, of, as_ratio)}",
             )
             for (called, of), bar in zip(rows, bars, strict=True)
         ],
@@ -494,7 +493,7 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
         shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
         within = view.inside and not shows(audit, view)
         kind = "within" if within else f"{side}{shade}"
-        words = f"{group_name(view.group)}: {captions.error_words(view)}"
+        words = f"{group_name(view.group)}: {captions.size_words(audit, view)}"
         return SimpleNamespace(error=signed_points(view.error), kind=kind, open=not shown, words=words)
 
     return SimpleNamespace(

@@ -48,7 +48,7 @@ from caltest.text.vocabulary import (
 
 
 def chip(audit: Audit) -> tuple[str, str]:
-    """Return the verdict in a few words, and what it sizes.means for the limit."""
+    """Return the verdict in a few words, and what it means for the limit."""
     own = limit(audit)
     unlimited = (
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
@@ -105,7 +105,8 @@ def headline(audit: Audit) -> str:
             by = f"by more than your limit of {limit(audit)}{' for some predictions' if part else ''}"
             return f"{capital(who)} {_is(who)} wrong {by}{rows}."
     if worst is not None:
-        return f"{capital(subject(worst))} is {sizes.too(worst, outcomes_called(audit))}{where(worst.group)}."
+        wrong = sizes.too(worst, outcomes_called(audit))
+        return f"{capital(subject(worst))} is {wrong}{where(worst.group)}."
     if audit.impossible and not audit.found:
         return f"{sizes.impossible_rows(audit)}."
     if not audit.found:
@@ -295,8 +296,8 @@ def remedy(audit: Audit) -> str:
     if audit.units is not None:
         entry = within(told.lens)[0] if told else ""
         of = f" of {visible(entry)}" if entry else ""
-        alone = told and told.group and not (audit.worst is not None and audit.worst.group is None)
-        whom = "that group" if alone else "the model"
+        everywhere = told is None or told.group is None or (audit.worst and audit.worst.group is None)
+        whom = "the model" if everywhere else "that group"
         return said("audit", "remedy_of_numbers", audit, whom, of).rstrip()
     if told is not None and kind_of(told.lens) == "pair":
         return (
@@ -337,10 +338,10 @@ def remedy(audit: Audit) -> str:
     later = [_REMEDIES[each.name][many] for each in alike[alike.index(best) + 1 :]]
     later = [] if best.name == "order" else later
     alone = " for that group alone" if best.in_group else ""
-    whole = " the whole model" if told and told.group and not best.in_group else ""
+    whom = alone or (" the whole model" if told and told.group else "")
     others = f"{', '.join(later[:-1])}{' or ' if later[1:] else ''}{later[-1]}" if later else ""
     more = f" Nothing clear is gained beyond it by {others}." if later else ""
-    do = f"recalibrate{alone or whole} on held-out rows by {_REMEDIES[best.name][many]}."
+    do = f"recalibrate{whom} on held-out rows by {_REMEDIES[best.name][many]}."
     if best.name == "order":
         do = f"look at the order of the classes{alone}: columns seem to be exchanged."
         tried = f"{tried}, with {_REMEDIES['order'][many]}"

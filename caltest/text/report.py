@@ -12,16 +12,23 @@ from caltest._numbers import (
     outward_points,
     percent,
     percents,
-    signed_points,
 )
 from caltest._visible import visible
 from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
 from caltest.lenses import within
-from caltest.text.sizes import MOST_TIMES, RARE, about_rows, decided_apart, distances, found_beyond
+from caltest.text.sizes import (
+    PARTS,
+    RARE,
+    about_rows,
+    decided_apart,
+    found_beyond,
+    interval,
+    means,
+    times,
+)
 from caltest.text.vocabulary import (
     capital,
-    counted_way,
     group_name,
     kind_of,
     limit,
@@ -31,7 +38,6 @@ from caltest.text.vocabulary import (
 )
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
 
 #: A mark before the verdict that needs no colour.
 ICONS = {"material": "▲", "undecided": "◐", "found": "◆", "within": "●", "not found": "○"}
@@ -81,24 +87,10 @@ def per_thousand(rate: float) -> str:
     return f"{1000.0 * rate:,.{1 if rate >= 0.001 or not rate else 2}f}"
 
 
-def error_words(of: View | Part) -> str:
-    """Return an error and its interval in words: "7.8 points too low (interval 5.9 to 9.8)"."""
-    size = signed_points(of.error, of.low or 0.0, of.high or 0.0).lstrip("+−")
-    over, under = (counted_way(side, of.lens) for side in ("over", "under"))
-    ends = " to ".join(distances(of))
-    if of.side is None:
-        low, high = outward_points(of.low or 0.0, of.high or 0.0)
-        ends = f"{low.lstrip('−')} points {under} to {high} {over}"
-    return f"{size} points {over if of.error > 0.0 else under} (interval {ends})"
-
-
-def ratio_words(of: View | Part) -> str:
-    """Return the interval of predicted to observed in words, rounded outwards."""
-    low, high = ratio_ends(of)
-    least = math.floor(100.0 * low + 1e-9) / 100.0
-    if not high < MOST_TIMES:
-        return f"{least:.2f} times the observed rate, or more"
-    return f"{least:.2f} to {math.ceil(100.0 * high - 1e-9) / 100.0:,.2f} times the observed rate"
+def size_words(audit: Audit, of: View | Part, as_ratio: bool = False) -> str:
+    """Return what is predicted and observed, and the interval of the error or of the ratio."""
+    told = times if as_ratio else interval
+    return f"{means(of)}: {told(of, audit.confidence)}"
 
 
 def at_least(view: View) -> str:
@@ -160,7 +152,8 @@ def _kind(audit: Audit) -> str:
 def _noun(parts: Sequence[Part]) -> tuple[str, str]:
     """Return what parts are called, one and several; ties may leave fewer, or unequal ones."""
     alike = len(parts) == parts[0].of and max(p.rows for p in parts) <= 1.3 * min(p.rows for p in parts)
-    return _PARTS.get(parts[0].of, ("part", "parts")) if alike else ("part", "parts")
+    one = PARTS.get(parts[0].of, "part") if alike else "part"
+    return one, "halves" if one == "half" else f"{one}s"
 
 
 def part_name(part: Part, view: View) -> str:

@@ -141,7 +141,7 @@ def means(of: Sized) -> str:
     return f"predicted {predicted}, observed {observed}"
 
 
-def times(view: View, confidence: float) -> str:
+def times(view: Sized, confidence: float) -> str:
     """Return between which multiples of the true rate a rare event's prediction lies."""
     predicted, (low, high) = view.predicted or 0.0, view.true_rates
     sure = f"({confidence_text(confidence)} confidence)"
@@ -298,27 +298,31 @@ def _worst_part(view: View) -> Iterable[str]:
 
 def why_undecided(audit: Audit) -> str:
     """Return why it is not settled whether errors are within the limit, as a clause."""
-    few = [each for each in audit.unsettled if _is_short(each)]
-    close = [each for each in audit.unsettled if each not in few]
-    close = [each for each in close if isinstance(each, View)] or ([] if few else close)
-    texts = []
+    texts, (few, close) = [], _few_and_close(audit)
     if beyond_it := audit.beyond:
         name = _whole_name(beyond_it[0][0], audit)
         texts.append(f"{name} may be beyond it, but no error was found")
     if few:
         unit = "rows" if audit.clusters is None else "independent clusters"
-        some = "" if len(few) == len(audit.wholes) > 1 else f" for {_counted_wholes(few, audit)}"
-        texts.append(f"too few {unit}{some}")
+        every = len(few) == sum(isinstance(each, View) for each in audit.wholes)
+        texts.append(f"too few {unit}{'' if every else f' for {_counted_wholes(few, audit)}'}")
     if close:
-        errors = "error" if len(close) == 1 else "errors"
-        is_close = "is" if len(close) == 1 else "are"
-        texts.append(f"the {errors} of {_counted_wholes(close, audit)} {is_close} close to it")
+        errors, are = ("error", "is") if len(close) == 1 else ("errors", "are")
+        texts.append(f"the {errors} of {_counted_wholes(close, audit)} {are} close to it")
     return ", and ".join(texts) or "no view has a single probability"
 
 
-def _is_short(of: View | Rest) -> bool:
-    """Whether rows are too few to settle it."""
-    return of.rows_needed is None or of.rows_needed > of.rows
+def _few_and_close(audit: Audit) -> tuple[list[View | Rest], list[View | Rest]]:
+    """Return what has too few rows, those that need most times as many first, and what is close.
+
+    What groups leave is told of where no view is unsettled.
+    """
+    unsettled = [each for each in audit.unsettled if not found_beyond(audit, each)]
+    told = [each for each in unsettled if isinstance(each, View)] or unsettled
+    times = {id(each): (each.rows_needed or math.inf) / each.rows for each in told}
+    few = sorted(told, key=lambda each: -times[id(each)])
+    few = [each for each in few if times[id(each)] > 1.0]
+    return few, [each for each in told if times[id(each)] <= 1.0]
 
 
 def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> str:
@@ -337,15 +341,9 @@ def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> str:
 
 def needs(audit: Audit) -> Iterable[str]:
     """Say how many rows would settle what is furthest from it, if it is calibrated."""
-
-    def times(of: View | Rest) -> float:
-        return math.inf if of.rows_needed is None else of.rows_needed / of.rows
-
-    unsettled = [each for each in audit.unsettled if not found_beyond(audit, each)]
-    views = [each for each in unsettled if isinstance(each, View)]  # before what groups leave
-    short = sorted(filter(_is_short, views or unsettled), key=times, reverse=True)
-    if short:
-        first, *others = short
+    few, close = _few_and_close(audit)
+    if few:
+        first, *others = few
         enough = about_rows(first.rows_needed) if first.rows_needed else "no number"
         have = "has" if len(others) == 1 else "have"
         more = f"; {len(others):,} more {have} too few" if others else ""
@@ -356,11 +354,10 @@ def needs(audit: Audit) -> Iterable[str]:
             f"Too few {rows_called(audit)}s: {has}, and {enough}{like} would show it to be within "
             f"{limit(audit)}, if it is calibrated{more}."
         )
-    close = [each for each in (views or unsettled) if not _is_short(each)]
     if close:
         far = max(close, key=lambda each: abs(each.error))
-        size, way = estimated(far.error, far.lens), "may be beyond"
-        way = way if estimated_beyond(audit, far) else "is close to"
+        way = "may be beyond" if estimated_beyond(audit, far) else "is close to"
+        size = estimated(far.error, far.lens)
         yield f"The error of {_whole_name(far, audit)} {way} your limit: about {size}."
 
 
