@@ -262,9 +262,9 @@ def test_what_remains_possible_is_held_against_the_limit_and_needs_clusters():
     audit = caltest.audit(np.full(500, 0.02), np.zeros(500, int), **options)
     text = " ".join(str(audit).split())
     assert audit.at_most <= 0.1
-    assert "Not shown to be within your limit of 0.5 points: there are too few rows." in text
+    assert "Not shown to be within your limit of 0.5 points: too few independent clusters." in text
     assert re.search(
-        r"audit again with about [\d,]+ rows in all \([\d,.]+ times as many, in clusters like", text
+        r"audit again with about [\d,]+ clusters like these in all \([\d,.]+ times as many", text
     )
 
 

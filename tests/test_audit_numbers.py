@@ -58,7 +58,7 @@ def test_intervals_that_are_too_narrow(narrow):
     worst = narrow.worst
     assert worst.lens.startswith("interval")
     assert worst.direction == "over"
-    assert "points too few (95% confidence)" in str(narrow)
+    assert "points fewer than predicted (95% confidence)" in " ".join(str(narrow).split())
     assert "Until then, read the " in str(narrow)
     assert narrow.units.factor == pytest.approx(1.4, abs=0.1)
     assert narrow.units.factor_low < narrow.units.factor < narrow.units.factor_high
@@ -111,7 +111,7 @@ def test_calibrated_forecasts_are_within_a_limit_with_enough_rows():
     law, outcomes = forecasts(40_000, seed=3)
     found = caltest.audit(law, outcomes, materiality=0.05, n_resamples=99, rng=0, statistics="citl")
     assert found.verdict == "within"
-    assert "Use the distributions as they are" in str(found)
+    assert "Use the predictions as they are" in str(found)
     few = caltest.audit(*forecasts(600), materiality=0.02, **QUICK)
     assert few.verdict == "undecided"
     assert few.rows_needed > 600

@@ -219,11 +219,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     ):  # the overall gap first, then groups: those shown to be wrong, by size of error
         rows.sort(key=lambda row: (not shows(audit, row[1]), -abs(row[1].error or 0.0)))
         rows.sort(key=lambda row: row[1].group is not None if isinstance(row[1], View) else True)
-    noun, nouns = ("class", "classes") if by_class else ("group", "groups")
-    if by_class and not audit.n_classes:
-        nouns = "stated probabilities"
+    noun, by_numbers = "class" if by_class else "group", by_class and not audit.n_classes
     if not by_class and not groups:
-        noun, nouns = "part", "parts"
+        noun = "part"
     limit = audit.materiality
     rare = captions.is_rare(audit)
     as_ratio = limit is None and (audit.materiality_ratio is not None or rare)
@@ -276,7 +274,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             for (called, of), bar in zip(rows, bars, strict=True)
         ],
         more=more,
-        nouns=noun if more == 1 and audit.n_classes else nouns,
+        nouns="stated probabilities" if by_numbers else captions.plural(noun, more),
     )
 
 
@@ -359,7 +357,7 @@ def summarise(
     gate: str | None = None,
 ) -> SimpleNamespace:
     """Return what a report says of an audit; ``gate``: what lets more pass than the defaults."""
-    views = _worst_first(audit)
+    views = words.worst_first(audit)
     sized = [view for view in views if view.low is not None]
     listed, null = leading(sized, _LISTED), charts.histogram(audit)
     tables: dict[str, tuple[Sequence[Any], Callable[[Any, Audit], SimpleNamespace]]] = {
@@ -400,23 +398,6 @@ def summarise(
             table: [row(each, audit) for each in rows[: _ROOM[table]]]
             for table, (rows, row) in tables.items()
         },
-    )
-
-
-def _worst_first(audit: Audit) -> list[View]:
-    """Return the views: the one that explains, then with a finding, the largest proved error first."""
-    found = {check.view.key for check in audit.found}
-    first = None if audit.worst is None else audit.worst.key
-    return sorted(
-        audit.views,
-        key=lambda view: (
-            view.key != first,
-            view.key not in found,
-            view.low is None,
-            -view.proved,
-            view.adjusted_pvalue,
-            -abs(view.error or 0.0),
-        ),
     )
 
 

@@ -17,7 +17,7 @@ from caltest._numbers import (
     signed_points,
 )
 from caltest._visible import line, shortened, shown, shown_column, visible
-from caltest.auditing.result import POSTERIOR, Audit, finds_mean, shows
+from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Check, Group, Rest, View
 from caltest.data.diagnose import advice_on_zeros
 from caltest.lenses import within
@@ -96,7 +96,7 @@ def headline(audit: Audit) -> str:
     if not audit.rejected:
         return "No error was found."
     worst = audit.worst
-    if audit.verdict == "material" and (worst is None or not sizes.exceeds(audit, worst)):
+    if audit.verdict == "material" and (worst is None or against_limit(audit, worst) != "beyond"):
         whole, part = sizes.beyond(audit)
         worst = whole if isinstance(whole, View) and part is None else None
         if worst is None:
@@ -472,11 +472,19 @@ _SKIPPED = 8  # lines
 
 
 def worst_first(audit: Audit) -> list[View]:
-    """Return the views of an event: that which explains the finding, then by proved error, and size."""
-    single = [view for view in audit.views if view.error is not None]
+    """Return the views: the one that explains, then with a finding, the largest proved error first."""
+    found = {check.view.key for check in audit.found}
+    first = None if audit.worst is None else audit.worst.key
     return sorted(
-        single,
-        key=lambda view: (view is not audit.worst, -view.proved, -abs(view.error or 0.0)),
+        audit.views,
+        key=lambda view: (
+            view.key != first,
+            view.key not in found,
+            view.low is None,
+            -view.proved,
+            view.adjusted_pvalue,
+            -abs(view.error or 0.0),
+        ),
     )
 
 
@@ -526,8 +534,8 @@ def summary(audit: Audit) -> str:
 
 def _table(audit: Audit) -> list[str]:
     """Lay out the views of an event: names in what room the other columns leave."""
-    views = leading(worst_first(audit), MOST_FINDINGS)
-    if not views:
+    sized = [view for view in worst_first(audit) if view.error is not None]
+    if not (views := leading(sized, MOST_FINDINGS)):
         return []
     sure = confidence_text(audit.confidence)
     table = [("rows", "predicted", "observed", "error", f"{sure} interval", "adj. p")]
@@ -560,7 +568,7 @@ def _table(audit: Audit) -> list[str]:
     for name, cells, by in zip(["", *names], table, found_by, strict=True):
         right = "  ".join(f"{each:>{w}}" for each, w in zip(cells, widths, strict=True))
         lines.append(f"  {name:<{width}}  {right}  {by}".rstrip())
-    more = sum(view.error is not None for view in audit.views) - len(views)
+    more = len(sized) - len(views)
     lines += [f"  and {more:,} more, in to_frame()"] if more > 0 else []
     return [*lines, note] if (note := sizes.decided_apart(audit)) else lines
 

@@ -17,16 +17,7 @@ from caltest._visible import visible
 from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
 from caltest.lenses import within
-from caltest.text.sizes import (
-    PARTS,
-    RARE,
-    about_rows,
-    decided_apart,
-    found_beyond,
-    interval,
-    means,
-    times,
-)
+from caltest.text import sizes
 from caltest.text.vocabulary import (
     capital,
     group_name,
@@ -41,6 +32,11 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 #: A mark before the verdict that needs no colour.
 ICONS = {"material": "▲", "undecided": "◐", "found": "◆", "within": "●", "not found": "○"}
+
+
+def plural(noun: str, count: int = 2) -> str:
+    """Return one or several of a noun."""
+    return noun if count == 1 else {"class": "classes", "half": "halves"}.get(noun, f"{noun}s")
 
 
 def many(count: int) -> str:
@@ -74,7 +70,7 @@ def is_rare(audit: Audit) -> bool:
     """Whether rates are stated per 1,000 rows: of two classes, where all of the event's are small."""
     views = [view for view in audit.views if view.group is None and view.predicted is not None]
     rates = [rate for view in views for rate in (view.predicted, view.observed) if rate is not None]
-    return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < RARE
+    return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < sizes.RARE
 
 
 def share(rate: float, rare: bool = False) -> str:
@@ -89,8 +85,8 @@ def per_thousand(rate: float) -> str:
 
 def size_words(audit: Audit, of: View | Part, as_ratio: bool = False) -> str:
     """Return what is predicted and observed, and the interval of the error or of the ratio."""
-    told = times if as_ratio else interval
-    return f"{means(of)}: {told(of, audit.confidence)}"
+    told = sizes.times if as_ratio else sizes.interval
+    return f"{sizes.means(of)}: {told(of, audit.confidence)}"
 
 
 def at_least(view: View) -> str:
@@ -109,12 +105,12 @@ def settled(audit: Audit, of: View | Rest) -> str:
         return "within"
     if against_limit(audit, of) == "beyond":
         return "beyond" if audit.rejected else "may be beyond"
-    if found_beyond(audit, of):
+    if sizes.found_beyond(audit, of):
         return "not shown; estimated beyond"
     if of.rows_needed is None:
         return "no number of rows would show it"
     if of.rows_needed > of.rows:
-        return f"needs {about_rows(of.rows_needed)} rows"
+        return f"needs {sizes.about_rows(of.rows_needed)} rows"
     return "not settled: close to the limit"
 
 
@@ -152,8 +148,8 @@ def _kind(audit: Audit) -> str:
 def _noun(parts: Sequence[Part]) -> tuple[str, str]:
     """Return what parts are called, one and several; ties may leave fewer, or unequal ones."""
     alike = len(parts) == parts[0].of and max(p.rows for p in parts) <= 1.3 * min(p.rows for p in parts)
-    one = PARTS.get(parts[0].of, "part") if alike else "part"
-    return one, "halves" if one == "half" else f"{one}s"
+    one = sizes.PARTS.get(parts[0].of, "part") if alike else "part"
+    return one, plural(one)
 
 
 def part_name(part: Part, view: View) -> str:
@@ -312,7 +308,6 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     """Return what a table of views shows, from their intervals; ``noun``: "group" or "class"."""
     told = [(view, side(audit, view)) for view in views]
     wrong = [(view, way) for view, way in told if way]
-    plural = {"class": "classes"}.get(noun, f"{noun}s")
     excluded = any(view.side for view in views)
     if not wrong and not audit.rejected and excluded:
         return "No error was found, though some intervals exclude zero."
@@ -335,20 +330,17 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
         return _without_direction(audit, [view for view, _ in slices], noun)
     if len(ways) == 1 and len(found) == len(slices) > 1:
         every = "both" if len(slices) == 2 else f"all {many(len(slices))}"
-        return capital(f"{ways.pop()} in {every} {plural}.")
+        return capital(f"{ways.pop()} in {every} {plural(noun)}.")
     counts = Counter(each for _, each in sorted(found, key=lambda pair: pair[1] or ""))
-    texts = [
-        f"{way} in {many(count)} {noun if count == 1 else plural}" for way, count in counts.items()
-    ]
+    texts = [f"{way} in {many(count)} {plural(noun, count)}" for way, count in counts.items()]
     return capital(f"{', '.join(texts)}.")
 
 
 def _without_direction(audit: Audit, views: Sequence[View], noun: str) -> str:
     """Return what a table of views shows none of which has a direction, though an error was found."""
-    plural = {"class": "classes"}.get(noun, f"{noun}s")
     means = [view for view in views if finds_mean(audit, view)]
     if means:
-        of = f"the mean of {many(len(means))} {noun if len(means) == 1 else plural}"
+        of = f"the mean of {many(len(means))} {plural(noun, len(means))}"
         return capital(f"{of} is found to be wrong; intervals are wider, and contain zero.")
     wrong = {check.view.key for check in audit.found}
     found = [view for view in views if view.key in wrong]
@@ -356,7 +348,9 @@ def _without_direction(audit: Audit, views: Sequence[View], noun: str) -> str:
         return f"No single {noun} is shown to be too high or too low on average."
     if len(found) == len(views):
         return f"Every {noun}: wrong for some predictions, not shown to be wrong on average."
-    some = f"{many(len(found))} of {many(len(views))} {plural} {'is' if len(found) == 1 else 'are'}"
+    some = (
+        f"{many(len(found))} of {many(len(views))} {plural(noun)} {'is' if len(found) == 1 else 'are'}"
+    )
     return capital(f"{some} wrong for some predictions; on average none is shown to be.")
 
 
@@ -380,5 +374,5 @@ def slices_note(audit: Audit, unit: str | None) -> str:
     text = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
     if "members" in audit.about or audit.about == POSTERIOR:
         text += " Predicted: what so many members state."
-    text = f"{text} {decided_apart(audit)}".strip()
+    text = f"{text} {sizes.decided_apart(audit)}".strip()
     return f"{unit}. {text}" if unit else text

@@ -53,11 +53,6 @@ def left_by(rest: Rest) -> str:
     return f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
 
 
-def exceeds(audit: Audit, of: Sized) -> bool:
-    """Whether the interval of an error lies beyond the limit."""
-    return against_limit(audit, of) == "beyond"
-
-
 def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
     """Return what is furthest beyond the limit: a view, a part of one, or what a group leaves."""
 
@@ -162,12 +157,13 @@ def size(audit: Audit) -> str:
     if audit.verdict == "within":
         texts += [*cannot_fail(audit), *_shown_within(audit), *_halves(audit)]
     elif view is not None:
-        if audit.verdict == "material" and not exceeds(audit, view):
+        other_is_told = audit.verdict == "material" and against_limit(audit, view) != "beyond"
+        if other_is_told:
             texts += [_size_beyond(audit), _sizes(view, audit, named=True)]
         else:
             texts += [_sizes(view, audit), *_worst_part(view)]
-        told = view if exceeds(audit, view) or audit.verdict != "material" else None
-        texts += [*(_elsewhere(view, audit) if told or view.group else ()), *_beside(view, audit)]
+        texts += _elsewhere(view, audit) if view.group or not other_is_told else ()
+        texts += _beside(view, audit)
     elif audit.rejected:
         material = audit.verdict == "material"
         whole = beyond(audit)[0] if material else None
