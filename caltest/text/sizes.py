@@ -539,6 +539,7 @@ def _largest(audit: Audit) -> Iterable[str]:
     if (most_of_views(audit) if grouped else most) <= LITTLE and most > all_rows:
         where_else, most = ("groups", most_of_views(audit)) if grouped else ("parts of them", most)
         small = f", and of up to {outward_points(0.0, most)[1]} points in some {where_else}"
+    small = "" if audit.verdict == "undecided" else small  # of which more is said
     sure, up_to = f"({confidence_text(audit.confidence)} confidence)", outward_points(0.0, all_rows)[1]
     yield f"These data allow an average error of up to {up_to} points {sure} over all rows{small}."
 
