@@ -71,6 +71,7 @@ def curves_of(whole: Sample) -> Curves:
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
         sized = risk_bounds(ended, event, risk, hazard, time, LARGEST_LEVEL)
+        observed: tuple[float, float] | tuple[None, None]
         if sized is None or km is None or km.left < _LEFT:
             observed = None, None
         else:

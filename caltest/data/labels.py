@@ -125,8 +125,8 @@ def column_indices(
     wrong = np.asarray(numbers)[indices] != values
     if wrong.any():
         row = int(np.argmax(wrong))
-        found = quoted(int(values[row]))
-        raise InputError(_WRONG["numbers"], row=row, found=found, names=listed(names))
+        one = quoted(int(values[row]))
+        raise InputError(_WRONG["numbers"], row=row, found=one, names=listed(names))
     return indices.astype(np.intp), ("Labels were matched to the numbers in the column names.",)
 
 

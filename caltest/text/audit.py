@@ -220,9 +220,7 @@ def _as_they_are(audit: Audit) -> Iterable[str]:
     else:
         yield (
             f"Use the {_stated(audit)} as they are, where average errors of up to {limit(audit)} do "
-            "not matter."
-            + " Single predictions may be further off: the next steps are for them."
-            * audit.rejected
+            f"not matter{'; elsewhere, take the next steps' if audit.rejected else ''}."
         )
 
 

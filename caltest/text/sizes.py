@@ -10,6 +10,7 @@ from caltest._numbers import (
     confidence_text,
     counted,
     outward_points,
+    percent,
     percents,
     points,
 )
@@ -38,6 +39,7 @@ from caltest.text.vocabulary import (
 LITTLE = 0.1  # an average error up to which a pass is called usable
 RARE = 0.05  # predicted and observed rates below which an error is stated as a ratio
 _TOLD_RATIO = 1.25
+_ALIKE = 5e-5  # an error too small to write its rates with more than a digit
 MOST_TIMES = 1e4  # a larger ratio is none that rows could show
 
 
@@ -133,6 +135,8 @@ def found_beyond(audit: Audit, of: View | Rest) -> bool:
 def means(of: Sized) -> str:
     """Return what is predicted and observed on average: "predicted 28.1%, observed 35.0%"."""
     predicted, observed = percents(*rates(of), 1)
+    if abs(of.error) < _ALIKE and min(rates(of)) >= 0.1:
+        predicted, observed = (percent(rate, 1) for rate in rates(of))
     return f"predicted {predicted}, observed {observed}"
 
 
@@ -377,7 +381,7 @@ def decided_apart(audit: Audit) -> str:
     """Say that other intervals than those shown decide what is within the limit; "" if not."""
     if any(each.inside and against_limit(audit, each) != "inside" for each in audit.wholes):
         own = confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
-        return f"What is within the limit is decided by each mean's own, shorter {own} interval."
+        return f"“Within” goes by each mean's own, shorter {own} interval."
     return ""
 
 
@@ -506,11 +510,10 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         told = [f"{group_name(each.group)} ({means(each)})" for each in larger]
         parents = [each.group for each in larger]
         rests = [each for each in audit.rests if each.group == view.group and each.parent in parents]
-        other = "Its other rows are" if len(larger) == 1 else "Their other rows are"
-        inside = bool(rests) and all(each.inside for each in rests if each.lens == view.lens)
-        right = f"within {limit(audit)}" if inside else "right"
         yield f"Also {side}, partly because of these: {listed(told)}."
-        yield f"{other} {'shown to be' if inside else 'not shown to be'} {right}."
+        if not all(each.inside for each in rests if each.lens == view.lens):
+            other = "Its other rows are" if len(larger) == 1 else "Their other rows are"
+            yield f"{other} not shown to be right."
     others = [
         each
         for each in alike
