@@ -270,7 +270,7 @@ KINDS: dict[str, Kind] = {
     "materiality_ratio": Number(
         1.0, 1e6, advice="give a ratio above 1, 1.25 for a quarter too much or too little"
     ),
-    "maturity": Number(0.0, 1e6, "[]", "give a number of days, such as 90"),
+    "maturity": Whole(0, 36_500, "give a whole number of days, such as 90"),
     "mean_run_length": Number(1.0, 1e15, "(]", "give a number of rows above 1, such as 10_000"),
     "min_rows": positive_integer,
     "kernel": OneOf(

@@ -230,11 +230,11 @@ mean-run-length FLOAT  Rows, or clusters, on average to a false alarm, with --mo
 tolerance FLOAT  An error that every probability may have, 0.02 for 2 points. [default: 0]
 lens NAME  What is looked at: top_label, class:3, interval:0.9 and others.
     [default: all that is predicted]
-statistic NAME  Bets on the scores of one statistic: brier, log_score or spiegelhalter.
+statistic NAME  Bets on the scores of rows of one: brier, log_score, spiegelhalter, ecd; or citl.
     [default: on all that can be learned]
 order NAME  With --id: prediction, rows enter in the order of their predictions; or arrival, valid only
     if how long an outcome takes does not depend on it. [default: prediction]
-maturity FLOAT  With --id: days after which rows enter, all of them with an outcome.
+maturity INT  With --id: days after which rows enter, all of them with an outcome.
     [default: when it is their turn]
 model TEXT  Name and version of the model: a state is of one. [default: none]
 report FILE  Also write a page with the path of the evidence: one .html file.

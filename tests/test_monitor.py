@@ -446,8 +446,24 @@ def test_with_a_maturity_rows_enter_at_one_age():
     assert monitor.update([0.3], [None], ids=["e"], date="2026-07-30").waiting == 2
     with pytest.raises(caltest.InputError, match="maturity counts days; give a date such as"):
         monitor.update([0.3], [None], ids=["f"])
-    with pytest.raises(caltest.InputError, match="give a number of days, such as 90"):
+    with pytest.raises(caltest.InputError, match="give a whole number of days, such as 90"):
         caltest.Monitor(maturity=-1)
+
+
+def test_rows_that_wait_are_alike():
+    monitor = caltest.Monitor()
+    monitor.update([[0.2, 0.8]], [None], ids=["a"])
+    with pytest.raises(caltest.InputError, match="the number of classes: this batch has '3', and"):
+        monitor.update([[0.2, 0.3, 0.5]], [None], ids=["b"])
+    with pytest.raises(caltest.InputError, match="predicted has 2 rows and outcomes 1; give one for"):
+        monitor.update([0.2, 0.3], [None], ids=["c"])
+    with pytest.raises(caltest.InputError, match="ids holds 'a' twice, or a row that waits"):
+        monitor.update([0.2, 0.4], [None, None], ids=["a", "z"])
+    assert monitor.update(None, [1], ids=["a"]).rows == 1
+    with pytest.raises(caltest.InputError, match="predicted is None, and no row waits"):
+        monitor.update(None, [1])
+    with pytest.raises(caltest.InputError, match="maturity is about rows that wait for it"):
+        caltest.Monitor(maturity=30).update([0.2, 0.3], [0, 1])
 
 
 def test_rows_that_wait_keep_the_names_of_their_classes(tmp_path):
@@ -554,7 +570,7 @@ def test_rows_that_wait_need_their_names():
         monitor.update(P, Y)
     with pytest.raises(caltest.InputError, match="known already"):
         monitor.update(None, [1], ids=["b"])
-    with pytest.raises(caltest.InputError, match="other classes, groups or clusters"):
+    with pytest.raises(caltest.InputError, match="columns of groups: this batch has"):
         monitor.update(P, Y, ids=["d", "e", "f"], groups=["x", "y", "z"])
 
 
@@ -758,6 +774,13 @@ def test_the_command_goes_on_with_the_column_that_it_began_with(tmp_path):
     other = command("monitor", state, path, "--label", "y", "--columns", "score")
     assert other.exit_code == 2
     assert "predictions are from column 'score', and earlier ones from 'risk'" in other.output
+    late = tmp_path / "late.csv"
+    late.write_text("id,risk,score,y,note\na,0.2,0.3,,x\nb,0.6,0.5,1,y\n")
+    how = ("--label", "y", "--id", "id")
+    assert command("monitor", state, late, *how, "--columns", "score").exit_code == 2
+    assert command("monitor", state, late, *how).exit_code == 0  # from the column of the state
+    late.write_text("id,y,note\na,0,some\n")
+    assert json.loads(command("monitor", state, late, *how, "--json").stdout)["rows"] == 4
 
 
 @pytest.mark.slow

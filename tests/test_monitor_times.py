@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom, poisson
+from scipy.stats import binom, expon, poisson
 from support import dirichlet, labels_from
 
 import caltest
 from caltest.monitoring.state import compensated
-from caltest.predictive import Normal, Survival
+from caltest.predictive import Normal, Quantiles, Survival
 
 RNG = np.random.default_rng
 
@@ -104,11 +104,40 @@ def test_limits_of_expected_events_hold_at_all_times():
     assert poisson.sf(9, low[1]) < 0.025
 
 
+def test_a_lens_of_censored_times_needs_their_limits():
+    """Completed times would depend on how rows are batched."""
+    law, seen = followed(RNG(2), 50)
+    with pytest.raises(caltest.InputError, match="a lens of times needs to know until when every row"):
+        caltest.Monitor(lens="until:1").update(law, seen)
+    hazard, times = np.full(200, 0.5), np.linspace(0.1, 3.0, 30)
+    known = Survival(np.exp(-np.outer(hazard, times)), times, limit=2.0)
+    time = RNG(1).exponential(2.0, 200)
+    found = caltest.Monitor(lens="until:1").update(known, (np.minimum(time, 2.0), time <= 2.0))
+    assert found.n_classes == 2
+
+
 def test_curves_that_say_nothing_of_censored_rows_are_refused():
     law = Survival(risk=[0.2, 0.4, 0.1], times=2.0)
     with pytest.raises(caltest.InputError, match="1 rows are censored before; give whole curves"):
         caltest.Monitor().update(law, ([1.0, 2.5, 0.5], [1, 0, 0]))
     assert caltest.Monitor().update(law, ([1.0, 2.5, 3.0], [1, 0, 0])).rows == 3
+
+
+def test_limits_of_quantiles_that_outcomes_equal():
+    """Where an outcome leaves cells open, events are counted where they are fewest and most."""
+    levels = [0.05, 0.25, 0.4, 0.6, 0.75, 0.95]
+    values = np.where(np.array(levels) <= 0.45, 0.0, expon.ppf((np.array(levels) - 0.45) / 0.55))
+    law, missed = Quantiles(levels, np.tile(values, (600, 1))), 0
+    for seed in range(60):
+        rng, monitor = RNG(seed), caltest.Monitor()
+        outcomes = np.where(rng.random(600) < 0.45, 0.0, rng.exponential(size=600))
+        for part in (slice(0, 300), slice(300, 600)):
+            state = monitor.update(Quantiles(levels, np.tile(values, (300, 1))), outcomes[part])
+        every = [*state.evidence, *state.periods]
+        missed += any(each.low > 0.0 or each.high < 0.0 for each in every)
+    assert missed <= binom.ppf(0.999, 60, 0.1)
+    wrong = caltest.Monitor().update(law, RNG(0).exponential(3.0, 600) + 1.0).evidence[0]
+    assert wrong.high < 0.0
 
 
 # ------------------------------------------------------------------ scores of a statistic
@@ -121,6 +150,15 @@ def test_of_a_statistic_the_mean_over_all_labels_is_one(statistic):
         chance = probs[np.arange(4), labels].prod()
         total += chance * caltest.Monitor(statistic=statistic).update(probs, labels).evalue
     assert total == pytest.approx(1.0, rel=1e-12)
+
+
+def test_statistics_that_add_up_scores_are_those_that_are_listed():
+    from caltest.forms.sums import LinearSum
+    from caltest.monitoring.bettors import SCORED
+    from caltest.statistics import find_statistic
+
+    rows = caltest.data.predictions([0.2, 0.7, 0.4])
+    assert all(isinstance(find_statistic(name).given(rows), LinearSum) for name in SCORED)
 
 
 def test_scores_that_are_too_large_are_found():
@@ -139,7 +177,7 @@ def test_scores_that_are_too_large_are_found():
 @pytest.mark.parametrize(
     ("options", "given", "words"),
     [
-        ({"statistic": "skce_uq"}, None, "is no sum over rows of a score of their labels"),
+        ({"statistic": "skce_uq"}, None, "choices: brier, log_score, spiegelhalter, ecd, citl"),
         ({"statistic": "bries"}, None, "did you mean 'brier'"),
         ({"statistic": "brier", "tolerance": 0.02}, None, "leave statistic out"),
         (

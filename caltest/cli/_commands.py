@@ -390,15 +390,16 @@ def monitor(
         own = replace(asked, file=path, clusters=None, group=columns)
         late: dict[str, Any] = {"ids": None}
         if ids is not None:
-            predicted, late["ids"], outcomes, apart = own.read("read_late", ids=ids)
+            own = replace(own, columns=own.columns or watch._columns)
+            predicted, late["ids"], outcomes, apart, column = own.read("read_late", ids=ids)
         else:
             sample, frame, column = own.with_groups(part=True)
             predicted, outcomes = sample.rows, sample.labels
             apart = {name: frame[name] for name in columns}
-            watch._of_column(column)
         groups = {name: apart[name] for name in asked.group if apart} or None
         of = apart.get(asked.clusters)
         try:
+            watch._of_column(column)
             watch.update(
                 predicted, outcomes, groups=groups, clusters=of, batch=batch, date=date, **late
             )

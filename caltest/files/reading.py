@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from caltest._arguments import arguments, flag, name_or_place, names, texts_by_name
 from caltest._arguments import path as path_of
-from caltest._visible import attempt, quoted
+from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, read_table
 from caltest.exceptions import Argument, InputError
@@ -248,10 +249,11 @@ def read_pilot(
 
 def read_late(
     path: str | Path, label: str, ids: str, columns: Any, groups: Sequence[str], **how: Any
-) -> tuple[Rows | None, list[str], list[Any], dict[str, list[Any]]]:
+) -> tuple[Rows | None, list[str], list[Any], dict[str, list[Any]], str | None]:
     """Read rows whose outcomes may be missing: predictions, names, outcomes, and columns of groups.
 
-    There are no predictions, None, where the file has none of their columns: outcomes alone.
+    Last comes the name of the one column of predictions, if it is one. There are no predictions, None,
+    where the file has none of their columns: outcomes alone.
     """
     with places.named(places.called(path)):
         table = as_texts(places.located(path))
@@ -260,16 +262,18 @@ def read_late(
         others = set(columns or set(table.column_names) - {label, ids, *groups})
         outcomes = [_whole(cell) for cell in table.column(label).to_pylist()]
         if not others & set(table.column_names):
-            return None, table.column(ids).to_pylist(), outcomes, {}
+            return None, table.column(ids).to_pylist(), outcomes, {}, None
         content = _content(path, Roles.of(label, columns, (*groups, ids), **how))
         found = {name: content.groups[name] for name in groups}
-        return content.checked_predictions(part=True), content.groups[ids], outcomes, found
+        names: tuple[str, ...] = getattr(content.probs, "names", None) or ()
+        rows = content.checked_predictions(part=True)
+        one = names[0] if len(names) == 1 else None
+        return rows, table.column(ids).to_pylist(), outcomes, found, one
 
 
 def _whole(cell: str | None) -> Any:
     """Return a cell of labels: a whole number as such, None where it is empty."""
-    number = attempt(lambda: float(cell or ""))
-    return int(number) if number is not None and number.is_integer() else cell or None
+    return int(float(cell)) if cell and re.fullmatch(r"\d{1,9}(\.0*)?", cell) else cell or None
 
 
 def _content(

@@ -32,6 +32,8 @@ _WAVES, _WIDTHS = 32, (0.5, 0.15)  # random Fourier features, and their bandwidt
 _CELLS = 64  # in which the density of a rank is constant
 _DEGREES = 6  # of Legendre polynomials
 _MOVES = (-0.4, -0.2, 0.0, 0.2, 0.4)  # of the first two of these
+#: Statistics that add up a score of every row, of which the order of labels counts.
+SCORED = ("brier", "log_score", "spiegelhalter", "ecd", "citl")
 _TIED = 9  # decimals of scores, relative to the largest of a row, that are told apart
 BINS = 10
 LATEST = 500  # rows of a process that are its first, and of the blocks of its latest
@@ -115,13 +117,18 @@ class Bettors:
     def channels(self) -> int:
         """Of how many events predictions and observations are added up."""
         if self.n_classes is None:
-            return 1 if self.times else 2
+            return 1 if self.times else 2 * self.ends
         return 1 if self.n_classes == 2 else self.n_classes + 1
 
     @property
-    def main(self) -> int:
-        """Which of these events stands for all: the last of classes, that the top one is right."""
-        return 0 if self.n_classes is None else -1
+    def ends(self) -> int:
+        """In how many ways each is added up: as few, and as many, as cells that are left open allow."""
+        return 2 if self.levels else 1
+
+    @property
+    def main(self) -> list[int]:
+        """Which of these stand for all: the last of classes, that the top one is right."""
+        return [0, 2][: self.ends] if self.n_classes is None else [-1]
 
     def blank(self, processes: int, change: bool) -> Books:
         """Return the books of processes in which nothing has been entered."""
@@ -190,12 +197,23 @@ class Bettors:
         return np.array([0.0, *self.levels, 1.0]) if self.levels else np.empty(0)
 
     def compared(self, values: Array, labels: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Return what was stated and what was seen of every event, (n, D) each."""
+        """Return what was stated and what was seen of every event, (n, D) each.
+
+        Of an outcome that leaves cells between quantiles open it is not known in which its rank lies:
+        events are counted where they are fewest, and where they are most.
+        """
         if self.times:
             return values[:, 2:].copy(), (labels == 1)[:, None].astype(np.float64)
         if self.n_classes is None:
-            share = [share_below(t, *values.T) for t in (0.25, 0.5, 0.75)]
-            seen = np.column_stack([1.0 - share[1], 1.0 - share[2] + share[0]])
+            seen = _halves(*values.T)
+            if self.levels:
+                first, last = np.divmod(labels, len(self.levels) + 1)
+                cells = _halves(self._edges[:-1], self._edges[1:])
+                count = np.arange(len(cells))
+                within = (count >= first[:, None]) & (count <= last[:, None])
+                ends = ((np.inf, np.min), (-np.inf, np.max))
+                each = [f(np.where(within[..., None], cells, out), axis=1) for out, f in ends]
+                seen = np.concatenate(each, axis=1)
             return np.full(seen.shape, 0.5), seen
         if self.n_classes == 2:
             return values[:, 1:].copy(), (labels == 1)[:, None].astype(np.float64)
@@ -274,6 +292,12 @@ class Bettors:
 _KEPT = ("logs", "detect", "low", "since", "marks", "totals", "counts", "best", "peak", "whole")
 
 
+def _halves(low: Array, high: Array) -> Array:
+    """Return how far ranks from low to high lie above the median, and outside the central half."""
+    share = [share_below(t, low, high) for t in (0.25, 0.5, 0.75)]
+    return np.column_stack([1.0 - share[1], 1.0 - share[2] + share[0]])
+
+
 def share_below(t: float, low: Array, high: Array) -> Array:
     """Return P(rank ≤ t) of ranks that are uniform from low to high (Czado, Gneiting and Held 2009)."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -284,11 +308,7 @@ def share_below(t: float, low: Array, high: Array) -> Array:
 def _ranks(rows: Any, labels: Any, statistic: Any) -> tuple[Array, Array]:
     """Return P(S < s) and P(S ≤ s) of the scores of rows, by which labels are put in an order."""
     form = statistic.given(rows)
-    if not isinstance(form, LinearSum):
-        raise InputError(
-            f"{statistic.name!r} is no sum over rows of a score of their labels, on which bets can be "
-            "placed; give 'brier', 'log_score' or another one that is, or leave statistic out."
-        )
+    assert isinstance(form, LinearSum)
     table = form.scores.finite
     table = (table / np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-300)).round(_TIED)
     own, probs = table[np.arange(len(table)), labels][:, None], rows.probs

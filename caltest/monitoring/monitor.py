@@ -23,10 +23,10 @@ from caltest.laws import Classes, Quantiles, Survival
 from caltest.laws.classes import Array
 from caltest.lenses import Lens, event, find_lens, show
 from caltest.monitoring import store
-from caltest.monitoring.bettors import Bettors, Books
+from caltest.monitoring.bettors import SCORED, Bettors, Books
 from caltest.monitoring.state import Evidence, Mode, MonitorState, Period, anytime_pvalue, limits
 from caltest.monitoring.waiting import Waiting, day, informed, names_of, parted
-from caltest.statistics import STATISTICS, find_statistic
+from caltest.statistics import find_statistic
 
 Order: TypeAlias = Literal["prediction", "arrival"]
 
@@ -87,9 +87,10 @@ class Monitor:
         What is looked at, as in :func:`caltest.test`: "top_label", "class:3", "interval:0.9" and
         others. Default None: all that is predicted.
     statistic
-        Bets on the scores of one statistic alone, such as "brier", "log_score" or "spiegelhalter": are
-        scores of rows larger or smaller than the model itself predicts? It is one that adds up scores
-        of rows, of classes. Default None: bets on all that can be learned from predictions.
+        Bets on the scores of rows of one statistic alone: do they come out larger or smaller than the
+        model itself predicts? "brier", "log_score", "spiegelhalter", "ecd"; of one probability "citl".
+        The order in which scores put the labels of a row is all that counts: of two classes the first
+        four are the same bet. Default None: bets on all that can be learned from predictions.
     order
         Where outcomes come late (``ids``): "prediction" (default), rows enter in the order in which
         they were predicted, each when its outcome and those of all before it are known; "arrival", as
@@ -146,7 +147,7 @@ class Monitor:
         lens: str | None = None,
         statistic: str | None = None,
         order: Order = "prediction",
-        maturity: float | None = None,
+        maturity: int | None = None,
         model: str | None = None,
     ) -> None:
         choose("mode", mode, {"ever": None, "change": None})
@@ -155,13 +156,13 @@ class Monitor:
             lens = lens.label
         find_lens(lens)
         if statistic is not None:
-            choose("statistic", statistic, STATISTICS)
+            choose("statistic", statistic, dict.fromkeys(SCORED))
         if model is not None and not isinstance(model, str):
             raise InputError(argument="model", found=quoted(model), do="give a text")
         numbers = {"alpha": alpha, "mean_run_length": mean_run_length, "tolerance": tolerance}
         self.options: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
         self.options |= {"mode": mode, "lens": lens, "statistic": statistic, "order": order}
-        self.options |= {"maturity": None if maturity is None else float(maturity), "model": model}
+        self.options |= {"maturity": None if maturity is None else int(maturity), "model": model}
         self._shape: dict[str, Any] | None = None  # what the first batch was like
         self._books: Books = {}
         self._processes: list[list[str]] = []  # column and value, of all but the first
@@ -203,7 +204,9 @@ class Monitor:
             Probabilities, (n,) or (n, m), in any container; or an object of :mod:`caltest.predictive`.
             None if outcomes of rows that wait come alone.
         outcomes
-            What was observed, (n,). With ``ids`` an entry may be missing: the row waits for it.
+            What was observed, (n,). With ``ids`` an entry may be missing: the row waits for it. Of
+            times until an event rows come in the order in which they began, those still at risk too:
+            all at one age, or all with what has been seen of them by one date; never as they end.
         groups
             Columns that group the rows, as in :func:`caltest.audit`, known before the outcome. A group
             is followed from its first row on. Values stay as they are: cut numbers at fixed places.
@@ -238,6 +241,13 @@ class Monitor:
         >>> monitor.update(None, [1], ids=["b"]).rows
         3
         """
+        if ids is None and self.options["maturity"] is not None:
+            raise InputError(
+                "maturity is about rows that wait for it, by their names; give ids, or leave maturity "
+                "out of Monitor."
+            )
+        if predicted is None and ids is None and not self._queue:
+            raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
         if ids is not None or self._queue:
             return self._late(predicted, outcomes, groups, clusters, ids, batch, date, logits)
         found = sample_of_law(predicted, outcomes, logits=logits)
@@ -288,7 +298,7 @@ class Monitor:
         log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
         if alarm > rows - n:
             self._alarm_date = date
-        sums = (books["totals"][0] - before)[bettors.main].tolist()
+        sums = (books["totals"][0] - before)[bettors.main].ravel().tolist()
         self._periods.append(
             {
                 "name": batch,
@@ -316,6 +326,12 @@ class Monitor:
             raise InputError(
                 "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
                 "lens out."
+            )
+        censored = getattr(given.rows.law, "seen", None)
+        if censored is not None and np.signbit(censored).any():
+            raise InputError(
+                "a lens of times needs to know until when every row was followed; give limit, or leave "
+                "the lens out."
             )
         seen = show(given.rows, self.options["lens"]).sample(given.labels)
         return given._replace(rows=seen.rows, labels=seen.labels)
@@ -379,8 +395,9 @@ class Monitor:
                 f"the statistic {scored!r} looks at scores of classes, and these are {law.about}; "
                 "leave statistic out, or give a lens too."
             )
+        known = self._shape or (self._queued.get("shape") if self._queue else None) or shape
         for what, now in shape.items():
-            was = now if self._shape is None else self._shape[what]
+            was = known[what]
             if now != was:
                 told = [listed(each) if isinstance(each, list) else str(each) for each in (now, was)]
                 raise InputError(
@@ -438,6 +455,11 @@ class Monitor:
                     "only probabilities of classes wait; give others when outcomes are known."
                 )
             rows = predicted if read else predictions(predicted, logits=logits, part=True)
+            if rows.n_samples != len(cells):
+                raise InputError(
+                    f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}; give one for "
+                    "every row, None where it is not known."
+                )
             texts, of = self._apart(groups, clusters, len(cells), predicted, outcomes)
             columns, classes = sorted(texts), list(rows.classes or ()) or None
             seen = {store.brief(name): name for name in names}
@@ -446,15 +468,11 @@ class Monitor:
                     f"the row {quoted(seen[min(again)])} was counted before; leave it out, or give "
                     "rows names of their own."
                 )
-            # What could not be taken in later is not let wait.
+            # What could not be taken in later, as far as is known, is not let wait.
             new = _Batch(rows, np.zeros(len(cells), np.intp), texts, of)
-            self._checked(self._seen(new))
+            shape = self._checked(self._seen(new))
             self._units(of, len(cells))
-            own = {"names": classes, "groups": columns, "clusters": clusters is not None}
-            if queue and own != queued:
-                raise InputError(
-                    "these rows have other classes, groups or clusters than those that wait."
-                )
+            own = {"names": classes, "groups": columns, "clusters": of is not None, "shape": shape}
             queued, batches = own, [*batches, self._new_batch(batch, repr(names))]
             for k, (name, probs) in enumerate(zip(names, rows.probs.tolist(), strict=True)):
                 unit, own_texts = (
@@ -524,15 +542,18 @@ class Monitor:
             return
         books, bettors = self._books, _bettors(self._shape, self.options)
         shares = self._shares
-        spent = _LEVEL / (2.0 * shares * bettors.channels)
-        counts = books["counts"][:, None]
+        spent = _LEVEL * bettors.ends / (2.0 * shares * bettors.channels)
+        counts, shape = books["counts"][:, None], (len(shares), bettors.ends, -1)
         lows, highs = limits(books["totals"], counts, spent[:, None], bettors.times)
+        lows, highs = lows.reshape(shape)[:, -1], highs.reshape(shape)[:, 0]
         for p, (column, value) in enumerate([(None, None), *self._processes]):
             bet = int((books["detect" if self._is_change else "logs"][p] + bettors.weights).argmax())
-            units, totals, share = int(books["counts"][p]), books["totals"][p], math.log(shares[p])
+            units, share = int(books["counts"][p]), math.log(shares[p])
+            totals = books["totals"][p].reshape(bettors.ends, -1, 3).mean(axis=0)
             start, count = books["since"][p, bet].tolist()
             start, count = (start, count) if count < units else (0, 0)
-            since = totals[:, :2] - (books["marks"][p, bet] if count else 0.0)
+            marks = books["marks"][p, bet].reshape(bettors.ends, -1, 2).mean(axis=0)
+            since = totals[:, :2] - (marks if count else 0.0)
             chosen = int((np.abs(since @ [1.0, -1.0]) / np.sqrt(totals[:, 2] + 1e-12)).argmax())
             first, *later = books["bins"][p]
             yield Evidence(
@@ -555,6 +576,12 @@ class Monitor:
             )
 
     # -------------------------------------------------------------- the file
+
+    @property
+    def _columns(self) -> list[str] | None:
+        """The columns of predictions so far, as far as they are known."""
+        shape = self._shape or self._queued.get("shape")
+        return [self._column] if self._column else (shape["names"] if shape else None)
 
     def _of_column(self, name: str | None) -> None:
         """Note from which column the one probability is; raise if it was another before."""
@@ -669,18 +696,19 @@ def _periods(kept: Sequence[Mapping[str, Any]], times: bool) -> tuple[Period, ..
     """Return what batches brought: limits hold for all of them at once."""
     if not kept:
         return ()
-    units, *sums = np.array([each["sums"] for each in kept], float).T
-    numbers = np.arange(1.0, len(kept) + 1)
-    spent = _LEVEL / (2.0 * numbers * (numbers + 1.0))
-    lows, highs = limits(np.stack(sums, axis=1), units, spent, times)
+    table = np.array([each["sums"] for each in kept], float)
+    units, totals = table[:, :1], table[:, 1:].reshape(len(kept), -1, 3)
+    numbers = np.arange(1.0, len(kept) + 1)[:, None]
+    lows, highs = limits(totals, units, _LEVEL / (2.0 * numbers * (numbers + 1.0)), times)
+    means = totals.mean(axis=1) / units
     names = ("name", "date", "rows", "end", "log_evalue")
     return tuple(
         Period(
             **{name: each[name] for name in names},
-            predicted=float(sums[0][k] / units[k]),
-            observed=float(sums[1][k] / units[k]),
-            low=float(lows[k]),
-            high=float(highs[k]),
+            predicted=float(means[k, 0]),
+            observed=float(means[k, 1]),
+            low=float(lows[k, -1]),
+            high=float(highs[k, 0]),
         )
         for k, each in enumerate(kept)
     )

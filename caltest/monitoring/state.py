@@ -105,9 +105,9 @@ class Evidence(Facts):
         Predicted less observed over all rows, with limits that hold at any time, for all groups and
         events at once.
     first, latest
-        Rows, sum predicted and sum observed in ten bins, (10, 3), of the first 500 rows and of the
-        latest 500 to 1 000: of the probability of the main event; of numbers and times, of where the
-        outcome lies in what was predicted.
+        Rows, sum predicted and sum observed in ten bins, (10, 3), of the first 500 rows and of those
+        after them, the latest 500 to 1 000 (the first where there are no others): of the probability
+        of the main event; of numbers and times, of where the outcome lies in what was predicted.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("evalue",)

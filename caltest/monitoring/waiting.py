@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +57,12 @@ def informed(
 ) -> list[Waiting]:
     """Return the queue with outcomes that are known now."""
     places = {each.name: k for k, each in enumerate(queue)}
-    if len(places) < len(queue) or len(set(names)) < len(names):
-        raise InputError("ids holds a name twice, or that of a row that waits; give each its own.")
+    for each in ([row.name for row in queue], names):
+        if len(set(each)) < len(each):
+            twice = next(name for name, count in Counter(each).items() if count > 1)
+            raise InputError(
+                f"ids holds {quoted(twice)} twice, or a row that waits is called so; give each its own."
+            )
     if unknown := [name for name in names if name not in places]:
         raise InputError(f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do.")
     pairs = zip(names, cells, strict=True)
@@ -74,7 +79,7 @@ def informed(
 
 
 def parted(
-    queue: Sequence[Waiting], order: str, maturity: float | None, now: str | None
+    queue: Sequence[Waiting], order: str, maturity: int | None, now: str | None
 ) -> tuple[list[Waiting], list[Waiting]]:
     """Return rows whose turn it is, and those that wait on; no cluster is parted.
 
@@ -83,15 +88,15 @@ def parted(
     """
     late = {each.unit for each in queue if each.label < 0}
     if maturity is not None:
-        last = day(now) - timedelta(days=maturity)
-        due = [each for each in queue if day(each.date) <= last]
+        today = day(now)
+        due = [each for each in queue if (today - day(each.date)).days >= maturity]
         if missing := [each for each in due if each.label < 0]:
             raise InputError(
                 f"the row {quoted(missing[0].name)} was predicted on {missing[0].date} and has no "
-                f"outcome {maturity:g} days later ({len(missing):,} such rows); give outcomes of all "
-                "rows that are so old: where an event was not seen by then, that it did not come."
+                f"outcome {maturity} days later ({len(missing):,} such rows); give outcomes of all "
+                "rows that are so old first: where no event was seen by then, that it did not come."
             )
-        late |= {each.unit for each in queue if day(each.date) > last}
+        late |= {each.unit for each in queue if (today - day(each.date)).days < maturity}
     if order == "prediction":
         first = next((k for k, each in enumerate(queue) if each.unit in late), len(queue))
         late |= {each.unit for each in queue[first:]}

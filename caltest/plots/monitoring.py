@@ -83,7 +83,8 @@ class MonitorDisplay(ResultDisplay):
         errors.set(xlabel="rows so far", ylabel=f"predicted − observed,\n{unit}")
 
         worst = s.worst
-        for name, bins, style in (("first", worst.first, "hollow"), ("latest", worst.latest, "found")):
+        both = [("first", worst.first, "hollow"), ("latest", worst.latest, "found")]
+        for name, bins, style in both[: 1 if worst.latest is worst.first else 2]:
             rows, stated, seen = bins[bins[:, 0] > 0.0].T
             x = stated / rows if s.n_classes else (np.arange(len(bins)) + 0.5) / len(bins)
             label = f"{name} {bins[:, 0].sum():,.0f} rows"
