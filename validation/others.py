@@ -17,7 +17,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -186,12 +186,21 @@ def bias(data: Data) -> float:
     return float(compute_bias(data.outcomes, data.predicted)["p_value"][0])
 
 
-def ecdf(data: Data) -> float:
-    """arviz-stats: simultaneous bands of the distribution of PIT values; 0 where they are left."""
+@cache
+def bands(rows: int) -> tuple[Array, Array, Array]:
+    """arviz-stats: the points and simultaneous bands of so many PIT values, the same at every call."""
     from arviz_stats.ecdf_utils import ecdf_pit
 
-    pit = (data.predicted <= data.outcomes[:, None]).mean(axis=1)
-    _, found, low, high = ecdf_pit(pit, 1.0 - LEVEL, 1000)
+    points, _, low, high = ecdf_pit(np.linspace(0.0, 1.0, rows), 1.0 - LEVEL, 1000)
+    return points, low, high
+
+
+def ecdf(data: Data) -> float:
+    """arviz-stats: 0 where the distribution function of PIT values leaves the bands."""
+    from arviz_stats.ecdf_utils import compute_ecdf
+
+    points, low, high = bands(len(data.outcomes))
+    found = compute_ecdf((data.predicted <= data.outcomes[:, None]).mean(axis=1), points)
     return float(np.all((low <= found) & (found <= high)))
 
 
@@ -218,7 +227,7 @@ def theirs() -> Iterator[tuple[str, str, str, Callable[[Data], float], frozenset
     for name, same in (("HL-C", "hosmer_lemeshow"), ("SpiegelhalterZ", "spiegelhalter")):
         yield "calzone-tool", name, same, partial(calzone, name), EVENTS
     yield "model-diagnostics", "compute_bias", "citl", bias, EVENTS
-    yield "arviz-stats", "ecdf_pit", "pit_ks", ecdf, MEMBERS
+    yield "arviz-stats", "ecdf_pit", "pit_ad", ecdf, MEMBERS
     yield "calibration-belt", "CalibrationBelt.test", "cox", belt, SOME
     yield "pycaleva", "hosmerlemeshow", "hosmer_lemeshow", pycaleva, SOME
     yield "pycaleva", "CalibrationBelt", "cox", pycaleva_belt, SOME
