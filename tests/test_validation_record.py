@@ -274,6 +274,23 @@ def test_the_wild_is_as_the_page_says():
     assert (of("influenza", "FluSight-ensemble").pvalue > 0.05).all()
 
 
+def test_monitors_are_as_the_page_says():
+    from validation._study import RESULTS
+
+    levels = rows_of(RESULTS / "monitor_levels.csv")
+    assert len(levels) == 17
+    assert all(int(row["datasets"]) >= 1000 and row["verdict"] == "at most α" for row in levels)
+    for row in rows_of(RESULTS / "monitor_changes.csv"):
+        chance = 3.0 / int(row["datasets"]) ** 0.5  # a run is about exponential
+        assert float(row["mean"]) >= float(row["asked"]) * (1.0 - chance)
+    delays = {(row["design"], row["method"]): row for row in rows_of(RESULTS / "monitor_delays.csv")}
+    for design in {design for design, _ in delays}:
+        ours = [delays[design, how] for how in ("ever, α = .05", "change, mean run length 10 000")]
+        weekly = delays[design, "weekly exact tests, Bonferroni"]
+        assert min(float(row["median_row"]) for row in ours) < float(weekly["median_row"]), design
+        assert all(float(row["alarms"]) == 1.0 for row in ours)
+
+
 AGAIN = {
     "validity": {
         "design": "few rows: Dir(1), m=3, n=12",
