@@ -217,7 +217,9 @@ def test_other_packages_are_as_the_page_says():
     for design in ("200 rows", "ties"):
         for what in ("level", "power"):
             belt = share("pycaleva", "CalibrationBelt", design, what)
-            assert belt == share("probcal", "calibration_test", design, what)
+            line = share("probcal", "calibration_test", design, what)
+            assert belt == pytest.approx(line, abs=0.005)  # of a line too, whatever its name
+    assert share("calibration-belt", "CalibrationBelt.test", "ties", "power") > 0.4
 
 
 def test_the_wild_is_as_the_page_says():
