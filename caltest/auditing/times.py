@@ -32,7 +32,7 @@ from caltest.laws import Survival
 from caltest.lenses import Until, find_lens
 from caltest.lenses import event as clause
 from caltest.nulls.clusters import Trial
-from caltest.nulls.times import of_count, signed
+from caltest.nulls.times import of_count, of_sum, signed
 from caltest.pvalues import adjusted, of_exchangeable
 from caltest.statistics import Events
 from caltest.statistics.times import STRATA, kaplan_meier, strata_of
@@ -342,7 +342,8 @@ class _Sizing:
             events = Count(total, None, None, None)
         else:
             residuals[places] = seen.rows.weights * (seen.came - seen.expected)
-            p = of_count(total, whole) if seen.plain else 0.0
+            unlike = seen.rows.weights, seen.came, seen.expected
+            p = of_count(total, whole) if seen.plain else of_sum(*unlike)
             events = Count(total, whole, *seen.ratio(self.family.of_view)[1:])
         if codes is not None:
             residuals = np.bincount(codes, residuals).astype(np.float64)

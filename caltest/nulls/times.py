@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import gammainc, gammaincc
+from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import arguments
 from caltest.clusters import Clusters
@@ -28,7 +28,8 @@ class EventSigns(Null):
 
     Residuals are 0 on average whatever censors rows, if that does not depend on the time given the
     prediction. Signs are right as events become many; with few, a Poisson number of events is: of a
-    plain sum the larger of both p-values counts. With clusters, signs are of clusters.
+    plain sum the larger of both p-values counts, of any other that or the normal one of the variance
+    that is predicted. With clusters, signs are of clusters.
 
     Examples
     --------
@@ -76,11 +77,24 @@ def signed(sums: Array, count: int, seed: int) -> Array:
 
 
 def by_poisson(form: EventMean, rows: Rows, seen: Array, alternative: Alternative) -> float:
-    """Return the p-value of the number of events as Poisson's; 0 where rows do not count alike."""
-    if form.tilts is not None or rows.clusters is not None or not rows.are_alike:
-        return 0.0
+    """Return the p-value of the number of events as Poisson's; of unlike rows the normal one."""
     came, expected = form.law.events(seen, form.horizon)
+    if form.tilts is not None or rows.clusters is not None or not rows.are_alike:
+        counts = rows.weights if form.tilts is None else rows.weights * form.tilts
+        return of_sum(counts, came, expected, alternative)
     return of_count(float(came.sum()), float(expected.sum()), alternative)
+
+
+def of_sum(
+    counts: Array, came: Array, expected: Array, alternative: Alternative = "two-sided"
+) -> float:
+    """Return the normal p-value of Σ counts · (events − expected), of the variance that is predicted.
+
+    Where hardly any event came, all residuals have one sign, and random signs of them say too much.
+    """
+    variance = float(counts**2 @ expected)
+    z = float(counts @ (came - expected)) / variance**0.5 if variance > 0.0 else 0.0
+    return combine_sides(float(ndtr(-z)), float(ndtr(z)), alternative)
 
 
 def of_count(events: float, expected: float, alternative: Alternative = "two-sided") -> float:
