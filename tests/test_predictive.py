@@ -155,7 +155,7 @@ def test_results():
     fewer = caltest.test(model, LOCATION, "ecd", rng=3, n_resamples=70).null_distribution
     assert np.array_equal(fewer, result.null_distribution[:70])
     assert (result.n_classes, result.lens) == (None, None)
-    assert "40 predicted distributions of numbers" in result.summary()
+    assert "40 predicted distributions" in result.summary()
     assert result.to_dict()["n_classes"] is None
 
 

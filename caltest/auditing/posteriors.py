@@ -94,7 +94,7 @@ def sbc(
     >>> draws = rng.normal(data / 2, 0.4, size=(50, 400))  # the standard deviation is 0.71 in truth
     >>> found = caltest.sbc({"mu": mu}, {"mu": draws}, rng=0)
     >>> found.headline
-    'The predicted 80% interval of mu is too narrow: about 55% of outcomes lie in it.'
+    'The predicted 80% interval of mu is too narrow: about 55% of true values lie in it.'
     """
     truth, known = _columns("parameters", parameters, ())
     drawn, own = _columns("draws", draws, known)
