@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._parallel import added
 from caltest._sums import Array, blocks
 from caltest.clusters import Clusters
 from caltest.laws import Outcomes
@@ -358,6 +359,10 @@ class FeatureResiduals(Scores):
 
         (m, f), usual, whole = self.shape, self.usual[rows], rows == ALL
         plain = isinstance(self.features, np.ndarray)
+        if whole and not plain and not isinstance(self.features, RoundedFeatures):
+            # Features are computed once for all that they are wanted for, some rows at a time.
+            cut = blocks(self.n_samples, ROWS)
+            return added((self.sums(outcomes[:, own], own) for own in cut), np.add)
         part = self.features[rows] if plain else self.features.part(rows)
         rounded = isinstance(part, RoundedFeatures)
         size = ROWS if rounded else int(np.clip(32 * (m - 1), 512, ROWS))

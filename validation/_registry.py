@@ -147,6 +147,8 @@ _OMNIBUS = of_commands(
     Command("omnibus", "", ("omnibus_power.csv", "omnibus_power.png"),
             "--sets 1 --vectors 2 --resamples 19"),
     Command("low_rank", "", ("low_rank_power.csv",), "--repetitions 1 --resamples 19"),
+    Command("low_rank", "many", ("low_rank_many.csv",), "--sets 2 --vectors 1 --resamples 19",
+            "--sets 100 --resamples 299"),
 )  # fmt: skip
 _BOUNDS = of_commands(
     "tolerance tests, certificates, witness: coverage, size and time", "8 hours",

@@ -122,8 +122,8 @@ def many(options: argparse.Namespace) -> None:
 def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options."""
     given = command_line(str(__doc__), seed=20_261_121)
-    given.add_argument("what", nargs="?", choices=("ranks", "many"), default="ranks")
-    given.add_argument("--sets", type=int, default=60, help="of predictions, for many")
+    given.add_argument("study", nargs="?", choices=("", "many"), default="")
+    given.add_argument("--sets", type=int, default=40, help="of predictions, for many")
     given.add_argument("--vectors", type=int, default=10, help="of labels for a set and an error")
     given.add_argument("--repetitions", type=int, default=200, help="data sets a design")
     given.add_argument("--resamples", type=int, default=199)
@@ -133,7 +133,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study, print it and write it down."""
     options = parsed(arguments)
-    if options.what == "many":
+    if options.study == "many":
         many(options)
         return
     rows = []

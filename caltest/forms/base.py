@@ -329,6 +329,7 @@ class LabelFunction(OneByOne):
         return value
 
 
+_TOGETHER = 64  # label vectors whose sums are held
 _WELL_ABOVE = 1e4  # times its rounding: the smallest deviation that a part may have
 # Evidence as a function of a normal score x has slope |x| + 1 at most, and x one of 4 in z; ties of
 # scores beyond 40, of probability below 1/1600 (Cantelli), hardly ever meet one among the draws.
@@ -418,13 +419,17 @@ class Combined(Form):
 
     def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the parts' values, (B, P) for labels (B, n)."""
-        columns = [
-            part.form.of_labels(
-                labels if part.view is None else part.view.outcomes(labels),
-                workers if part.form.parallel_inside else ALONE,
-            )
-            for part in self.components
-        ]
+        columns, summed, sums = list[Array](), None, np.empty(0)
+        for part in self.components:
+            form: Any = part.form
+            seen = labels if part.view is None else part.view.outcomes(labels)
+            scores = getattr(form, "shared_scores", None)
+            if scores is None or len(labels) > _TOGETHER:
+                columns.append(form.of_labels(seen, workers if form.parallel_inside else ALONE))
+                continue
+            if scores is not summed:
+                summed, sums = scores, scores.sums(seen)
+            columns.append(form.reduce(sums, form.fixed))
         return np.column_stack(columns)
 
     def with_rounding(self, rounding: Array) -> Combined:

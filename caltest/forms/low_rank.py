@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Work, Workers, added
+from caltest._parallel import ALONE, Work, Workers
 from caltest._sums import Array, blocks
 from caltest.clusters import Clusters
 from caltest.forms.base import ROUNDING, Form, HasLeadingSum, HasMoments, Labels, Moments
@@ -28,7 +28,7 @@ from caltest.forms.weights import (
     Term,
     longest,
 )
-from caltest.sampling import DRAWS, ROWS
+from caltest.sampling import DRAWS
 from caltest.scores import ALL, Entries, FeatureResiduals, RoundedFeatures, Table, residuals_of
 
 # ------------------------------------------------------------------ feature squares
@@ -202,17 +202,6 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         size, n = self.probs.shape[1] * self.features.shape[1], len(self.probs)
         at_once = max(1, _HELD // size)
-        if isinstance(self.features, ComputedFeatures):
-            cut = blocks(n, ROWS)
-            return np.concatenate(
-                [
-                    self.reduce(
-                        added((self.scores.sums(labels[part][:, rows], rows) for rows in cut), np.add),
-                        self.fixed,
-                    )
-                    for part in blocks(len(labels), at_once)
-                ]
-            )
         staying = self.matrix is None and self.targets is None and size > _STAYING and n <= _MOST_ROWS
         staying &= isinstance(self.features, RoundedFeatures)
         evaluate, at_once = (self._squares, DRAWS) if staying else (super().of_labels, at_once)

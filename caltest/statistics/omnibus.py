@@ -243,7 +243,8 @@ class Omnibus(Statistic):
             each: replace(kernel, bandwidth=each * float(kernel.bandwidth)) for each in self.multiples
         }
         first = UnbiasedSKCE(kernels[narrow], self.approximation)
-        shares = self.approximation == "nystrom" and rows.n_classes * RANK <= n
+        shares = rows.n_classes * RANK <= n
+        shares &= chosen(self.approximation, self.kernel, rows) == "nystrom"
         if shares:
             first = first.fitted(rows)
         for multiple in self.multiples:

@@ -122,7 +122,7 @@ class LowRank:
     def of_rows(self, predictions: Rows) -> LowRank:
         """Return the same features of other rows; they must be computed ones."""
         given: Any = self.features
-        base: ComputedFeatures = given.base if isinstance(given, MappedFeatures) else given
+        base = cast("ComputedFeatures", getattr(given, "base", given))
         features: Any = replace(base, probs=predictions.probs, by=predictions.weights)
         if given is not base:
             features = replace(given, base=features)
