@@ -78,6 +78,7 @@ class MonitorDisplay(ResultDisplay):
         draw(errors, Mark("grid", "grid"), Mark("intervals", "error", ends, low, high))
         draw(errors, *told_apart(ends, error, (low > 0.0) | (high < 0.0)))
         errors.axhline(0.0, **canvas.DASHED)
+        heading(errors, "Error in every batch", "all rows")
         errors.set_xlim(path.get_xlim())
         unit = "events per 100 rows" if s.about == Survival.about else "points"
         errors.set(xlabel="rows so far", ylabel=f"predicted − observed,\n{unit}")
