@@ -290,6 +290,19 @@ def test_events_are_at_least_as_sure_as_a_poisson_number():
     assert found.pvalue >= 2 * stats.poisson.cdf(1, 5.0) - 1e-9
 
 
+def test_few_events_of_unlike_rows_are_no_evidence():
+    """Residuals of rows without events have one sign: random signs would take them for evidence."""
+    rate = np.r_[3.0, np.full(199, 0.01)]
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        time, limit = rng.exponential(1.0 / rate), np.minimum(rng.exponential(2.0, 200), 3.0)
+        law = Survival(np.exp(-np.outer(rate, TIMES)), TIMES)
+        seen = np.minimum(time, limit), time <= limit
+        found.append(caltest.test(law, seen, "event_slope", n_resamples=199, rng=seed).pvalue)
+    assert few(np.array(found), 0.01)
+
+
 # ------------------------------------------------------------------ statistics
 
 

@@ -293,6 +293,33 @@ def test_monitors_are_as_the_page_says():
         assert all(float(row["alarms"]) == 1.0 for row in ours)
 
 
+def test_times_are_as_the_page_says():
+    from support import binomial_limits
+
+    from validation._study import RESULTS
+
+    def share(row, name):
+        return int(row[name]) / int(row["datasets"])
+
+    def is_size(row, name):
+        return share(row, name) <= binomial_limits(int(row["datasets"]), 0.05, 1e-3)[1]
+
+    ours = ("default", "pit_ad", "d_calibration", "default, limits known")
+    sizes = rows_of(RESULTS / "survival_size.csv")
+    assert len(sizes) == 3 * 3 * 3
+    assert all(is_size(row, name) for row in sizes for name in ours)
+    others = rows_of(RESULTS / "survival_others.csv")
+    calibrated = [row for row in others if not row["error"]]
+    assert all(is_size(row, name) for row in calibrated for name in ("ours", "ours, d_calibration"))
+    assert all(share(row, "d_calibration") <= 0.02 for row in calibrated)
+    assert all(share(row, "one_calibration") > 0.1 for row in calibrated)
+    wrong = [row for row in others if row["error"] and float(row["censored"]) >= 0.5]
+    assert all(share(row, "ours, d_calibration") > share(row, "d_calibration") for row in wrong)
+    for row in rows_of(RESULTS / "survival_coverage.csv"):
+        assert min(share(row, "risk"), share(row, "ratio")) >= 0.96
+        assert row["hazards"] != "1.0" or share(row, "beyond 1 point") <= 0.02
+
+
 AGAIN = {
     "validity": {
         "design": "few rows: Dir(1), m=3, n=12",

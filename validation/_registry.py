@@ -87,10 +87,10 @@ _MONITOR = of_module(
 )  # fmt: skip
 _SURVIVAL = of_module(
     "survival",
-    "times until an event, some censored: size, power, coverage, another package, real data",
+    "times until an event, some censored: size, power, coverage, another package",
     "3 hours of one core",
     "survival_size.csv", "survival_power.csv", "survival_coverage.csv",
-    elsewhere=("survival_others.csv", "survival_real.csv"),
+    elsewhere=("survival_others.csv",),
 )  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",

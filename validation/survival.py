@@ -1,4 +1,4 @@
-"""Times until an event, some censored: size, power, coverage of intervals, other packages, real data.
+"""Times until an event, some censored: size, power, coverage of intervals, another package.
 
 ``python -m validation survival``; a part of it: ``--only survival_size``, ``--only survival_others``, …
 
@@ -16,9 +16,6 @@ true mean risk and ratio, and lie beyond a limit of 1 point.
 
 *Others* (``survival_others.csv``, where it is installed): the tests of SurvivalEVAL and ours on
 the same data sets, those of size and power.
-
-*Real data* (``survival_real.csv``, where lifelines and scikit-survival are installed): models fitted to
-data that these carry, and audited on rows that they were not fitted to.
 """
 
 from __future__ import annotations
@@ -246,7 +243,7 @@ def coverages() -> Iterator[Part]:
 
 
 def run(options: Run) -> None:
-    """Count rejections and intervals; other packages and real data where these are installed."""
+    """Count rejections and intervals; another package's where it is installed."""
     few = (50,) if options.quick else (50, 200)
     counted("survival_size", parts(sizes(*few), pvalues), options, SEED, 120)
     if not options.quick:

@@ -68,6 +68,10 @@ class Survival(Shaped):
     Notes
     -----
     A curve that does not reach 0 states nothing beyond its last time, which is taken as a known limit.
+
+    Completions are seeded by what was seen and not by ``rng``, so that the same data have the same ones
+    in every test and audit; ``rng`` is the seed of the draws that they are compared with.
+
     Outcomes are a pair of columns, times and events (1 or True where the event came, 0 where the row
     was censored), a table of these two, or a structured array of scikit-survival.
 
