@@ -240,7 +240,7 @@ def test_the_default_is_the_omnibus_of_numbers():
     assert caltest.estimate(law, outcomes, "omnibus") == pytest.approx(found.statistic)
     alike = caltest.test(Normal(np.zeros(N), sd=1.0), outcomes, rng=0)
     assert [part.name for part in alike.parts] == names[:3]
-    assert "40 predicted distributions of numbers" in found.summary()
+    assert "40 predicted distributions" in found.summary()
 
 
 def test_weights_of_0_are_left_out():

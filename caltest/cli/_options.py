@@ -493,11 +493,11 @@ class Input:
             return Sample(Rows(Classes(digits.probs, digits.classes)), digits.labels)
         if self.file is None:
             raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
-        from caltest import files
+        from caltest.files import reading
         from caltest.files.columns import NAME_COLUMNS
 
         try:
-            read = getattr(files, how)
+            read = getattr(reading, how)
             apart = {"weights": self.weights, "clusters": self.clusters}
             more |= {name: column for name, column in apart.items() if column is not None}
             more["logits"] = self.logits
