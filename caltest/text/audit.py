@@ -490,12 +490,13 @@ def summary(audit: Audit) -> str:
     lenses = f"lens{'es' * (len(names) > 1)}: {', '.join(map(shown, names))}"
     name, beside = chip(audit)
     event = f" of {event_name(audit)}" if audit.event else ""
+    noun = "prediction" if audit.n_classes else rows_called(audit)
     outcomes = f"{audit.n_classes} classes" if audit.n_classes else audit.about
     rows = [
         ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
         (
             "data",
-            f"{counted(audit.n_samples, rows_called(audit))}{event}, {outcomes}; {lenses}",
+            f"{counted(audit.n_samples, noun)}{event}, {outcomes}; {lenses}",
         ),
         ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
         (
