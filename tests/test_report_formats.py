@@ -247,7 +247,7 @@ def test_a_report_is_known_whatever_its_verdict(verdict, tmp_path):
 def test_markdown_of_a_real_audit(found):
     text = report.to_markdown(found, title="Forest", command="caltest audit")
     assert text.startswith("## ◆ Error found: Forest\n")
-    (row,) = re.findall(r"^\| `The top class` \| 600 \|.*$", text, re.MULTILINE)
+    (row,) = re.findall(r"^\| `Top class` \| 600 \|.*$", text, re.MULTILINE)
     assert re.search(r"◆ −[\d.]+ \| −[\d.]+ to −[\d.]+ \|", row)
     for sentence in (words.headline(found), words.assumes(found)):
         assert markdown(sentence) in text

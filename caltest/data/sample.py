@@ -359,7 +359,7 @@ def named_sample(
     return found, (classes[1] if classes else "class 1") if rows.n_classes == 2 else None
 
 
-@arguments()
+@arguments(part=flag)
 def predictions(
     probs: object,
     weights: object = None,
