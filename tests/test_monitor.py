@@ -466,6 +466,19 @@ def test_rows_that_wait_are_alike():
         caltest.Monitor(maturity=30).update([0.2, 0.3], [0, 1])
 
 
+def test_rows_that_wait_are_alike_whatever_the_lens_shows_of_them(tmp_path):
+    monitor = caltest.Monitor(lens="top_label")
+    first = pd.DataFrame([[0.2, 0.3, 0.5]], columns=["dry", "rain", "snow"])
+    monitor.update(first, [None], ids=["a"])
+    monitor.save(tmp_path / "state.json")
+    monitor = caltest.Monitor.load(tmp_path / "state.json")
+    with pytest.raises(caltest.InputError, match=r"^classes: this batch has"):
+        monitor.update(first[["snow", "rain", "dry"]], [None], ids=["b"])
+    with pytest.raises(caltest.InputError, match="the number of classes: this batch has '4'"):
+        monitor.update([[0.1, 0.2, 0.3, 0.4]], [None], ids=["c"])
+    assert monitor.update(None, ["snow"], ids=["a"]).rows == 1
+
+
 def test_rows_that_wait_keep_the_names_of_their_classes(tmp_path):
     monitor, columns = caltest.Monitor(), ["dry", "rain", "snow"]
     first = pd.DataFrame([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], columns=columns)

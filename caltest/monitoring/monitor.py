@@ -395,15 +395,7 @@ class Monitor:
                 f"the statistic {scored!r} looks at scores of classes, and these are {law.about}; "
                 "leave statistic out, or give a lens too."
             )
-        known = self._shape or (self._queued.get("shape") if self._queue else None) or shape
-        for what, now in shape.items():
-            was = known[what]
-            if now != was:
-                told = [listed(each) if isinstance(each, list) else str(each) for each in (now, was)]
-                raise InputError(
-                    f"{_ALIKE[what]}: this batch has {quoted(told[0])}, and earlier ones had "
-                    f"{quoted(told[1])}; give the same, in the same order, or begin a new state."
-                )
+        _check_alike(shape, self._shape or (self._queued["shape"] if self._queue else shape))
         return shape
 
     def _members(self, texts: Mapping[str, Sequence[str]], n: int) -> tuple[Any, list[list[str]]]:
@@ -461,7 +453,9 @@ class Monitor:
                     "every row, None where it is not known."
                 )
             texts, of = self._apart(groups, clusters, len(cells), predicted, outcomes)
-            columns, classes = sorted(texts), list(rows.classes or ()) or None
+            columns = sorted(texts)
+            whole = {"n_classes": rows.n_classes, "names": list(rows.classes or ()) or None}
+            _check_alike(whole, queued if queue else whole)  # of which the lens may show less
             seen = {store.brief(name): name for name in names}
             if again := seen.keys() & set(self._ids):
                 raise InputError(
@@ -472,20 +466,17 @@ class Monitor:
             new = _Batch(rows, np.zeros(len(cells), np.intp), texts, of)
             shape = self._checked(self._seen(new))
             self._units(of, len(cells))
-            own = {"names": classes, "groups": columns, "clusters": of is not None, "shape": shape}
-            queued, batches = own, [*batches, self._new_batch(batch, repr(names))]
+            queued, batches = {**whole, "shape": shape}, [*batches, self._new_batch(batch, repr(names))]
             for k, (name, probs) in enumerate(zip(names, rows.probs.tolist(), strict=True)):
-                unit, own_texts = (
-                    name if of is None else of[k],
-                    [texts[column][k] for column in columns],
-                )
-                queue.append(Waiting(name, probs, -1, own_texts, unit, date))
+                values, unit = [texts[column][k] for column in columns], name if of is None else of[k]
+                queue.append(Waiting(name, probs, -1, values, unit, date))
         queue = informed(queue, names, cells, _classes(queued))
         ready, left = parted(queue, self.options["order"], self.options["maturity"], date)
         if ready:
             law = Classes(np.array([each.probs for each in ready]), _classes(queued))
-            texts = {name: [each.texts[k] for each in ready] for k, name in enumerate(queued["groups"])}
-            of = [each.unit for each in ready] if queued["clusters"] else None
+            groups_of = queued["shape"]["groups"]
+            texts = {name: [each.texts[k] for each in ready] for k, name in enumerate(groups_of)}
+            of = [each.unit for each in ready] if queued["shape"]["clusters"] == "given" else None
             labels = np.array([each.label for each in ready])
             self._enter(_Batch(Rows(law), labels, texts, of), batch, date, counted=True)
             self._ids += [store.brief(each.name) for each in ready]
@@ -580,8 +571,8 @@ class Monitor:
     @property
     def _columns(self) -> list[str] | None:
         """The columns of predictions so far, as far as they are known."""
-        shape = self._shape or self._queued.get("shape")
-        return [self._column] if self._column else (shape["names"] if shape else None)
+        known = (self._shape if self.options["lens"] is None else None) or self._queued
+        return [self._column] if self._column else known.get("names")
 
     def _of_column(self, name: str | None) -> None:
         """Note from which column the one probability is; raise if it was another before."""
@@ -680,6 +671,18 @@ def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str
     if channel == m:
         return "the top class is right"
     return f"the label is {quoted(names[channel]) if names else f'class {channel}'}"
+
+
+def _check_alike(now: Mapping[str, Any], was: Mapping[str, Any]) -> None:
+    for what, value in now.items():
+        if value != was[what]:
+            told = [
+                listed(each) if isinstance(each, list) else str(each) for each in (value, was[what])
+            ]
+            raise InputError(
+                f"{_ALIKE[what]}: this batch has {quoted(told[0])}, and earlier ones had "
+                f"{quoted(told[1])}; give the same, in the same order, or begin a new state."
+            )
 
 
 def _classes(queued: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments
 from caltest.laws.classes import Array
@@ -30,11 +32,16 @@ def radius(squares: Array, levels: Array) -> Array:
     spent = np.multiply.outer(squares, _PENALTIES)
     goals = np.log(len(_LAMBDAS)) - np.log(levels)[..., None]
     low, high = np.zeros(squares.shape), ((goals + spent) / _LAMBDAS).min(axis=-1)
+    return _halved(low, high, lambda at: np.exp(_LAMBDAS * at - spent - goals).sum(axis=-1) < 1.0)[1]
+
+
+def _halved(low: Array, high: Array, is_low: Callable[[Array], Any]) -> tuple[Array, Array]:
+    """Return the ends of the intervals in which a monotone question changes its answer."""
     for _ in range(60):
         middle = 0.5 * (low + high)
-        below = np.exp(_LAMBDAS * middle[..., None] - spent - goals).sum(axis=-1) < 1.0
+        below = is_low(middle[..., None])
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray(high)
+    return np.asarray(low), np.asarray(high)
 
 
 def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
@@ -43,23 +50,20 @@ def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
     With A the sum of the true cumulative hazards of what was followed, exp(θN − (e^θ − 1)A) is a
     supermartingale for every θ, whatever the censoring; so is its mean over 30 values of θ of a side.
     """
-    goals, ends = np.log(len(_THETAS)) - np.log(levels), []
-    for side in (1.0, -1.0):  # a small sum is refuted by many events, a large one by few
-        thetas = side * _THETAS
-        costs, gains = np.abs(np.expm1(thetas)), np.multiply.outer(counts, thetas)
-        single = side * (gains - goals[..., None]) / costs
-        if side > 0.0:
-            low, high = np.maximum(single.max(axis=-1), 0.0), counts
-        else:
-            low, high = counts, single.min(axis=-1)
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            each = gains - side * costs * middle[..., None] - goals[..., None]
-            refuted = np.exp(np.minimum(each, 700.0)).sum(axis=-1) >= 1.0
-            up = refuted if side > 0.0 else ~refuted
-            low, high = np.where(up, middle, low), np.where(up, high, middle)
-        ends.append(low if side > 0.0 else high)
-    return ends[0], ends[1]
+    goals = (np.log(len(_THETAS)) - np.log(levels))[..., None]
+
+    def gains(thetas: Array, at: Any) -> Array:
+        return np.asarray(np.multiply.outer(counts, thetas) - np.expm1(thetas) * at - goals)
+
+    def refuted(thetas: Array, at: Any) -> NDArray[np.bool_]:
+        return np.asarray(np.exp(np.minimum(gains(thetas, at), 700.0)).sum(axis=-1) >= 1.0)
+
+    # A small sum is refuted by many events, a large one by few; no single θ needs to go further.
+    least = np.maximum((gains(_THETAS, 0.0) / np.expm1(_THETAS)).max(axis=-1), 0.0)
+    most = (gains(-_THETAS, 0.0) / np.expm1(-_THETAS)).min(axis=-1)
+    low, _ = _halved(least, counts, lambda at: refuted(_THETAS, at))
+    _, high = _halved(counts, most, lambda at: ~refuted(-_THETAS, at))
+    return low, high
 
 
 def limits(totals: Array, units: Array, levels: Array, times: bool) -> tuple[Array, Array]:
