@@ -26,6 +26,7 @@ def drawn(n, seed, error=0.0):
     return P[rows], (rng.random(n) < P[rows] - error).astype(int), {"site": SITE[rows]}
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("error", [0.0, pytest.param(0.005, marks=pytest.mark.level)])
 def test_so_many_rows_are_declared_within_as_often_as_asked(error):
     planned = caltest.plan(P, groups=GROUPS, materiality=0.03, error=error, power=0.7)

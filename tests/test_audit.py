@@ -56,6 +56,7 @@ def test_every_value_is_the_statistic_of_its_rows():
         assert check.value == pytest.approx(value, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_plain_loop(without_bounds):
     """Draw, look through each lens at each group and its rest, and rank: nothing shared, no blocks."""
     probs, labels = calibrated(120, 3, 2)
@@ -113,6 +114,7 @@ def test_what_is_no_number_says_nothing_and_spoils_nothing():
     assert np.isnan(found.expected[1]).all()
 
 
+@pytest.mark.slow
 def test_adjusted_is_never_below_alone(without_bounds):
     probs, labels, group = one_bad_group(800, 3, 0)
     for correction in (None, "holm", "fdr_bh"):
@@ -176,6 +178,7 @@ def test_the_same_for_every_number_of_workers():
     assert one.to_dict(draws=True) == two.to_dict(draws=True)
 
 
+@pytest.mark.slow
 def test_batches_change_nothing(monkeypatch, without_bounds):
     probs, labels, group = one_bad_group(600, 4, 1)
     whole = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)

@@ -87,6 +87,7 @@ PLANTED = {
 }  # fmt: skip
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("planted", PLANTED)
 def test_the_remedy_of_the_planted_error_is_named_with_what_it_brings(planted):
     make, values, name, called, which, side = PLANTED[planted]
@@ -217,6 +218,7 @@ def test_what_remains_is_told_with_its_side():
 # ------------------------------------------------------------------ what may be used
 
 
+@pytest.mark.slow
 def test_what_a_view_s_own_test_shows_outranks_its_parts_and_its_groups():
     """The mean of all rows is shown to be within the limit, that of a group is not: both are said."""
     probs, labels = two_classes(20_000, -0.1, 1.0, seed=2)
@@ -256,6 +258,7 @@ def test_rounding_is_not_advised_where_it_is_refused():
     assert "rounding=" not in str(one_third)
 
 
+@pytest.mark.slow
 def test_the_verdict_decides_whether_the_probabilities_may_be_used():
     """An error of about 8 points: without a limit, with lower and higher ones, and with a tolerance."""
     data = two_classes(3000, -0.4, 1.0, seed=2)

@@ -35,6 +35,7 @@ def clustered(n_clusters, size, seed, correlation=0.5):
     return p, (norm.cdf(latent) > 1 - p).astype(int), cluster
 
 
+@pytest.mark.level
 def test_few_events_have_a_wide_interval_that_holds():
     """By hand for clusters of one size, which are as many coins; and simulated for others."""
     labels = np.zeros(268, dtype=int)
@@ -152,6 +153,7 @@ def test_from_twenty_clusters_with_events_on_intervals_are_those_of_sums():
     assert wide > below + above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flipped", some_fast([False, True], False, mark="level"))
 @pytest.mark.parametrize(
     "kind", some_fast(["weights", "pairs", "beside certain rows"], "pairs", mark="level")
@@ -268,6 +270,7 @@ def test_what_remains_possible_is_held_against_the_limit_and_needs_clusters():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_an_interval_of_t_needs_events_in_many_large_clusters(seed):
     """All are predicted .5, single rows are right, and clusters of 50 have all an event, rarely."""
@@ -321,6 +324,7 @@ def test_dependent_rows_are_rejected_no_more_often_than_alpha(count):
     assert as_independent >= 10
 
 
+@pytest.mark.slow
 def test_rows_kept_by_their_label_are_judged_on_the_scale_of_the_population():
     rng = np.random.default_rng(5)
     p = 1 / (1 + np.exp(-rng.normal(-4.0, 1.0, 60_000)))

@@ -260,6 +260,7 @@ def test_text_that_is_a_number_is_that_number_beside_numbers():
     assert cut(["1.10", "1.1"]).values == ("1.1", "1.10")  # versions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", ["", "NA", "5o"])
 def test_a_bad_cell_does_not_open_the_gate(bad, tmp_path):
     """Ages of which the oldest are 23 points wrong, and of which a few cells are no numbers."""

@@ -62,6 +62,7 @@ def test_what_ranks_state_does_not_move_with_outcomes(size, lens, stated):
         assert of.low < stated - of.observed < of.high
 
 
+@pytest.mark.slow
 def test_words_of_spread():
     found = caltest.audit(*ensemble(n=1500, spread=1.5), materiality=0.02, **QUICK)
     assert found.verdict == "material"
@@ -101,6 +102,7 @@ def rejected(times, n, size):
     return found / times
 
 
+@pytest.mark.slow
 def test_sbc_is_exact():
     low, high = binomial_limits(40, 0.05)
     assert low <= rejected(40, 60, 9) <= high
@@ -183,6 +185,7 @@ def test_chains_that_were_not_thinned_are_warned_of():
     assert "(autocorrelation 0.7" in notes[0] or "(autocorrelation 0.6" in notes[0]
 
 
+@pytest.mark.slow
 def test_weights_and_groups_that_sort_rows_by_the_members_are_warned_of():
     members, outcomes = ensemble()
     values = members.values
@@ -237,6 +240,7 @@ def test_workers_and_order_change_nothing():
     assert [each.pvalue for each in again.checks] == [each.pvalue for each in found.checks]
 
 
+@pytest.mark.slow
 def test_vectors_in_clusters_and_with_weights():
     truth, draws = posterior(n=300)
     clusters, weights = np.arange(300) // 2, np.linspace(0.5, 1.5, 300)

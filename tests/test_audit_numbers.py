@@ -34,6 +34,7 @@ def narrow():
     return caltest.audit(law, outcomes, materiality=0.02, **QUICK)
 
 
+@pytest.mark.slow
 def test_what_is_looked_at(narrow):
     assert narrow.lenses == LENSES_OF_NUMBERS
     assert narrow.groups == ("predicted level", "predicted spread")
@@ -65,6 +66,7 @@ def test_intervals_that_are_too_narrow(narrow):
     assert narrow.units.low < 0.0 < narrow.units.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "way"), [(0.6, "too low"), (-0.6, "too high")])
 def test_medians_in_the_wrong_place(shift, way):
     law, outcomes = forecasts(shift=shift)
@@ -96,6 +98,7 @@ def test_levels_are_drawn(narrow):
     assert 0.0 < drawn.band < max(map(abs, drawn.difference))
 
 
+@pytest.mark.slow
 def test_a_group_is_named():
     law, outcomes = forecasts(2000)
     rng = np.random.default_rng(1)
@@ -107,6 +110,7 @@ def test_a_group_is_named():
     assert not crossed  # what is predicted is not crossed with what is known
 
 
+@pytest.mark.slow
 def test_calibrated_forecasts_are_within_a_limit_with_enough_rows():
     law, outcomes = forecasts(40_000, seed=3)
     found = caltest.audit(law, outcomes, materiality=0.05, n_resamples=99, rng=0, statistics="citl")
@@ -117,6 +121,7 @@ def test_calibrated_forecasts_are_within_a_limit_with_enough_rows():
     assert few.rows_needed > 600
 
 
+@pytest.mark.slow
 def test_weights_gates_json_and_reports(narrow, tmp_path):
     law, outcomes = forecasts(scale=1.4)
     weighted = caltest.audit(law, outcomes, weights=np.linspace(0.5, 1.5, 1200), **QUICK)
@@ -141,6 +146,7 @@ def test_weights_gates_json_and_reports(narrow, tmp_path):
     assert "an error was found" in page
 
 
+@pytest.mark.slow
 def test_counts_have_atoms():
     rng = np.random.default_rng(1)
     rate = rng.uniform(1.0, 30.0, 1500)

@@ -25,6 +25,7 @@ from caltest.text.vocabulary import view_name
 # ------------------------------------------------------------------ views
 
 
+@pytest.mark.slow
 def test_views_say_what_the_data_say():
     probs, labels, group = one_bad_group(1200, 3, 3)
     audit = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
@@ -154,6 +155,7 @@ def test_hostile_groups():
     assert ("lone = x", 1) in {(each.what, each.rows) for each in audit.skipped}
 
 
+@pytest.mark.slow
 def test_three_hundred_groups():
     probs, labels = calibrated(3000, 3, 9)
     group = [f"g{k % 300}" for k in range(3000)]
@@ -226,6 +228,7 @@ def test_the_call_repeats_it(wrong):
     assert again.to_dict(draws=True) == first.to_dict(draws=True)
 
 
+@pytest.mark.slow
 def test_plain_data(wrong):
     data = wrong.to_dict()
     assert json.loads(json.dumps(data, allow_nan=False)) == data

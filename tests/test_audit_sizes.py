@@ -138,6 +138,7 @@ def _directions(seed, n=400):
     return told, told and audit.rejected
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     "repetitions", [60, pytest.param(600, marks=pytest.mark.level)], ids=["few", "many"]
 )
@@ -219,6 +220,7 @@ VERDICTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "by", "limit", "verdict"), VERDICTS)
 def test_the_verdicts(n, by, limit, verdict):
     audit = caltest.audit(*shifted(n, by), statistics=("ks", "citl"), n_resamples=99, rng=0, **limit)
@@ -255,6 +257,7 @@ def test_limits_that_are_touched():
     assert place(-0.5, -0.2500001, 0.25, ratio=2.0) == "beyond"
 
 
+@pytest.mark.slow
 def test_of_two_limits_the_wider_counts():
     """Either way by itself: low predictions by points, high ones by their ratio."""
     both = Limit(0.02, 1.25)
@@ -281,6 +284,7 @@ def test_of_two_limits_the_wider_counts():
     assert audit.verdict == "within"
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_every_view_and_what_groups_leave_pass_their_own_two_tests(alpha):
     """Clopper and Pearson's limits with ``alpha`` a side, as if each were alone."""
@@ -394,6 +398,7 @@ def test_as_many_rows_as_asked_are_within_in_four_of_five(groups):
     assert low <= within / 40 <= (high if groups is None else 1.0)
 
 
+@pytest.mark.slow
 def test_rows_needed_are_those_of_the_group_that_needs_most():
     p = even(4000)
     group = np.where(np.arange(4000) < 200, "small", "large")
@@ -427,6 +432,7 @@ def test_an_error_close_to_the_limit_needs_no_more_rows_than_there_are():
     assert "The error of all rows is close to your limit: about " in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["weights", "clusters", "sampled"])
 def test_weights_clusters_and_sampled_rows_are_inside_by_their_own_bounds(kind):
     p, labels = shifted(4000, 0.0)
@@ -495,6 +501,7 @@ EXPLAINED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "group"), EXPLAINED)
 @pytest.mark.parametrize("by", some_fast([0.15, -0.15], -0.15))
 def test_the_smallest_group_that_explains_the_error(where, group, by):
@@ -509,6 +516,7 @@ def test_the_smallest_group_that_explains_the_error(where, group, by):
 # ------------------------------------------------------------------ rests
 
 
+@pytest.mark.slow
 def test_rests_are_of_the_rows_that_a_group_leaves():
     p, labels = shifted(4000, 0.15, where=SEX == "F")
     audit = caltest.audit(p, labels, groups={"sex": SEX, "age": AGE}, n_resamples=199, rng=1)
@@ -591,6 +599,7 @@ def test_an_error_as_large_as_told_is_found_in_four_of_five(sign):
     assert found / 200 == pytest.approx(told.power, abs=0.1)
 
 
+@pytest.mark.slow
 def test_what_nothing_could_find():
     certain = np.tile([0.0, 1.0], 100)
     audit = caltest.audit(certain, certain.astype(int), n_resamples=99, rng=0)

@@ -39,6 +39,7 @@ def right():
 # ------------------------------------------------------------------ bounds agree with checks
 
 
+@pytest.mark.slow
 def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
     """Bounds and checks are different tests: here every bound says something."""
     monkeypatch.setattr(engine, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.1, 0.2)))
@@ -122,6 +123,7 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
 # ------------------------------------------------------------------ directions
 
 
+@pytest.mark.slow
 def test_words_follow_the_findings(wrong):
     """A direction is told of a mean whose interval excludes 0, and of a shape that was found."""
     check, alone = wrong.checks[0], {"rests": (), "recalibration": None}

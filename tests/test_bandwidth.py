@@ -128,6 +128,7 @@ def test_selection_is_exact_on_any_values(collected, monkeypatch):
         assert between == 0.5 * (ordered[rank] + ordered[min(rank + 1, len(values) - 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2100, 2101])
 def test_above_the_real_thresholds(n):
     probs = tied(np.random.default_rng(3), n, m=4, grid=30)
@@ -144,6 +145,7 @@ def test_representatives_are_close_to_all_pairs():
     assert resolve("mean", probs).value == pytest.approx(resolve("mean", probs[:5000]).value, 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", DISTANCES)
 @pytest.mark.usefixtures("small_limits")

@@ -131,6 +131,7 @@ def every(doors, n_bins, **only):
     return [(door, k) for door in doors for k in ((only[door],) if door in only else n_bins)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("door", "n_bins"), every(WIDTH, (3, 10, 15), bounds=15))
 def test_bins_of_equal_width(door, n_bins):
     p, y = on_edges(n_bins)
@@ -165,6 +166,7 @@ MASS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("door", "n_bins"), every(MASS, (10, 15), audit=15, report=15))
 def test_bins_of_equal_mass(door, n_bins):
     p, y = (np.tile(each, -(-300 // len(each))) for each in on_edges(n_bins))

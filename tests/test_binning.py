@@ -88,6 +88,7 @@ def test_uniform_with_a_thousand_classes():
     assert len(np.unique(cells)) == cells.max() + 1 <= 500
 
 
+@pytest.mark.slow
 @given(
     arrays(float, st.integers(2, 40), elements=st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 0.999, 1.0])),
     st.randoms(use_true_random=False),

@@ -53,6 +53,7 @@ def worst_miss(n, level, lower):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 9, 14])
 @pytest.mark.parametrize("level", [0.25, 0.025, 0.0005])
 def test_bounds_of_a_mean_hold_whatever_the_probabilities(n, level):
@@ -67,6 +68,7 @@ def test_bounds_of_a_mean_hold_whatever_the_probabilities(n, level):
     assert (worst_miss(n, level, plain) > level * (1.0 + 1e-6)) == (n > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [np.full(8, 0.5), np.tile([0.0, 1.0], 4), np.linspace(0.02, 0.4, 8)])
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
 def test_all_bins_hold_at_once_in_all_outcomes(q, confidence):

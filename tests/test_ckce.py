@@ -241,6 +241,7 @@ def test_feature_squares(m, matrix):
     assert block[0] == pytest.approx(np.trace(A @ D.T @ features @ features.T @ D), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", statistics())
 def test_workers_do_not_change_a_number(name):
     probs = dirichlet(300, 5, 0)
@@ -255,6 +256,7 @@ def test_workers_do_not_change_a_number(name):
 # ------------------------------------------------------------------ moments, by enumeration
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(5, 2), (5, 3)])
 @pytest.mark.parametrize(
     "make",

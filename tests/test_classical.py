@@ -200,6 +200,7 @@ def by_statsmodels(p, y):
     return 2 * (fit.llf - null), change @ np.linalg.inv(fit.cov_params()) @ change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [30, 1000])
 @pytest.mark.parametrize("seed", range(5))
 def test_cox_against_statsmodels(n, seed):

@@ -73,6 +73,7 @@ def listing():
 # --- what is printed
 
 
+@pytest.mark.slow
 def test_rejected_is_1(here):
     result = run("wrong.csv", *GROUPS, *SMALL)
     assert result.exit_code == 1
@@ -87,6 +88,7 @@ def test_not_rejected_is_0(here):
     assert result.stdout.endswith("\n\nNo error found, p = 0.57 (exit status 0).\n")
 
 
+@pytest.mark.slow
 def test_a_finding_may_be_let_pass(here):
     result = run("plain.csv", *SMALL, "--fail-on", "never")
     assert result.exit_code == 0
@@ -116,6 +118,7 @@ def test_the_summary_is_the_audit_of_the_same_call(here):
     assert result.stdout.startswith(f"{expected.summary().rstrip()}\n\n")
 
 
+@pytest.mark.slow
 def test_a_tolerance(here):
     small, large = (
         run("plain.csv", "--lens", "top_label", "--tolerance", error, *QUICK)
@@ -337,6 +340,7 @@ FOUND_EARLY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "message"), FOUND_EARLY.values(), ids=FOUND_EARLY)
 def test_what_is_wrong_is_found_before_any_work(here, idle, arguments, message):
     Path("loop.html").symlink_to("loop.html")
@@ -523,6 +527,7 @@ def test_interrupted_is_130_and_leaves_no_file(here):
     assert listing() == before
 
 
+@pytest.mark.slow
 def test_with_a_limit_an_error_that_is_not_beyond_it_lets_pass():
     asked = ("--example", "digits:naive_bayes", "--lens", "top_label", "--resamples", 99, "--seed", 0)
     assert run(*asked).exit_code == 1

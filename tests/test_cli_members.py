@@ -52,6 +52,7 @@ def result_of(command, *arguments):
     return json.loads(run(command, *arguments, "--seed", 1, *how).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_test_of_a_file_is_that_of_its_members(suffix):
     more = {"clusters": MORE["origin"]}
@@ -76,6 +77,7 @@ def test_readers_and_one_pass(suffix):
     np.testing.assert_array_equal(part.rows.law.pool, np.sort(np.column_stack([VALUES, TRUTH])))
 
 
+@pytest.mark.slow
 def test_estimate_audit_and_compare():
     found = float(run("estimate", "runs.csv", *STATED, "--statistic", "crps").stdout)
     assert found == pytest.approx(caltest.estimate(LAW, TRUTH, "crps"), rel=1e-12)

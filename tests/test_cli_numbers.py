@@ -88,6 +88,7 @@ def fails(*arguments):
 # --- the same numbers from a file and from Python
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_test_of_a_file_is_that_of_its_columns(suffix):
     expected = caltest.test(PREDICTED, ROWS["demand"], "pit_ad", rng=1)
@@ -130,6 +131,7 @@ def test_a_variance_given_as_standard_deviation_is_noted(tmp_path, n):
     assert any("give them as variance" in note for note in found["warnings"])
 
 
+@pytest.mark.slow
 def test_many_rows_are_read_in_one_pass_through_a_lens():
     rows = pq.read_table("many.parquet").to_pandas()
     predicted = Normal(rows["forecast"], sd=rows["error"])
@@ -154,6 +156,7 @@ def test_readers_return_laws():
     assert read_pilot("demand.csv", columns=NUMBERS).law.dimension is None
 
 
+@pytest.mark.slow
 @needs_quantiles
 @pytest.mark.parametrize("given", ["q*", "q0.05=0.05,q0.95=0.95,q0.5=0.5"])
 @pytest.mark.parametrize("suffix", ["csv", "npz"])
@@ -165,6 +168,7 @@ def test_quantiles(suffix, given):
     assert (found["statistic"], found["pvalue"]) == (expected.statistic, expected.pvalue)
 
 
+@pytest.mark.slow
 def test_an_audit():
     try:
         expected = caltest.audit(PREDICTED, ROWS["demand"], groups=ROWS[["region"]], rng=1)

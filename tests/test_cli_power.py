@@ -79,6 +79,7 @@ def test_the_careful_end(tmp_path):
     assert "--careful" in run(tmp_path / "p.csv", "--n", 30, *QUICK).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet", "npz", "npy"])
 def test_a_stated_error_needs_no_labels(tmp_path, kind):
     probs = np.random.default_rng(1).dirichlet(np.ones(3), size=50)
@@ -163,6 +164,7 @@ def test_the_picture(tmp_path):
     assert path.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -67,6 +67,7 @@ def run(statistic, probs=PROBS, labels=LABELS, clusters=CODES, **options):
 # ------------------------------------------------------------------ every statistic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_a_statistic_goes_with_signs_or_says_what_does(statistic):
     if statistic not in GOES:
@@ -107,6 +108,7 @@ def flipped_sums(probs, labels, codes, signs):
     return signs[:, codes, None] * residuals(probs, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize("most", [1, 4, 900])
 def test_pairs_add_up_by_cluster_in_any_order_of_rows(mixed, most):
@@ -164,6 +166,7 @@ def test_bins_of_one_cluster_are_like_others(name, bins):
     assert squares == pytest.approx((own**2).sum(axis=(1, 2)))
 
 
+@pytest.mark.slow
 def test_bins_of_few_clusters_are_said():
     """Small residuals of one sign add up as they came: with 200 clusters one in three is rejected."""
     probs, labels, codes = clustered(200, 3, 10, 0.3, 1)
@@ -235,6 +238,7 @@ def test_pairs_of_different_clusters_count_as_their_weights_say(approximation):
     assert found == pytest.approx((h * w).sum() / w.sum(), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diagonal", [True, False])
 def test_two_classes_go_along_the_line(diagonal):
     """The kernel of exponential distances on a line, one pass a draw, is that of all pairs."""
@@ -357,12 +361,14 @@ def test_exact_where_cluster_sums_are_symmetric():
 # ------------------------------------------------------------------ what does not matter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [*KINDS, "omnibus"])
 def test_names_of_clusters_do_not_matter(statistic):
     names = np.array([f"patient {code * 7 % 30}" for code in CODES])
     assert run(statistic, clusters=names).pvalue == run(statistic).pvalue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", some_fast(KINDS, "ecd", "scan", "skce_uq", "skce_ul"))
 def test_order_of_rows_does_not_matter(statistic):
     """Inside clusters it changes nothing, and among clusters only which of them gets which sign."""
@@ -476,6 +482,7 @@ def rare_in_large_clusters(seed, of="single"):
     return p, (rng.random(codes.max() + 1)[codes] < p).astype(int), codes
 
 
+@pytest.mark.slow
 def test_clusters_are_counted_by_the_predictions():
     """Of rare events in large clusters few count in effect, however many rows there are."""
     p, labels, codes = rare_in_large_clusters(2)
@@ -498,6 +505,7 @@ def test_clusters_are_counted_by_the_predictions():
     assert "Few clusters carry 'ecd'" in " ".join(found.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statistic", some_fast(["citl", "ks", "ecd", "skce_uq", "ece_squared"], "citl", "skce_uq")
 )
@@ -513,6 +521,7 @@ def test_effective_clusters_by_definition(statistic):
     assert effective_clusters(statistic, form, clusters, labels) == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["skce_uq", "jkce", "t_cal", "skce_ul", "ckce", "ecd", "omnibus"])
 def test_the_null_of_labels_surprised_together(statistic):
     """All rows of a cluster with one label each draw: of means over pairs, those of other clusters."""
@@ -634,6 +643,7 @@ def test_one_row_a_cluster_looks_at_no_other_row():
     assert 0.0 < run(measure, null=OnePerCluster(choices=2), n_resamples=9).pvalue <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["citl", "ks", "skce_uq", "ece_squared"])
 def test_common_rows_that_cancel_do_not_hide_rare_clusters(statistic):
     """Exactly one of two options is right; a rare event comes to four rows at once, or here to none."""
@@ -678,12 +688,14 @@ def rejections(statistic, designs, size=4, **options):
     return np.mean(np.array(found) <= 0.05 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", some_fast(["esce", "ks", "skce_uq"], "esce", mark="level"))
 def test_level(statistic):
     """Rows that depend on each other are no evidence; taken as independent they would be."""
     assert rejections(statistic, 150) <= binomial_limits(150, 0.07)[1]
 
 
+@pytest.mark.level
 def test_without_clusters_dependence_passes_for_evidence():
     assert rejections("skce_uq", 150, 10, clusters=None) > 0.12
 
@@ -694,6 +706,7 @@ def test_level_of_every_statistic(statistic):
     assert rejections(statistic, 80) <= binomial_limits(80, 0.08)[1]
 
 
+@pytest.mark.slow
 def test_one_row_a_cluster_has_its_level():
     assert rejections("esce", 100, null=OnePerCluster(choices=5)) <= binomial_limits(100, 0.05)[1]
 
@@ -747,6 +760,7 @@ def test_clusters_of_a_column(patients):
     assert float(value.stdout) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -64,6 +64,7 @@ def loads(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", some_fast([None, "survey"], "survey"))
 @pytest.mark.parametrize(
     "statistic", ["ecd", "log_score", "brier", "spiegelhalter", "esce", "citl", "ece", "smooth_ece"]
@@ -87,6 +88,7 @@ def test_one_pass_gives_the_numbers_of_memory(statistic, weights, tmp_path, monk
     assert "clusters" in found.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lens", "weights"), [(None, None), ("top_label", WEIGHTS[:2000])])
 def test_sums_of_parts_are_those_of_the_whole(lens, weights):
     """Every statistic that can read rows in parts: two halves of the rows, and all of them."""
@@ -125,6 +127,7 @@ def test_sums_of_parts_are_those_of_the_whole(lens, weights):
 GLIMPSED = ["ks", "kuiper", "ace", "t_cal", "ucme", "omnibus", "skce_uq", "jkce"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", some_fast(GLIMPSED, "ks", "skce_uq"))
 def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
     options = {"n_resamples": 199, "rng": 5}
@@ -148,6 +151,7 @@ def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
     assert found.pvalue == pytest.approx(whole.pvalue, abs=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["ecd", "ks", pytest.param("omnibus", marks=pytest.mark.slow)])
 def test_neither_workers_nor_the_order_of_files_matter(statistic, tmp_path, in_blocks):
     path = written(tmp_path)
@@ -159,6 +163,7 @@ def test_neither_workers_nor_the_order_of_files_matter(statistic, tmp_path, in_b
     assert run() == run(n_jobs=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_all_formats(kind, tmp_path, in_blocks):
     path = written(tmp_path, kind=kind)

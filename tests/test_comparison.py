@@ -68,6 +68,7 @@ def test_ties():
     assert signs(np.array([1e-17]), np.array([2e-17]), 1e-15).tolist() == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statistic",
     [
@@ -120,6 +121,7 @@ def test_signed_statistics_are_compared_by_size():
 # ------------------------------------------------------------------ input
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "resampling"),
     [("skce_uq", "subsampling"), ("ckce", "bootstrap"), (brier_score, "bootstrap")],
@@ -158,6 +160,7 @@ def test_a_lens():
     assert quick(statistic="ks").lens == "top_label"
 
 
+@pytest.mark.slow
 def test_defaults():
     n = 1200
     g = dirichlet(n, 2, 0)

@@ -33,6 +33,7 @@ def quick(statistic="ecd", models=MODELS, labels=LABELS, clusters=CODES, **optio
 # ------------------------------------------------------------------ values and errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statistic",
     some_fast(COMPARED, "ecd", "ece", "ks", "skce_uq", "skce_b", "omnibus", "t_cal"),
@@ -49,6 +50,7 @@ def test_every_statistic(statistic):
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["n_clusters"] == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["ecd", "citl", "skce_uq"])
 def test_every_row_a_cluster_is_no_clusters(statistic):
     """The same rows are drawn, and all standard errors are those of rows."""
@@ -96,6 +98,7 @@ def test_default_sizes():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_resamples", "near"), [(400, 0.2), pytest.param(4000, 0.06, marks=pytest.mark.slow)]
 )
@@ -110,6 +113,7 @@ def test_errors_of_a_mean_are_those_of_sums_by_cluster(n_resamples, near):
     assert found.standard_errors == pytest.approx(jackknife, rel=near)
 
 
+@pytest.mark.slow
 def test_errors_of_pairs_are_those_of_pairs_of_clusters():
     """Of clusters of one size: Hoeffding's variance of the U-statistic with kernel Σ Σ h_ij."""
     measure = UnbiasedSKCE(Exponential(0.5))
@@ -160,6 +164,7 @@ def test_sizes_that_differ_alone_are_no_error():
     assert found.standard_errors == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_bias_has_the_dependence_in_it():
     same = {"a": PROBS, "b": tempered(PROBS, 1.5)}
     copies = {name: np.repeat(probs, 9, axis=0) for name, probs in same.items()}
@@ -171,6 +176,7 @@ def test_a_bias_has_the_dependence_in_it():
     assert known.if_calibrated == pytest.approx(once.if_calibrated)  # copies are nothing new
 
 
+@pytest.mark.slow
 def test_weights_and_clusters():
     weights = np.random.default_rng(3).exponential(size=len(LABELS)) * (CODES != 7)
     found = quick("brier", weights=weights)
@@ -183,6 +189,7 @@ def test_weights_and_clusters():
 # ------------------------------------------------------------------ words and input
 
 
+@pytest.mark.slow
 def test_what_is_said():
     found = quick("skce_uq")
     text = found.summary()
@@ -225,6 +232,7 @@ def test_few_clusters_and_sizes_are_refused():
         quick(size=10, resampling="bootstrap")
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     files = []
     for name, probs in MODELS.items():
@@ -254,6 +262,7 @@ def test_the_command(tmp_path):
 # ------------------------------------------------------------------ rows sampled by their label
 
 
+@pytest.mark.slow
 def test_models_are_compared_among_the_rows_kept(tmp_path):
     rates = {0: 0.1, 2: 0.5}
     kept = {
@@ -311,6 +320,7 @@ def calibrated(probs, seed):
     return {"a": probs, "b": np.where(coin[:, None], 0.5, probs)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tests", [10, pytest.param(60, marks=pytest.mark.level)])
 def test_equal_and_opposite_errors_of_dependent_rows(tests):
     assert rejections("esce", tests, opposite) <= binomial_limits(tests, 0.05)[1]

@@ -367,6 +367,7 @@ def test_size_where_errors_come_from_resamples():
     assert rejections("equal", "brier", 300, n_resamples=50) <= binomial_limits(300, 0.08)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["skce_uq", "ckce", "ece", brier_score])
 def test_identical_models(statistic):
     found = quick({"a": TRUTH, "b": TRUTH.copy(), "c": MODELS["sharp"]}, statistic=statistic)

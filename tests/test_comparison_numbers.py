@@ -69,6 +69,7 @@ def test_the_same_law_in_another_form_has_no_difference():
         assert gap.mean[1] == gap.absolute[1] == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [Normal(MEAN, sd=2.0), NormalMixture(np.c_[MEAN, MEAN + 3.0], 2.0)])
 def test_crps_in_closed_form_is_that_of_many_quantiles(law):
     levels = (np.arange(400) + 0.5) / 400
@@ -111,6 +112,7 @@ def test_levels_in_common_are_those_compared():
     assert quick({"a": rounded(MEAN, 2.0, [0.5]), "b": one}).probability == "quantile:0.5"
 
 
+@pytest.mark.slow
 def test_an_event_weights_groups_and_clusters():
     _, _, rng = drawn(3)
     options = {"groups": {"half": np.arange(ROWS) % 2}, "weights": rng.exponential(size=ROWS)}
@@ -161,6 +163,7 @@ def test_what_is_refused(models, outcomes, message):
         caltest.ReliabilityDisplay.from_predictions(MODELS, OUTCOMES)
 
 
+@pytest.mark.level
 def test_equal_errors_are_seldom_called_different():
     """Two models that are wrong alike, of a law with two halves: intervals and p-values hold."""
     missed = rejected = 0

@@ -79,6 +79,7 @@ def test_bounds_of_an_absolute_error_are_those_of_all_signs():
     assert (low, high) == pytest.approx((max(0, *(a for a, _ in ends)), max(b for _, b in ends)))
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     "rows", [200, pytest.param(1000, marks=pytest.mark.level)], ids=["few", "many"]
 )

@@ -72,6 +72,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", BOTH)
 @given(rows)
 def test_by_definition(statistic, data):
@@ -98,6 +99,7 @@ def test_class_names_matter_for_kolmogorov_smirnov():
     assert (form_of("ks", p).value(y), form_of("ks", 1 - p).value(1 - y)) == (0.125, 0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", BOTH)
 @given(rows, st.randoms(use_true_random=False))
 def test_row_order_does_not_matter_at_all(statistic, data, random):
@@ -118,6 +120,7 @@ def test_tied_scores_are_one_step(statistic):
     assert form_of(statistic, apart).value(y) == pytest.approx(0.25, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", BOTH)
 @pytest.mark.parametrize("n", [3, 3000, 70_000])
 @pytest.mark.parametrize("scores", [None, 4])

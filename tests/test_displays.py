@@ -114,6 +114,7 @@ def test_every_display_is_here():
     assert all(issubclass(getattr(caltest.plots, each), caltest.plots.Display) for each in public)
 
 
+@pytest.mark.slow
 def test_it_draws_into_a_new_figure_in_which_all_is_seen(name):
     display = DISPLAYS[name]()
     figure, axes = display.figure_, display.axes_
@@ -300,6 +301,7 @@ def test_drawing_changes_no_result():
         assert json.dumps(result.to_dict(), default=repr) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".pdf", ".SVG"])
 def test_it_is_saved(suffix, tmp_path):
     display = caltest.PowerDisplay(results()["PowerDisplay"])  # not yet drawn
@@ -410,6 +412,7 @@ def test_before_it_is_drawn_a_display_has_no_figure():
     assert undrawn.axes_ == ()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pictures")
 @pytest.mark.parametrize("given", some_fast(["abc", "1e9", "9" * 30, "-"], "abc"))
 def test_a_date_that_is_none_is_refused_before_a_picture_is_written(given, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from pages import follow, page
 
 import caltest
@@ -11,6 +12,7 @@ from caltest.lenses import LENSES, find_lens
 from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
 
+@pytest.mark.slow
 def test_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     follow("docs/numbers.md")

@@ -14,6 +14,7 @@ from caltest.predictive import Survival
 from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
 
+@pytest.mark.slow
 def test_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     follow("docs/times.md")

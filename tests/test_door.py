@@ -163,6 +163,7 @@ def test_an_empty_path_is_no_file(call, tmp_path, monkeypatch):
     assert "the path is empty" in refused(call, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*COMMANDS, "compare"])
 def test_commands_read_through_the_door(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

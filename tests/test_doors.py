@@ -60,6 +60,7 @@ def test_every_door_is_of_few_lines_and_tested():
     assert all(f'"{re.split(r" [(]", name)[0]}"' in tested for name in names)
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_that_is_absent():
     code = "import sys, caltest; caltest.test({0: [.5, .5]}[0], [0, 1]); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -99,6 +100,7 @@ def test_levels_in_names():
     assert {level_called(name) for name in ("mean", "lo", "lo-x", "nan", "sigma-2x", "")} == {None}
 
 
+@pytest.mark.slow
 def test_arrays_with_dimensions():
     xarray = pytest.importorskip("xarray")
     time, names = pd.date_range("2024-01-01", periods=60), ["a", "b", "c"]
@@ -125,6 +127,7 @@ def test_arrays_with_dimensions():
     assert recognised(classes) is None
 
 
+@pytest.mark.slow
 def test_groups_of_a_posterior():
     xarray = pytest.importorskip("xarray")
     draws = xarray.DataArray(STORED["draws"], dims=("chain", "draw", "row"), name="load")
@@ -142,6 +145,7 @@ def test_groups_of_a_posterior():
     assert caltest.test(draws, both, rng=1).pvalue == expected
 
 
+@pytest.mark.slow
 def test_lists_of_forecasts():
     forecasts = [SimpleNamespace(samples=each, prediction_length=3) for each in PATHS]
     keys = ["mean", "0.1", "0.5", "0.9"]

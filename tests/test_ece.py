@@ -179,6 +179,7 @@ def test_mmce_is_half_the_biased_skce_of_the_top_label():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["ece", "ace", "smooth_ece", "mcb_brier", "ece_debiased"])
 def test_order_of_rows_does_not_matter_with_tied_scores(statistic):
     # Sorted by label, tied scores would make a sequential binning reject every model.
@@ -208,6 +209,7 @@ def test_consistency_rejects_every_calibrated_model_and_says_so():
     assert rejected["monte_carlo"] <= binom.ppf(1 - 1e-4, repetitions, 0.05)
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_in_the_smallest_memory():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.full(1000, 0.02), 3000)

@@ -56,6 +56,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("design", DESIGNS)

@@ -380,6 +380,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_hostile_input(name, case):

@@ -95,6 +95,7 @@ def test_risks_and_estimates_by_hand():
     assert row.root_risk == pytest.approx(np.sqrt(risks).mean())
 
 
+@pytest.mark.slow
 def test_labels_of_the_test_part_change_no_estimate_and_no_choice():
     order = np.arange(600)
     turned = SURE.labels.copy()
@@ -202,6 +203,7 @@ def test_blocks_of_any_size_are_the_same(monkeypatch):
     np.testing.assert_allclose(whole[0].risks, cut[0].risks, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pvalue", ["held_out", "pipeline"])
 def test_workers_change_no_number(pvalue):
     options = {"functions": FAST, "pvalue": pvalue, "n_resamples": 19, "rng": 3}

@@ -91,6 +91,7 @@ def test_units_do_not_matter(seed, unit):
     assert other == pytest.approx(one, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from([1, 2, 1000]))
 def test_all_rows_are_treated_alike(seed, grid):
     """Which row comes first changes nothing but the allowance for rounding."""

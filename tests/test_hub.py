@@ -76,6 +76,7 @@ def test_categories(truth):
     assert [found.rows.classes[k] for k in found.labels] == outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", ["truth.csv", "oracle.csv"])
 def test_a_cdf_is_one_of_the_thresholds(truth):
     values, outcomes = of("cdf", "hosp rate")
@@ -112,6 +113,7 @@ def test_a_calibrated_cdf_is_not_rejected_too_often():
     assert reject <= 22  # P(Binomial(200, .05) > 22) < .0003
 
 
+@pytest.mark.slow
 def test_the_command_line():
     where = ["--where", "output_type=sample", "--seed", 1, "--json"]
     sample = read("hub.csv", truth="truth.csv", where={"output_type": "sample"})
@@ -210,6 +212,7 @@ def test_what_cannot_be_read_is_a_sentence(path, more, where, said):
     assert "\n" not in str(wrong.value)
 
 
+@pytest.mark.slow
 def test_wrong_tables_are_sentences():
     def fails(long, truth=TRUTH, kind="quantile", **more):
         long.to_csv("long.csv", index=False)
@@ -258,6 +261,7 @@ def test_wrong_tables_are_sentences():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(REFERENCE is None, reason="CALTEST_REFERENCE_DATA names no folder of hub files")
 def test_a_real_hub():
     long, wide = (

@@ -41,6 +41,7 @@ def published(scores, labels, alpha):
     return x, np.array(lower), np.array(upper)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_score_a_cell_is_the_published_band(seed):
     rng = np.random.default_rng(seed)
@@ -94,6 +95,7 @@ def test_pooled_cells_bound_every_score_outwards():
     assert band.upper_at(at).tolist() == [1.0] * 8
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(2, 60), st.integers(1, 80))
 def test_mirrored_data_have_the_mirrored_band(seed, n, n_cells):
     rng = np.random.default_rng(seed)

@@ -32,6 +32,7 @@ def two_columns(scores):
     return np.column_stack([1.0 - scores, scores])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("side", ["greater", "less", "two-sided"])
 @pytest.mark.parametrize("statistic", ["citl", "esce"])

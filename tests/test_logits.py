@@ -73,6 +73,7 @@ def test_one_column_is_of_class_1_and_keeps_small_probabilities(shape):
     assert named.rows.classes == ("no", "yes")
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_softmax():
     both = [(PROBS, {}), (pd.DataFrame(LOGITS, columns=NAMES), {"logits": True})]
     labels = np.array(NAMES)[LABELS]
@@ -168,6 +169,7 @@ def test_files_of_every_kind(name):
         assert found.labels.tolist() == LABELS.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FILES if name != "n.npz"])
 @pytest.mark.usefixtures("here")
 def test_files_that_are_read_a_block_at_a_time(name):
@@ -199,6 +201,7 @@ def run(*arguments):
     return CliRunner().invoke(app, arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_every_command_that_reads_predictions():
     quick = ("--seed", "1", "--jobs", "1")
@@ -230,6 +233,7 @@ def test_every_command_that_reads_predictions():
             assert "give --logits" in done.stderr, command
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_the_command_that_repeats_an_audit_says_so():
     run("audit", "n.csv", "--logits", "--seed", "1", "--resamples", "99", "--report", "r.html")

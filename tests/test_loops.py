@@ -81,6 +81,7 @@ def test_bin_counts(weighted):
     assert weighted or np.array_equal(counts, np.array(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("values", [5, 10**9])
 def test_extremes_of_paths(values, weighted):
@@ -124,6 +125,7 @@ def test_laws_of_events(n):
 # ------------------------------------------------------------------ pairs and features
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize(("m", "alpha"), SHAPES)
 @pytest.mark.parametrize("matrix", [False, True])
@@ -175,6 +177,7 @@ def W_of(W):  # noqa: N802
     return DenseWeights(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize(("m", "alpha"), SHAPES)
@@ -246,6 +249,7 @@ def test_distances(m):
 # ------------------------------------------------------------------ compilation
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     """As in a package that is read-only, or in a zip file, of a user without a home."""
     code = (
@@ -263,6 +267,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
 # ------------------------------------------------------------------ shifted scans
 
 
+@pytest.mark.slow
 def test_what_others_compile_is_not_disturbed():
     code = (
         "import numba, caltest.loops.rows, caltest.loops.kernels\n"

@@ -248,6 +248,7 @@ def test_rounded_features_add_up(monkeypatch, approximation, m):
         assert own == pytest.approx(counted - probs.T @ phi, rel=1e-12, abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "lens"),
     [

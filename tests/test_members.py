@@ -177,6 +177,7 @@ def test_central_intervals_leave_as_many_values_on_either_side():
 EVERY = ("pit_ks", "pit_kuiper", "pit_cvm", "pit_ad", "pit_chi2", "bias", "spread", "coverage", "crps")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*EVERY, "skce_uq"])
 def test_statistics_that_are_means_are_0_over_all_places(name):
     """Of three rows of two members, all 27 places at which outcomes may hide are as likely."""
@@ -220,6 +221,7 @@ def test_exchangeable_members_are_rejected_as_often_as_stated():
     assert (rate(1000, names[:3], ensemble, digits=0, members=2) <= high).all()
 
 
+@pytest.mark.level
 def test_exchangeable_vectors_are_rejected_as_often_as_stated():
     low, high = binomial_limits(SETS, 0.05)
     found = rate(2000, OF_VECTORS, vectors)

@@ -393,6 +393,7 @@ def test_a_score_is_minus_the_statistic(name):
     assert score == (-abs(value) if name in ("citl", "brier") else -value)
 
 
+@pytest.mark.slow
 def test_scores_rank_and_weigh():
     rng = np.random.default_rng(0)
     true = rng.beta(1.0, 1.0, 4000)

@@ -64,6 +64,7 @@ def test_certain_predictions_have_no_variance():
         assert (moments.mean, moments.variance, moments.skewness) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_moments_do_not_depend_on_tiles_or_workers():
     probs = dirichlet(700, 4, 0)
     form = UnbiasedSKCE().given(Rows(probs))

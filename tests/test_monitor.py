@@ -37,6 +37,7 @@ def allowed(streams, alpha=0.05):
 # ------------------------------------------------------------------ e-values are 1 on average, exactly
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3])
 def test_the_mean_over_all_labels_is_one(m):
     probs, groups = dirichlet(5, m, m), ["a", "b", "a", "b", "b"]
@@ -184,6 +185,7 @@ def calibrated(rng, n, m):
     return probs, labels_from(probs, rng)
 
 
+@pytest.mark.level
 def test_false_alarms_of_classes_with_groups():
     def one(rng):
         probs, labels = calibrated(rng, 500, 3)
@@ -192,6 +194,7 @@ def test_false_alarms_of_classes_with_groups():
     assert alarms(150, one) <= allowed(150)
 
 
+@pytest.mark.level
 def test_false_alarms_of_clusters_that_share_most():
     def one(rng):
         p = rng.uniform(0.05, 0.6, 400)
@@ -202,6 +205,7 @@ def test_false_alarms_of_clusters_that_share_most():
     assert alarms(150, one) <= allowed(150)
 
 
+@pytest.mark.level
 def test_false_alarms_where_predictions_depend_on_past_outcomes():
     def one(rng):
         p, labels, seen = np.empty(400), np.empty(400, int), 0.5
@@ -222,6 +226,7 @@ def test_false_alarms_at_the_limit():
     assert alarms(100, one) <= allowed(100)
 
 
+@pytest.mark.level
 def test_false_alarms_of_counts():
     def one(rng):
         rate = rng.uniform(0.5, 6.0, 300)
@@ -230,6 +235,7 @@ def test_false_alarms_of_counts():
     assert alarms(100, one) <= allowed(100)
 
 
+@pytest.mark.level
 def test_rows_to_a_false_alarm_of_changes():
     """Means of 60 waiting times, cut at 2 000 rows, which only makes them shorter."""
     waits = []
@@ -242,6 +248,7 @@ def test_rows_to_a_false_alarm_of_changes():
     assert np.mean(waits) > 300.0
 
 
+@pytest.mark.level
 def test_limits_of_errors_hold_at_all_times():
     missed = 0
     for seed in range(100):
@@ -330,6 +337,7 @@ def pieces(n, size):
     return [slice(start, start + size) for start in range(0, n, size)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"mode": "change"}, {"lens": "top_label", "tolerance": 0.02}])
 def test_batches_and_files_change_no_number(options, tmp_path):
     rng = RNG(2)
@@ -381,6 +389,7 @@ def test_the_first_and_the_latest_rows_of_a_group():
     assert short.latest.tolist() == short.first.tolist()
 
 
+@pytest.mark.slow
 def test_periods_are_merged_and_keep_their_sums():
     rng, monitor = RNG(0), caltest.Monitor()
     p = rng.uniform(0.1, 0.9, 600)

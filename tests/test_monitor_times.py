@@ -28,6 +28,7 @@ CURVES, GRID = np.array([[0.7, 0.4, 0.0], [0.9, 0.5, 0.2], [0.6, 0.6, 0.1]]), np
 CHANCES = -np.diff(np.column_stack([np.ones(3), CURVES, np.zeros(3)]), axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [(1.5, 2.5, 9.0), (2.0, 0.5, 1.0), (2.5, 2.5, 3.0)])
 def test_whatever_the_censoring_the_mean_over_all_times_is_one(ends):
     """Three rows, each followed until its own end; all that can be seen, with its probability."""
@@ -40,6 +41,7 @@ def test_whatever_the_censoring_the_mean_over_all_times_is_one(ends):
     assert total == pytest.approx(1.0, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [0.3, 1.6, 2.9, 9.0])
 def test_between_the_times_of_a_curve_too(end):
     """One row; within a piece of its curve the time is uniform: the middles of a fine grid."""
@@ -90,6 +92,7 @@ def test_wrong_hazards_are_found_and_told(factor, bet):
     assert "the event comes" not in state.summary()
 
 
+@pytest.mark.level
 def test_limits_of_expected_events_hold_at_all_times():
     """Counts are read after every event; the limits of what was expected hold at all of them."""
     rng, missed = RNG(1), 0
@@ -123,6 +126,7 @@ def test_curves_that_say_nothing_of_censored_rows_are_refused():
     assert caltest.Monitor().update(law, ([1.0, 2.5, 3.0], [1, 0, 0])).rows == 3
 
 
+@pytest.mark.slow
 def test_limits_of_quantiles_that_outcomes_equal():
     """Where an outcome leaves cells open, events are counted where they are fewest and most."""
     levels = [0.05, 0.25, 0.4, 0.6, 0.75, 0.95]
@@ -143,6 +147,7 @@ def test_limits_of_quantiles_that_outcomes_equal():
 # ------------------------------------------------------------------ scores of a statistic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["brier", "log_score", "spiegelhalter"])
 def test_of_a_statistic_the_mean_over_all_labels_is_one(statistic):
     probs, total = dirichlet(4, 3, 1), 0.0

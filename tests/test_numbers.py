@@ -204,6 +204,7 @@ def test_distances_of_one_pit_by_hand():
         assert caltest.estimate(law, outcomes, name) == pytest.approx(value, abs=0.006), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", [-1.3, 0.0, 2.1])
 def test_crps_of_normals_is_the_integral(outcome):
     grid = np.linspace(-12.0, 12.0, 200_001)

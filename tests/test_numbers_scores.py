@@ -117,6 +117,7 @@ def test_the_crps_of_mixtures_is_the_integral():
         assert found == pytest.approx(np.trapezoid(excess, grid, axis=0), abs=2e-4)
 
 
+@pytest.mark.level
 def test_the_loss_of_quantiles_less_its_expectation_is_0_on_average():
     law = Distribution(scipy.stats.t(4.0, [0.0], 1.0))
     form, one = CRPS().given(Rows(law)), scipy.stats.t(4.0)
@@ -210,6 +211,7 @@ NAMES = ["pit_ks", "pit_kuiper", "pit_cvm", "pit_ad", "bias", "spread", "coverag
 NAMES += ["dawid_sebastiani", "omnibus", "skce_uq"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_clusters_need_no_lens(name):
     law, codes = law_of("normal", 240), np.arange(240) // 3
@@ -243,6 +245,7 @@ def test_scores_of_cells_are_those_of_outcomes_there():
         assert table[[2, 7], cells[[2, 7]]] - at_three == pytest.approx(steps, abs=1e-9), measure.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["normal", "poisson"])
 def test_comonotone_numbers_have_the_law_of_their_rows(name):
     law = law_of(name)
@@ -272,6 +275,7 @@ def test_rows_that_err_the_other_way_are_surprised_together():
     assert together > 50.0 * same
 
 
+@pytest.mark.level
 def test_copies_are_no_new_evidence():
     law = Normal(np.zeros(60), sd=1.0)
     outcomes = drawn(law, 8)
@@ -348,6 +352,7 @@ def test_errors_in_bins_of_spread_by_hand():
     assert found == pytest.approx(np.mean(np.abs(1.0 - np.sqrt(squares) / [1.0, 2.0, 4.0])))
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("name", ["uce", "ence"])
 def test_sizes_and_powers_in_bins_of_spread(name):
     found = []
@@ -406,6 +411,7 @@ def test_outcomes_far_apart_do_not_resemble_each_other():
         assert np.isfinite(caltest.estimate(law, outcomes, statistic))
 
 
+@pytest.mark.slow
 def test_features_stand_for_all_pairs():
     law = law_of("normal", 700)
     outcomes = drawn(law, 3) * 1.1
@@ -422,6 +428,7 @@ def test_features_stand_for_all_pairs():
     assert one == pytest.approx(two, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_pairs_inside_clusters_do_not_count():
     law, codes = law_of("normal"), np.arange(N) // 4
     outcomes, statistic = drawn(law, 3), SKCEOfNumbers(1.0, 1.0)

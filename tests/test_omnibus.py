@@ -166,6 +166,7 @@ def test_moments_of_paths_with_steps(statistic, n):
     assert np.sqrt(known.variance) == pytest.approx(values.std(), rel=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3, 10])
 def test_evidence_is_the_logarithm_of_a_tail(m):
     """All parts on one scale: at .05, every part alone rejects .03 to .08 of what is drawn."""

@@ -62,6 +62,7 @@ def test_a_pilot_draws_its_rows_and_the_truth():
     assert low <= (drawn.labels[first] == 0).mean() <= high
 
 
+@pytest.mark.slow
 def test_rows_to_come_have_weights_like_the_pilots():
     rng = np.random.default_rng(4)
     probs, wrong = rng.uniform(0.2, 0.8, 500), rng.random(500) < 0.5

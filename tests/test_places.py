@@ -54,6 +54,7 @@ def folder(request, tmp_path_factory):
         system.rm("/places", recursive=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "label"),
     [
@@ -114,6 +115,7 @@ def test_the_command_takes_them(folder):
     assert command("bounds", f"{folder}/all/part-0.parquet", "--plot", "rows.txt").exit_code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -26,6 +26,7 @@ def test_the_path_by_hand():
     assert "n = 4" in titles(display)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.95, 0.9, 0.5])
 @pytest.mark.parametrize("n", [12, 100])  # of few rows statistics are tied
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 40), marks=pytest.mark.slow)])

@@ -47,6 +47,7 @@ def models():
 MODELS = models()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_shapes(name):
     model = MODELS[name]
@@ -60,6 +61,7 @@ def test_shapes(name):
     assert model.outcomes(drawn[0]).shape == shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_entropy_is_the_mean_surprise_of_draws(name):
     """Entropy, density and draws agree: this is what makes the ECD 0 on average."""
@@ -110,6 +112,7 @@ def test_ecd_of_the_same_distribution_in_three_ways():
     assert caltest.estimate(MODELS["list"], outcomes, "ecd") == pytest.approx(one, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 @pytest.mark.parametrize("statistic", ["ecd", "nees"])
 def test_chi2_is_the_exact_law(statistic, alternative):

@@ -201,6 +201,7 @@ WRITERS = {
 ORDERS = {"as it is": list(range(8)), "turned": [7, 2, 5, 0, 1, 6, 3, 4]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("parts", ["one", "ints and floats", "floats and ints"])
 @pytest.mark.parametrize("kind", WRITERS)

@@ -23,6 +23,7 @@ def chosen(found):
     return next((each for each in found if each.chosen), None)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     ("labels", "name"),
     [
@@ -89,6 +90,7 @@ def test_the_named_group_is_mended_alone_if_all_rows_cannot_mend_it():
     assert (chosen.name, chosen.in_group, chosen.leaves) == ("shift", True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_exchanged_columns_of_a_group_are_seen(classes):
     probs = RNG.dirichlet(np.ones(classes), 4000)

@@ -85,6 +85,7 @@ VERDICTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_the_first_screen_has_the_audit_s_own_words(verdict):
     audit = VERDICTS[verdict]()
@@ -558,6 +559,7 @@ def test_hostile_names_stay_text_in_html(hostile):
     assert not re.search(HIDDEN, fragment)
 
 
+@pytest.mark.slow
 def test_hostile_groups_and_events_stay_text():
     for name in audits.HOSTILE:
         audit = audits.binary(columns=(name, f"{name}2"), event=name)

@@ -70,6 +70,7 @@ def validator():
     return jsonschema.validators.validator_for(report.schema())(report.schema())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -231,6 +232,7 @@ BEGINS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", BEGINS)
 def test_a_report_is_known_whatever_its_verdict(verdict, tmp_path):
     make, begins = BEGINS[verdict]

@@ -26,6 +26,7 @@ def compared():
     return caltest.compare(models, LABELS, rng=0, n_resamples=20)
 
 
+@pytest.mark.slow
 def test_a_comparison_is_a_page_with_its_picture(compared, tmp_path):
     caltest.report.save(compared, tmp_path / "page.html", title="Two models", date="today")
     page = Path(tmp_path, "page.html").read_text(encoding="utf-8")

@@ -272,6 +272,7 @@ def test_the_size_of_means_in_clusters():
     assert found_in_clusters(400) / 400 <= binomial_limits(400, 0.05)[1]
 
 
+@pytest.mark.slow
 def test_an_error_beyond_rounding_is_found_in_clusters():
     assert found_in_clusters(4, shift=0.2) >= 3
 

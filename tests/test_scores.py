@@ -86,6 +86,7 @@ def test_one_sided_p_values_of_the_normal_null_add_to_one():
     assert sum(sides) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["brier", "spiegelhalter"])
 def test_a_wrong_label_of_a_saturated_model_counts(statistic):
     """Softmax saturates: 1 − p is 1e-30, not 0, and one wrong label is all the evidence there is."""

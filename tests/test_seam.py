@@ -103,6 +103,7 @@ def test_levels_of_numbers_and_of_their_events(weighted):
     assert (rejected <= 0.11).all()
 
 
+@pytest.mark.slow
 def test_signs_of_clusters_act_on_numbers():
     found = []
     for seed in range(200):

@@ -86,6 +86,7 @@ def normals(rng, size, hypotheses, correlation):
     return np.sqrt(correlation) * shared + np.sqrt(1.0 - correlation) * own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
 @pytest.mark.parametrize("false", [0, 3])
 def test_family_wise_error(correlation, false):

@@ -91,6 +91,7 @@ STATISTICS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statistic", "lens"), STATISTICS)
 def test_the_same_number_as_in_memory(rows, stored, statistic, lens):
     """Of one of them from files of all kinds, and with two workers."""
@@ -238,6 +239,7 @@ def test_one_row_may_be_left_for_the_last_block(rows, tmp_path):
 # ------------------------------------------------------------------ runs, and the order of sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["chunks.parquet", "parts", "one.arrow", "one.npy", "many.csv", "many.jsonl"]
 )
@@ -389,6 +391,7 @@ def test_the_command_reads_files_and_directories(stored):
     assert told[0]["pvalue"] == told[1]["pvalue"] == told[2]["pvalue"]
 
 
+@pytest.mark.slow
 def test_the_command_takes_kernels_of_low_rank(stored):
     asked = ("--approximation", "fourier", "--rank", "20", "--json", "--seed", "0")
     told = json.loads(command("test", stored / "parts", *asked).stdout)

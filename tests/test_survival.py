@@ -235,6 +235,7 @@ def test_the_level_is_kept_where_limits_are_known_and_where_not(known):
     assert few(pvalues(60, "events", known, n=80, dependent=True))
 
 
+@pytest.mark.level
 def test_errors_are_found():
     assert np.mean(pvalues(20, "events", factor=1.6) <= 0.05) > 0.7
     assert np.mean(pvalues(20, "omnibus", factor=1.6, known=True) <= 0.05) > 0.7
@@ -377,6 +378,7 @@ def test_summaries_at_a_horizon_need_one():
 # ------------------------------------------------------------------ audits
 
 
+@pytest.mark.slow
 def test_an_audit_finds_the_group_and_counts_its_events():
     predicted, time, event, _, _x = cohort(8, 1500)
     rng = np.random.default_rng(0)
@@ -398,6 +400,7 @@ def test_an_audit_finds_the_group_and_counts_its_events():
     assert f"hazards multiplied by {times:.4g} (" in " ".join(str(audit).split())
 
 
+@pytest.mark.level
 def test_a_calibrated_model_with_dependent_censoring_is_not_called_wrong():
     predicted, time, event, *_ = cohort(9, 3000, dependent=True, censor=2.0)
     audit = caltest.audit(
@@ -456,6 +459,7 @@ def test_times_are_not_compared():
         caltest.compare({"a": law, "b": law}, (time, event))
 
 
+@pytest.mark.slow
 def test_a_curve_that_is_flat_at_first_rules_nothing_out():
     law = Survival([[1.0, 0.5]] * 60, [1.0, 2.0])
     time = np.tile([0.5, 1.5, 2.0], 20)
@@ -469,6 +473,7 @@ def test_a_curve_that_is_flat_at_first_rules_nothing_out():
     assert "recalibrate" not in text.replace("nor to recalibrate the model", "")
 
 
+@pytest.mark.slow
 def test_weights_and_clusters():
     predicted, time, event, *_ = cohort(12, 300)
     law = Survival(predicted, TIMES)
@@ -514,6 +519,7 @@ AT = [f"--survival-at={TIMES[at]}=s{at}" for at in (4, 9, 29)]
 OF = ["--time", "t", "--event", "d", *AT, "--seed", "0"]
 
 
+@pytest.mark.slow
 def test_the_command_line_is_the_same_as_python(seen_file):
     path, rows = seen_file
     law = Survival(rows[["s4", "s9", "s29"]].to_numpy(), TIMES[[4, 9, 29]])
@@ -558,6 +564,7 @@ def test_columns_of_times_go_together(seen_file, options, message):
     assert message in " ".join(found.output.split())
 
 
+@pytest.mark.slow
 def test_a_page_counts_events_and_draws_curves():
     predicted, time, event, *_ = cohort(14, 600)
     audit = caltest.audit(Survival(predicted, TIMES), (time, event), rng=0, n_resamples=199)

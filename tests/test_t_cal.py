@@ -87,6 +87,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(rows, st.integers(1, 12), st.randoms(use_true_random=False))
 def test_by_definition_in_any_order(data, min_rows, random):
     p, y = (np.array(column) for column in zip(*data, strict=True))
@@ -97,6 +98,7 @@ def test_by_definition_in_any_order(data, min_rows, random):
     assert form_of(p[order], min_rows).value(y[order]) == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [160, 333])
 def test_by_definition_at_many_scales(n):
     p = np.random.default_rng(n).random(n)
@@ -164,6 +166,7 @@ def test_wrong_options(min_rows):
         TCal(min_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [None, 9])
 def test_parts_of_the_rows_add_up(scores):
     rng = np.random.default_rng(3)

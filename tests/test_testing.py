@@ -318,6 +318,7 @@ def data(draw):
     return probs, rng.integers(0, m, n)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data(), st.sampled_from(SKCES), st.integers(0, 100))
 def test_pvalues_are_probabilities(pair, statistic, seed):
@@ -329,6 +330,7 @@ def test_pvalues_are_probabilities(pair, statistic, seed):
         assert (again.statistic, again.pvalue) == (result.statistic, result.pvalue)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data(), st.sampled_from(["skce_b", "skce_uq"]), st.randoms(use_true_random=False))
 def test_row_order_is_no_matter(pair, statistic, random):

@@ -111,6 +111,7 @@ def test_strips_see_every_pair_once(size):
 # ------------------------------------------------------------------ tiles of kernels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in kernels_for(3) if "matrix" not in name])
 @pytest.mark.parametrize("m", [2, 20, 80])
 def test_tiles_are_blocks_of_the_gram_matrix(name, m):

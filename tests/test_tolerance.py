@@ -61,6 +61,7 @@ def test_the_shifted_model(side, tolerance):
         assert probs[1].tolist() == [1.0, 1e-20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MONOTONE)
 @pytest.mark.parametrize("side", SIDES)
 def test_no_model_within_the_tolerance_is_rejected_too_often(name, side):

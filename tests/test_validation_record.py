@@ -129,6 +129,7 @@ def test_every_command_of_the_registry_is_accepted_in_either_mode():
 # ------------------------------------------------------------------ what the record says
 
 
+@pytest.mark.slow
 def test_no_exact_pair_of_the_record_is_outside_the_limits():
     from validation._cells import Table
     from validation._study import RESULTS

@@ -64,6 +64,7 @@ def largest(sizes, most, rate):
     return -found.fun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [(1.0, 1.0), (0.5, 1.0), (0.1, 1.0), (1.0, 0.3)])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_ends_are_where_the_bound_reaches_the_level(kept, seed):
@@ -208,6 +209,7 @@ def missed(design, seed, level):
     return not low <= error <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [hundred, few_heavy, hidden, survey, rare_clusters])
 @pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.level)])
 def test_intervals_miss_no_more_often_than_said(design, count):
@@ -215,6 +217,7 @@ def test_intervals_miss_no_more_often_than_said(design, count):
     assert found <= binom.ppf(0.999, count, 0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", some_fast([1.0, 0.7], 0.7, mark="level"))
 @pytest.mark.parametrize("weighted", some_fast([False, True], True, mark="level"))
 def test_intervals_of_rows_kept_by_their_label(wrong, weighted):
@@ -252,6 +255,7 @@ def test_the_other_class_kept_by_its_label_is_the_mirror():
     assert top.low < 0.0 < top.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weights", "limit", "wrong"), [("heavy", 0.01, "material"), ("few", 0.05, "within")]
 )
@@ -333,6 +337,7 @@ def test_rates_by_which_rounding_would_decide(share):
     assert tuple(errors(p, y, 0.05, kept=kept)) == pytest.approx((0.1 - 1.0, 0.4), abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1e-300, 1e-160, 1e-60, 1e-30, 1e-16, 1e-9])
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("labels", [[0, 0], [1, 1], [0, 1], [0, 1] * 40])

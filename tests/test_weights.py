@@ -213,6 +213,7 @@ def all_labels(n, m):
     return np.array(np.meshgrid(*[np.arange(m)] * n)).reshape(n, -1).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_moments_are_those_of_all_labels(statistic):
     """Mean, variance and skewness, where a form knows them, by enumeration."""
@@ -381,6 +382,7 @@ def test_groups_of_rows_that_count():
     assert found == estimate(CKCE(groups=groups[:59]), PROBS[:59], LABELS[:59])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", some_fast(["skce_uq", "skce_b", "omnibus"], "skce_uq"))
 @pytest.mark.parametrize("spread", some_fast([1.0, 4.0], 4.0))
 def test_low_rank_is_near_the_kernel(statistic, spread):

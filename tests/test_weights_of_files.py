@@ -84,6 +84,7 @@ def test_equal_weights_of_a_file_change_nothing(tmp_path, monkeypatch):
     assert equal.parameters == plain.parameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("largest", [1e308, 1e160, 1e-160, 5e-320])
 @pytest.mark.parametrize("statistic", ["citl", "ecd", "t_cal"])
 def test_weights_of_a_file_may_be_any_numbers(statistic, largest, tmp_path, monkeypatch):

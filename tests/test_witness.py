@@ -72,6 +72,7 @@ def test_the_default_has_three_scales_of_the_kernel_of_the_skce():
     assert (np.diff(w.weights.reshape(3, 50), axis=0) < 0).all()  # narrower: fewer rows near
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3])
 def test_pvalues_by_the_definition(m):
     probs = dirichlet(12, m, 1)
@@ -489,6 +490,7 @@ class TestPicture:
         display.figure_.canvas.draw()
         return [text.get_text() for text in display.ax_.texts]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("m", some_fast([2, 3, 10, 12], 3, 12))
     def test_nothing_is_clipped_and_nothing_overlaps(self, m):
         display = caltest.WitnessDisplay.from_result(self.found(m))
@@ -499,6 +501,7 @@ class TestPicture:
         boxes = [text.get_window_extent() for text in display.ax_.texts]
         assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("m", "width"),
         [
@@ -543,6 +546,7 @@ class TestPicture:
         assert weights == ["bold" if "*" in text else "normal" for text in texts]
         assert f"row {w.rows[place]}" in display.ax_.get_yticklabels()[0].get_text()
 
+    @pytest.mark.slow
     def test_of_many_classes_those_named(self):
         data = m1(2000, 15, rng=0)
         labels = np.where(data.labels == 3, 7, data.labels)

@@ -124,6 +124,7 @@ def test_a_file_says_so_of_all_its_rows(many, tmp_path, monkeypatch):
         caltest.test(mapped, many[1], "ecd", n_jobs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["test", "estimate", "audit"])
 def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monkeypatch):
     rows = "\n".join(f"{1 - p},{p},{y}" for p, y in zip(*few, strict=True))
@@ -173,6 +174,7 @@ def test_importing_the_package_imports_nothing_heavy():
     assert done.stdout.strip() == ""
 
 
+@pytest.mark.slow
 def test_a_call_imports_nothing_that_it_does_not_need():
     heavy = ["numba", "matplotlib", "dask", "scipy.stats", "statsmodels", "typer", "rich"]
     code = (
