@@ -166,6 +166,8 @@ def longer(delta):
         ("docs/ensembles.md", "states 17/21 = 81%", 17 / 21, 0.81, 0.005),
         ("docs/scale.md", "about 30 times larger, the square root of a thousand", 1000**0.5, 30, 2),
         ("docs/scale.md", "p-values down to 0.005", 1 / 200, 0.005, 1e-12),
+        ("docs/scale.md", "256 features of 1 000 classes are 2 MB a draw", 8 * 256e3 / 1e6, 2, 0.1),
+        ("docs/dependent.md", "1.6 GB for 100 000 patients", 8 * 2049 * 1e5 / 1e9, 1.6, 0.05),
     ],
 )  # fmt: skip
 def test_sums_that_pages_work_out(where, words, value, told, within):
