@@ -17,6 +17,7 @@ import caltest
 
 PAGE = page("docs/claims.md")
 RESULTS = ROOT / "validation" / "results"
+CLUSTERS = "docs/theory/clusters.md"
 pytestmark = pytest.mark.skipif(not RESULTS.exists(), reason="validation is part of the source")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -146,6 +147,14 @@ def longer(delta):
     return math.sqrt(2.0 * math.log(1.0 / delta)) / norm.isf(delta)
 
 
+def of_pairs(n, p):
+    """The share of one pair three times in the third cumulant of Q, where all W are 1."""
+    v, third = p * (1 - p), p * (1 - p) * (1 - 2 * p)
+    triangles = 8 * n * (n - 1) * (n - 2) * (2 * v) ** 3
+    pairs = 4 * n * (n - 1) * 2**3 * third**2
+    return pairs / (pairs + triangles)
+
+
 @pytest.mark.parametrize(
     ("where", "words", "value", "told", "within"),
     [
@@ -162,6 +171,8 @@ def longer(delta):
         ("docs/theory/exact.md", "about 63% of the distinct predictions",
          1 - math.exp(-1), 0.63, 0.005),
         ("docs/theory/exact.md", "With 999 draws it is at least 0.001.", 1 / 1000, 0.001, 1e-12),
+        ("docs/theory/kernel.md", "a quarter where 1.5 events are expected",
+         of_pairs(150, 0.01), 0.25, 0.005),
         ("docs/engine.md", "A tile takes 512 kB in double precision", 256 * 256 * 8 / 1024, 512, 0),
         ("docs/ensembles.md", "states 17/21 = 81%", 17 / 21, 0.81, 0.005),
         ("docs/scale.md", "about 30 times larger, the square root of a thousand", 1000**0.5, 30, 2),
@@ -187,3 +198,46 @@ def test_a_rare_event_that_is_stated_too_high_is_underconfident():
         assert caltest.test(stated, labels, name, **options).pvalue > 0.98
     over = caltest.test(stated, labels, tolerance=0, alternative="over", n_resamples=99, rng=1)
     assert over.pvalue == 0.01
+
+
+# ------------------------------------------------------------------ signs alone
+
+
+def signs_alone(sums, draws, rng):
+    """The p-value of a sum over clusters by random signs, two-sided."""
+    turned = np.abs((2 * rng.integers(0, 2, (draws, len(sums))) - 1) @ sums)
+    return (1 + np.count_nonzero(turned >= abs(sums.sum()) - 1e-9)) / (draws + 1)
+
+
+def test_signs_alone_fail_where_few_clusters_count(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from validation.rare_clusters import SHARED, draw
+
+    design, rejected = SHARED["weights 1, 30, 1000 (20), .05"], 0
+    for seed in range(300):
+        data = draw(design, 1.0, np.random.SeedSequence([5, seed]))
+        errors = data.options["weights"] * (data.labels - data.probs)
+        sums = np.bincount(data.options["clusters"], errors)
+        rejected += signs_alone(sums, 199, np.random.default_rng(seed)) <= 0.05
+    assert rejected / 300 > 0.3
+
+
+@pytest.mark.level
+def test_the_table_of_effective_clusters():
+    """Of G clusters K have the event: signs of these and of the others are two binomial numbers."""
+    found = re.search(
+        r"^\| effective clusters \|(.*)\|\n.*\n((?:\|.*\n){3})", page(CLUSTERS), re.MULTILINE
+    )
+    told = [[float(x) for x in line.strip("| \n").split("|")[1:]] for line in found[2].splitlines()]
+    rng, p, sets, draws = np.random.default_rng(1), 0.01, 3000, 999
+    v = p * (1 - p)
+    for column, effective in enumerate(map(float, found[1].split("|"))):
+        clusters = round(effective * (1 - 3 * v) / v)  # (Σ E S²)² / Σ E S⁴
+        events = rng.binomial(clusters, p, sets)[:, None]
+        signed = [2 * rng.binomial(n, 0.5, (sets, draws)) - n for n in (events, clusters - events)]
+        drawn = np.abs((1 - p) * signed[0] - p * signed[1])
+        reach = drawn >= np.abs(events - clusters * p) - 1e-9
+        pvalues = (1 + np.count_nonzero(reach, axis=1)) / (draws + 1)
+        for level, row in zip((0.05, 0.01, 0.001), told, strict=True):
+            error = (row[column] * (1 - row[column]) * (1 / sets + 1 / 6000)) ** 0.5
+            assert np.mean(pvalues <= level + 1e-12) == pytest.approx(row[column], abs=4 * error + 5e-4)
