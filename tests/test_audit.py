@@ -322,6 +322,19 @@ def test_with_a_tolerance(without_bounds):
     assert "more than 60 points" in none.summary()
 
 
+@pytest.mark.level
+def test_with_a_tolerance_an_audit_is_cautious(without_bounds):
+    """Of models that are wrong by exactly the tolerance in one direction, as docs/audit.md says."""
+    rejected = 0
+    for seed in range(60):
+        rng = np.random.default_rng([7, seed])
+        p, group = rng.uniform(0.1, 0.9, 400), rng.integers(0, 4, 400)
+        labels = (rng.random(400) < p - 0.05).astype(int)
+        audit = caltest.audit(p, labels, groups={"g": group}, tolerance=0.05, rng=seed)
+        rejected += audit.rejected
+    assert rejected / 60 <= binomial_limits(60, 0.02, 1e-3)[1]
+
+
 def test_one_column_is_of_the_event_that_its_labels_name():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"risk": rng.random(60), "readmitted": rng.integers(0, 2, 60)})

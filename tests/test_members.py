@@ -502,3 +502,18 @@ def test_wrong_input_is_answered_in_a_sentence(case):
     with pytest.raises(InputError, match=message) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.level
+def test_many_simulations_of_few_draws_tell_more():
+    """Than few simulations of many draws, as docs/posteriors.md says; draws are a tenth too close."""
+    found = {}
+    for simulations, draws in ((1000, 20), (100, 1000)):
+        rejected = 0
+        for seed in range(40):
+            rng = np.random.default_rng([3, simulations, seed])
+            law = Members(0.9 * rng.normal(size=(simulations, draws)))
+            result = caltest.test(law, rng.normal(size=simulations), n_resamples=99, rng=seed)
+            rejected += result.pvalue <= 0.05
+        found[draws] = rejected / 40
+    assert found[20] > 0.6 > 0.4 > found[1000]

@@ -105,6 +105,21 @@ def test_the_size_by_simulation(truth):
     assert rejected / 300 <= binomial_limits(300, 0.05)[1]
 
 
+@pytest.mark.level
+@pytest.mark.parametrize(("off", "rate"), [(0.05, 0.022), (0.0, 0.004)])
+def test_two_sides_together_are_cautious(off, rate):
+    """As docs/theory/many.md says, of 400 rows."""
+    rejected = 0
+    for seed in range(600):
+        rng = np.random.default_rng([2, seed])
+        scores = rng.uniform(0.1, 0.9, 400)
+        labels = drawn(scores - off, rng)
+        result = caltest.test(scores, labels, tolerance=0.05, n_resamples=199, rng=seed)
+        rejected += result.pvalue <= 0.05
+    low, high = binomial_limits(600, rate, 1e-3)
+    assert low <= rejected / 600 <= high
+
+
 def test_an_error_beyond_the_tolerance_is_found():
     rng = np.random.default_rng(0)
     scores = rng.uniform(0.4, 1.0, 1000)

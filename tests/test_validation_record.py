@@ -221,6 +221,12 @@ def test_other_packages_are_as_the_page_says():
             line = share("probcal", "calibration_test", design, what)
             assert belt == pytest.approx(line, abs=0.005)  # of a line too, whatever its name
     assert share("calibration-belt", "CalibrationBelt.test", "ties", "power") > 0.4
+    common = [
+        (row["package"], row["test"])
+        for row in rows_of(RESULTS / "others_summary.csv")
+        if row["design"].startswith("5 000 rows") and row["verdict"] == "above"
+    ]
+    assert common == [("calzone-tool", "HL-C")]
 
 
 def test_the_wild_is_as_the_page_says():
