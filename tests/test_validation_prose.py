@@ -569,7 +569,7 @@ def test_published_e_values_and_speed_are_as_the_page_says():
 
 
 def test_late_changes_are_found_as_fast_as_early_ones():
-    """In mode "change". Alarms before the change are false, and count in the medians."""
+    """In mode "change". Alarms before the change are false, and do not count in the medians."""
     said("finds a late change as fast as an early one", page("docs/monitoring.md"))
     medians = {
         row["design"]: float(row["median_row"])
