@@ -173,7 +173,7 @@ def test(
 
     Notes
     -----
-    *Cost.* The default compares all pairs of rows up to 1 500 rows. For more rows it switches to
+    *Cost.* The default compares all pairs of rows up to 1 500 rows (5 000 in clusters), and then uses
     low-rank kernels, whose cost grows as n; the p-value stays exact, and the result says so. With
     two classes it needs one pass over the rows, however many. "skce_uq" by name always compares all
     pairs. A call that will take more than a minute warns before it starts. Files of any length are

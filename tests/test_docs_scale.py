@@ -11,7 +11,7 @@ from pages import ROOT, blocks, page
 
 from caltest._parallel import _LOSSES, _MOST, BRANCHES
 from caltest.sampling import ROWS
-from caltest.statistics.skce import FULL_ROWS
+from caltest.statistics.skce import FULL_ROWS, FULL_ROWS_OF_CLUSTERS
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,8 @@ def test_the_page_on_dask(tmp_path):
 
 
 def test_the_numbers_on_the_page():
-    assert f"up to {FULL_ROWS:,} rows".replace(",", " ") in PAGE
+    numbers = f"up to {FULL_ROWS:,} rows ({FULL_ROWS_OF_CLUSTERS:,} in clusters".replace(",", " ")
+    assert numbers in PAGE
     assert f"`n_jobs=100000` starts {_MOST}, or as many as there are cores" in PAGE
     assert _LOSSES == 3
     assert "lost three times in a row" in PAGE

@@ -60,6 +60,9 @@ and rounded, to be added up fast. Of two classes the exponential kernel of most 
 over the rows, however many.
 """
 
+FULL_ROWS_OF_CLUSTERS = 5000
+"""The same of rows in clusters: all pairs are added up once, and draws are signs of clusters."""
+
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
@@ -164,7 +167,8 @@ def chosen(
         return "nystrom"
     if isinstance(kernel, Kernel) and kernel.is_on_a_line(predictions.n_classes):
         return None
-    return None if predictions.n_samples <= FULL_ROWS else "nystrom"
+    few = FULL_ROWS if predictions.clusters is None else FULL_ROWS_OF_CLUSTERS
+    return None if predictions.n_samples <= few else "nystrom"
 
 
 def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
@@ -322,8 +326,8 @@ class BiasedSKCE(_AllPairs):
         "fourier": by random Fourier features, for kernels of a distance, inner products and sums of
         these. Both take O(nF) a draw for F columns. What is tested is then the statistic of another
         kernel, which depends on the predictions only: p-values of the exact null stay exact. "auto":
-        the kernel itself up to 1 500 rows, and always where it takes one pass (exponential, two
-        classes); else "nystrom".
+        the kernel itself up to 1 500 rows (5 000 in clusters), and always where it takes one pass
+        (exponential, two classes); else "nystrom".
     rank
         Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
         kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.
