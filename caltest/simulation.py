@@ -29,6 +29,7 @@ from caltest._arguments import (
     positive_number,
     real_array,
 )
+from caltest._sums import Array, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import mean_tv_dirichlet
@@ -50,8 +51,6 @@ __all__ = [
     "true_ece_tv",
     "true_skce",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
 
 #: The α of the published simulations: ten classes, most predictions confident.
 ALPHA: tuple[float, ...] = (0.1,) * 10
@@ -380,10 +379,10 @@ def true_skce(
     if pi == 0.0:
         return Estimate(0.0, 0.0)
     seed = seed_of(rng)
-    blocks = np.exp(log_dirichlet(n_draws // _BLOCK * _BLOCK, a, seed)).reshape(-1, _BLOCK, len(a))
+    groups = np.exp(log_dirichlet(n_draws // _BLOCK * _BLOCK, a, seed)).reshape(-1, _BLOCK, len(a))
     i, j = np.triu_indices(_BLOCK, 1)
     means = []
-    for g in blocks:
+    for g in groups:
         distance = 0.5 * np.abs(g[i] - g[j]).sum(axis=1)
         bias = b - g
         means.append(float(np.mean(np.exp(-distance / width) * (bias @ bias.T)[i, j])))
@@ -589,8 +588,7 @@ def noisy(
     stream = generator(seed, *_TRUTH)
     truth, largest = np.empty_like(stated), 0.0
     size = max(1, _ENTRIES // (2 * truth_draws * len(a)))
-    for start in range(0, len(stated), size):
-        rows = slice(start, start + size)
+    for rows in blocks(len(stated), size):
         noise = scale * stream.standard_normal((truth_draws, *logits[rows].shape))
         signs = np.stack([logits[rows] - noise, logits[rows] + noise])
         q_logs = log_softmax(signs, axis=-1)

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from caltest._visible import quoted
+from caltest._visible import quoted, reason
 from caltest.exceptions import InputError
 
 _LONGEST_NAME = 80  # characters of a file's name in a message
@@ -230,7 +230,8 @@ def check_file(path: Place) -> None:
             raise InputError(f"this is {what}; give a file with data in it.")
         return
     with reading("the file cannot be read"):
-        _check_path(path)
+        if "\0" in str(path):
+            raise InputError("the path holds a null character, as no file's does; check it.")
         _check_plain(path.stat())
 
 
@@ -250,8 +251,9 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
     InputError
         If it is not a regular file, or whatever goes wrong in the body. :func:`named` says whose it is.
     """
+    path = Path(path) if isinstance(path, str) else path
+    check_file(path)  # first: to open a device may do something
     if isinstance(path, Remote):
-        check_file(path)
         system, _ = _file_system(path.root)
         with _reached(path.root):
             if _scheme(path.root) == "memory":  # all who open it would share one position
@@ -264,8 +266,6 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
             yield file
         return
     with reading(f"the file is not valid {kind}"):
-        _check_path(path)
-        _check_plain(Path(path).stat())  # first: to open a device may do something
         descriptor = os.open(path, _FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             _check_plain(os.fstat(descriptor))  # nothing has taken its place
@@ -330,14 +330,9 @@ def _told(failure: str, error: Exception) -> str:
 
 def _reason(error: Exception) -> str:
     """Make one clause of a library's message."""
-    words = " ".join(str(error).split()).removesuffix(".").replace(". ", ": ").replace("; ", ", ")
+    words = reason(error).removesuffix(".").replace(". ", ": ").replace("; ", ", ")
     words = words or type(error).__name__
     return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}…"
-
-
-def _check_path(path: str | Path) -> None:
-    if "\0" in str(path):
-        raise InputError("the path holds a null character, as no file's does; check it.")
 
 
 def _check_plain(found: os.stat_result) -> None:

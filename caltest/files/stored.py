@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
 from typing import Any
@@ -234,8 +234,10 @@ class StoredTable(Stored):
         return self.columns.content(table)
 
 
-def _surveyed(path: Place, *, whole: bool) -> tuple[list[Place], Format, list[Survey]]:
-    """Look at the files of a table, which is to be read as a whole or a block at a time."""
+def _surveyed(
+    path: Place, *, whole: bool
+) -> tuple[str, int, tuple[Place, ...], Format, tuple[Survey, ...]]:
+    """Look at the files of a table, and return what a `StoredTable` says of these."""
     files, kind = _files(path)
     if whole and kind.is_text:
         with _opened(files[0], kind, len(files) > 1) as file:
@@ -256,30 +258,29 @@ def _surveyed(path: Place, *, whole: bool) -> tuple[list[Place], Format, list[Su
                 f"file has {listed(names)}; give files with the same columns."
             )
     check_unique(names)
-    if not sum(survey.rows for survey in surveys):
+    if not (rows := sum(survey.rows for survey in surveys)):
         raise InputError("there are no rows; write the file again.")
-    return files, kind, surveys
+    return places.called(path), rows, tuple(files), kind, tuple(surveys)
 
 
 def as_texts(path: Place) -> Any:
     """Read a table whose cells are all text, as Arrow has it; what is missing is null."""
     import pyarrow as pa
 
-    files, kind, surveys = _surveyed(path, whole=True)
-    names, rows = surveys[0].schema.names, sum(survey.rows for survey in surveys)
-    check_held(rows, len(names))
-    schema, columns = pa.schema([(name, pa.string()) for name in names]), Columns(Roles.of(None, None))
-    given = tuple(files), kind, tuple(surveys), schema, columns
-    return StoredTable(places.called(path), rows, *given).table(*names)
+    found = _surveyed(path, whole=True)
+    names = found[-1][0].schema.names
+    check_held(found[1], len(names))
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return StoredTable(*found, schema, Columns(Roles.of(None, None))).table(*names)
 
 
 def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     """Open the files of a table, which is to be read as a whole or a block at a time."""
     import pyarrow as pa
 
-    files, kind, surveys = _surveyed(path, whole=whole)
-    names, rows = surveys[0].schema.names, sum(survey.rows for survey in surveys)
-    columns = Columns.of(roles, names)
+    found = _surveyed(path, whole=whole)
+    *_, kind, surveys = found
+    columns = Columns.of(roles, surveys[0].schema.names)
     notes = [*columns.notes]
     for survey in surveys:
         for name, row in survey.swallowed.items():
@@ -297,15 +298,7 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     raw = columns.roles.groups if kind.is_text else ()
     kinds = {n: [survey.schema.field(n).type for survey in surveys] for n in columns.read}
     schema = pa.schema([(n, pa.string() if n in raw else one_type(n, kinds[n])) for n in columns.read])
-    stored = StoredTable(
-        places.called(path),
-        rows,
-        tuple(files),
-        kind,
-        tuple(surveys),
-        schema,
-        replace(columns, notes=tuple(notes)),
-    )
+    stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
     columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
     return stored if whole else stored.counted()
 
@@ -313,10 +306,9 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
 @contextmanager
 def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
-    with ExitStack() as stack:
-        if several:
-            stack.enter_context(places.named(places.called(path)))
-        yield stack.enter_context(places.opened(path, kind.kind))
+    naming = places.named(places.called(path)) if several else nullcontext()
+    with naming, places.opened(path, kind.kind) as file:
+        yield file
 
 
 def _files(path: Place) -> tuple[list[Place], Format]:
