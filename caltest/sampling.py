@@ -34,10 +34,10 @@ def seed_of(rng: Rng) -> int:
     """
     if rng is None:
         return randbits(128)
-    if isinstance(rng, np.random.SeedSequence | np.random.Generator):
-        of_sequence = isinstance(rng, np.random.SeedSequence)
-        words = rng.generate_state(4) if of_sequence else rng.integers(0, 2**32, 4, dtype=np.uint32)
-        return int.from_bytes(words.astype("<u4").tobytes(), "little")
+    if isinstance(rng, np.random.SeedSequence):
+        return _integer(rng.generate_state(4))
+    if isinstance(rng, np.random.Generator):
+        return _integer(rng.integers(0, 2**32, size=4, dtype=np.uint32))
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and 0 <= rng < MOST_SEED:
         return int(rng)
     raise InputError(
@@ -49,6 +49,10 @@ def seed_of(rng: Rng) -> int:
 def child_seed(seed: int, *key: int) -> int:
     """Return a seed apart from ``seed``, which with the same key is always the same."""
     return seed_of(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def _integer(words: np.ndarray) -> int:
+    return int.from_bytes(words.astype("<u4").tobytes(), "little")
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:

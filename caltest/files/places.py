@@ -142,7 +142,10 @@ def _info(place: Remote, wanted: Any = None) -> Any:
 
 
 def entries(folder: Place) -> list[tuple[Place, bool, bool]]:
-    """Return what is in a directory, by name, and whether each is a plain file, or a directory."""
+    """Return what is in a directory, by name, and whether each is a plain file, or a directory.
+
+    What systems keep beside data, names that begin with "." or "_", is left out.
+    """
     found: list[tuple[Place, bool, bool]]
     if isinstance(folder, Path):
         with reading("the directory cannot be read"):
@@ -155,7 +158,9 @@ def entries(folder: Place) -> list[tuple[Place, bool, bool]]:
             (Remote(folder.root, each.path.rstrip("/")), each.is_file, each.type.name == "Directory")
             for each in infos
         ]
-    return sorted(found, key=lambda each: each[0].name)
+    return sorted(
+        (each for each in found if each[0].name[0] not in "._"), key=lambda each: each[0].name
+    )
 
 
 def is_pattern(place: Place) -> bool:
@@ -165,10 +170,7 @@ def is_pattern(place: Place) -> bool:
 
 
 def matching(pattern: Place) -> list[tuple[Place, bool, bool]]:
-    """Return the `entries` that a pattern matches: * and ? are part of one name, [ab] one letter.
-
-    What systems keep beside data, names that begin with "." or "_", is none of them.
-    """
+    """Return the `entries` that a pattern matches: * and ? are part of one name, [ab] one letter."""
     parts = str(pattern).split("/") if isinstance(pattern, Remote) else list(pattern.parts)
     first = next(k for k, part in enumerate(parts) if re.search(r"[*?\[]", part))
     begin: Place = Path(*parts[:first])
@@ -181,7 +183,7 @@ def matching(pattern: Place) -> list[tuple[Place, bool, bool]]:
             for folder, _, goes_on in found
             if goes_on
             for each in entries(folder)
-            if fnmatchcase(each[0].name, part) and each[0].name[0] not in "._"
+            if fnmatchcase(each[0].name, part)
         ]
     if not found:
         raise InputError("no file matches this pattern; check it.")

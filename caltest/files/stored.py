@@ -55,7 +55,7 @@ class Stored(ABC):
     logits: bool = field(default=False, kw_only=True)  # what is stored in place of probabilities
 
     @abstractmethod
-    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         """Yield blocks ``first`` to ``last`` of ROWS rows, as they are stored."""
 
     def _check(self, block: Any) -> Sample:
@@ -93,7 +93,6 @@ class Stored(ABC):
 
         They are read when iterated over: only the paths are sent to another process.
         """
-        last = -(-self.n_samples // ROWS) if last is None else last
         for number, block in enumerate(self._chunks(first, last), start=first):
             try:
                 sample = self._check(block)
@@ -101,7 +100,7 @@ class Stored(ABC):
                 raise error.moved(number * ROWS).within(self.name) from error
             yield sample
 
-    def _rows(self, first: int, last: int) -> list[slice]:
+    def _rows(self, first: int, last: int | None) -> list[slice]:
         """Return the rows of some blocks."""
         return blocks(self.n_samples, ROWS)[first:last]
 
@@ -173,7 +172,7 @@ class StoredTable(Stored):
         schema = self.schema_of(*names)
         return pa.Table.from_batches(self.batches(schema), schema)
 
-    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         import pyarrow as pa
 
         held: list[Any] = []
@@ -312,13 +311,9 @@ def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader
 
 
 def _files(path: Place) -> tuple[list[Place], Format]:
-    """Return the files of a table in the order of their names, and their format.
-
-    Names that begin with "." or "_" are what systems keep beside data.
-    """
-    folder = places.is_folder(path)
-    if folder:
-        found = [each for each in places.entries(path) if each[0].name[0] not in "._"]
+    """Return the files of a table in the order of their names, and their format."""
+    if folder := places.is_folder(path):
+        found = places.entries(path)
     else:
         found = places.matching(path) if places.is_pattern(path) else [(path, True, False)]
     for kind in dict.fromkeys(FORMATS.values()):
@@ -361,7 +356,7 @@ class StoredFile(Stored):
                 )
             yield file
 
-    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         with places.named(self.name), self._opened() as file:
             for rows in self._rows(first, last):
                 block = read_rows(file, self.header, rows)
@@ -381,7 +376,7 @@ class StoredArrays(Stored):
     probs: Any
     labels: Any
 
-    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         for rows in self._rows(first, last):
             yield np.array(self.probs[rows]), np.array(self.labels[rows])
 
