@@ -28,9 +28,9 @@ from caltest._arguments import (
     check_takes,
     positive_number,
     real_array,
+    wrong,
 )
 from caltest._sums import Array, blocks
-from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import mean_tv_dirichlet
 from caltest.sampling import Rng, generator, seed_of
@@ -148,7 +148,7 @@ def _checked_alpha(alpha: ArrayLike) -> Array:
     """Return α as an array of positive numbers."""
     a = real_array("alpha", alpha, "give at least two positive numbers")
     if a.ndim != 1 or len(a) < 2 or not np.all(np.isfinite(a)) or np.any(a < _SMALLEST_ALPHA):
-        raise InputError(f"alpha is {quoted(alpha)}; give at least two positive numbers.")
+        raise wrong("alpha", alpha, "give at least two positive numbers")
     return a
 
 
@@ -158,9 +158,7 @@ def _checked_beta(beta: ArrayLike | None, m: int) -> Array:
         return np.full(m, 1.0 / m)
     b = real_array("beta", beta, f"give {m} probabilities that sum to 1")
     if b.shape != (m,) or not np.all(b >= 0) or abs(b.sum() - 1.0) > 1e-9:
-        raise InputError(
-            f"beta is {quoted(beta)}; give {m} probabilities that sum to 1, as alpha has {m}."
-        )
+        raise wrong("beta", beta, f"give {m} probabilities that sum to 1, as alpha has {m}")
     return b
 
 
@@ -480,9 +478,7 @@ def local(
         ends = [as_float(each) for each in region] if isinstance(region, Sequence) else []
         low, high = ends if len(ends) == 2 else (None, None)
         if low is None or high is None or not low <= high:
-            raise InputError(
-                f"region is {quoted(region)}; give (low, high) with low <= high, or a function."
-            )
+            raise wrong("region", region, "give (low, high) with low <= high, or a function")
         confidence = probs.max(axis=1)
         inside = np.asarray((low <= confidence) & (confidence <= high))
     truth = np.where(inside[:, None], (1.0 - strength) * probs + strength / len(a), probs)
@@ -527,7 +523,7 @@ def classwise(
     """
     a, seed, logs = _drawn(n_samples, alpha, rng)
     if target >= len(a):
-        raise InputError(f"target is {quoted(target)}; give a class in 0..{len(a) - 1}.")
+        raise wrong("target", target, f"give a class in 0..{len(a) - 1}")
     shifted = logs.copy()
     shifted[:, target] -= bias
     shifted = np.asarray(log_softmax(shifted, axis=1))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from caltest._arguments import arguments, choose
-from caltest._visible import quoted
+from caltest._arguments import arguments, choose, wrong
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws.members import halves
@@ -92,9 +91,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted | Distribution):
         return lens()
     if not isinstance(lens, str):
-        raise InputError(
-            f"lens is {quoted(lens)}; give a name such as 'top_label' or an object of caltest.lenses."
-        )
+        raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]
