@@ -157,6 +157,18 @@ def test_wrong_outcomes_are_named(outcomes, message):
         caltest.test(Survival([[0.5, 0.2]] * 2, [1.0, 2.0]), outcomes)
 
 
+@pytest.mark.parametrize("limit", [None, 2.0])
+def test_statistics_of_a_density_are_refused_with_what_to_use(limit):
+    predicted = Survival([[0.5, 0.2]] * 20, [1.0, 2.0], limit=limit)
+    outcomes = np.tile([0.5, 2.0], 10), np.tile([1, 0], 10)
+    with pytest.raises(
+        InputError, match="predicted times state no density, as this needs; use 'pit_ad'"
+    ):
+        caltest.test(predicted, outcomes, "ecd")
+    with pytest.raises(InputError, match="are predicted times until an event; use 'pit_ad' or another"):
+        caltest.test(predicted, outcomes, "nees")
+
+
 def test_known_limits_must_be_those_of_censored_rows():
     law = Survival([[0.5, 0.2]] * 2, [1.0, 2.0], limit=[1.5, 2.0])
     with pytest.raises(InputError, match="was censored at 1"):

@@ -510,6 +510,14 @@ class Ranks(Predictive):
         """Return the ranks of the quantiles."""
         return self.of(self.law.quantile(levels))
 
+    def level(self) -> Array:
+        """Return the levels of the distributions, not of ranks in these."""
+        return self.law.level()
+
+    def spread(self) -> Array:
+        """Return the spreads of the distributions."""
+        return self.law.spread()
+
     def take(self, rows: Any) -> Ranks:
         """Return those of some rows."""
         return Ranks(self.law.take(rows))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -90,6 +90,7 @@ class Survival(Shaped):
     """
 
     about = "predicted times until an event"
+    instead = "use 'pit_ad' or another statistic of the PIT"
     level_name = "predicted chance of no event"  # averaged over time
     completions = 20  #: How often censored times are completed, where limits are not known.
     _by_row = ("_law", "_times", "_chances", "limit", "ends", "seen", "stated")
@@ -262,12 +263,9 @@ class Survival(Shaped):
         # A curve of an empirical model is flat before its first event, which says little.
         return np.asarray((below == 1.0) | ((at == 0.0) & (self._law is not None)))
 
-    def entropy(self) -> Array:
+    def entropy(self, *_: object) -> NoReturn:
         """Refuse: curves state no density."""
-        raise InputError(
-            "predicted times state no density, as this needs; use 'pit_ad' or another statistic of the "
-            "PIT."
-        )
+        raise InputError(f"predicted times state no density, as this needs; {self.instead}.")
 
     log_density = entropy  # type: ignore[assignment]
 

@@ -398,10 +398,7 @@ class OfVectors(OfNumbers):
     def _values(self, law: Pools) -> Array:
         """Return the numbers of all that the pools hold, (n, N)."""
 
-    def show(self, predictions: Rows) -> View:
-        """Return the view of the number, and what places are in it."""
-        self.check(predictions)
-        law = predictions.law
+    def _of_law(self, predictions: Rows, law: Predictive) -> View:
         if not isinstance(law, Pools):
             raise InputError(
                 f"the lens {quoted(self.label)} is for members that are vectors, and these are "
@@ -415,9 +412,6 @@ class OfVectors(OfNumbers):
             table = np.rint(table * law.size).astype(np.min_scalar_type(law.size))
             unit = 1.0 / law.size
         return View(view.rows, partial(_placed, table, unit), self.label)
-
-    def _of_law(self, predictions: Rows, law: Any) -> View:
-        return self.show(predictions)
 
 
 def _placed(
