@@ -479,6 +479,7 @@ class OnePerCluster(Null):
                 form=form,
                 rows=some,
                 labels=question.labels[chosen],
+                completions=tuple(each[chosen] for each in question.completions),
                 seed=child_seed(question.seed, _DRAWS, choice),
             )
             answer = MonteCarlo().answer(asked)
