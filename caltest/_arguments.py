@@ -159,11 +159,6 @@ def names(name: str, value: object) -> tuple[str, ...]:
     raise wrong(name, value, "give a name, or a list of names")
 
 
-def names_or_mapping(name: str, value: object) -> object:
-    """Return names, or what these are, by name."""
-    return value if isinstance(value, Mapping) else names(name, value)
-
-
 def path(name: str, value: object) -> str:
     """Return the path of a file."""
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
@@ -256,7 +251,7 @@ KINDS: dict[str, Kind] = {
         "caltest.binning:Binning", "give an object of caltest.binning, such as EqualWidth(15)"
     ),
     "clip": Number(0.0, 1.0, advice="give a small probability such as 1e-7, or None"),
-    "columns": names_or_mapping,
+    "columns": lambda name, value: value if isinstance(value, Mapping) else names(name, value),
     "command": _text,
     "confidence": confident,
     "date": _text,

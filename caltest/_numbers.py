@@ -71,13 +71,14 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
     (('−9.8', '−5.9'), ('−0.02', '0.34'))
     """
     digits = 1 if max(abs(low), abs(high)) >= 0.01 else 2
-    scale = 10.0**digits
-    ends = (
-        math.floor(100.0 * low * scale + 1e-9) / scale,
-        math.ceil(100.0 * high * scale - 1e-9) / scale,
-    )
+    ends = _outward(100.0 * low, 100.0 * high, digits)
     start, end = (f"{each + 0.0:.{digits}f}".replace("-", "−") for each in ends)
     return start, end
+
+
+def _outward(low: float, high: float, digits: int) -> tuple[float, float]:
+    scale = 10.0**digits
+    return math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
 
 
 def signed_points(gap: float, low: float = 1.0, high: float = 1.0) -> str:
@@ -165,11 +166,10 @@ def in_units(
     length = high - low
     known = math.isfinite(length)
     decimals = min(max(1 - math.floor(math.log10(length)), 1), 6) if known and length > 0.0 else 2
-    scale = 10.0**decimals
     told = " (unknown)"
     if known:
-        ends = math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
-        told = f" ({about}{' to '.join(f'{each + 0.0:.{decimals}f}' for each in ends)})"
+        ends = (f"{each + 0.0:.{decimals}f}" for each in _outward(low, high, decimals))
+        told = f" ({about}{' to '.join(ends)})"
     told = told if length else ""
     return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}{told}".replace("-", "−")
 

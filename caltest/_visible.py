@@ -174,6 +174,11 @@ def as_text(value: object) -> str | None:
     return attempt(lambda: str(value))
 
 
+def reason(error: BaseException) -> str:
+    """Return what an error of others says, on one line."""
+    return " ".join(str(error).split())
+
+
 def attempt(of: Callable[[], T]) -> T | None:
     """Return what a function does; None if it fails, as a value of the user's may raise anything."""
     try:

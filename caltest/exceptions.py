@@ -61,13 +61,13 @@ class Phrase:
 
     def renamed(self, names: Mapping[str, str]) -> Phrase:
         """Return it with other names of arguments: options, for who typed these."""
-        return self.changed(
-            lambda fact: (
-                replace(fact, name=names.get(fact.name, fact.name))
-                if isinstance(fact, Argument)
-                else fact
-            )
-        )
+
+        def called(fact: object) -> object:
+            if not isinstance(fact, Argument):
+                return fact
+            return replace(fact, name=names.get(fact.name, fact.name))
+
+        return self.changed(called)
 
 
 class LongWorkWarning(UserWarning):
@@ -102,14 +102,10 @@ class InputError(ValueError):
         {found}; {do}."
     argument
         Name of the argument that is wrong.
-    row, column
-        Where: the row, counted from 0, and the column.
-    found
-        What was found there.
-    do
-        What to do.
+    row
+        Where: the row, counted from 0.
     **more
-        Other facts in the text.
+        Other facts in the text: ``found``, what was found there, ``do``, what to do, and others.
 
     Examples
     --------
@@ -129,17 +125,11 @@ class InputError(ValueError):
         *,
         argument: str | None = None,
         row: int | None = None,
-        column: object = None,
-        found: object = None,
-        do: object = None,
         **more: object,
     ) -> None:
         told = {
             "argument": None if argument is None else Argument(argument),
             "row": None if row is None else Row(row),
-            "column": column,
-            "found": found,
-            "do": do,
         }
         facts = {name: fact for name, fact in told.items() if fact is not None} | more
         if isinstance(text, Phrase):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -443,7 +443,7 @@ class StepDown:
         return found
 
 
-def step_down(observed: ArrayLike, draws: Iterable[ArrayLike]) -> NDArray[np.float64]:
+def step_down(observed: ArrayLike, draws: ArrayLike) -> NDArray[np.float64]:
     """Adjust for the number of hypotheses by Westfall and Young's step-down maxima.
 
     Parameters
@@ -451,8 +451,8 @@ def step_down(observed: ArrayLike, draws: Iterable[ArrayLike]) -> NDArray[np.flo
     observed
         (H,) statistics, on one scale, large where they speak against their hypothesis.
     draws
-        (B, H) the same statistics of B draws under which all hypotheses are true; or an iterable of
-        draws (H,) or of blocks of draws (b, H), of which one is held at a time.
+        (B, H) the same statistics of B draws under which all hypotheses are true. Of blocks of draws
+        :class:`StepDown` counts one at a time.
 
     Returns
     -------
@@ -462,7 +462,7 @@ def step_down(observed: ArrayLike, draws: Iterable[ArrayLike]) -> NDArray[np.flo
     Raises
     ------
     InputError
-        If there are no draws, or a block has not a column for each hypothesis.
+        If there are no draws, or they have not a column for each hypothesis.
 
     Notes
     -----
@@ -483,12 +483,7 @@ def step_down(observed: ArrayLike, draws: Iterable[ArrayLike]) -> NDArray[np.flo
     >>> step_down([3.0, 1.0], [[0.5, 2.0], [0.0, 0.5], [4.0, 0.0]])
     array([0.5, 0.5])
     """
-    test = StepDown.of(observed)
-    counts, n_draws = np.zeros(len(test.observed), dtype=np.int64), 0
-    for block in (draws,) if isinstance(draws, np.ndarray) else draws:
-        values = np.atleast_2d(real_array("draws", block))
-        counts += test.count(values)
-        n_draws += len(values)
-    if n_draws == 0:
+    test, values = StepDown.of(observed), np.atleast_2d(real_array("draws", draws))
+    if len(values) == 0:
         raise InputError("there are no draws to compare with; give at least one.")
-    return test.pvalues(counts, n_draws)
+    return test.pvalues(test.count(values), len(values))

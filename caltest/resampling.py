@@ -149,6 +149,25 @@ class Draws:
 # ------------------------------------------------------------------ signs of clusters
 
 
+class Carried(NamedTuple):
+    """A column, and the clusters of its rows."""
+
+    form: Any  # with signs
+    places: Places  # of its clusters among all
+    clusters: Clusters
+    observed: Outcomes  # its outcomes, (1, n)
+
+
+def carried(
+    columns: Sequence[Column], outcomes: Outcomes, clusters: Places, weights: Array
+) -> Iterator[Carried]:
+    """Yield columns with what `signed_columns` takes of each."""
+    for column in columns:
+        rows = ALL if column.view is None or column.view.places is None else column.view.places
+        own = Clusters.of(clusters[rows], weights[rows])
+        yield Carried(column.form, np.unique(clusters[rows]), own, column.outcomes(outcomes[None]))
+
+
 def signed_columns(
     columns: Sequence[Column], outcomes: Outcomes, clusters: Places, weights: Array
 ) -> tuple[Column, ...]:
@@ -163,16 +182,10 @@ def signed_columns(
     clusters, weights
         The cluster of every row, (n,), 0..G−1, and what it counts.
     """
-    found = []
-    for column in columns:
-        rows = ALL if column.view is None or column.view.places is None else column.view.places
-        own = Clusters.of(clusters[rows], weights[rows])
-        labels = column.outcomes(outcomes[None])[0]
-        form: Any = column.form
-        signed = form.signed(labels, own)
-        every = own.count == int(clusters.max()) + 1
-        here = None if every else View(cast("Any", None), places=np.unique(clusters[rows]))
-        found.append(Column(here, signed))
+    found, count = [], int(clusters.max()) + 1
+    for form, places, own, observed in carried(columns, outcomes, clusters, weights):
+        here = None if len(places) == count else View(cast("Any", None), places=places)
+        found.append(Column(here, form.signed(observed[0], own)))
     return tuple(found)
 
 

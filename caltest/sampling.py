@@ -13,9 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import wrong
 from caltest._sums import blocks
-from caltest._visible import quoted
-from caltest.exceptions import InputError
 
 # ------------------------------------------------------------------ seeds
 
@@ -40,10 +39,8 @@ def seed_of(rng: Rng) -> int:
         return _integer(rng.integers(0, 2**32, size=4, dtype=np.uint32))
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and 0 <= rng < MOST_SEED:
         return int(rng)
-    raise InputError(
-        f"rng is {quoted(rng)}; give None, an integer from 0 to below 2**128, a numpy SeedSequence "
-        "or a numpy Generator."
-    )
+    kinds = "an integer from 0 to below 2**128, a numpy SeedSequence or a numpy Generator"
+    raise wrong("rng", rng, f"give None, {kinds}")
 
 
 def child_seed(seed: int, *key: int) -> int:

@@ -28,8 +28,9 @@ from caltest._arguments import (
     check_takes,
     positive_number,
     real_array,
+    wrong,
 )
-from caltest._visible import quoted
+from caltest._sums import Array, blocks
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import mean_tv_dirichlet
 from caltest.sampling import Rng, generator, seed_of
@@ -50,8 +51,6 @@ __all__ = [
     "true_ece_tv",
     "true_skce",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
 
 #: The α of the published simulations: ten classes, most predictions confident.
 ALPHA: tuple[float, ...] = (0.1,) * 10
@@ -149,7 +148,7 @@ def _checked_alpha(alpha: ArrayLike) -> Array:
     """Return α as an array of positive numbers."""
     a = real_array("alpha", alpha, "give at least two positive numbers")
     if a.ndim != 1 or len(a) < 2 or not np.all(np.isfinite(a)) or np.any(a < _SMALLEST_ALPHA):
-        raise InputError(f"alpha is {quoted(alpha)}; give at least two positive numbers.")
+        raise wrong("alpha", alpha, "give at least two positive numbers")
     return a
 
 
@@ -159,9 +158,7 @@ def _checked_beta(beta: ArrayLike | None, m: int) -> Array:
         return np.full(m, 1.0 / m)
     b = real_array("beta", beta, f"give {m} probabilities that sum to 1")
     if b.shape != (m,) or not np.all(b >= 0) or abs(b.sum() - 1.0) > 1e-9:
-        raise InputError(
-            f"beta is {quoted(beta)}; give {m} probabilities that sum to 1, as alpha has {m}."
-        )
+        raise wrong("beta", beta, f"give {m} probabilities that sum to 1, as alpha has {m}")
     return b
 
 
@@ -380,10 +377,10 @@ def true_skce(
     if pi == 0.0:
         return Estimate(0.0, 0.0)
     seed = seed_of(rng)
-    blocks = np.exp(log_dirichlet(n_draws // _BLOCK * _BLOCK, a, seed)).reshape(-1, _BLOCK, len(a))
+    groups = np.exp(log_dirichlet(n_draws // _BLOCK * _BLOCK, a, seed)).reshape(-1, _BLOCK, len(a))
     i, j = np.triu_indices(_BLOCK, 1)
     means = []
-    for g in blocks:
+    for g in groups:
         distance = 0.5 * np.abs(g[i] - g[j]).sum(axis=1)
         bias = b - g
         means.append(float(np.mean(np.exp(-distance / width) * (bias @ bias.T)[i, j])))
@@ -481,9 +478,7 @@ def local(
         ends = [as_float(each) for each in region] if isinstance(region, Sequence) else []
         low, high = ends if len(ends) == 2 else (None, None)
         if low is None or high is None or not low <= high:
-            raise InputError(
-                f"region is {quoted(region)}; give (low, high) with low <= high, or a function."
-            )
+            raise wrong("region", region, "give (low, high) with low <= high, or a function")
         confidence = probs.max(axis=1)
         inside = np.asarray((low <= confidence) & (confidence <= high))
     truth = np.where(inside[:, None], (1.0 - strength) * probs + strength / len(a), probs)
@@ -528,7 +523,7 @@ def classwise(
     """
     a, seed, logs = _drawn(n_samples, alpha, rng)
     if target >= len(a):
-        raise InputError(f"target is {quoted(target)}; give a class in 0..{len(a) - 1}.")
+        raise wrong("target", target, f"give a class in 0..{len(a) - 1}")
     shifted = logs.copy()
     shifted[:, target] -= bias
     shifted = np.asarray(log_softmax(shifted, axis=1))
@@ -589,8 +584,7 @@ def noisy(
     stream = generator(seed, *_TRUTH)
     truth, largest = np.empty_like(stated), 0.0
     size = max(1, _ENTRIES // (2 * truth_draws * len(a)))
-    for start in range(0, len(stated), size):
-        rows = slice(start, start + size)
+    for rows in blocks(len(stated), size):
         noise = scale * stream.standard_normal((truth_draws, *logits[rows].shape))
         signs = np.stack([logits[rows] - noise, logits[rows] + noise])
         q_logs = log_softmax(signs, axis=-1)

@@ -330,6 +330,11 @@ def test_arrays_without_names_and_other_commands(tmp_path):
         ({"mean": 3, "sd": "error"}, "mean is 3; give the name of a column."),
         ({"quantiles": ["q0.5"]}, "quantiles is ['q0.5']; give the name of a column."),
         ({"quantiles": {"q0.5": 50}}, "the level of column 'q0.5' is 50; give a level between 0 and 1"),
+        ({"quantiles": {"a": "x", "b": 0.5}}, "the level of column 'a' is 'x'; give a level between 0"),
+        (
+            {"survival": {"a": 1.0, "b": "x"}, "event": "e"},
+            "the time of column 'b' is 'x'; give a finite number.",
+        ),
     ],
 )
 def test_wrong_columns_in_python(columns, said):

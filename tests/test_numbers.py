@@ -374,6 +374,19 @@ def test_every_statistic_of_classes_works_through_a_lens():
     assert caltest.test(law, outcomes, "ece", lens="below:2", **options).pvalue == same.pvalue
 
 
+@pytest.mark.parametrize("name", LAWS)
+def test_statistics_of_the_pit_are_the_same_through_the_lens_of_whole_distributions(name):
+    """The omnibus sorts rows by their predicted medians, which ranks do not know."""
+    law = law_of(name)
+    outcomes = law.draw(np.random.default_rng(1), 1)[0]
+    for statistic in ("omnibus", "bias", "pit_ad"):
+        alone, seen = (
+            caltest.test(law, outcomes, statistic, lens=lens, rng=0, n_resamples=49)
+            for lens in (None, "distribution")
+        )
+        assert (seen.pvalue, seen.parts) == (alone.pvalue, alone.parts)
+
+
 def test_a_lens_can_be_sent_to_another_process():
     view = find_lens("pit:10").show(Rows(law_of("normal")))
     again = pickle.loads(pickle.dumps(view))

@@ -48,8 +48,6 @@ def test_streaming_is_the_same():
     rng = np.random.default_rng(0)
     observed, draws = rng.normal(size=20) + 1.0, rng.normal(size=(500, 20))
     whole = step_down(observed, draws)
-    assert step_down(observed, (part for part in np.array_split(draws, 7))).tolist() == whole.tolist()
-    assert step_down(observed, iter(draws)).tolist() == whole.tolist()
     test = StepDown.of(observed)
     counts = sum(test.count(part) for part in reversed(np.array_split(draws, 5)))
     assert test.pvalues(counts, 500).tolist() == whole.tolist()
@@ -77,7 +75,7 @@ def test_wrong_input():
     with pytest.raises(InputError, match="3 columns for 2 hypotheses"):
         step_down([1.0, 2.0], [[1.0, 2.0, 3.0]])
     with pytest.raises(InputError, match="no draws"):
-        step_down([1.0, 2.0], iter(()))
+        step_down([1.0, 2.0], np.empty((0, 2)))
 
 
 def normals(rng, size, hypotheses, correlation):

@@ -157,6 +157,29 @@ def test_wrong_outcomes_are_named(outcomes, message):
         caltest.test(Survival([[0.5, 0.2]] * 2, [1.0, 2.0]), outcomes)
 
 
+@pytest.mark.parametrize("limit", [None, 2.0])
+def test_statistics_of_a_density_are_refused_with_what_to_use(limit):
+    predicted = Survival([[0.5, 0.2]] * 20, [1.0, 2.0], limit=limit)
+    outcomes = np.tile([0.5, 2.0], 10), np.tile([1, 0], 10)
+    with pytest.raises(
+        InputError, match="predicted times state no density, as this needs; use 'pit_ad'"
+    ):
+        caltest.test(predicted, outcomes, "ecd")
+    with pytest.raises(InputError, match="are predicted times until an event; use 'pit_ad' or another"):
+        caltest.test(predicted, outcomes, "nees")
+
+
+def test_one_row_of_each_cluster_is_completed_as_all_are():
+    rng = np.random.default_rng(0)
+    rate, which = np.repeat(rng.uniform(0.5, 2.0, 40), 3), np.repeat(np.arange(40), 3)
+    predicted = Survival(np.exp(-np.outer(rate, TIMES)), TIMES)
+    time, end = np.repeat(rng.exponential(3.0 / rate[::3]), 3), rng.uniform(0.5, 2.0, 120)
+    outcomes = np.minimum(time, end), time <= end
+    found = caltest.test(predicted, outcomes, null="one_per_cluster", clusters=which, rng=0)
+    assert found.pvalue < 0.05
+    assert {part.name for part in found.parts} == {"events", "event_slope"}
+
+
 def test_known_limits_must_be_those_of_censored_rows():
     law = Survival([[0.5, 0.2]] * 2, [1.0, 2.0], limit=[1.5, 2.0])
     with pytest.raises(InputError, match="was censored at 1"):

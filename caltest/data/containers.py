@@ -16,7 +16,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from caltest._arguments import as_float, check_unmasked, has
-from caltest._visible import as_text, attempt, quoted, shown
+from caltest._visible import as_text, attempt, quoted, reason, shown
 from caltest.exceptions import InputError
 
 _LISTED = 40  # characters of each of several names
@@ -123,13 +123,9 @@ def _of_tensor(tensor: Any, what: str) -> Any:
             return tensor.float().numpy()
     except Exception as error:  # it is sparse, or has no data, as on the device "meta"
         raise InputError(
-            f"{what} is a tensor that is no array ({shown(_reason(error), 100)}); "
+            f"{what} is a tensor that is no array ({shown(reason(error), 100)}); "
             "give a dense one that holds its data, as .to_dense() makes of a sparse one."
         ) from error
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def native_of(data: Any, what: str) -> Any:
@@ -147,7 +143,7 @@ def native_of(data: Any, what: str) -> Any:
     except DuplicateError as error:
         raise InputError(f"{what} has two columns of one name; rename one of them.") from error
     except Exception as error:
-        found = f"{what} is {quoted(data)} that cannot be read: {_reason(error)}"
+        found = f"{what} is {quoted(data)} that cannot be read: {reason(error)}"
         raise InputError(f"{found}; give an array.") from error
     if isinstance(native, nw.DataFrame) and len(native.columns):
         try:  # names of columns may be of any type, and then anything is raised
@@ -224,10 +220,7 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
         return
     count = list(range(len(first)))
     one, other = first.tolist(), second.tolist()
-    try:
-        same = set(one) == set(other)
-    except TypeError:  # lists, say, which cannot be looked up
-        same = False
+    same = attempt(lambda: set(one) == set(other))  # None of lists, say, which cannot be looked up
     if not same and count in (one, other):
         # The default index: rows correspond by position, unless the other index puts them elsewhere.
         rest = other if one == count else one

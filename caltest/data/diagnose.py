@@ -442,12 +442,10 @@ def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
     zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
     places = view.rows.places
     broken = broken if places is None else places[broken]
-    why = (
-        ()
-        if zeros is None
-        else (advice_on_zeros(zeros, view.rows.n_classes, view.rows.clusters is not None),)
-    )
-    return impossible_rows(broken, len(view.labels)) + why
+    found = impossible_rows(broken, len(view.labels))
+    if zeros is None:
+        return found
+    return (*found, advice_on_zeros(zeros, view.rows.n_classes, view.rows.clusters is not None))
 
 
 def impossible_rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,7 @@ from caltest._visible import quoted
 from caltest.data.attributes import Extent, effective_number, on_average_one
 from caltest.exceptions import InputError
 from caltest.laws import Classes, Law
-from caltest.laws.classes import Outcomes, read_only
-
-Array: TypeAlias = NDArray[np.float64]
+from caltest.laws.classes import Array, Outcomes, read_only
 
 
 class Event(str):

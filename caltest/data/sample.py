@@ -13,7 +13,7 @@ import numpy as np
 from caltest._arguments import arguments, flag, has
 from caltest._numbers import counted
 from caltest._sums import over_columns
-from caltest._visible import attempt, quoted, shown
+from caltest._visible import attempt, quoted, reason, shown
 from caltest.data.attributes import cluster_codes, kept_at, row_weights
 from caltest.data.containers import (
     Table,
@@ -221,16 +221,20 @@ def sample(
     if logits and (rounding is not None or isinstance(probs, Rows | Law)):
         wrong = _WRONG["read" if rounding is None else "logits"]
         raise InputError(wrong, rounding=Argument("rounding"), logits=Argument("logits", True))
-    for what, column in (("weights", weights), ("clusters", clusters)):
-        if column is not None:
-            check_index(probs, column, "probs", what)
-            check_index(labels, column, "labels", what)
+    _check_alike(weights, clusters, probs=probs, labels=labels)
     found = _sample(probs, labels, class_names, part, rounding, logits)
     rows = counted_as(found.rows, weights, clusters)
     if sampling_rates is not None:
         kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
         rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
     return Sample(rows, found.labels)
+
+
+def _check_alike(weights: object, clusters: object, **given: object) -> None:
+    """Raise if weights or clusters have another index than what is given, by its name."""
+    for what, column in (("weights", weights), ("clusters", clusters)):
+        for name, other in given.items() if column is not None else ():
+            check_index(other, column, name, what)
 
 
 def counted_as(rows: Rows, weights: object, clusters: object) -> Rows:
@@ -379,21 +383,12 @@ def predictions(
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
-    for what, column in (("weights", weights), ("clusters", clusters)):
-        if column is not None:
-            check_index(probs, column, "probs", what)
-    if clusters is not None:
-        rows = predictions(probs, weights, logits=logits)
-        codes, notes = cluster_codes(clusters, rows.n_samples)
-        return replace(rows, clusters=codes, notes=(*rows.notes, *notes))
-    if weights is not None:
-        rows = predictions(probs, logits=logits)
-        return replace(rows, weights=row_weights(weights, rows.n_samples))
+    _check_alike(weights, clusters, probs=probs)
     if isinstance(probs, Rows):
-        return probs
+        return counted_as(probs, weights, clusters)
     table = read_table(probs, "probs")
     _check_shapes(table, len(table.values), part)
-    return _softmax(table) if logits else _simplex(table)
+    return counted_as(_softmax(table) if logits else _simplex(table), weights, clusters)
 
 
 def _softmax(table: Table) -> Rows:
@@ -511,9 +506,9 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
     except InputError:
         raise
     except Exception as error:
-        kind, reason = type(error).__name__, " ".join(str(error).split()) or "without a word"
+        kind, why = type(error).__name__, reason(error) or "without a word"
         text = _OF_MODELS["not fitted" if kind == "NotFittedError" else "fails"]
-        facts = {"model": quoted(model), "error": kind, "reason": shown(reason, 200)}
+        facts = {"model": quoted(model), "error": kind, "reason": shown(why, 200)}
         raise InputError(Phrase(text, facts)) from error
     if regression is not None or has(probs, "cdf"):  # of skpro
         return probs, y
@@ -569,9 +564,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
             )
     outcomes = in_dimensions(law.given, outcomes)
     check_index(law.given, outcomes, "predictions", "outcomes")
-    for what, column in (("weights", weights), ("clusters", clusters)):
-        check_index(law.given, column, "predictions", what)
-        check_index(outcomes, column, "outcomes", what)
+    _check_alike(weights, clusters, predictions=law.given, outcomes=outcomes)
     met, checked = law.met(outcomes)
     rows = probs.shown_as(met) if isinstance(probs, Rows) else Rows(met)
     noted = replace(rows, notes=(*rows.notes, *met.remarks(checked)))

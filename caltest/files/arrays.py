@@ -22,7 +22,7 @@ import numpy as np
 from caltest._arguments import whole_number
 from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data.containers import Table, listed, read_table, shape_of
+from caltest.data.containers import listed, read_table, shape_of
 from caltest.exceptions import Argument, InputError
 from caltest.files.columns import (
     COPIES,
@@ -63,7 +63,14 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
     if roles.numbers is None:
         probs = read_table(probs[keys[0]], "probs")
         if "classes" in names:
-            probs = _with_classes(probs, archive.array("classes"))
+            classes, width = archive.array("classes"), probs.n_columns
+            if classes.shape != (max(width, 2),):
+                raise InputError(
+                    f"classes has shape {shape_of(classes)} and probs has {width} columns; "
+                    "give one name for every class."
+                )
+            probs = replace(probs, names=tuple(map(str, classes.tolist())))
+            check_unique(probs.names, "classes")
     labels = None if truth is None else archive.array(truth)
     groups = {name: archive.array(name) for name in roles.groups}
     weights = None if roles.weights is None else archive.array(roles.weights)
@@ -153,18 +160,6 @@ def _chosen_probs(names: Sequence[str], logits: bool) -> str:
     known = f"{', '.join(_PROBS[:-1])} or {_PROBS[-1]}"
     found = f"no array is called {known}; the arrays are {listed(names)}"
     raise InputError(f"{found}: save the probabilities as 'probs'.")
-
-
-def _with_classes(table: Table, classes: np.ndarray) -> Table:
-    width = table.values.shape[1] if table.values.ndim > 1 else 1
-    if classes.shape != (max(width, 2),):
-        raise InputError(
-            f"classes has shape {shape_of(classes)} and probs has {width} columns; "
-            "give one name for every class."
-        )
-    names = tuple(str(name) for name in classes.tolist())
-    check_unique(names, "classes")
-    return replace(table, names=names)
 
 
 # ------------------------------------------------------------------ NPY

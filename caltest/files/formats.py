@@ -243,25 +243,16 @@ class _Row(NamedTuple):
 
 def _rows(block: bytes, line: int) -> Iterator[_Row]:
     """Read rows one by one; the last of them is not whole if the block ends within a quote."""
-    stream, limit = io.StringIO(block.decode(), newline=""), csv.field_size_limit()
-    quoted_line, taken = list[str](), list[str]()
+    taken, limit = list[str](), csv.field_size_limit(_LONGEST_LINE)
 
     def lines() -> Iterator[str]:
-        while each := quoted_line.pop() if quoted_line else next(stream, ""):
+        for each in io.StringIO(block.decode(), newline=""):
             taken.append(each)
             yield each
         taken.append("")
 
-    csv.field_size_limit(_LONGEST_LINE)
     try:
-        reader = csv.reader(lines())
-        for each in stream:
-            if '"' in each:
-                quoted_line.append(each)
-                cells = next(reader)
-            else:
-                taken.append(each)
-                cells = each.rstrip("\r\n").split(",") if each.strip("\r\n") else []
+        for cells in csv.reader(lines()):
             yield _Row(line, taken[:], cells, taken[-1] != "")
             line += len(taken)
             taken.clear()

@@ -18,8 +18,7 @@ from caltest._visible import quoted
 from caltest.data.containers import as_entry, is_missing, is_number, listed
 from caltest.exceptions import Argument, InputError
 from caltest.files import places
-from caltest.files.columns import Columns, Content, Roles, check_there
-from caltest.files.numbers import NumberColumns
+from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there
 from caltest.files.stored import as_texts
 
 _OUTPUT = ("output_type", "output_type_id", "value")

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from caltest._visible import quoted
+from caltest._visible import quoted, reason
 from caltest.exceptions import InputError
 
 _LONGEST_NAME = 80  # characters of a file's name in a message
@@ -142,7 +142,10 @@ def _info(place: Remote, wanted: Any = None) -> Any:
 
 
 def entries(folder: Place) -> list[tuple[Place, bool, bool]]:
-    """Return what is in a directory, by name, and whether each is a plain file, or a directory."""
+    """Return what is in a directory, by name, and whether each is a plain file, or a directory.
+
+    What systems keep beside data, names that begin with "." or "_", is left out.
+    """
     found: list[tuple[Place, bool, bool]]
     if isinstance(folder, Path):
         with reading("the directory cannot be read"):
@@ -155,7 +158,9 @@ def entries(folder: Place) -> list[tuple[Place, bool, bool]]:
             (Remote(folder.root, each.path.rstrip("/")), each.is_file, each.type.name == "Directory")
             for each in infos
         ]
-    return sorted(found, key=lambda each: each[0].name)
+    return sorted(
+        (each for each in found if each[0].name[0] not in "._"), key=lambda each: each[0].name
+    )
 
 
 def is_pattern(place: Place) -> bool:
@@ -165,10 +170,7 @@ def is_pattern(place: Place) -> bool:
 
 
 def matching(pattern: Place) -> list[tuple[Place, bool, bool]]:
-    """Return the `entries` that a pattern matches: * and ? are part of one name, [ab] one letter.
-
-    What systems keep beside data, names that begin with "." or "_", is none of them.
-    """
+    """Return the `entries` that a pattern matches: * and ? are part of one name, [ab] one letter."""
     parts = str(pattern).split("/") if isinstance(pattern, Remote) else list(pattern.parts)
     first = next(k for k, part in enumerate(parts) if re.search(r"[*?\[]", part))
     begin: Place = Path(*parts[:first])
@@ -181,7 +183,7 @@ def matching(pattern: Place) -> list[tuple[Place, bool, bool]]:
             for folder, _, goes_on in found
             if goes_on
             for each in entries(folder)
-            if fnmatchcase(each[0].name, part) and each[0].name[0] not in "._"
+            if fnmatchcase(each[0].name, part)
         ]
     if not found:
         raise InputError("no file matches this pattern; check it.")
@@ -230,7 +232,8 @@ def check_file(path: Place) -> None:
             raise InputError(f"this is {what}; give a file with data in it.")
         return
     with reading("the file cannot be read"):
-        _check_path(path)
+        if "\0" in str(path):
+            raise InputError("the path holds a null character, as no file's does; check it.")
         _check_plain(path.stat())
 
 
@@ -250,8 +253,9 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
     InputError
         If it is not a regular file, or whatever goes wrong in the body. :func:`named` says whose it is.
     """
+    path = Path(path) if isinstance(path, str) else path
+    check_file(path)  # first: to open a device may do something
     if isinstance(path, Remote):
-        check_file(path)
         system, _ = _file_system(path.root)
         with _reached(path.root):
             if _scheme(path.root) == "memory":  # all who open it would share one position
@@ -264,8 +268,6 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
             yield file
         return
     with reading(f"the file is not valid {kind}"):
-        _check_path(path)
-        _check_plain(Path(path).stat())  # first: to open a device may do something
         descriptor = os.open(path, _FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             _check_plain(os.fstat(descriptor))  # nothing has taken its place
@@ -330,14 +332,9 @@ def _told(failure: str, error: Exception) -> str:
 
 def _reason(error: Exception) -> str:
     """Make one clause of a library's message."""
-    words = " ".join(str(error).split()).removesuffix(".").replace(". ", ": ").replace("; ", ", ")
+    words = reason(error).removesuffix(".").replace(". ", ": ").replace("; ", ", ")
     words = words or type(error).__name__
     return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}…"
-
-
-def _check_path(path: str | Path) -> None:
-    if "\0" in str(path):
-        raise InputError("the path holds a null character, as no file's does; check it.")
 
 
 def _check_plain(found: os.stat_result) -> None:

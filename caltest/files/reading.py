@@ -187,20 +187,18 @@ def read_with_groups(
     with places.named(places.called(path)):
         roles = Roles.of(label, columns, groups, needs_labels, weights, clusters, logits)
         content = _content(path, roles, truth, where)
-        found: Sample | Rows
-        if content.labels is None:
-            found = content.checked_predictions()
-        else:
-            found = content.checked(rounding=rounding, part=part)
+        alone = content.labels is None
+        found = (
+            content.checked_predictions() if alone else content.checked(rounding=rounding, part=part)
+        )
     n = (found if isinstance(found, Rows) else found.rows).n_samples
     import pandas as pd
 
     asked = Roles.of(label, columns, groups).groups
     columns_of = {name: pd.Series(content.groups[name], dtype=object) for name in asked}
     frame = pd.DataFrame(columns_of, index=pd.RangeIndex(n))
-    named_by: tuple[str, ...] = getattr(content.probs, "names", None) or ()
-    if len(named_by) == 1:
-        frame.attrs["event"] = named_by[0]
+    if content.event is not None:
+        frame.attrs["event"] = content.event
     return found, frame
 
 
@@ -265,10 +263,8 @@ def read_late(
             return None, table.column(ids).to_pylist(), outcomes, {}, None
         content = _content(path, Roles.of(label, columns, (*groups, ids), **how))
         found = {name: content.groups[name] for name in groups}
-        names: tuple[str, ...] = getattr(content.probs, "names", None) or ()
         rows = content.checked_predictions(part=True)
-        one = names[0] if len(names) == 1 else None
-        return rows, table.column(ids).to_pylist(), outcomes, found, one
+        return rows, table.column(ids).to_pylist(), outcomes, found, content.event
 
 
 def _whole(cell: str | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
 from typing import Any
@@ -55,7 +55,7 @@ class Stored(ABC):
     logits: bool = field(default=False, kw_only=True)  # what is stored in place of probabilities
 
     @abstractmethod
-    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         """Yield blocks ``first`` to ``last`` of ROWS rows, as they are stored."""
 
     def _check(self, block: Any) -> Sample:
@@ -93,7 +93,6 @@ class Stored(ABC):
 
         They are read when iterated over: only the paths are sent to another process.
         """
-        last = -(-self.n_samples // ROWS) if last is None else last
         for number, block in enumerate(self._chunks(first, last), start=first):
             try:
                 sample = self._check(block)
@@ -101,7 +100,7 @@ class Stored(ABC):
                 raise error.moved(number * ROWS).within(self.name) from error
             yield sample
 
-    def _rows(self, first: int, last: int) -> list[slice]:
+    def _rows(self, first: int, last: int | None) -> list[slice]:
         """Return the rows of some blocks."""
         return blocks(self.n_samples, ROWS)[first:last]
 
@@ -173,7 +172,7 @@ class StoredTable(Stored):
         schema = self.schema_of(*names)
         return pa.Table.from_batches(self.batches(schema), schema)
 
-    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         import pyarrow as pa
 
         held: list[Any] = []
@@ -234,8 +233,10 @@ class StoredTable(Stored):
         return self.columns.content(table)
 
 
-def _surveyed(path: Place, *, whole: bool) -> tuple[list[Place], Format, list[Survey]]:
-    """Look at the files of a table, which is to be read as a whole or a block at a time."""
+def _surveyed(
+    path: Place, *, whole: bool
+) -> tuple[str, int, tuple[Place, ...], Format, tuple[Survey, ...]]:
+    """Look at the files of a table, and return what a `StoredTable` says of these."""
     files, kind = _files(path)
     if whole and kind.is_text:
         with _opened(files[0], kind, len(files) > 1) as file:
@@ -256,30 +257,29 @@ def _surveyed(path: Place, *, whole: bool) -> tuple[list[Place], Format, list[Su
                 f"file has {listed(names)}; give files with the same columns."
             )
     check_unique(names)
-    if not sum(survey.rows for survey in surveys):
+    if not (rows := sum(survey.rows for survey in surveys)):
         raise InputError("there are no rows; write the file again.")
-    return files, kind, surveys
+    return places.called(path), rows, tuple(files), kind, tuple(surveys)
 
 
 def as_texts(path: Place) -> Any:
     """Read a table whose cells are all text, as Arrow has it; what is missing is null."""
     import pyarrow as pa
 
-    files, kind, surveys = _surveyed(path, whole=True)
-    names, rows = surveys[0].schema.names, sum(survey.rows for survey in surveys)
-    check_held(rows, len(names))
-    schema, columns = pa.schema([(name, pa.string()) for name in names]), Columns(Roles.of(None, None))
-    given = tuple(files), kind, tuple(surveys), schema, columns
-    return StoredTable(places.called(path), rows, *given).table(*names)
+    found = _surveyed(path, whole=True)
+    names = found[-1][0].schema.names
+    check_held(found[1], len(names))
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return StoredTable(*found, schema, Columns(Roles.of(None, None))).table(*names)
 
 
 def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     """Open the files of a table, which is to be read as a whole or a block at a time."""
     import pyarrow as pa
 
-    files, kind, surveys = _surveyed(path, whole=whole)
-    names, rows = surveys[0].schema.names, sum(survey.rows for survey in surveys)
-    columns = Columns.of(roles, names)
+    found = _surveyed(path, whole=whole)
+    *_, kind, surveys = found
+    columns = Columns.of(roles, surveys[0].schema.names)
     notes = [*columns.notes]
     for survey in surveys:
         for name, row in survey.swallowed.items():
@@ -297,15 +297,7 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     raw = columns.roles.groups if kind.is_text else ()
     kinds = {n: [survey.schema.field(n).type for survey in surveys] for n in columns.read}
     schema = pa.schema([(n, pa.string() if n in raw else one_type(n, kinds[n])) for n in columns.read])
-    stored = StoredTable(
-        places.called(path),
-        rows,
-        tuple(files),
-        kind,
-        tuple(surveys),
-        schema,
-        replace(columns, notes=tuple(notes)),
-    )
+    stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
     columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
     return stored if whole else stored.counted()
 
@@ -313,20 +305,15 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
 @contextmanager
 def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
-    with ExitStack() as stack:
-        if several:
-            stack.enter_context(places.named(places.called(path)))
-        yield stack.enter_context(places.opened(path, kind.kind))
+    naming = places.named(places.called(path)) if several else nullcontext()
+    with naming, places.opened(path, kind.kind) as file:
+        yield file
 
 
 def _files(path: Place) -> tuple[list[Place], Format]:
-    """Return the files of a table in the order of their names, and their format.
-
-    Names that begin with "." or "_" are what systems keep beside data.
-    """
-    folder = places.is_folder(path)
-    if folder:
-        found = [each for each in places.entries(path) if each[0].name[0] not in "._"]
+    """Return the files of a table in the order of their names, and their format."""
+    if folder := places.is_folder(path):
+        found = places.entries(path)
     else:
         found = places.matching(path) if places.is_pattern(path) else [(path, True, False)]
     for kind in dict.fromkeys(FORMATS.values()):
@@ -369,7 +356,7 @@ class StoredFile(Stored):
                 )
             yield file
 
-    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         with places.named(self.name), self._opened() as file:
             for rows in self._rows(first, last):
                 block = read_rows(file, self.header, rows)
@@ -389,7 +376,7 @@ class StoredArrays(Stored):
     probs: Any
     labels: Any
 
-    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         for rows in self._rows(first, last):
             yield np.array(self.probs[rows]), np.array(self.labels[rows])
 

@@ -14,7 +14,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,9 +165,26 @@ def _ordered(values: Any, back: bool = False) -> Any:
 
 
 class Shaped(Predictive):
-    """Knows the shape of one draw, (n,) or (n, d)."""
+    """Knows the shape of one draw, (n,) or (n, d), and takes rows out of what belongs to them."""
 
     _shape: tuple[int, ...]
+    #: Names of what has an entry for every row, or one for all: arrays, or laws.
+    _by_row: tuple[str, ...] = ()
+
+    def take(self, rows: Any) -> Self:
+        """Return the distributions of some rows."""
+        found = copy(self)
+        for name in self._by_row:
+            own = getattr(self, name)
+            if isinstance(own, Law):
+                setattr(found, name, own.take(rows))
+            elif own is not None and len(own) == self.n_samples:
+                setattr(found, name, own[rows])
+        for name in vars(self):
+            if isinstance(getattr(type(self), name, None), cached_property):
+                del found.__dict__[name]
+        found._shape = (len(np.arange(self.n_samples)[rows]), *self._shape[1:])
+        return found
 
     @property
     def n_samples(self) -> int:
@@ -276,6 +294,7 @@ class GaussianPredictions(Shaped):
 
     about = "Gaussian predictions of numbers"
     _second = "covariance"  #: What the second argument is called.
+    _by_row = ("mean", "_centre", "_factor", "whitener", "log_scale")
 
     def __init__(self, mean: object, covariance: object) -> None:
         location = finite_numbers("the mean", mean)
@@ -329,16 +348,6 @@ class GaussianPredictions(Shaped):
     def _of_rows(self, matrices: Any) -> Any:
         n, d = self._centre.shape
         return np.broadcast_to(matrices, (n, d, d))
-
-    def take(self, rows: Any) -> GaussianPredictions:
-        """Return the distributions of some rows."""
-        found = copy(self)
-        found.mean, found._centre = self.mean[rows], self._centre[rows]
-        found._shape = found.mean.shape
-        if len(self._factor) > 1:
-            found._factor, found.whitener = self._factor[rows], self.whitener[rows]
-            found.log_scale = self.log_scale[rows]
-        return found
 
     def _z(self, outcomes: Array) -> Array:
         if self.dimension is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from copy import copy
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -72,6 +71,7 @@ class Members(Shaped):
     """
 
     about = "members of ensembles"
+    _by_row = ("values",)
 
     def __init__(self, values: object, names: Sequence[str] | None = None) -> None:
         array = finite_numbers("the members", values)
@@ -92,13 +92,6 @@ class Members(Shaped):
     def size(self) -> int:
         """Number of members L."""
         return int(self.values.shape[1])
-
-    def take(self, rows: Any) -> Members:
-        """Return the members of some rows."""
-        found = copy(self)
-        found.values = self.values[rows]
-        found._shape = found.values[:, 0].shape
-        return found
 
     def met(self, outcomes: object) -> tuple[Predictive, Outcomes]:
         """Return the law of outcomes given the pool, and what was observed of it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -57,6 +56,7 @@ class NormalMixture(Shaped):
     """
 
     about = "mixtures of normal distributions of numbers"
+    _by_row = ("means", "sd", "weights")
 
     def __init__(self, means: object, sd: object, weights: object = None) -> None:
         centres = finite_numbers("means", means)
@@ -93,15 +93,6 @@ class NormalMixture(Shaped):
     def _parts(self) -> Any:
         """Means, standard deviations and weights, a component after the other."""
         return zip(self.means.T, self.sd.T, self.weights.T, strict=True)
-
-    def take(self, rows: Any) -> NormalMixture:
-        """Return the mixtures of some rows."""
-        found = copy(self)
-        for cached in ("_entropy", "_own_distance"):
-            found.__dict__.pop(cached, None)
-        found.means, found.sd, found.weights = self.means[rows], self.sd[rows], self.weights[rows]
-        found._shape = (len(found.means),)
-        return found
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return Σ w Φ twice."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,7 @@ class Ensemble(Shaped):
     """
 
     about = "ensembles of numbers"
+    _by_row = ("members", "_points", "_kernel")
 
     def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
         array = finite_numbers("the members", members)
@@ -92,15 +93,6 @@ class Ensemble(Shaped):
                 f"{'' if d == 1 else ' in every direction'}; give more members, or leave the row out."
             )
         self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
-
-    def take(self, rows: Any) -> Ensemble:
-        """Return the ensembles of some rows."""
-        found = copy(self)
-        for cached in ("_entropy", "_mixture"):
-            found.__dict__.pop(cached, None)
-        found.members, found._points = self.members[rows], self._points[rows]
-        found._kernel, found._shape = self._kernel.take(rows), found.members[:, 0].shape
-        return found
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return the mean of the members' kernels, twice."""
@@ -333,7 +325,7 @@ class Distribution(Shaped):
             return super().quantile(levels)
         return self._asked(_QUANTILES, levels)
 
-    def take(self, rows: Any) -> Predictive:
+    def take(self, rows: Any) -> Self:
         """Return the distributions of some rows; one object is still asked about all that it has."""
         places, found = np.arange(self.n_samples)[rows], copy(self)
         found._shape = (len(places), *self._shape[1:])
@@ -362,15 +354,12 @@ class Distribution(Shaped):
         spread = "var" if hasattr(self._parts[0], "var") else "variance"
         try:
             stated = np.array([[part.mean(), getattr(part, spread)()] for part in self._parts], float)
-            mean, variance = stated[0] if self._alone else stated.T
-            mean, variance = (
-                np.broadcast_to(x, self._n_stated or self.n_samples) for x in (mean, variance)
-            )
+            both, count = stated[0] if self._alone else stated.T, self._n_stated or self.n_samples
+            mean, variance = (np.broadcast_to(each, count) for each in both)
         except Exception:  # an object of the user's may raise anything
             return super().mean_and_variance()
-        return (
-            (mean, variance) if self._places is None else (mean[self._places], variance[self._places])
-        )
+        some = slice(None) if self._places is None else self._places
+        return mean[some], variance[some]
 
     def entropy(self) -> Array:
         """Return the entropies that the distributions state."""
@@ -520,6 +509,14 @@ class Ranks(Predictive):
     def quantile(self, levels: Array) -> Array:
         """Return the ranks of the quantiles."""
         return self.of(self.law.quantile(levels))
+
+    def level(self) -> Array:
+        """Return the levels of the distributions, not of ranks in these."""
+        return self.law.level()
+
+    def spread(self) -> Array:
+        """Return the spreads of the distributions."""
+        return self.law.spread()
 
     def take(self, rows: Any) -> Ranks:
         """Return those of some rows."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from copy import copy
 from typing import Any, NoReturn
 
 import numpy as np
@@ -62,6 +61,7 @@ class Quantiles(Shaped):
     """
 
     about = "quantile forecasts"
+    _by_row = ("values",)
 
     levels: Array
     values: Array  #: The quantiles, (n, K).
@@ -97,13 +97,6 @@ class Quantiles(Shaped):
                 "decrease, as np.sort(values, axis=1) makes them."
             )
         self.levels, self.values, self.given, self._shape = at, table, values, table.shape[:1]
-
-    def take(self, rows: Any) -> Quantiles:
-        """Return the quantiles of some rows."""
-        found = copy(self)
-        found.values = self.values[rows]
-        found._shape = found.values.shape[:1]
-        return found
 
     def outcomes(self, values: object) -> Outcomes:
         """Check outcomes, and return which cells each leaves open, (n,)."""

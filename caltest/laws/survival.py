@@ -9,11 +9,10 @@ prediction, completed times are draws from the predicted distributions, exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -91,14 +90,19 @@ class Survival(Shaped):
     """
 
     about = "predicted times until an event"
+    instead = "use 'pit_ad' or another statistic of the PIT"
     level_name = "predicted chance of no event"  # averaged over time
     completions = 20  #: How often censored times are completed, where limits are not known.
+    _by_row = ("_law", "_times", "_chances", "limit", "ends", "seen", "stated")
+    _law: Predictive | None = None
+    _times: Any = None
+    _chances: Any = None
     known: bool  #: Whether the limit of every row is known.
     ends: Array  #: Until when curves go, (n,).
     limit: Array  #: Until when rows are looked at, (n,).
-    seen: Array | None = (
-        None  #: Times (n,), those of censored rows negative, where limits are not known.
-    )
+    stated: Any = None  #: The same as it was given, (n,), if it is known.
+    #: Times (n,), those of censored rows negative, where limits are not known.
+    seen: Array | None = None
 
     def __init__(
         self,
@@ -116,7 +120,6 @@ class Survival(Shaped):
         if interpolation not in ("linear", "step"):
             raise InputError(f"interpolation is {quoted(interpolation)}; give 'linear' or 'step'.")
         self.given, self.steps, self.horizon = given[0], interpolation == "step", None
-        self._law: Predictive | None = None
         if has(survival, "cdf") or (survival is not None and _functions(survival, "cdf")):
             self._law = law = Distribution(survival)
             if law.dimension is not None:
@@ -168,32 +171,13 @@ class Survival(Shaped):
             end = np.minimum(end, self.stated)
         self.limit = end
 
-    def take(self, rows: Any) -> Survival:
-        """Return the curves of some rows."""
-        found = copy(self)
-        found.__dict__.pop("_hazards", None)
-        if self._law is not None:
-            found._law = self._law.take(rows)
-        else:
-            found._chances = self._chances[rows]
-            found._times = self._times if len(self._times) == 1 else self._times[rows]
-        found.limit, found.ends, found._shape = (
-            self.limit[rows],
-            self.ends[rows],
-            self.limit[rows].shape,
-        )
-        found.seen = None if self.seen is None else self.seen[rows]
-        if self.known:
-            found.stated = self.stated[rows]
-        return found
-
     # -------------------------------------------------------------- the law of a time
 
     def _at(self, outcomes: Array) -> tuple[Array, Array]:
         """Return P(T < t) and P(T ≤ t) at (…, n), whatever the limits."""
-        return (
-            self._looked_up(self._chances, outcomes) if self._law is None else self._law.cdf(outcomes)
-        )
+        if self._law is not None:
+            return self._law.cdf(outcomes)
+        return self._looked_up(self._chances, outcomes)
 
     def _looked_up(self, values: Array, outcomes: Array) -> tuple[Array, Array]:
         """Return what rises with time, (n, T + 1), before and at times (…, n)."""
@@ -279,12 +263,9 @@ class Survival(Shaped):
         # A curve of an empirical model is flat before its first event, which says little.
         return np.asarray((below == 1.0) | ((at == 0.0) & (self._law is not None)))
 
-    def entropy(self) -> Array:
+    def entropy(self, *_: object) -> NoReturn:
         """Refuse: curves state no density."""
-        raise InputError(
-            "predicted times state no density, as this needs; use 'pit_ad' or another statistic of the "
-            "PIT."
-        )
+        raise InputError(f"predicted times state no density, as this needs; {self.instead}.")
 
     log_density = entropy  # type: ignore[assignment]
 
@@ -500,7 +481,7 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
 
 def read_times(values: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
     """Return times and whether the event came, (n,) each, from what users have."""
-    columns = list(_columns(values))
+    columns = _columns(values)
     if len(columns) == 3:
         raise InputError(
             "the outcomes have three columns; intervals in which an event came, and rows that start "
@@ -543,21 +524,16 @@ def read_times(values: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
     return time, event == 1.0
 
 
-def _columns(values: Any) -> Iterator[Any]:
-    """Yield times and events, or what columns there are."""
-    names = getattr(getattr(values, "dtype", None), "names", None)
-    if names:  # a structured array of scikit-survival: the event is its boolean
-        yield from (
-            values[name] for name in sorted(names, key=lambda each: values[each].dtype.kind == "b")
-        )
-        return
+def _columns(values: Any) -> list[Any]:
+    """Return times and events, or what columns there are; named ones with booleans last."""
     frame: Any = nw.from_native(values, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = [frame.get_column(name).to_numpy() for name in frame.columns]
-        yield from sorted(columns, key=lambda each: each.dtype.kind == "b")
-    elif isinstance(values, np.ndarray) and values.ndim == 2:
-        yield from values.T
-    elif isinstance(values, list | tuple):
-        yield from values
-    else:
-        raise InputError("the outcomes are no pair of columns; give (time, event).")
+    named = None
+    if names := getattr(getattr(values, "dtype", None), "names", None):  # of scikit-survival
+        named = [values[name] for name in names]
+    elif isinstance(frame, nw.DataFrame):
+        named = [frame.get_column(name).to_numpy() for name in frame.columns]
+    if named is not None:
+        return sorted(named, key=lambda each: each.dtype.kind == "b")
+    if isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 2):
+        return list(values.T if isinstance(values, np.ndarray) else values)
+    raise InputError("the outcomes are no pair of columns; give (time, event).")

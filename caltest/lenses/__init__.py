@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from caltest._arguments import arguments, choose
-from caltest._visible import quoted
+from caltest._arguments import arguments, choose, wrong
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws.members import halves
 from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, View, taken
 from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
-from caltest.lenses.members import Entry, OfVectors, Pair, VectorRanks
-from caltest.lenses.numbers import Above, Below, Distribution, Interval, Pit, Quantile, Until
+from caltest.lenses.numbers import (
+    Above,
+    Below,
+    Distribution,
+    Entry,
+    Interval,
+    OfVectors,
+    Pair,
+    Pit,
+    Quantile,
+    Until,
+    VectorRanks,
+)
 
 __all__ = [
     "Above",
@@ -48,10 +58,6 @@ def _entry(text: str) -> Entry:
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
-def _pair(text: str) -> Pair:
-    return Pair(*halves(text))
-
-
 def within(label: str) -> tuple[str, str]:
     """Return which entry of a vector a lens looks at, "" if none, and by what lens."""
     name, _, inner = label.removeprefix("entry:").rpartition("/")
@@ -72,7 +78,7 @@ LENSES: dict[str, Any] = {
     "pit:": Pit,
     "distribution": Distribution,
     "entry:": _entry,
-    "pair:": _pair,
+    "pair:": lambda text: Pair(*halves(text)),
     "ranks:": VectorRanks,
 }
 
@@ -85,9 +91,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted | Distribution):
         return lens()
     if not isinstance(lens, str):
-        raise InputError(
-            f"lens is {quoted(lens)}; give a name such as 'top_label' or an object of caltest.lenses."
-        )
+        raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]
@@ -128,6 +132,9 @@ _EVENTS = {
     "quantile": "the outcome is at most its predicted {} quantile",
     "interval": "the outcome is in its predicted {} interval",
     "pit": "the outcome is above its predicted median",  # of two cells
+    "top_label": "the top class is right",
+    "top": "the label is among the top {}",
+    "sorted": "the second choice is right",
 }
 
 
@@ -140,12 +147,6 @@ def event(lens: str | None, predictions: Rows) -> str:
     if kind in _EVENTS:
         share = f"{100.0 * float(which):g}%" if kind in ("quantile", "interval") else which
         return _EVENTS[kind].format(share)
-    if kind == "top_label":
-        return "the top class is right"
-    if kind == "top":
-        return f"the label is among the top {which}"
-    if kind == "sorted":
-        return "the second choice is right"
     if kind == "sets":  # columns joined by +; if one set is given, the second is the rest
         first, _, second = which.partition("|")
         if not second:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
@@ -78,6 +78,11 @@ class View:
         return Sample(self.rows, self.outcomes(outcomes[None])[0])
 
 
+def looked_up(table: NDArray[Any], outcomes: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+    """Return what a table has for every outcome, a whole number."""
+    return np.asarray(table[outcomes])
+
+
 def taken(outcomes: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
     """Return the outcomes (B, n) of some rows; of labels by a compiled loop."""
     if len(outcomes) == 1 or outcomes.ndim > 2:
@@ -97,13 +102,16 @@ class Lens(ABC):
 
     #: What calibration means through this lens, as a sentence.
     claim: ClassVar[str]
+    #: What its name begins with, before its options.
+    kind: ClassVar[str]
     #: Whether it makes classes of predicted distributions of numbers; else it is for classes.
     of_numbers: ClassVar[bool] = False
 
     @property
-    @abstractmethod
     def label(self) -> str:
         """The name by which the lens is asked for, options included."""
+        options = ",".join(str(getattr(self, each.name)) for each in fields(self))  # type: ignore[arg-type]
+        return f"{self.kind}:{options}" if options else self.kind
 
     @abstractmethod
     def show(self, predictions: Rows) -> View:

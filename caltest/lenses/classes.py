@@ -16,7 +16,7 @@ from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
-from caltest.lenses.base import ALL, Labels, Lens, View
+from caltest.lenses.base import ALL, Labels, Lens, View, looked_up
 
 
 def is_column(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
@@ -24,15 +24,10 @@ def is_column(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArr
     return np.asarray(labels == columns[rows].astype(labels.dtype)).view(np.uint8)
 
 
-def _looked_up(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+def _of_rows(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
     """Return what the table (n, m) says of every label."""
     own = table[rows]
     return np.asarray(own[np.arange(len(own)), labels])
-
-
-def _of_columns(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
-    """Return what the table (m,) says of every label."""
-    return np.asarray(table[labels])
 
 
 class _Event(Lens):
@@ -54,7 +49,7 @@ class _Event(Lens):
         else:
             member = np.zeros(predictions.probs.shape, dtype=np.uint8)
             np.put_along_axis(member, columns, 1, axis=1)
-            see = partial(_looked_up, member)
+            see = partial(_of_rows, member)
         return View(predictions.shown_as(pair, names), see, self.label)
 
 
@@ -76,7 +71,7 @@ class TopLabel(_Event):
     """
 
     claim: ClassVar[str] = "the top class is right as often as predicted"
-    label: ClassVar[str] = "top_label"
+    kind: ClassVar[str] = "top_label"
 
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
         law: Any = predictions.law
@@ -106,11 +101,7 @@ class ClassWise(_Event):
     which: int | str
 
     claim: ClassVar[str] = "the class occurs as often as predicted"
-
-    @property
-    def label(self) -> str:
-        """Class and column."""
-        return f"class:{self.which}"
+    kind: ClassVar[str] = "class"
 
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
         classes = predictions.classes or ()
@@ -157,11 +148,7 @@ class TopK(_Event):
     k: int | str
 
     claim: ClassVar[str] = "the label is among the most probable classes as often as predicted"
-
-    @property
-    def label(self) -> str:
-        """Top and size."""
-        return f"top:{self.k}"
+    kind: ClassVar[str] = "top"
 
     def __post_init__(self) -> None:
         if not whole_number(self.k):
@@ -240,7 +227,7 @@ class ClassSets(Lens):
         member = self._membership(predictions)
         indicator = np.eye(member.max() + 1)[member]
         sums = np.minimum(predictions.probs @ indicator, 1.0)
-        see = partial(_of_columns, member.astype(np.min_scalar_type(int(member.max()))))
+        see = partial(looked_up, member.astype(np.min_scalar_type(int(member.max()))))
         return View(predictions.shown_as(sums), see, self.label)
 
 
@@ -260,7 +247,7 @@ class Sorted(Lens):
     """
 
     claim: ClassVar[str] = "the first, second, … choice occurs as often as predicted"
-    label: ClassVar[str] = "sorted"
+    kind: ClassVar[str] = "sorted"
 
     def show(self, predictions: Rows) -> View:
         """Return the rows in decreasing order, and the rank of the observed class, from 0."""
@@ -270,4 +257,4 @@ class Sorted(Lens):
         ranks = np.empty((n, m), dtype=places.dtype)
         np.put_along_axis(ranks, order, np.broadcast_to(places, (n, m)), axis=1)
         falling = -np.sort(-predictions.probs, axis=1)
-        return View(predictions.shown_as(falling), partial(_looked_up, ranks), self.label)
+        return View(predictions.shown_as(falling), partial(_of_rows, ranks), self.label)

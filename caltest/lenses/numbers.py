@@ -1,25 +1,26 @@
 """Lenses of numbers: events of outcomes, with the probabilities that distributions give them.
 
-What is seen through one are classes, so that every statistic of classes is one of numbers.
+What is seen through one are classes, so that every statistic of classes is one of numbers. Of vectors,
+a number of each is looked at.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Kind, Number, arguments, whole_number
+from caltest._arguments import Kind, Number, arguments, choose, whole_number
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.laws import Pool, Pools, Predictive, Quantiles, Ranks, Survival
-from caltest.lenses.base import ALL, Array, Lens, View
+from caltest.lenses.base import ALL, Array, Lens, View, looked_up
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
 
@@ -39,7 +40,7 @@ class OfNumbers(Lens):
         lengths = np.diff(law.levels, prepend=0.0, append=1.0)
         probs = _tied(np.asarray(np.bincount(classes, lengths), np.float64), *law.levels)
         shown = predictions.shown_as(np.tile(probs, (law.n_samples, 1)), self._names)
-        least, most = (partial(_looked_up, table) for table in law.over_cells(classes))
+        least, most = (partial(looked_up, table) for table in law.over_cells(classes))
         return View(shown, most, self.label, see_open=least)
 
     _names: ClassVar[tuple[str, ...] | None] = None  # of the classes
@@ -55,11 +56,6 @@ class OfNumbers(Lens):
     @abstractmethod
     def _of_law(self, predictions: Rows, law: Predictive) -> View:
         """Return the view of distributions."""
-
-
-def _looked_up(table: NDArray[Any], outcomes: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
-    """Return the classes of outcomes that are codes of cells."""
-    return np.asarray(table[outcomes])
 
 
 def _tied(probs: Array, *levels: float) -> Array:
@@ -100,11 +96,7 @@ class Distribution(OfNumbers):
     """
 
     claim: ClassVar[str] = "outcomes follow the predicted distributions"
-
-    @property
-    def label(self) -> str:
-        """Its name."""
-        return "distribution"
+    kind: ClassVar[str] = "distribution"
 
     def show(self, predictions: Rows) -> View:
         """Return the ranks of outcomes; cells of quantile forecasts and places as they are."""
@@ -122,18 +114,17 @@ class Distribution(OfNumbers):
 class _Between(OfNumbers):
     """A lens of two classes: class 1 is that the outcome lies between two ends, which belong to it."""
 
-    _kind: ClassVar[str]
     _names = ("outside", "inside")
 
     @property
-    @abstractmethod
     def _number(self) -> float:
         """The threshold, or the level."""
+        return float(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
 
     @property
     def label(self) -> str:
         """Kind and number."""
-        return f"{self._kind}:{repr(self._number).removesuffix('.0')}"
+        return f"{self.kind}:{repr(self._number).removesuffix('.0')}"
 
     @abstractmethod
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
@@ -166,10 +157,6 @@ def _between(
 class _AtThreshold(_Between):
     threshold: float | str
 
-    @property
-    def _number(self) -> float:
-        return float(self.threshold)
-
     def _next(self, law: Predictive, side: float) -> Array:
         return np.full(law.n_samples, np.nextafter(self._number, side))
 
@@ -177,10 +164,6 @@ class _AtThreshold(_Between):
 @dataclass(frozen=True)
 class _AtLevel(_Between):
     level: float | str
-
-    @property
-    def _number(self) -> float:
-        return float(self.level)
 
     def _quantile(self, law: Predictive, level: float) -> Array:
         return law.quantile(np.full(law.n_samples, level))
@@ -205,7 +188,7 @@ class Below(_AtThreshold):
     """
 
     claim: ClassVar[str] = "the outcome is below the threshold as often as predicted"
-    _kind = "below"
+    kind = "below"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
         return None, self._next(law, -np.inf)
@@ -230,7 +213,7 @@ class Above(_AtThreshold):
     """
 
     claim: ClassVar[str] = "the outcome is above the threshold as often as predicted"
-    _kind = "above"
+    kind = "above"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
         return self._next(law, np.inf), None
@@ -257,7 +240,7 @@ class Until(_AtThreshold):
     """
 
     claim: ClassVar[str] = "the event comes until the horizon as often as predicted"
-    _kind = "until"
+    kind = "until"
 
     def check(self, predictions: Rows) -> None:
         """Raise unless times are predicted."""
@@ -293,7 +276,7 @@ class Quantile(_AtLevel):
     """
 
     claim: ClassVar[str] = "the outcome is at most the predicted quantile as often as predicted"
-    _kind = "quantile"
+    kind = "quantile"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
         return None, self._quantile(law, self._number)
@@ -324,7 +307,7 @@ class Interval(_AtLevel):
     """
 
     claim: ClassVar[str] = "the outcome is in the predicted interval as often as predicted"
-    _kind = "interval"
+    kind = "interval"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
         if isinstance(law, Pool):
@@ -365,17 +348,13 @@ class Pit(OfNumbers):
     cells: int | str
 
     claim: ClassVar[str] = "the outcome is in every cell between quantiles as often as predicted"
+    kind: ClassVar[str] = "pit"
 
     def __post_init__(self) -> None:
         if not 2 <= (whole_number(self.cells) or 0) <= 100:
             raise InputError(
                 f"the lens asks for {quoted(self.cells)} cells; give 2 to 100, as in 'pit:10'."
             )
-
-    @property
-    def label(self) -> str:
-        """PIT and number of cells."""
-        return f"pit:{self.cells}"
 
     @property
     def _levels(self) -> Array:
@@ -399,3 +378,173 @@ def _cells_of(cuts: Array, outcomes: NDArray[Any], rows: slice = ALL) -> NDArray
     for cut in cuts:
         found += outcomes > cut[rows]
     return found
+
+
+# ------------------------------------------------------------------ vectors
+#
+# One number of every member that is a vector, whose place in its pool is the vector's. All of these see
+# the same places, so that answers over entries, pairs and ranks are exact together.
+
+
+class OfVectors(OfNumbers):
+    """A lens of members that are vectors: a number of each, seen through a lens of numbers."""
+
+    @property
+    def inner(self) -> Lens:
+        """What looks at the number."""
+        return Distribution()
+
+    @abstractmethod
+    def _values(self, law: Pools) -> Array:
+        """Return the numbers of all that the pools hold, (n, N)."""
+
+    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+        if not isinstance(law, Pools):
+            raise InputError(
+                f"the lens {quoted(self.label)} is for members that are vectors, and these are "
+                f"{law.about} that are numbers; give a lens such as 'interval:0.9'."
+            )
+        values = self._values(law)
+        view = self.inner.show(predictions.shown_as(Pool(np.sort(values, axis=1))))
+        table = np.ascontiguousarray(view.seen(values.T).swapaxes(0, 1)).reshape(*values.shape, -1)
+        unit = 1.0
+        if table.dtype.kind == "f":  # ranks, which are counts of the pool
+            table = np.rint(table * law.size).astype(np.min_scalar_type(law.size))
+            unit = 1.0 / law.size
+        return View(view.rows, partial(_placed, table, unit), self.label)
+
+
+def _placed(
+    table: NDArray[Any], unit: float, outcomes: NDArray[Any], rows: slice = ALL
+) -> NDArray[Any]:
+    """Return what a table (n, N, K) has at places (…, r) of rows; without the last axis if K is 1."""
+    from caltest.loops import rows as _loops
+
+    own, flat = table[rows], np.atleast_2d(outcomes)
+    found = np.empty((*flat.shape, table.shape[2]), np.uint8 if unit == 1.0 else np.float64)
+    _loops.at_places(own, flat, unit, found)
+    return found.reshape(outcomes.shape if table.shape[2] == 1 else (*outcomes.shape, table.shape[2]))
+
+
+@arguments()
+@dataclass(frozen=True)
+class Entry(OfVectors):
+    """Of vectors: one entry, such as a parameter or a horizon, seen through a lens of numbers.
+
+    Parameters
+    ----------
+    entry
+        Its name among those of the members.
+    within
+        A lens of numbers. Default None, "distribution": where the entry lies among the members'.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> draws = caltest.predictive.Members(rng.normal(size=(200, 19, 2)), names=["mu", "tau"])
+    >>> truth = rng.normal(0.0, [1.0, 2.0], size=(200, 2))
+    >>> caltest.test(draws, truth, "spread", lens="entry:tau", rng=0).pvalue
+    0.002
+    """
+
+    entry: str
+    within: Lens | None = None
+
+    claim: ClassVar[str] = "the entry follows its members"
+
+    @property
+    def inner(self) -> Lens:
+        """What looks at the entry."""
+        return self.within or Distribution()
+
+    @property
+    def label(self) -> str:
+        """Its name, and what looks at it."""
+        return f"entry:{self.entry}/{self.inner.label}"
+
+    def _values(self, law: Pools) -> Array:
+        choose("entry", self.entry, dict.fromkeys(law.names))
+        return law.entry(self.entry)
+
+
+@arguments()
+@dataclass(frozen=True)
+class Pair(OfVectors):
+    """Of vectors: how two entries go together: the product of both, less their means in the pool.
+
+    Through it "bias" is above 0 where predicted correlations are too high, below 0 where too low.
+
+    Parameters
+    ----------
+    first, second
+        Names of entries.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> draws = caltest.predictive.Members(rng.normal(size=(300, 19, 2)), names=["a", "b"])
+    >>> truth = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=300)
+    >>> caltest.test(draws, truth, "bias", lens="pair:a,b", rng=0).pvalue
+    0.002
+    """
+
+    first: str
+    second: str
+
+    claim: ClassVar[str] = "two entries go together as those of the members do"
+    kind: ClassVar[str] = "pair"
+
+    def _values(self, law: Pools) -> Array:
+        for each in (self.first, self.second):
+            choose("entry", each, dict.fromkeys(law.names))
+        pair = (law.entry(each) for each in (self.first, self.second))
+        one, other = (values - values.mean(axis=1, keepdims=True) for values in pair)
+        return np.asarray(one * other)
+
+
+@arguments()
+@dataclass(frozen=True)
+class VectorRanks(OfVectors):
+    """Of vectors: how far out in the pool a whole vector lies.
+
+    Parameters
+    ----------
+    by
+        "average": the mean rank of its entries; outcomes that lie too high give too few low ranks, and
+        too weak predicted dependence too many at both ends. "band_depth": how central its entries are,
+        Σ_k (N − r_k)(r_k − 1); too narrow predictions give too many low ones.
+
+    References
+    ----------
+    Thorarinsdottir, Scheuerer, Heinz, "Assessing the calibration of high-dimensional ensemble forecasts
+    using rank histograms", Journal of Computational and Graphical Statistics 25 (2016), Equations 7 and
+    8.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> draws = caltest.predictive.Members(rng.normal(size=(300, 9, 4)))
+    >>> truth = rng.normal(0.0, 1.4, size=(300, 4))
+    >>> caltest.test(draws, truth, "bias", lens="ranks:band_depth", rng=0).pvalue
+    0.002
+    """
+
+    by: str
+
+    claim: ClassVar[str] = "vectors lie as far out as their members do"
+    kind: ClassVar[str] = "ranks"
+
+    def __post_init__(self) -> None:
+        choose("ranks", self.by, dict.fromkeys(("average", "band_depth")))
+
+    def _values(self, law: Pools) -> Array:
+        found = np.zeros(law.pool.shape[:2])
+        for name in law.names:
+            values = law.entry(name)
+            shares = np.stack(Pool(np.sort(values, axis=1)).cdf(values.T)).swapaxes(1, 2)
+            below, upto = np.rint(shares * law.size)
+            found += below + upto if self.by == "average" else (law.size - upto) * below + upto - below
+        return found

@@ -10,7 +10,6 @@ from caltest.nulls.asymptotic import (
     Brownian,
     Chi2,
     Consistency,
-    Normal,
     Spectral,
     WildBootstrap,
 )
@@ -26,7 +25,7 @@ from caltest.nulls.base import (
     observed_value,
 )
 from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
-from caltest.nulls.moments import ConditionalMoments
+from caltest.nulls.moments import ConditionalMoments, Normal
 from caltest.nulls.times import EventSigns
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic

@@ -31,13 +31,11 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
 from caltest._sums import blocks
-from caltest.clusters import Clusters
 from caltest.data import Rows
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, HasSigns, LinearSum
 from caltest.forms.signs import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
-from caltest.lenses import ALL
 from caltest.nulls.base import Answer, Array, Guarantee, MonteCarlo, Null, Question, of_parts, ranked
 from caltest.pvalues import (
     Alternative,
@@ -46,7 +44,7 @@ from caltest.pvalues import (
     interval_of_adjusted,
     step_down,
 )
-from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
+from caltest.resampling import Carried, Column, carried, columns_of, sign_draws, signed_columns, table
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
 
 _MANY = 80.0  # effective clusters from where on the farthest tails of signs are right, too
@@ -185,24 +183,9 @@ class Trial(NamedTuple):
         return cls(rows, question.labels, question.n_resamples, question.seed, question.workers)
 
 
-class _Carried(NamedTuple):
-    """A column, and the clusters of its rows."""
-
-    form: HasSigns
-    places: NDArray[np.intp]  # of its clusters among all
-    clusters: Clusters
-    observed: NDArray[np.intp]  # its labels, (1, n)
-
-
-def _carried(columns: Sequence[Column], trial: Trial) -> list[_Carried]:
-    codes, weights = cast("NDArray[np.intp]", trial.rows.clusters), trial.rows.weights
-    found = []
-    for column in columns:
-        rows = ALL if column.view is None or column.view.places is None else column.view.places
-        clusters, own = Clusters.of(codes[rows], weights[rows]), np.unique(codes[rows])
-        observed = column.outcomes(trial.labels[None])
-        found.append(_Carried(cast("HasSigns", column.form), own, clusters, observed))
-    return found
+def _carried(columns: Sequence[Column], trial: Trial) -> list[Carried]:
+    codes = cast("NDArray[np.intp]", trial.rows.clusters)
+    return list(carried(columns, trial.labels, codes, trial.rows.weights))
 
 
 def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
@@ -210,16 +193,16 @@ def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
 
     All forms are `HasSigns`.
     """
-    carried = _carried(columns, trial)
-    first = np.column_stack([each.form.apart(each.observed, each.clusters) for each in carried])
-    drawn = [each.form.comonotone() for each in carried]
-    draw = partial(_drawn, carried, drawn, child_seed(trial.seed, _LABELS))
+    every = _carried(columns, trial)
+    first = np.column_stack([each.form.apart(each.observed, each.clusters) for each in every])
+    drawn = [each.form.comonotone() for each in every]
+    draw = partial(_drawn, every, drawn, child_seed(trial.seed, _LABELS))
     tasks = [(part.start, part.stop) for part in blocks(trial.n_resamples, DRAWS)]
     return np.concatenate([first, *trial.workers.map(draw, tasks, "comonotone labels")])
 
 
 def _drawn(
-    columns: Sequence[_Carried], drawn: Sequence[Comonotone], seed: int, start: int, stop: int
+    columns: Sequence[Carried], drawn: Sequence[Comonotone], seed: int, start: int, stop: int
 ) -> Array:
     count = 1 + max(int(each.places[-1]) for each in columns)
     stream = generator(seed, start // DRAWS)
@@ -254,12 +237,12 @@ class Confirmation(NamedTuple):
 
         ``by_signs`` are values (1 + B, H) of the columns, the observed ones first.
         """
-        carried = _carried(columns, trial)
-        pairs = zip(names, carried, strict=True)
+        every = _carried(columns, trial)
+        pairs = zip(names, every, strict=True)
         effective = np.array(
             [effective_clusters(name, c.form, c.clusters, c.observed[0]) for name, c in pairs]
         )
-        resolutions = np.array([each.form.resolution for each in carried], dtype=np.float64)
+        resolutions = np.array([each.form.resolution for each in every], dtype=np.float64)
         by_column = zip(by_signs.T, sides, resolutions, strict=True)
         clear = [ranked(x[1:], float(x[0]), *each).pvalue < _FAR for x, *each in by_column]
         places = np.flatnonzero(
@@ -496,6 +479,7 @@ class OnePerCluster(Null):
                 form=form,
                 rows=some,
                 labels=question.labels[chosen],
+                completions=tuple(each[chosen] for each in question.completions),
                 seed=child_seed(question.seed, _DRAWS, choice),
             )
             answer = MonteCarlo().answer(asked)

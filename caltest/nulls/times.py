@@ -10,7 +10,6 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import arguments
 from caltest.clusters import Clusters
-from caltest.data import Rows
 from caltest.nulls.base import Answer, Array, Null, Part, Question, ranked
 from caltest.pvalues import Alternative, combine_sides
 from caltest.resampling import draws_of_signs
@@ -49,22 +48,21 @@ class EventSigns(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
-        form: Any = self.form_of(question)
-        values = table_of_signs(
-            [form], question.rows, question.labels, question.n_resamples, question.seed
-        )
-        found = ranked(values[1:, 0], float(values[0, 0]), question.alternative, 0.0)
-        p = max(found.pvalue, by_poisson(form, question.rows, question.labels, question.alternative))
+        form: EventMean = self.form_of(question)
+        rows, seen, side = question.rows, question.labels, question.alternative
+        codes = np.arange(rows.n_samples) if rows.clusters is None else rows.clusters
+        clusters = Clusters.of(codes, rows.weights)
+        sums = np.column_stack([form.scores.by_cluster(seen, clusters)[:, 0]])
+        values = signed(sums, question.n_resamples, question.seed)
+        found = ranked(values[1:, 0], float(values[0, 0]), side, 0.0)
+        came, expected = form.law.events(seen, form.horizon)
+        if form.tilts is not None or rows.clusters is not None or not rows.are_alike:
+            counts = rows.weights if form.tilts is None else rows.weights * form.tilts
+            few = of_sum(counts, came, expected, side)
+        else:
+            few = of_count(float(came.sum()), float(expected.sum()), side)
+        p = max(found.pvalue, few)
         return replace(found, pvalue=p, statistic=question.observed, null_distribution=None)
-
-
-def table_of_signs(forms: Any, rows: Rows, seen: Array, count: int, seed: int) -> Array:
-    """Return (1 + B, H) values, the observed first, with a sign for every row, or cluster."""
-    n = rows.n_samples
-    codes = np.arange(n) if rows.clusters is None else np.unique(rows.clusters, return_inverse=True)[1]
-    clusters = Clusters.of(codes, rows.weights)
-    sums = np.column_stack([form.scores.by_cluster(seen, clusters)[:, 0] for form in forms])
-    return signed(sums, count, seed)
 
 
 def signed(sums: Array, count: int, seed: int) -> Array:
@@ -74,15 +72,6 @@ def signed(sums: Array, count: int, seed: int) -> Array:
     draws = draws_of_signs(len(sums), count, child_seed(seed, _SIGNS))
     parts = [draws.draw(start, stop) @ sums for start, stop in draws.tasks()]
     return np.concatenate(parts)
-
-
-def by_poisson(form: EventMean, rows: Rows, seen: Array, alternative: Alternative) -> float:
-    """Return the p-value of the number of events as Poisson's; of unlike rows the normal one."""
-    came, expected = form.law.events(seen, form.horizon)
-    if form.tilts is not None or rows.clusters is not None or not rows.are_alike:
-        counts = rows.weights if form.tilts is None else rows.weights * form.tilts
-        return of_sum(counts, came, expected, alternative)
-    return of_count(float(came.sum()), float(expected.sum()), alternative)
 
 
 def of_sum(
