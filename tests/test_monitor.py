@@ -585,6 +585,20 @@ def test_columns_in_another_order_are_refused():
         monitor.update(frame[["dog", "cat"]], ["cat", "dog"])
 
 
+@pytest.mark.parametrize("lens", ["top_label", "class:1"])
+def test_columns_in_another_order_are_refused_whatever_a_lens_shows(lens, tmp_path):
+    pd = pytest.importorskip("pandas")
+    monitor = caltest.Monitor(lens=lens)
+    frame = pd.DataFrame({"cat": [0.2, 0.5], "dog": [0.5, 0.4], "owl": [0.3, 0.1]})
+    monitor.update(frame, ["cat", "dog"])
+    monitor.save(tmp_path / "state.json")
+    for each in (monitor, caltest.Monitor.load(tmp_path / "state.json")):
+        with pytest.raises(caltest.InputError, match=r"classes: this batch has .*owl.*, .*cat"):
+            each.update(frame[["owl", "dog", "cat"]], ["cat", "owl"])
+        with pytest.raises(caltest.InputError, match=r"number of classes: this batch has '4'"):
+            each.update(np.full((2, 4), 0.25), [0, 1])
+
+
 def test_rows_that_wait_need_their_names():
     monitor = caltest.Monitor()
     monitor.update(P, [None, 1, 0], ids=["a", "b", "c"])

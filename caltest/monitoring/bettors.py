@@ -7,9 +7,8 @@ so are means of several. The compiled loops of :mod:`caltest.loops.bets` go over
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,11 +36,6 @@ SCORED = ("brier", "log_score", "spiegelhalter", "ecd", "citl")
 _TIED = 9  # decimals of scores, relative to the largest of a row, that are told apart
 BINS = 10
 LATEST = 500  # rows of a process that are its first, and of the blocks of its latest
-
-
-def _spread(bets: Sequence[int]) -> Array:
-    """Return the logarithms of weights: all bettors alike, each over its own bets."""
-    return np.asarray(np.repeat(-np.log(np.array(bets, float)), bets) - np.log(len(bets)))
 
 
 @cache
@@ -99,15 +93,20 @@ class Bettors:
     tolerance: float = 0.0
     levels: tuple[float, ...] = ()
     times: bool = False
-    sides: NDArray[np.int64] = field(init=False, compare=False)
-    weights: Array = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        sides, spec = [-1, 1] if self.tolerance else [0], self._spec
+    @property
+    def sides(self) -> NDArray[np.int64]:
+        """Where the one probability may be at most, with a tolerance: below and above."""
+        return np.array([-1, 1] if self.tolerance else [0], np.int64)
+
+    @cached_property
+    def weights(self) -> Array:
+        """Logarithms of the weights of bets: all bettors alike, each over its own bets."""
+        spec, sides = self._spec, len(self.sides)
         grid, steps = (spec[1], spec[2]) if self.n_classes is None else (spec[2], spec[6])
-        one = _spread([len(grid), *[1] * len(steps)])
-        object.__setattr__(self, "sides", np.array(sides, np.int64))
-        object.__setattr__(self, "weights", np.tile(one - np.log(len(sides)), len(sides)))
+        bets = np.array([len(grid), *[1] * len(steps)])
+        one = np.repeat(-np.log(bets), bets) - np.log(len(bets))
+        return np.tile(one - np.log(sides), sides)
 
     @property
     def _spec(self) -> tuple[Any, ...]:

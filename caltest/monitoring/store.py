@@ -17,7 +17,7 @@ from caltest.files.places import named, opened
 from caltest.files.writing import locked, write_whole
 from caltest.monitoring.bettors import Books
 
-_SCHEMA = 2
+_SCHEMA = 3
 _PARTS = ("schema", "options", "state")
 
 
