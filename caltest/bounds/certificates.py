@@ -57,10 +57,19 @@ SHARE = 0.9
 _KEPT_FOR_CHANCE = 0.1
 _MOST_ROWS = 10**11
 _MOST_CELLS = 2000  # as many as 16 million rows have
-SMALLEST_PLANNED = 0.005
+_SMALLEST_PLANNED = 0.005
 _FEW_CELLS = 64  # up to which samples are drawn, beyond which expected ones do
 _DRAWS = 200
 _LENGTHS = 45  # of intervals in a plan: neighbours differ by a sixth or less
+
+
+def _distance(name: str, value: object) -> float:
+    """Return a distance that can be planned for, or say that it is none."""
+    found = Number(0.0, 1.0, "(]", "give a distance between 0 and 1, such as 0.02")(name, value)
+    if found < _SMALLEST_PLANNED:
+        text = f"{quoted(value)}, too small to plan for; give at least {_SMALLEST_PLANNED:g}"
+        raise InputError(f"{name} is {text}.")
+    return found
 
 
 class Proved(NamedTuple):
@@ -227,7 +236,7 @@ class Certificate(Result):
         values = real_array("scores", scores)
         return band.lower_at(values), band.upper_at(values)
 
-    @arguments()
+    @arguments(wanted=_distance)
     def samples_for(self, wanted: float, *, at: Truth = "predicted") -> int | None:
         """Return about how many rows a certificate of the distance ``wanted`` would need.
 
@@ -263,12 +272,10 @@ class Certificate(Result):
         >>> found.samples_for(0.05) > 1000, found.samples_for(0.02) > 6 * found.samples_for(0.05)
         (True, True)
         """
-        target = _checked_wanted(wanted)
         truth = choose("truth", at, {"predicted": self.predicted, "estimated": self.estimates})
-        if self.crossings or self.proved >= target:
+        if self.crossings or self.proved >= wanted:
             return None
-        enough = (_enough_for_bins if self.method == "bins" else _enough_for_band)(self, target, truth)
-        return None if enough is None else _smallest(*enough)
+        return (_rows_for_bins if self.method == "bins" else _rows_for_band)(self, float(wanted), truth)
 
     @arguments()
     def table(self) -> pd.DataFrame:
@@ -299,7 +306,7 @@ class Certificate(Result):
         return pd.DataFrame(found)
 
 
-@arguments(cells=positive_integer, confidence=_CONFIDENCE)
+@arguments(cells=positive_integer, confidence=_CONFIDENCE, wanted=_distance)
 def certificate(
     probs: object,
     labels: object,
@@ -386,9 +393,8 @@ def certificate(
     >>> found.proved < found.distance < 0.12, found.miscalibrated
     (True, ())
     """
-    choose("method", method, {"bins": True, "isotonic": True})
+    made: Any = choose("method", method, {"bins": _bins, "isotonic": _isotonic})
     confidence = float(confidence)
-    target = None if wanted is None else _checked_wanted(wanted)
     if method == "isotonic" and (n_bins is not None or binning is not None):
         raise InputError("the isotonic method has no bins; leave n_bins and binning out.")
     if method == "bins" and cells is not None:
@@ -404,26 +410,23 @@ def certificate(
             f"a certificate is of one probability, and there are {view.rows.n_classes} classes "
             f"through the lens {label!r}; give a lens such as 'top_label' or 'class:0'."
         )
-    if method == "isotonic":
-        found = _isotonic(view, cells, confidence)
-    else:
-        found = _bins(view, binning, confidence)
+    found = made(view, binning if method == "bins" else cells, confidence)
     sides = {name: max(0.0, float(found[name].max())) for name in ("over", "under")}
     sides["distance"] = float(found["distances"].max())
     found |= dict.fromkeys(sides, 1.0) if found["crossings"] else sides
     found["miscalibrated"] = tuple(sorted(found["proved"]))
     found["proved"] = max((each.at_least for each in found["proved"]), default=0.0)
-    made = Certificate(
+    proved = Certificate(
         method=method,
         confidence=confidence,
         n_samples=view.rows.n_samples,
         event=event(label, view.rows),
         lens=label,
-        wanted=target,
+        wanted=None if wanted is None else float(wanted),
         warnings=view.rows.notes,
         **found,
     )
-    return made if target is None else replace(made, samples_wanted=made.samples_for(target))
+    return proved if wanted is None else replace(proved, samples_wanted=proved.samples_for(wanted))
 
 
 def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
@@ -504,25 +507,13 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
 # ------------------------------------------------------------------ how many rows it would need
 
 
-def _checked_wanted(wanted: object) -> float:
-    """Return a distance that can be planned for, or say that it is none."""
-    found = Number(0.0, 1.0, "(]", "give a distance between 0 and 1, such as 0.02")("wanted", wanted)
-    if found < SMALLEST_PLANNED:
-        raise InputError(
-            f"wanted is {quoted(wanted)}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
-        )
-    return found
-
-
 def _smallest(enough: Callable[[float], bool], start: float, near: float) -> int | None:
     """Return a number of rows that is enough, fewer by a factor of ``near`` being too few."""
-    high = min(max(2.0, start), _MOST_ROWS)
-    if enough(high):
-        low = high / 2.0
-        while low >= 2.0 and enough(low):
-            low, high = low / 2.0, low
-    else:
-        low, high = high, 2.0 * high
+    low = high = min(max(2.0, start), _MOST_ROWS)
+    while low >= 2.0 and enough(low):
+        low, high = low / 2.0, low
+    if low == high:
+        high = 2.0 * low
         while not enough(high):
             if high > _MOST_ROWS:
                 return None
@@ -533,11 +524,8 @@ def _smallest(enough: Callable[[float], bool], start: float, near: float) -> int
     return max(2, int(np.ceil(high)))
 
 
-_Enough: TypeAlias = "tuple[Callable[[float], bool], float, float] | None"
-
-
-def _enough_for_bins(c: Certificate, wanted: float, truth: Array) -> _Enough:
-    """Return whether rows are enough for all bins to be within ``wanted`` with the chance of 80%.
+def _rows_for_bins(c: Certificate, wanted: float, truth: Array) -> int | None:
+    """Return how many rows are enough for all bins to be within ``wanted`` with the chance of 80%.
 
     A bin is if its count of events s has L(s) ≥ predicted − wanted and U(s) ≤ predicted + wanted. L(s)
     ≥ p is P(B ≥ s) ≤ δ for B ~ Bin(n, p): a quantile says which counts will do, and the binomial of the
@@ -555,18 +543,16 @@ def _enough_for_bins(c: Certificate, wanted: float, truth: Array) -> _Enough:
 
     def enough(rows: float) -> bool:
         n = np.maximum(np.floor(rows * c.counts / c.n_samples), 1.0)
-        least, most = (
-            least_events(n, c.predicted - wanted),
-            n - least_events(n, 1.0 - c.predicted - wanted),
-        )
+        least = least_events(n, c.predicted - wanted)
+        most = n - least_events(n, 1.0 - c.predicted - wanted)
         chances = binom.cdf(most, n, truth) - binom.cdf(least - 1.0, n, truth)
         return float(np.prod(np.clip(chances, 0.0, 1.0))) >= CHANCE
 
-    return enough, c.n_samples, 1.005
+    return _smallest(enough, c.n_samples, 1.005)
 
 
-def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
-    """Return whether rows are enough for the band to be within ``wanted`` for nine tenths of them.
+def _rows_for_band(c: Certificate, wanted: float, truth: Array) -> int | None:
+    """Return how many rows are enough for the band to be within ``wanted`` for nine tenths of them.
 
     Scores are spread evenly within each cell, so that a larger sample can be cut more finely. Cells of
     a single score stay what they are; if there are few, each is bounded by its own events almost alone,
@@ -611,4 +597,4 @@ def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
         return True
 
     # How bands of rising curves shrink.
-    return enough, c.n_samples * (c.distance_for(SHARE) / aim) ** 3, 1.03
+    return _smallest(enough, c.n_samples * (c.distance_for(SHARE) / aim) ** 3, 1.03)

@@ -21,7 +21,7 @@ from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Lens, event, find_lens, seen
+from caltest.lenses import ClassWise, Lens, event, seen
 from caltest.results import Result
 from caltest.sampling import Rng, seed_of
 
@@ -314,8 +314,6 @@ def miscalibration_bounds(
     """
     confidence = float(confidence)
     classwise = isinstance(lens, str) and lens == "classwise"
-    if not classwise:
-        find_lens(lens)
     whole = whole_sample(probs, labels, class_names=class_names)
     check_alike(whole.rows, "a bound", "test with caltest.test, whose tolerance= takes weights")
     m = whole.rows.n_classes

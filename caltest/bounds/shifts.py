@@ -209,11 +209,8 @@ def largest_refuted(
     "Places" in docs/theory/many.md has the proof. In intervals of many rows the Poisson binomial S^ε is
     replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
     """
-    from caltest.loops import rows as _loops
-
     bounds = scan.intervals.bounds
-    pairs = np.unique(bounds[scan.intervals.filled], axis=0)
-    allowed = level / len(pairs)
+    allowed = level / len(np.unique(bounds[scan.intervals.filled], axis=0))
     p = scan.probs[:, 1 if side == "over" else 0]
     counted = np.concatenate([[0], np.cumsum(labels if side == "over" else 1 - labels)])
     events = counted[bounds[:, 1]] - counted[bounds[:, 0]]
@@ -224,23 +221,20 @@ def largest_refuted(
     found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
     for index in np.flatnonzero(scan.intervals.filled & (rows[:, 0] <= _EXACT_ROWS)):
         inside = p[slice(*bounds[index])]
-        law, other = np.empty((2, len(inside) + 2))
-
-        def refuted(
-            g: int,
-            inside: Array = inside,
-            least: int = int(events[index]),
-            law: Array = law,
-            other: Array = other,
-        ) -> bool:
-            chances = np.maximum(inside - scan.tolerances[g], 0.0)
-            _loops.law_of_events(chances, law, other)
-            return float(law[: least + 1].sum()) + _ROUNDING <= allowed
-
+        refuted = partial(_is_refuted, inside, scan.tolerances, events[index], allowed)
         found[index] = _gallop(refuted, int(found[index]), len(scan.grid))
     starts, stops = bounds.T
     holds = (starts[:, None] <= starts) & (stops <= stops[:, None]) & scan.intervals.filled
     return np.asarray(np.where(holds, found, -1).max(axis=1))
+
+
+def _is_refuted(p: Array, tolerances: Array, events: int, allowed: float, g: int) -> bool:
+    """Say whether so few events are too unlikely if all probabilities are lower by a tolerance."""
+    from caltest.loops import rows as _loops
+
+    law, other = np.empty((2, len(p) + 2))
+    _loops.law_of_events(np.maximum(p - tolerances[g], 0.0), law, other)
+    return float(law[: events + 1].sum()) + _ROUNDING <= allowed
 
 
 def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:

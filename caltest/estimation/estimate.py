@@ -24,8 +24,6 @@ from caltest.data.attributes import check_alike
 from caltest.estimation.base import Array, Labels, PlugIn, residuals
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
-    N_FOLDS,
-    TEST_SIZE,
     CalibrationPipeline,
     FunctionLike,
     Path,
@@ -36,7 +34,7 @@ from caltest.estimation.pipeline import (
 from caltest.exceptions import InputError
 from caltest.forms import Form, Pairwise
 from caltest.forms.weights import DenseWeights, Term
-from caltest.lenses import Lens, find_lens, seen
+from caltest.lenses import Lens, seen
 from caltest.results import CalibrationResult, Facts, Result, plain
 from caltest.sampling import ROWS, Rng, child_seed, seed_of
 from caltest.statistics import Statistic
@@ -280,7 +278,7 @@ def _error(values: Array) -> float:
 # ------------------------------------------------------------------ from predictions to estimates
 
 
-@arguments(n_folds=N_FOLDS, test_size=TEST_SIZE)
+@arguments()
 def estimate_squared_error(
     probs: object,
     labels: object,
@@ -370,7 +368,6 @@ def estimate_squared_error(
                 f"n_resamples is {n_resamples}, and pvalue='none' draws none; leave it out."
             )
         draws = int(n_resamples)
-    find_lens(lens)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = seen(sample(probs, labels, class_names=class_names), lens)
@@ -391,8 +388,8 @@ def estimate_squared_error(
                 WholePipeline(pipeline, split) if whole else _held_out(view, split, best),
                 n_resamples=draws,
                 rng=child_seed(seed, 0),
-                n_jobs=workers.n_jobs,
-                progress=workers.progress,
+                n_jobs=n_jobs,
+                progress=progress,
             )
     found = []
     for path in paths:
@@ -423,7 +420,7 @@ def estimate_squared_error(
         n_classes=known.shape[1],
         n_tuning=len(known) - len(split.test),
         n_test=len(split.test),
-        n_folds=n_folds,
+        n_folds=pipeline.n_folds,
         seed=seed,
         warnings=_notes(view, pipeline, found, paths),
     )

@@ -104,8 +104,8 @@ def _with_values(pair: tuple[Any, ...]) -> Candidate:
 
 # ------------------------------------------------------------------ the pipeline
 
-N_FOLDS = Whole(2, advice="give two at least: one fold validates what others teach")
-TEST_SIZE = Number(0.0, 1.0, advice="give a share between 0 and 1, such as 0.2")
+_N_FOLDS = Whole(2, advice="give two at least: one fold validates what others teach")
+_TEST_SIZE = Number(0.0, 1.0, advice="give a share between 0 and 1, such as 0.2")
 
 _FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
 _ORDER = 7  # key of the seed from which rows are shuffled
@@ -155,7 +155,7 @@ class Path:
         return np.asarray(np.take_along_axis(means, self.best[None, :], axis=0)[0])
 
 
-@arguments(n_folds=N_FOLDS, test_size=TEST_SIZE)
+@arguments(n_folds=_N_FOLDS, test_size=_TEST_SIZE)
 @dataclass(frozen=True)
 class CalibrationPipeline:
     """Tune estimators of the squared error by cross-validation, and average those of the folds.

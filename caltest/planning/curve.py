@@ -133,13 +133,11 @@ def fit(
     fine = np.geomspace(grid[first], grid[last], _FINE)
     found = likelihood.reaching(fine, exponents)
     best = max(float(found.max()), never)
-    if found[:, :, 0].max() >= best - _SIMPLE:  # s = 1 is likely enough
-        row, column = np.unravel_index(found[:, :, 0].argmax(), found.shape[:2])
-        curve = likelihood.curve(float(fine[row]), float(exponents[column]), 1.0)
-    elif found.max() >= best:
-        row, column, last_share = np.unravel_index(found.argmax(), found.shape)
-        share = float(likelihood.shares[last_share])
-        curve = likelihood.curve(float(fine[row]), float(exponents[column]), share)
+    simple = found[:, :, :1].max() >= best - _SIMPLE  # s = 1 is likely enough
+    if simple or found.max() >= best:
+        likely = found[:, :, :1] if simple else found
+        row, column, share = np.unravel_index(likely.argmax(), likely.shape)
+        curve = likelihood.curve(fine[row], exponents[column], likelihood.shares[share])
     else:
         curve = flat
     misfit, wider = likelihood.misfit(curve)
@@ -173,9 +171,13 @@ class _Likelihood:
     def curve(self, at: float, exponent: float, share: float) -> PowerCurve:
         """Return the curve that reaches the power wanted at ``at``."""
         rise = _rise(self.alpha, self.alpha + (self.power - self.alpha) / share)
-        middle = at * float(_half(self.alpha) / rise) ** (1.0 / exponent)
-        highest = self.alpha + share * (1.0 - self.alpha)
-        return PowerCurve(self.alpha, highest, middle, exponent, self.power)
+        middle = float(at) * float(_half(self.alpha) / rise) ** (1.0 / float(exponent))
+        return self.levelling(share, middle, exponent)
+
+    def levelling(self, share: float, middle: float, exponent: float) -> PowerCurve:
+        """Return the curve that levels off at a share, and is half-way there at ``middle``."""
+        highest = self.alpha + float(share) * (1.0 - self.alpha)
+        return PowerCurve(self.alpha, highest, float(middle), float(exponent), self.power)
 
     def reaching(self, at: Array, exponents: Array) -> Array:
         """Return those of curves that reach the power wanted at ``at``, (at, exponents, shares)."""
@@ -189,11 +191,7 @@ class _Likelihood:
         rises = np.full(len(shares), _half(self.alpha))
         found = self._of(middles, _EXPONENTS, shares, rises)
         row, column, last = np.unravel_index(found.argmax(), found.shape)
-        highest = self.alpha + float(shares[last]) * (1.0 - self.alpha)
-        curve = PowerCurve(
-            self.alpha, highest, float(middles[row]), float(_EXPONENTS[column]), self.power
-        )
-        return float(found.max()), curve
+        return float(found.max()), self.levelling(shares[last], middles[row], _EXPONENTS[column])
 
     def _of(self, at: Array, exponents: Array, shares: Array, rises: Array) -> Array:
         n, rejections, of = self.counts

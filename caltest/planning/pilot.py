@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import chdtri, expit, logit, softmax
 
@@ -24,6 +23,7 @@ from caltest._arguments import (
     whole_number,
 )
 from caltest._numbers import points
+from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
@@ -34,10 +34,8 @@ from caltest.sampling import seed_of
 from caltest.simulation import Simulated
 from caltest.testing import test
 
-Array: TypeAlias = NDArray[np.float64]
-
 Kind: TypeAlias = Literal["temperature", "logistic", "isotonic"]
-Assumption: TypeAlias = "Callable[[Array], object] | NDArray[np.float64]"
+Assumption: TypeAlias = "Callable[[Array], object] | Array"
 
 #: What is asked for where a fit's careful end is, and what is advised where there is no fit.
 _CAREFUL, _STATED = Argument("careful", True), Argument("temperature", 0.8)

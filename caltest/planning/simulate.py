@@ -17,8 +17,8 @@ from caltest._parallel import Workers
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 from caltest.laws import Classes, recognised
-from caltest.lenses import Lens, find_lens
-from caltest.nulls import Null, find_null
+from caltest.lenses import Lens
+from caltest.nulls import Null
 from caltest.planning.pilot import NO_ROWS_YET, Pilot, pilot
 from caltest.results import CalibrationResult, Facts, Result
 from caltest.sampling import Rng, child_seed, generator, seed_of
@@ -347,8 +347,6 @@ class Simulator:
         seed, workers = seed_of(given["rng"]), Workers(given["n_jobs"], given["progress"])
         model, alpha, n_resamples = _find_model(given["model"]), given["alpha"], given["n_resamples"]
         options = {name: given[name] for name in _OF_TESTS}
-        find_null(options["null"])
-        find_lens(options["lens"])
         statistic, alternative = options["statistic"], options["alternative"]
         if alternative is None:
             own = "greater" if statistic is None else find_statistic(statistic).alternatives[0]
