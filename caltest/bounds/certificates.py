@@ -37,7 +37,7 @@ from caltest.data import Sample, whole_sample
 from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
-from caltest.lenses import Lens, event, seen
+from caltest.lenses import Lens, event, one_probability
 from caltest.results import Result
 from caltest.sampling import generator
 
@@ -403,13 +403,9 @@ def certificate(
         binning = EqualMass(_DEFAULT_BINS if n_bins is None else n_bins)
     elif n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
-    view, label = seen(whole_sample(probs, labels, class_names=class_names), lens, "top_label")
-    check_alike(view.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
-    if view.rows.n_classes != 2:
-        raise InputError(
-            f"a certificate is of one probability, and there are {view.rows.n_classes} classes "
-            f"through the lens {label!r}; give a lens such as 'top_label' or 'class:0'."
-        )
+    whole = whole_sample(probs, labels, class_names=class_names)
+    check_alike(whole.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
+    view, label = one_probability(whole, lens, "a certificate is of")
     found = made(view, binning if method == "bins" else cells, confidence)
     sides = {name: max(0.0, float(found[name].max())) for name in ("over", "under")}
     sides["distance"] = float(found["distances"].max())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest._arguments import MOST_RESAMPLES, arguments, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import Array
-from caltest._visible import quoted, visible
+from caltest._visible import visible
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.shifts import SIDES, ShiftedScan, compared, grid_of_tolerances, largest_refuted
 from caltest.data import Rows, Sample, impossible_labels, whole_sample
@@ -21,7 +21,7 @@ from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Lens, event, seen
+from caltest.lenses import ClassWise, Lens, event, one_probability, seen
 from caltest.results import Result
 from caltest.sampling import Rng, seed_of
 
@@ -321,14 +321,8 @@ def miscalibration_bounds(
         # Of two classes, one says all: claiming too much of it is claiming too little of the other.
         views = [seen(whole, each) for each in ([ClassWise(k) for k in range(m)] if m > 2 else [None])]
     else:
-        views = [seen(whole, lens, "top_label")]
-        (view, lens_label), *_ = views
-        if view.rows.n_classes != 2:
-            raise InputError(
-                f"the bounds are about one probability, and there are {view.rows.n_classes} classes "
-                f"through the lens {quoted(lens_label)}; give 'top_label', 'classwise', 'class:0' or "
-                "'top:5'."
-            )
+        do = "give 'top_label', 'classwise', 'class:0' or 'top:5'"
+        views = [one_probability(whole, lens, "the bounds are about", do)]
     level = level_of_confidence(confidence) / (2 * len(views))
     needed, n = draws_needed(level), len(whole.labels)
     if needed > MOST_RESAMPLES:

@@ -17,11 +17,11 @@ import numpy as np
 
 from caltest._arguments import OneOf, arguments, choose
 from caltest._parallel import ALONE, Workers, added, single_threaded_blas
-from caltest._sums import blocks
+from caltest._sums import Array, blocks
 from caltest._visible import visible
 from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.attributes import check_alike
-from caltest.estimation.base import Array, Labels, PlugIn, residuals
+from caltest.estimation.base import Labels, PlugIn, residuals
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
     CalibrationPipeline,

@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
 from caltest._arguments import arguments, choose, positive_number, real_kernel
-from caltest._sums import blocks
+from caltest._sums import Array, blocks
 from caltest.binning import EqualWidth, intervals
-from caltest.estimation.base import Array, EstimationFunction, PlugIn, Surface, Surfaces, coordinates
+from caltest.estimation.base import EstimationFunction, PlugIn, Surface, Surfaces, coordinates
 from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from caltest._arguments import Number, Whole, arguments, choose, real_array
 from caltest._numbers import short
 from caltest._parallel import ALONE, Workers
-from caltest._sums import blocks
+from caltest._sums import Array, blocks
 from caltest._visible import quoted
-from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
+from caltest.estimation.base import EstimationFunction, Labels, residuals
 from caltest.estimation.functions import (
     DirichletKernelDensity,
     HistogramBinning,
@@ -70,36 +70,31 @@ class Candidate(NamedTuple):
 
 
 def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candidate:
-    if isinstance(wanted, tuple):
-        return _with_values(wanted)
     if isinstance(wanted, EstimationFunction):
         value = getattr(wanted, wanted.tuned)
         return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
-    if isinstance(wanted, type) and issubclass(wanted, EstimationFunction) and not isabstract(wanted):
-        kind = wanted
-    elif isinstance(wanted, str):
+    kind: Any = wanted
+    if isinstance(wanted, str):
         kind = choose("estimation function", wanted, FUNCTIONS)
-    else:
+    if isinstance(kind, type) and issubclass(kind, EstimationFunction) and not isabstract(kind):
+        scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
+        function: Any = kind(regularization_scaling=scaling) if scaled else kind()  # type: ignore[call-arg]
+        return Candidate(function.name, function, function.search_space(n_classes))
+    if not isinstance(wanted, tuple):
         raise InputError(
             f"functions holds {quoted(wanted)}; give names ({', '.join(FUNCTIONS)}) or objects of "
             "caltest.estimation."
         )
-    scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
-    function = kind(regularization_scaling=scaling) if scaled else kind()  # type: ignore[call-arg]
-    return _with_values((function, function.search_space(n_classes)))
-
-
-def _with_values(pair: tuple[Any, ...]) -> Candidate:
-    """Return a function whose tuned option takes given values."""
-    values = tuple(pair[1]) if len(pair) == 2 and isinstance(pair[1], Iterable) else ()
-    if len(pair) != 2 or not isinstance(pair[0], EstimationFunction) or not values:
+    function, values = wanted if len(wanted) == 2 else (None, ())
+    values = tuple(values) if isinstance(values, Iterable) else ()
+    if not isinstance(function, EstimationFunction) or not values:
         raise InputError(
-            f"functions holds {quoted(pair)}; give pairs of a function and the values to try, as in "
+            f"functions holds {quoted(wanted)}; give pairs of a function and the values to try, as in "
             "(TwoStepKernelRidge(), [0.1, 0.01])."
         )
     for value in values:
-        pair[0].with_value(value)  # raises if it cannot be used
-    return Candidate(pair[0].name, pair[0], values)
+        function.with_value(value)  # raises if it cannot be used
+    return Candidate(function.name, function, values)
 
 
 # ------------------------------------------------------------------ the pipeline

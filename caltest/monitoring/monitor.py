@@ -20,29 +20,10 @@ from caltest.data.containers import cells_of, listed
 from caltest.exceptions import InputError
 from caltest.laws import Quantiles
 from caltest.lenses import Lens, event, find_lens, show
-from caltest.monitoring import store
+from caltest.monitoring import state, store, waiting
 from caltest.monitoring.bettors import SCORED, Bettors, Books
-from caltest.monitoring.state import (
-    Mode,
-    MonitorState,
-    anytime_pvalue,
-    bettors_of,
-    evidence_of,
-    goal_of,
-    periods_of,
-    shares_of,
-)
-from caltest.monitoring.waiting import (
-    Batch,
-    Waiting,
-    batch_of,
-    batch_of_known,
-    day,
-    informed,
-    names_of,
-    parted,
-    rows_to_wait,
-)
+from caltest.monitoring.state import Mode, MonitorState
+from caltest.monitoring.waiting import Batch, Waiting
 from caltest.statistics import find_statistic
 
 Order: TypeAlias = Literal["prediction", "arrival"]
@@ -259,14 +240,14 @@ class Monitor:
             return self._late(beside, ids, batch, date, logits)
         found = sample_of_law(predicted, outcomes, logits=logits)
         whole = found or sample(predicted, outcomes, part=True, logits=logits)
-        return self._enter(batch_of(whole.rows, whole.labels, **beside), batch, date)
+        return self._enter(waiting.batch_of(whole.rows, whole.labels, **beside), batch, date)
 
     def _enter(
         self, given: Batch, batch: str | None, date: str | None, *, counted: bool = False
     ) -> MonitorState:
         """Bet on rows whose outcomes are known; all checks come first."""
         given, shape = self._checked(given)
-        bettors, statistic = bettors_of(shape, self.options), self.options["statistic"]
+        bettors, statistic = state.bettors_of(shape, self.options), self.options["statistic"]
         chosen = None if statistic is None else find_statistic(statistic)
         values, codes = bettors.read(given.rows, given.labels, chosen)
         n, keys = len(values), []
@@ -280,8 +261,8 @@ class Monitor:
 
         self._begin(shape, bettors, len(processes) + 1)
         self._processes = processes
-        books, goal = self._books, goal_of(self.options)
-        shares = -np.log(shares_of(shape, len(books["logs"])))
+        books, goal = self._books, state.goal_of(self.options)
+        shares = -np.log(state.shares_of(shape, len(books["logs"])))
         before, count = books["totals"][0].copy(), int(books["counts"][0])
         starts = [0]
         while starts[-1] < n:  # whole units
@@ -438,11 +419,11 @@ class Monitor:
         if cells is None:
             raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
         if self.options["maturity"] is not None:
-            day(date)
-        names, queue = names_of(ids, len(cells), "ids"), list(self._queue)
+            waiting.day(date)
+        names, queue = waiting.names_of(ids, len(cells), "ids"), list(self._queue)
         shape, batches = self._shape, self._batches
         if predicted is not None:
-            rows = rows_to_wait(predicted, len(cells), logits)
+            rows = waiting.rows_to_wait(predicted, len(cells), logits)
             seen = {store.brief(name): name for name in names}
             if again := seen.keys() & set(self._ids):
                 raise InputError(
@@ -450,7 +431,7 @@ class Monitor:
                     "rows names of their own."
                 )
             # What could not be taken in later, as far as is known, is not let wait.
-            new = batch_of(rows, np.zeros(len(cells), np.intp), **beside)
+            new = waiting.batch_of(rows, np.zeros(len(cells), np.intp), **beside)
             _, shape = self._checked(new)
             self._units(new.clusters, len(cells))
             batches = [*batches, self._new_batch(batch, repr(names))]
@@ -458,10 +439,10 @@ class Monitor:
             for k, probs in enumerate(rows.probs.tolist()):
                 texts = [new.texts[column][k] for column in shape["groups"]]
                 queue.append(Waiting(names[k], probs, -1, texts, units[k], date))
-        queue = informed(queue, names, cells, shape.get("columns"))
-        ready, left = parted(queue, self.options["order"], self.options["maturity"], date)
+        queue = waiting.informed(queue, names, cells, shape.get("columns"))
+        ready, left = waiting.parted(queue, self.options["order"], self.options["maturity"], date)
         if ready:
-            self._enter(batch_of_known(ready, shape), batch, date, counted=True)
+            self._enter(waiting.batch_of_known(ready, shape), batch, date, counted=True)
             self._ids += [store.brief(each.name) for each in ready]
         self._shape, self._queue, self._batches = shape, left, batches
         return self.state
@@ -490,14 +471,14 @@ class Monitor:
             threshold=options["mean_run_length"] if self._is_change else 1.0 / options["alpha"],
             alarm=alarm >= 0,
             log_evalue=log_evalue,
-            pvalue=None if self._is_change else anytime_pvalue(best),
+            pvalue=None if self._is_change else state.anytime_pvalue(best),
             rows=int(rows),
             clusters=int(clusters) if shape["clusters"] == "given" else None,
             waiting=len(self._queue),
             alarm_row=int(alarm) if alarm >= 0 else None,
             alarm_date=self._alarm_date,
-            evidence=tuple(evidence_of(books, shape, options, self._processes)) if books else (),
-            periods=periods_of(self._periods, shape["about"]),
+            evidence=tuple(state.evidence_of(books, shape, options, self._processes)) if books else (),
+            periods=state.periods_of(self._periods, shape["about"]),
             n_classes=shape["n_classes"],
             about=shape["about"],
         )
