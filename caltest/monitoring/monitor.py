@@ -21,7 +21,7 @@ from caltest.exceptions import InputError
 from caltest.laws import Quantiles
 from caltest.lenses import Lens, event, find_lens, show
 from caltest.monitoring import state, store, waiting
-from caltest.monitoring.bettors import SCORED, Bettors, Books
+from caltest.monitoring.bettors import SCORED, Books
 from caltest.monitoring.state import Mode, MonitorState
 from caltest.monitoring.waiting import Batch, Waiting
 from caltest.statistics import find_statistic
@@ -259,9 +259,14 @@ class Monitor:
         member, processes = self._members(given.texts, n)
         values, codes, member = values[order], codes[order], member[order]
 
-        self._begin(shape, bettors, len(processes) + 1)
-        self._processes = processes
+        if not self._books:
+            self._shape, self._books = shape, bettors.blank(0, self._is_change)
+            self._books["whole"] = np.array(self._nothing)
         books, goal = self._books, state.goal_of(self.options)
+        fresh_books = bettors.blank(len(processes) + 1 - len(books["logs"]), self._is_change)
+        for name, array in fresh_books.items():
+            books[name] = np.concatenate([books[name], array])
+        self._processes = processes
         shares = -np.log(state.shares_of(shape, len(books["logs"])))
         before, count = books["totals"][0].copy(), int(books["counts"][0])
         starts = [0]
@@ -316,15 +321,6 @@ class Monitor:
                 "cluster must come in one; wait until it is complete."
             )
         return np.argsort(units, kind="stable"), np.cumsum(np.bincount(units)), list(fresh)
-
-    def _begin(self, shape: dict[str, Any], bettors: Bettors, processes: int) -> None:
-        """Open the books, or those of new groups."""
-        if not self._books:
-            self._shape, self._books = shape, bettors.blank(0, self._is_change)
-            self._books["whole"] = np.array(self._nothing)
-        more = bettors.blank(processes - len(self._books["logs"]), self._is_change)
-        for name, array in more.items():
-            self._books[name] = np.concatenate([self._books[name], array])
 
     def _checked(self, given: Batch) -> tuple[Batch, dict[str, Any]]:
         """Return the batch as the lens shows it, and what it is like.
@@ -463,7 +459,7 @@ class Monitor:
     def state(self) -> MonitorState:
         """What is known now."""
         options = {name: value for name, value in self.options.items() if name not in _OF_QUEUES}
-        nothing = {"n_classes": None, "clusters": "not given", "about": ""}
+        nothing: dict[str, Any] = {"n_classes": None, "clusters": "not given", "about": ""}
         shape, books = self._shape if self._books else nothing, self._books
         log_evalue, best, rows, clusters, _, alarm = books["whole"].tolist() if books else self._nothing
         return MonitorState(

@@ -70,7 +70,7 @@ class Waiting(NamedTuple):
 
 def rows_to_wait(predicted: Any, n: int, logits: bool) -> Rows:
     """Read predictions of n rows whose outcomes need not be known."""
-    rows = predicted
+    rows: Rows = predicted
     if not (isinstance(predicted, Rows) and isinstance(predicted.law, Classes)):
         if sample_of_law(predicted, np.zeros(n)):
             raise InputError("only probabilities of classes wait; give others when outcomes are known.")
