@@ -293,17 +293,10 @@ class Certificate(Result):
         lower, upper = self.lower, self.upper
         if self.method == "isotonic":
             lower, upper = self.band(self.starts)[0], self.band(self.ends)[1]
-        found = {
-            "from": self.starts,
-            "to": self.ends,
-            "rows": self.counts.astype(int),
-            "predicted": self.predicted,
-            "estimate": self.estimates,
-            "lower": lower,
-            "upper": upper,
-            "distance": self.distances,
-        }
-        return pd.DataFrame(found)
+        found = self.predicted, self.estimates, lower, upper, self.distances
+        names = ("from", "to", "rows", "predicted", "estimate", "lower", "upper", "distance")
+        columns = (self.starts, self.ends, self.counts.astype(int), *found)
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
 
 @arguments(cells=positive_integer, confidence=_CONFIDENCE, wanted=_distance)

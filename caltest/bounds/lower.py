@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,6 +169,8 @@ class MiscalibrationBounds(Result):
     seed: int
     warnings: tuple[str, ...] = ()
 
+    derived: ClassVar[tuple[str, ...]] = ("over", "under")
+
     @property
     def over(self) -> float:
         """Some predictions are more than this too high; 0 if that is not proved."""
@@ -178,11 +180,6 @@ class MiscalibrationBounds(Result):
     def under(self) -> float:
         """Some predictions are more than this too low; 0 if that is not proved."""
         return max(view.under.bound for view in self.views)
-
-    @arguments()
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON."""
-        return {"over": self.over, "under": self.under, **super().to_dict()}
 
     @arguments()
     def table(self) -> pd.DataFrame:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,16 +28,11 @@ SIDES: tuple[Side, ...] = ("over", "under")
 
 #: Tolerances are multiples of 1/UNIT.
 UNIT = 10_000
-# Where steps of the tolerances begin, and how long they are.
-_STEPS = ((0, 1), (20, 2), (100, 5), (400, 10), (1000, 20), (2000, 50), (5000, 100))
 
 
 def grid_of_tolerances() -> Grid:
     """Return the tolerances 0 to 1 in units of 1/10 000, steps growing with them."""
-    parts = [
-        np.arange(start, stop, step) for (start, step), (stop, _) in pairwise((*_STEPS, (UNIT, 0)))
-    ]
-    return np.concatenate([*parts, [UNIT]]).astype(np.intp)
+    return np.r_[0:20, 20:100:2, 100:400:5, 400:1000:10, 1000:2000:20, 2000:5000:50, 5000:10_001:100]
 
 
 @dataclass(frozen=True, eq=False)

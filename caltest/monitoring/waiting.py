@@ -104,10 +104,10 @@ def informed(
     """Return the queue with outcomes that are known now."""
     places = {each.name: k for k, each in enumerate(queue)}
     for each in ([row.name for row in queue], names):
-        if len(set(each)) < len(each):
-            twice = next(name for name, count in Counter(each).items() if count > 1)
+        if twice := [name for name, count in Counter(each).items() if count > 1]:
             raise InputError(
-                f"ids holds {quoted(twice)} twice, or a row that waits is called so; give each its own."
+                f"ids holds {quoted(twice[0])} twice, or a row that waits is called so; give each its "
+                "own."
             )
     if unknown := [name for name in names if name not in places]:
         raise InputError(f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do.")

@@ -35,7 +35,7 @@ Model: TypeAlias = "Callable[..., object]"
 ModelLike: TypeAlias = "Model | Pilot | Simulated | Sample | tuple[object, object]"
 
 _EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
-_MOST_ROWS = 100_000_000
+check_rows = Whole(2, 10**8, "give a whole number of rows, at least 2", f"give at most {10**8:,} rows")
 _DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a data set
 #: Arguments of a test that is planned, and what its result says of it.
 _OF_TESTS = ("statistic", "null", "lens", "alternative", "tolerance")
@@ -305,12 +305,6 @@ def power(
     simulator = Simulator.of(given, sizes[0])
     counted = [simulator.count(size, 0, int(n_datasets)) for size in sizes]
     return PowerResult(**simulator.facts(counted))
-
-
-def check_rows(name: str, value: object) -> int:
-    """Return a number of rows."""
-    most = f"give at most {_MOST_ROWS:,} rows"
-    return Whole(2, _MOST_ROWS, "give a whole number of rows, at least 2", most)(name, value)
 
 
 # ------------------------------------------------------------------ data sets
