@@ -136,7 +136,7 @@ def test_class_bets_are_what_they_say():
     labels = labels_from(probs, RNG(5))
     monitor = caltest.Monitor()
     monitor.update(probs, labels)
-    waves, shifts, slopes, _, columns, begins, steps = Bettors(3)._spec
+    waves, shifts, slopes, _, columns, begins, steps = Bettors(3)._spec[0]
     fixed, learned = np.zeros(len(slopes)), []
     for p, y in zip(probs, labels, strict=True):
         q = p ** slopes[:, None]
@@ -160,7 +160,7 @@ def test_number_bets_are_what_they_say():
     outcomes = RNG(3).normal(size=40)
     monitor = caltest.Monitor()
     monitor.update(law, outcomes)
-    waves, densities, steps = Bettors(None)._spec
+    waves, densities, steps = Bettors(None)._spec[0]
     cells = (scipy.stats.norm.cdf(outcomes) * 64).astype(int)
     assert densities.mean(axis=1) == pytest.approx(1.0)
     expected = [*np.log(densities[:, cells]).sum(axis=1)]

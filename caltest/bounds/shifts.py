@@ -8,6 +8,7 @@ for every row and draw, whatever the number of tolerances.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -236,8 +237,5 @@ def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
     step = 1
     while known + step < count and holds(known + step):
         known, step = known + step, 2 * step
-    beyond = min(known + step, count)
-    while beyond - known > 1:
-        middle = (known + beyond) // 2
-        known, beyond = (middle, beyond) if holds(middle) else (known, middle)
-    return known
+    between = range(known + 1, min(known + step, count))
+    return known + bisect_left(between, True, key=lambda place: not holds(place))

@@ -38,9 +38,13 @@ BINS = 10
 LATEST = 500  # rows of a process that are its first, and of the blocks of its latest
 
 
+#: What bets do not learn, as loops take it, steps last; and what each is about, as `Evidence` has it.
+Spec: TypeAlias = tuple[tuple[Any, ...], list[str]]
+
+
 @cache
-def _of_classes(m: int) -> tuple[Any, ...]:
-    """Return what bets on m classes do not learn: features, exponents, the features of tilts."""
+def _of_classes(m: int) -> Spec:
+    """Return features, exponents and the features of tilts, of bets on m classes."""
     rng = np.random.Generator(np.random.PCG64(20_261_124))
     waves = np.concatenate([ndtri(rng.random((_WAVES, m))) / width for width in _WIDTHS])
     shifts = 2.0 * np.pi * rng.random(len(waves))
@@ -51,11 +55,17 @@ def _of_classes(m: int) -> tuple[Any, ...]:
     own = [[], *(range(len(usual) + w * _WAVES, len(usual) + (w + 1) * _WAVES) for w in range(2))]
     columns = [[*usual, *each] for _ in _STEPS for each in own]
     begins = np.cumsum([0, *map(len, columns)])
-    return waves, shifts, slopes, moves, np.concatenate(columns), begins, np.repeat(_STEPS, len(own))
+    fixed = [
+        "shift" if move else "sharper" if slope > 1.0 else "flatter"
+        for slope, move in zip(slopes, moves, strict=True)
+    ]
+    steps = np.repeat(_STEPS, len(own))
+    arrays = waves, shifts, slopes, moves, np.concatenate(columns), begins, steps
+    return arrays, [*fixed, *["tilt", "local", "local"] * len(_STEPS)]
 
 
 @cache
-def _of_numbers(times: bool) -> tuple[Any, ...]:
+def _of_numbers(times: bool) -> Spec:
     """Return Legendre polynomials in cells of (0, 1), and densities: of times, multiples of the hazard.
 
     Else they are tilted by the first two polynomials. If the hazard is r times what was predicted, the
@@ -67,10 +77,12 @@ def _of_numbers(times: bool) -> tuple[Any, ...]:
     waves = np.ascontiguousarray(waves * np.sqrt(2 * degrees + 1)[:, None])
     if times:
         densities = -np.diff((1.0 - edges) ** _TEMPERATURES[:, None]) * _CELLS
+        fixed = ["sooner" if each > 1.0 else "later" for each in _TEMPERATURES]
     else:
         densities = np.exp(np.array([(a, b) for a in _MOVES for b in _MOVES]) @ waves[:2])
         densities /= densities.mean(axis=1, keepdims=True)
-    return waves, densities, np.array(_STEPS)
+        fixed = ["moved"] * len(densities)
+    return (waves, densities, np.array(_STEPS)), [*fixed, *["shape"] * len(_STEPS)]
 
 
 @dataclass(frozen=True)
@@ -102,14 +114,13 @@ class Bettors:
     @cached_property
     def weights(self) -> Array:
         """Logarithms of the weights of bets: all bettors alike, each over its own bets."""
-        spec, sides = self._spec, len(self.sides)
-        grid, steps = (spec[1], spec[2]) if self.n_classes is None else (spec[2], spec[6])
-        bets = np.array([len(grid), *[1] * len(steps)])
+        (*_, steps), kinds = self._spec
+        sides, bets = len(self.sides), np.array([len(kinds) - len(steps), *[1] * len(steps)])
         one = np.repeat(-np.log(bets), bets) - np.log(len(bets))
         return np.tile(one - np.log(sides), sides)
 
     @property
-    def _spec(self) -> tuple[Any, ...]:
+    def _spec(self) -> Spec:
         return _of_numbers(self.times) if self.n_classes is None else _of_classes(self.n_classes)
 
     @property
@@ -131,8 +142,8 @@ class Bettors:
 
     def blank(self, processes: int, change: bool) -> Books:
         """Return the books of processes in which nothing has been entered."""
-        k, d, m, spec = len(self.weights), self.channels, self.n_classes, self._spec
-        learned = (len(spec[2]), _DEGREES) if m is None else (len(self.sides), len(spec[4]), m)
+        k, d, m, (arrays, _) = len(self.weights), self.channels, self.n_classes, self._spec
+        learned = (len(_STEPS), _DEGREES) if m is None else (len(self.sides), len(arrays[4]), m)
         return {
             "logs": np.zeros((processes, k)),
             "detect": np.full((processes if change else 0, k), -np.inf),
@@ -151,17 +162,8 @@ class Bettors:
 
     def kind(self, bet: int) -> str:
         """Return what a bet is about, as :class:`caltest.monitoring.Evidence` has it."""
-        spec, own = self._spec, len(self.weights) // len(self.sides)
-        bet %= own
-        if self.n_classes is None and self.times and bet < len(spec[1]):
-            return "sooner" if _TEMPERATURES[bet] > 1.0 else "later"
-        if self.n_classes is None:
-            return "moved" if bet < len(spec[1]) else "shape"
-        if bet >= len(spec[2]):
-            return "tilt" if (bet - len(spec[2])) % 3 == 0 else "local"
-        if spec[3][bet]:
-            return "shift"
-        return "sharper" if spec[2][bet] > 1.0 else "flatter"
+        kinds = self._spec[1]
+        return kinds[bet % len(kinds)]
 
     def read(self, rows: Any, outcomes: Any, statistic: Any = None) -> tuple[Array, NDArray[np.int64]]:
         """Return what the loops see of rows: probabilities (n, m) and labels; or ranks (n, 2).
@@ -271,7 +273,7 @@ class Bettors:
         kept = (*(books[name] for name in _KEPT), np.empty(len(books["logs"]), np.int64))
         stated, seen = self.compared(values, labels)
         learned = books["theta"], books["squares"]
-        more = (stated, seen, ends, member, (*self._spec, self.weights), learned, shares, goal, kept)
+        more = (stated, seen, ends, member, (*self._spec[0], self.weights), learned, shares, goal, kept)
         if self.n_classes is None:
             low, high = np.ascontiguousarray(values.T[:2])
             if self.levels:
