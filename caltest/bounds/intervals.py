@@ -326,8 +326,8 @@ def error_bounds(
     w, kept = weights / weights.max(), np.ones((1, 2)) if kept is None else kept
     if kept.min() < _LEAST_RATE * kept.max():
         return float(scores.min()) - 1.0, float(scores.max())
-    high = _end(scores, labels, level, w, kept, codes)
-    return -_end(1.0 - scores, 1 - labels, level, w, kept[:, ::-1], codes), high
+    high = _largest(scores, labels, level, w, kept, codes)
+    return -_largest(1.0 - scores, 1 - labels, level, w, kept[:, ::-1], codes), high
 
 
 class _Supposed(NamedTuple):
@@ -395,7 +395,7 @@ def _pooled(values: Array, counts: Array) -> tuple[Array, Array]:
     return nodes[:-1][own], found[own]
 
 
-def _end(scores: Array, labels: Labels, level: float, w: Array, kept: Array, codes: Codes) -> float:
+def _largest(scores: Array, labels: Labels, level: float, w: Array, kept: Array, codes: Codes) -> float:
     """Return the largest mean error that is not refuted."""
     without, event = kept.min() / kept.T
     slope = without - event

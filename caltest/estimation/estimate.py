@@ -26,9 +26,9 @@ from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
     CalibrationPipeline,
     FunctionLike,
-    Path,
     Places,
     Split,
+    Tuning,
     recommended,
 )
 from caltest.exceptions import InputError
@@ -426,7 +426,7 @@ def estimate_squared_error(
     )
 
 
-def _held_out(view: Sample, split: Split, best: Path) -> HeldOut:
+def _held_out(view: Sample, split: Split, best: Tuning) -> HeldOut:
     """Return the agreement with what the fold models of the best function learned."""
     probs, candidate = view.rows.probs, best.candidate
     lefts, rights = [], []
@@ -441,7 +441,7 @@ def _held_out(view: Sample, split: Split, best: Path) -> HeldOut:
 
 
 def _notes(
-    view: Sample, pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], paths: Sequence[Path]
+    view: Sample, pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], paths: Sequence[Tuning]
 ) -> tuple[str, ...]:
     notes = [*view.rows.notes, *impossible_labels(view)]
     if "all" in pipeline.functions and all(each.name != "kernel_density" for each in found):

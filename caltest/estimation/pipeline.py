@@ -120,7 +120,7 @@ class Split(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Tuning:
     """What the folds say of one function: (G values of its option, F folds, B label vectors).
 
     ``risks`` are those of the held-out fold; ``estimates`` the means of h(g, g) over the test part by
@@ -234,7 +234,7 @@ class CalibrationPipeline:
 
     def run(
         self, probs: Array, labels: Labels, split: Split, workers: Workers = ALONE
-    ) -> tuple[Path, ...]:
+    ) -> tuple[Tuning, ...]:
         """Run all candidates on all folds, for B label vectors (B, n) of predictions (n, m)."""
         candidates = self.candidates(*probs.shape)
         tasks = [
@@ -247,11 +247,11 @@ class CalibrationPipeline:
         for place, candidate in enumerate(candidates):
             folds = found[place * self.n_folds : (place + 1) * self.n_folds]
             numbers = np.stack([each for each, _ in folds], axis=2)
-            paths.append(Path(candidate, numbers[0], numbers[1], numbers[2], folds[0][1]))
+            paths.append(Tuning(candidate, numbers[0], numbers[1], numbers[2], folds[0][1]))
         return tuple(paths)
 
 
-def recommended(paths: Sequence[Path]) -> NDArray[np.intp]:
+def recommended(paths: Sequence[Tuning]) -> NDArray[np.intp]:
     """Return the place of the function with the least validation risk, (B,)."""
     return np.asarray(np.stack([path.least for path in paths]).argmin(axis=0))
 

@@ -127,18 +127,18 @@ class Bettors:
     def channels(self) -> int:
         """Of how many events predictions and observations are added up."""
         if self.n_classes is None:
-            return 1 if self.times else 2 * self.ends
+            return 1 if self.times else 2 * self.ways
         return 1 if self.n_classes == 2 else self.n_classes + 1
 
     @property
-    def ends(self) -> int:
+    def ways(self) -> int:
         """In how many ways each is added up: as few, and as many, as cells that are left open allow."""
         return 2 if self.levels else 1
 
     @property
     def main(self) -> list[int]:
         """Which of these stand for all: the last of classes, that the top one is right."""
-        return [0, 2][: self.ends] if self.n_classes is None else [-1]
+        return [0, 2][: self.ways] if self.n_classes is None else [-1]
 
     def blank(self, processes: int, change: bool) -> Books:
         """Return the books of processes in which nothing has been entered."""

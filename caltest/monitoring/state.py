@@ -300,18 +300,18 @@ def evidence_of(
     """Yield the evidence on all rows, and on every group: columns and values in ``processes``."""
     bettors, goal = bettors_of(shape, options), goal_of(options)
     shares = shares_of(shape, len(books["logs"]))
-    spent = _LEVEL * bettors.ends / (2.0 * shares * bettors.channels)
-    counts, parts = books["counts"][:, None], (len(shares), bettors.ends, -1)
+    spent = _LEVEL * bettors.ways / (2.0 * shares * bettors.channels)
+    counts, parts = books["counts"][:, None], (len(shares), bettors.ways, -1)
     lows, highs = limits(books["totals"], counts, spent[:, None], bettors.times)
     lows, highs = lows.reshape(parts)[:, -1], highs.reshape(parts)[:, 0]
     won = books["detect" if options["mode"] == "change" else "logs"]
     for p, (column, value) in enumerate([(None, None), *processes]):
         bet = int((won[p] + bettors.weights).argmax())
         units, best, share = int(books["counts"][p]), float(books["best"][p]), math.log(shares[p])
-        totals = books["totals"][p].reshape(bettors.ends, -1, 3).mean(axis=0)
+        totals = books["totals"][p].reshape(bettors.ways, -1, 3).mean(axis=0)
         start, count = books["since"][p, bet].tolist()
         start, count = (start, count) if count < units else (0, 0)
-        marks = books["marks"][p, bet].reshape(bettors.ends, -1, 2).mean(axis=0)
+        marks = books["marks"][p, bet].reshape(bettors.ways, -1, 2).mean(axis=0)
         since = totals[:, :2] - (marks if count else 0.0)
         chosen = int((np.abs(since @ [1.0, -1.0]) / np.sqrt(totals[:, 2] + 1e-12)).argmax())
         first, *later = books["bins"][p]

@@ -366,7 +366,7 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
 # what is nearest to calibrated; none where that is what the model states. All functions return the
 # same, and notes.
 
-Fitted: TypeAlias = tuple[Array, str, tuple[str, ...]]
+_Truth: TypeAlias = tuple[Array, str, tuple[str, ...]]
 
 _STEEPEST = 100.0  # temperature that is looked for, and one over it
 _LEVEL = 0.05  # of the intervals of fits, and of the tests whether there is anything to fit
@@ -376,7 +376,7 @@ _ISOTONIC = (
 )
 
 
-def _end(surprise: Callable[[float], float], best: float, last: float, degrees: int = 1) -> float:
+def _farthest(surprise: Callable[[float], float], best: float, last: float, degrees: int = 1) -> float:
     """Return where, on the way from the best fit to the last, a likelihood ratio begins to reject.
 
     The last if it never does.
@@ -387,7 +387,7 @@ def _end(surprise: Callable[[float], float], best: float, last: float, degrees: 
     return float(brentq(lambda x: surprise(x) - height, best, last))
 
 
-def _by_temperature(pilot: Sample, careful: bool) -> Fitted:
+def _by_temperature(pilot: Sample, careful: bool) -> _Truth:
     """Fit one temperature by maximum likelihood: the truth is stated^t, renormalised."""
     probs, everyone = pilot.rows.probs, pilot.labels
     possible = probs[np.arange(len(everyone)), everyone] > 0.0
@@ -415,7 +415,7 @@ def _by_temperature(pilot: Sample, careful: bool) -> Fitted:
             "should be; state an error instead, {instance} for instance.",
             instance=_STATED,
         )
-    ends = [_end(surprise, log_t, side * end) for side in (-1.0, 1.0)]
+    ends = [_farthest(surprise, log_t, side * end) for side in (-1.0, 1.0)]
     t, low, high = (float(np.exp(each)) for each in (log_t, *ends))
     interval = f"(95% interval {low:.3g} to {high:.3g})"
     fit = f"a temperature of {t:.3g} {interval}"
@@ -433,7 +433,7 @@ def _by_temperature(pilot: Sample, careful: bool) -> Fitted:
     return _fitted(probs, (_tempered(probs, t), fit), end_of_fit, f"{fit} holds 1", notes, careful)
 
 
-def _by_line(pilot: Sample, careful: bool) -> Fitted:
+def _by_line(pilot: Sample, careful: bool) -> _Truth:
     """Fit logit P(y = 1) = a + b · logit p (Cox); predictions of 0 and 1 stay."""
     found = fitted_line(pilot.rows, pilot.labels)
     a, b = found.intercept, 1.0 if np.isnan(found.slope) else found.slope
@@ -463,7 +463,7 @@ def _by_line(pilot: Sample, careful: bool) -> Fitted:
         return np.column_stack([1.0 - truth, truth]), text
 
     truth, fit = made(a, b)
-    share = _end(surprise, 1.0, 0.0, max(found.test_both.degrees, 1))
+    share = _farthest(surprise, 1.0, 0.0, max(found.test_both.degrees, 1))
     end_of_fit = None
     if share > 0.0:  # else to be calibrated is not rejected either
         end, closer = made(*line(share))
@@ -475,7 +475,7 @@ def _by_line(pilot: Sample, careful: bool) -> Fitted:
     return _fitted(pilot.rows.probs, (truth, fit), end_of_fit, finding, own, careful)
 
 
-def _by_isotonic(pilot: Sample, careful: bool) -> Fitted:
+def _by_isotonic(pilot: Sample, careful: bool) -> _Truth:
     """Fit the curve that never falls and has the least squared error."""
     if careful:
         raise InputError(
@@ -510,7 +510,7 @@ def _fitted(
     finding: str,
     notes: tuple[str, ...],
     careful: bool,
-) -> Fitted:
+) -> _Truth:
     """Return a fit, or its careful end, with what it is worth: noise is taken for miscalibration."""
     if careful and end is None:
         raise InputError(
@@ -538,7 +538,7 @@ def _fitted(
 _RECALIBRATIONS = {"temperature": _by_temperature, "logistic": _by_line, "isotonic": _by_isotonic}
 
 
-def _estimated(known: Sample | None, recalibration: str | None, careful: bool) -> Fitted:
+def _estimated(known: Sample | None, recalibration: str | None, careful: bool) -> _Truth:
     """Return the truth as the pilot's labels tell it, or at the careful end of what they tell."""
     if recalibration is not None:
         choose("recalibration", recalibration, _RECALIBRATIONS)
