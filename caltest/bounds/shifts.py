@@ -33,7 +33,8 @@ UNIT = 10_000
 
 def grid_of_tolerances() -> Grid:
     """Return the tolerances 0 to 1 in units of 1/10 000, steps growing with them."""
-    return np.r_[0:20, 20:100:2, 100:400:5, 400:1000:10, 1000:2000:20, 2000:5000:50, 5000:10_001:100]
+    steps = np.r_[0:20, 20:100:2, 100:400:5, 400:1000:10, 1000:2000:20, 2000:5000:50, 5000:10_001:100]
+    return np.asarray(steps, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
