@@ -634,11 +634,11 @@ def test_a_corrupt_file(how, tmp_path):
     if how == "changed":
         whole["options"]["alpha"] = 0.5
     if how == "schema":
-        from caltest.monitoring import store
+        from caltest.monitoring import state
 
         whole["schema"] = 99
         body = {name: whole[name] for name in ("schema", "options", "state")}
-        whole["fingerprint"] = store._fingerprint(body)
+        whole["fingerprint"] = state._fingerprint(body)
     changed = json.dumps(whole)
     path.write_text({"cut": text[:200], "other": "{}", "empty": ""}.get(how, changed))
     with pytest.raises(caltest.InputError, match=r"no state of a monitor|of version 99"):

@@ -20,7 +20,7 @@ from caltest.data.containers import cells_of, listed
 from caltest.exceptions import InputError
 from caltest.laws import Quantiles
 from caltest.lenses import Lens, event, find_lens, show
-from caltest.monitoring import state, store, waiting
+from caltest.monitoring import state, waiting
 from caltest.monitoring.bettors import SCORED, Books
 from caltest.monitoring.state import Mode, MonitorState
 from caltest.monitoring.waiting import Batch, Waiting
@@ -299,7 +299,7 @@ class Monitor:
 
     def _new_batch(self, batch: str | None, content: str) -> str:
         """Return what a batch is known by; raise if it was seen before."""
-        key = store.brief(content if batch is None else f"name: {batch}")
+        key = state.brief(content if batch is None else f"name: {batch}")
         if key in self._batches:
             known = "with this content" if batch is None else f"called {quoted(batch)}"
             raise InputError(
@@ -314,7 +314,7 @@ class Monitor:
             return np.arange(n), np.arange(1, n + 1), []
         found = Clustering()
         units = found.codes(clusters)
-        fresh = {store.brief(str(name)): name for name in found.known}
+        fresh = {state.brief(str(name)): name for name in found.known}
         if again := fresh.keys() & set(self._clusters):
             raise InputError(
                 f"cluster {quoted(fresh[min(again)])} came in an earlier batch, and all rows of a "
@@ -420,7 +420,7 @@ class Monitor:
         shape, batches = self._shape, self._batches
         if predicted is not None:
             rows = waiting.rows_to_wait(predicted, len(cells), logits)
-            seen = {store.brief(name): name for name in names}
+            seen = {state.brief(name): name for name in names}
             if again := seen.keys() & set(self._ids):
                 raise InputError(
                     f"the row {quoted(seen[min(again)])} was counted before; leave it out, or give "
@@ -439,7 +439,7 @@ class Monitor:
         ready, left = waiting.parted(queue, self.options["order"], self.options["maturity"], date)
         if ready:
             self._enter(waiting.batch_of_known(ready, shape), batch, date, counted=True)
-            self._ids += [store.brief(each.name) for each in ready]
+            self._ids += [state.brief(each.name) for each in ready]
         self._shape, self._queue, self._batches = shape, left, batches
         return self.state
 
@@ -519,8 +519,8 @@ class Monitor:
         0.01
         """
         kept = {name: getattr(self, name) for name in _SAVED}
-        kept["_books"] = store.packed(self._books)
-        self._revision = store.save(Path(path), self.options, kept, self._revision)
+        kept["_books"] = state.packed(self._books)
+        self._revision = state.save(Path(path), self.options, kept, self._revision)
 
     @classmethod
     @arguments()
@@ -546,12 +546,12 @@ class Monitor:
         ...     print(error)
         nowhere.json: there is no such file; check the path.
         """
-        options, kept, revision = store.load(Path(path))
+        options, kept, revision = state.load(Path(path))
         made = cls(**options)
         for name, value in kept.items():
             setattr(made, name, value)
         made._queue = [Waiting(*each) for each in kept["_queue"]]
-        made._books, made._revision = store.unpacked(kept["_books"]), revision
+        made._books, made._revision = state.unpacked(kept["_books"]), revision
         return made
 
 
