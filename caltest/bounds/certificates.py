@@ -23,16 +23,8 @@ from caltest._arguments import (
 from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.binning import Binning, EqualMass, reliability_curve
-from caltest.bounds.intervals import (
-    LARGEST_LEVEL,
-    ConfidenceBand,
-    Segment,
-    cells_wanted,
-    interval_bounds,
-    level_of,
-    mean_bounds,
-    pool,
-)
+from caltest.bounds import intervals
+from caltest.bounds.intervals import ConfidenceBand, Segment
 from caltest.data import Sample, whole_sample
 from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
@@ -48,7 +40,7 @@ Truth: TypeAlias = Literal["predicted", "estimated"]
 Method: TypeAlias = Literal["bins", "isotonic"]
 
 _DEFAULT_BINS = 10
-_LEAST = 1.0 - 2.0 * LARGEST_LEVEL
+_LEAST = 1.0 - 2.0 * intervals.LARGEST_LEVEL
 _CONFIDENCE = Number(_LEAST, 1.0, "[)", f"give one from {_LEAST:g} to below 1, such as 0.95")
 
 #: Of a plan: the chance to reach the distance, and the share of the rows, if isotonic.
@@ -423,7 +415,7 @@ def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
     bins = reliability_curve(view.rows, view.labels, rule)
     counts, events = bins.counts.astype(np.float64), bins.events
     level = level_of_confidence(confidence) / (2.0 * len(counts))
-    lower, upper = mean_bounds(counts, events, level)
+    lower, upper = intervals.mean_bounds(counts, events, level)
     over, under = bins.predicted - lower, upper - bins.predicted
     proved = [
         Proved(
@@ -457,8 +449,8 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
     """Return the fields of an isotonic certificate."""
     scores = view.rows.probs[:, 1]
     alpha = level_of_confidence(confidence)
-    cells = pool(scores, view.labels, cells_wanted(len(scores)) if n_cells is None else n_cells)
-    lower, upper = interval_bounds(cells.counts, cells.events, alpha)
+    cells = intervals.pool(scores, view.labels, n_cells or intervals.cells_wanted(len(scores)))
+    lower, upper = intervals.interval_bounds(cells.counts, cells.events, alpha)
     band = ConfidenceBand(cells.starts, cells.ends, lower, upper)
     over = cells.scores - band.lower_at(cells.scores)
     under = band.upper_at(cells.scores) - cells.scores
@@ -489,7 +481,7 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
         ),
         "lower": lower,
         "upper": upper,
-        "level": level_of(len(cells.counts), alpha),
+        "level": intervals.level_of(len(cells.counts), alpha),
     }
 
 
@@ -552,10 +544,10 @@ def _rows_for_band(c: Certificate, wanted: float, truth: Array) -> int | None:
     within = np.abs(truth - c.predicted) < (wanted if few else aim)
     if c.counts[within].sum() < SHARE * c.n_samples:
         return None
-    wide = c.ends > c.starts
+    wide, alpha = c.ends > c.starts, level_of_confidence(c.confidence)
 
     def enough(rows: float) -> bool:
-        cells = min(2 * cells_wanted(int(rows)), _MOST_CELLS)
+        cells = min(2 * intervals.cells_wanted(int(rows)), _MOST_CELLS)
         parts = np.where(wide, -(-cells // len(wide)), 1).astype(int)
         place = np.concatenate([(np.arange(k) + 0.5) / k for k in parts])
         scores = np.repeat(c.starts, parts) + np.repeat(c.ends - c.starts, parts) * place
@@ -566,7 +558,7 @@ def _rows_for_band(c: Certificate, wanted: float, truth: Array) -> int | None:
 
         def near(counts: Array, events: Array, distance: float) -> bool:
             """Return whether the band of these events is so near, for enough rows."""
-            lower, upper = interval_bounds(counts, events, level_of_confidence(c.confidence), lengths)
+            lower, upper = intervals.interval_bounds(counts, events, alpha, lengths)
             # A score between others has the bounds of its neighbours, as rounding outwards gives.
             lower = np.where(between, np.r_[0.0, lower[:-1]], lower)
             upper = np.where(between, np.r_[upper[1:], 1.0], upper)

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, choose
 from caltest._parallel import ALONE, Workers, added, single_threaded_blas
@@ -23,14 +24,7 @@ from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.attributes import check_alike
 from caltest.estimation.base import Labels, PlugIn, residuals
 from caltest.estimation.functions import Scaling
-from caltest.estimation.pipeline import (
-    CalibrationPipeline,
-    FunctionLike,
-    Places,
-    Split,
-    Tuning,
-    recommended,
-)
+from caltest.estimation.pipeline import CalibrationPipeline, FunctionLike, Split, Tuning, recommended
 from caltest.exceptions import InputError
 from caltest.forms import Form, Pairwise
 from caltest.forms.weights import DenseWeights, Term
@@ -290,7 +284,7 @@ def estimate_squared_error(
     n_resamples: int | None = None,
     test_size: float = 0.2,
     n_folds: int = 5,
-    order: Sequence[int] | Places | None = None,
+    order: Sequence[int] | NDArray[np.intp] | None = None,
     regularization_scaling: Scaling = "usual",
     rng: Rng = None,
     n_jobs: int | None = None,

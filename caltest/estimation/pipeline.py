@@ -20,14 +20,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._sums import Array, blocks
 from caltest._visible import quoted
 from caltest.estimation.base import EstimationFunction, Labels, residuals
-from caltest.estimation.functions import (
-    DirichletKernelDensity,
-    HistogramBinning,
-    KroneckerKernelRidge,
-    Scaling,
-    Temperature,
-    TwoStepKernelRidge,
-)
+from caltest.estimation.functions import FUNCTIONS, HistogramBinning, Ridge, Scaling
 from caltest.exceptions import InputError
 from caltest.sampling import generator
 
@@ -39,26 +32,7 @@ FunctionLike: TypeAlias = (
     "str | EstimationFunction | type[EstimationFunction] | tuple[EstimationFunction, Sequence[Any]]"
 )
 
-#: Estimation functions by name.
-FUNCTIONS: dict[str, type[EstimationFunction]] = {
-    each.name: each
-    for each in (
-        HistogramBinning,
-        DirichletKernelDensity,
-        KroneckerKernelRidge,
-        TwoStepKernelRidge,
-        Temperature,
-    )
-}
-
 ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
-
-
-def several(functions: Any) -> tuple[Any, ...]:
-    """Return one function, or several, as a tuple."""
-    if isinstance(functions, str | EstimationFunction | type) or not np.iterable(functions):
-        return (functions,)
-    return tuple(functions)
 
 
 class Candidate(NamedTuple):
@@ -77,7 +51,7 @@ def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candid
     if isinstance(wanted, str):
         kind = choose("estimation function", wanted, FUNCTIONS)
     if isinstance(kind, type) and issubclass(kind, EstimationFunction) and not isabstract(kind):
-        scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
+        scaled = issubclass(kind, Ridge)
         function: Any = kind(regularization_scaling=scaling) if scaled else kind()  # type: ignore[call-arg]
         return Candidate(function.name, function, function.search_space(n_classes))
     if not isinstance(wanted, tuple):
@@ -180,20 +154,21 @@ class CalibrationPipeline:
     regularization_scaling: Scaling = "usual"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.functions, str) and self.functions == "all"):
-            object.__setattr__(self, "functions", several(self.functions))
+        given: Any = self.functions
+        one = isinstance(given, str | EstimationFunction | type) or not np.iterable(given)
+        object.__setattr__(self, "functions", (given,) if one else tuple(given))
         self.candidates(2, 2)
 
     def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
         """Return the functions that compete on n predictions of m classes, if they take so many."""
         wanted: list[FunctionLike] = []
-        for each in several(self.functions):
-            if isinstance(each, str) and each == "all":  # what so many rows and classes allow
+        for given in self.functions:
+            if isinstance(given, str) and given == "all":  # what so many rows and classes allow
                 wanted += [HistogramBinning(15), "binning"] if n_classes == 2 else []
                 wanted += ["kernel_density"] if n_samples <= ALL_PAIRS_UP_TO else []
                 wanted += ["kronecker_ridge", "two_step_ridge"]
             else:
-                wanted.append(each)
+                wanted.append(given)
         found = [_candidate(each, self.regularization_scaling, n_classes) for each in wanted]
         labels = [each.label for each in found]
         for place, (label, function, values) in enumerate(found):
