@@ -23,7 +23,7 @@ from caltest.lenses import Lens
 from caltest.nulls import Null
 from caltest.planning.curve import UNLIKELY, Fit, PowerCurve, fit
 from caltest.planning.pilot import NO_ROWS_YET
-from caltest.planning.simulate import Counted, ModelLike, PowerPoint, Simulation, Simulator, check_rows
+from caltest.planning.simulate import ModelLike, PowerPoint, Simulation, Simulator, check_rows
 from caltest.sampling import Rng
 from caltest.statistics import StatisticLike
 
@@ -165,17 +165,11 @@ def sample_size(
             most=max_n,
         )
     simulator = Simulator.of(given, min_n)
-    counted: list[Counted] = []
-
-    def count(n: int, start: int, stop: int) -> PowerPoint:
-        counted.append(simulator.count(n, start, stop))
-        return counted[-1].point
-
-    search = Search(count, float(alpha), wanted, min_n, max_n)
+    search = Search(simulator.count, float(alpha), wanted, min_n, max_n)
     search.double()
     if search.undecided:
         search.refine(int(n_datasets))
-    facts = simulator.facts(counted)
+    facts = simulator.facts()
     facts["warnings"] += search.notes()
     return SampleSizeResult(**facts, **search.answer(), power=wanted, min_n=min_n, max_n=max_n)
 
