@@ -76,12 +76,10 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.testing import estimate as estimate
     from caltest.testing import test as test
 
-_MODULES = (
-    "binning bounds data datasets estimation files kernels lenses nulls planning plots predictive "
-    "report simulation statistics"
-)
-#: What is imported on first use, by the module that has it.
+#: What is imported on first use, by the module that has it; "" has modules themselves.
 _NAMES = {
+    "": "binning bounds data datasets estimation files kernels lenses nulls planning plots predictive "
+    "report simulation statistics",
     "auditing": "Audit assert_calibrated audit sbc",
     "auditing.ahead": "AuditPlan plan",
     "binning": "bin_table",
@@ -101,7 +99,7 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 if not TYPE_CHECKING:  # checkers, which cannot compute it, take the names above
-    __all__ = sorted([*_HOMES, *_MODULES.split(), "InputError", "LongWorkWarning", "__version__"])
+    __all__ = sorted([*_HOMES, "InputError", "LongWorkWarning", "__version__"])
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
@@ -121,10 +119,10 @@ _printers.to_fragment = _later("report", "to_fragment")
 
 def __getattr__(name: str) -> Any:
     """Import on first use, and once, so that `import caltest` costs nothing."""
-    if name not in _HOMES and name not in _MODULES.split():
+    if name not in _HOMES:
         raise AttributeError(f"module 'caltest' has no attribute {name!r}")
-    found: Any = importlib.import_module(f"caltest.{_HOMES.get(name, name)}")
-    if name in _HOMES:
+    found: Any = importlib.import_module(f"caltest.{_HOMES[name] or name}")
+    if _HOMES[name]:
         found = globals()[name] = getattr(found, name)
     return found
 

@@ -33,7 +33,6 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from caltest._arguments import jobs
 from caltest._memory import addresses_left
 from caltest._numbers import counted, duration
 from caltest._visible import quoted
@@ -81,10 +80,6 @@ class Workers:
 
     n_jobs: int | None = None
     progress: bool = False
-
-    def __post_init__(self) -> None:
-        if self.n_jobs is not None:
-            jobs("n_jobs", self.n_jobs)
 
     @property
     def hands(self) -> int:

@@ -28,7 +28,7 @@ from caltest._sums import law_of_sum
 from caltest._visible import quoted
 from caltest.data import Rows, whole_sample, without_zeros
 from caltest.exceptions import InputError
-from caltest.lenses import Lens, seen
+from caltest.lenses import Lens, one_probability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -429,12 +429,7 @@ def bin_table(
 
     counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
     whole = without_zeros(whole_sample(probs, labels, class_names=class_names, **counting))
-    view, _ = seen(whole, lens, "top_label")
-    if view.rows.n_classes != 2:
-        raise InputError(
-            f"a table is of one probability, and the lens {quoted(lens)} shows "
-            f"{view.rows.n_classes} classes; give one such as 'top_label' or 'class:0'."
-        )
+    view, _ = one_probability(whole, lens, "a table is of")
     n = view.rows.n_samples
     edges = _even_edges(int(bins))
     curve = reliability_curve(view.rows, view.labels, EqualWidth(int(bins)))

@@ -136,7 +136,7 @@ def test_class_bets_are_what_they_say():
     labels = labels_from(probs, RNG(5))
     monitor = caltest.Monitor()
     monitor.update(probs, labels)
-    waves, shifts, slopes, _, columns, begins, steps = Bettors(3)._spec
+    waves, shifts, slopes, _, columns, begins, steps = Bettors(3)._spec[0]
     fixed, learned = np.zeros(len(slopes)), []
     for p, y in zip(probs, labels, strict=True):
         q = p ** slopes[:, None]
@@ -160,7 +160,7 @@ def test_number_bets_are_what_they_say():
     outcomes = RNG(3).normal(size=40)
     monitor = caltest.Monitor()
     monitor.update(law, outcomes)
-    waves, densities, steps = Bettors(None)._spec
+    waves, densities, steps = Bettors(None)._spec[0]
     cells = (scipy.stats.norm.cdf(outcomes) * 64).astype(int)
     assert densities.mean(axis=1) == pytest.approx(1.0)
     expected = [*np.log(densities[:, cells]).sum(axis=1)]
@@ -585,6 +585,20 @@ def test_columns_in_another_order_are_refused():
         monitor.update(frame[["dog", "cat"]], ["cat", "dog"])
 
 
+@pytest.mark.parametrize("lens", ["top_label", "class:1"])
+def test_columns_in_another_order_are_refused_whatever_a_lens_shows(lens, tmp_path):
+    pd = pytest.importorskip("pandas")
+    monitor = caltest.Monitor(lens=lens)
+    frame = pd.DataFrame({"cat": [0.2, 0.5], "dog": [0.5, 0.4], "owl": [0.3, 0.1]})
+    monitor.update(frame, ["cat", "dog"])
+    monitor.save(tmp_path / "state.json")
+    for each in (monitor, caltest.Monitor.load(tmp_path / "state.json")):
+        with pytest.raises(caltest.InputError, match=r"classes: this batch has .*owl.*, .*cat"):
+            each.update(frame[["owl", "dog", "cat"]], ["cat", "owl"])
+        with pytest.raises(caltest.InputError, match=r"number of classes: this batch has '4'"):
+            each.update(np.full((2, 4), 0.25), [0, 1])
+
+
 def test_rows_that_wait_need_their_names():
     monitor = caltest.Monitor()
     monitor.update(P, [None, 1, 0], ids=["a", "b", "c"])
@@ -620,11 +634,11 @@ def test_a_corrupt_file(how, tmp_path):
     if how == "changed":
         whole["options"]["alpha"] = 0.5
     if how == "schema":
-        from caltest.monitoring import store
+        from caltest.monitoring import state
 
         whole["schema"] = 99
         body = {name: whole[name] for name in ("schema", "options", "state")}
-        whole["fingerprint"] = store._fingerprint(body)
+        whole["fingerprint"] = state._fingerprint(body)
     changed = json.dumps(whole)
     path.write_text({"cut": text[:200], "other": "{}", "empty": ""}.get(how, changed))
     with pytest.raises(caltest.InputError, match=r"no state of a monitor|of version 99"):

@@ -14,8 +14,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import caltest
-from caltest.bounds.intervals import mean_bounds
-from caltest.bounds.survival import events_bounds, product_bounds, risk_bounds
+from caltest.bounds.intervals import events_bounds, mean_bounds, product_bounds, risk_bounds
 from caltest.cli import app
 from caltest.exceptions import InputError
 from caltest.predictive import Survival

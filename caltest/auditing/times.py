@@ -24,8 +24,7 @@ from caltest.auditing.plan import DISTRIBUTION, Options, check_resolution, make_
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import Design, Family, Sizes, binned_error, views_of
 from caltest.auditing.views import Check, Count, Curves, Group, Part, Rest, View
-from caltest.bounds.intervals import LARGEST_LEVEL
-from caltest.bounds.survival import Sizing, events_bounds, risk_bounds, scaled_risk
+from caltest.bounds.intervals import LARGEST_LEVEL, Sizing, events_bounds, risk_bounds, scaled_risk
 from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Survival

@@ -23,21 +23,13 @@ from caltest._arguments import (
 from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.binning import Binning, EqualMass, reliability_curve
-from caltest.bounds.intervals import (
-    LARGEST_LEVEL,
-    ConfidenceBand,
-    Segment,
-    cells_wanted,
-    interval_bounds,
-    level_of,
-    mean_bounds,
-    pool,
-)
+from caltest.bounds import intervals
+from caltest.bounds.intervals import ConfidenceBand, Segment
 from caltest.data import Sample, whole_sample
 from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
-from caltest.lenses import Lens, event, seen
+from caltest.lenses import Lens, event, one_probability
 from caltest.results import Result
 from caltest.sampling import generator
 
@@ -48,7 +40,7 @@ Truth: TypeAlias = Literal["predicted", "estimated"]
 Method: TypeAlias = Literal["bins", "isotonic"]
 
 _DEFAULT_BINS = 10
-_LEAST = 1.0 - 2.0 * LARGEST_LEVEL
+_LEAST = 1.0 - 2.0 * intervals.LARGEST_LEVEL
 _CONFIDENCE = Number(_LEAST, 1.0, "[)", f"give one from {_LEAST:g} to below 1, such as 0.95")
 
 #: Of a plan: the chance to reach the distance, and the share of the rows, if isotonic.
@@ -57,10 +49,19 @@ SHARE = 0.9
 _KEPT_FOR_CHANCE = 0.1
 _MOST_ROWS = 10**11
 _MOST_CELLS = 2000  # as many as 16 million rows have
-SMALLEST_PLANNED = 0.005
+_SMALLEST_PLANNED = 0.005
 _FEW_CELLS = 64  # up to which samples are drawn, beyond which expected ones do
 _DRAWS = 200
 _LENGTHS = 45  # of intervals in a plan: neighbours differ by a sixth or less
+
+
+def _distance(name: str, value: object) -> float:
+    """Return a distance that can be planned for, or say that it is none."""
+    found = Number(0.0, 1.0, "(]", "give a distance between 0 and 1, such as 0.02")(name, value)
+    if found < _SMALLEST_PLANNED:
+        text = f"{quoted(value)}, too small to plan for; give at least {_SMALLEST_PLANNED:g}"
+        raise InputError(f"{name} is {text}.")
+    return found
 
 
 class Proved(NamedTuple):
@@ -227,7 +228,7 @@ class Certificate(Result):
         values = real_array("scores", scores)
         return band.lower_at(values), band.upper_at(values)
 
-    @arguments()
+    @arguments(wanted=_distance)
     def samples_for(self, wanted: float, *, at: Truth = "predicted") -> int | None:
         """Return about how many rows a certificate of the distance ``wanted`` would need.
 
@@ -263,12 +264,10 @@ class Certificate(Result):
         >>> found.samples_for(0.05) > 1000, found.samples_for(0.02) > 6 * found.samples_for(0.05)
         (True, True)
         """
-        target = _checked_wanted(wanted)
         truth = choose("truth", at, {"predicted": self.predicted, "estimated": self.estimates})
-        if self.crossings or self.proved >= target:
+        if self.crossings or self.proved >= wanted:
             return None
-        enough = (_enough_for_bins if self.method == "bins" else _enough_for_band)(self, target, truth)
-        return None if enough is None else _smallest(*enough)
+        return (_rows_for_bins if self.method == "bins" else _rows_for_band)(self, float(wanted), truth)
 
     @arguments()
     def table(self) -> pd.DataFrame:
@@ -286,20 +285,13 @@ class Certificate(Result):
         lower, upper = self.lower, self.upper
         if self.method == "isotonic":
             lower, upper = self.band(self.starts)[0], self.band(self.ends)[1]
-        found = {
-            "from": self.starts,
-            "to": self.ends,
-            "rows": self.counts.astype(int),
-            "predicted": self.predicted,
-            "estimate": self.estimates,
-            "lower": lower,
-            "upper": upper,
-            "distance": self.distances,
-        }
-        return pd.DataFrame(found)
+        found = self.predicted, self.estimates, lower, upper, self.distances
+        names = ("from", "to", "rows", "predicted", "estimate", "lower", "upper", "distance")
+        columns = (self.starts, self.ends, self.counts.astype(int), *found)
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
 
-@arguments(cells=positive_integer, confidence=_CONFIDENCE)
+@arguments(cells=positive_integer, confidence=_CONFIDENCE, wanted=_distance)
 def certificate(
     probs: object,
     labels: object,
@@ -386,9 +378,8 @@ def certificate(
     >>> found.proved < found.distance < 0.12, found.miscalibrated
     (True, ())
     """
-    choose("method", method, {"bins": True, "isotonic": True})
+    made: Any = choose("method", method, {"bins": _bins, "isotonic": _isotonic})
     confidence = float(confidence)
-    target = None if wanted is None else _checked_wanted(wanted)
     if method == "isotonic" and (n_bins is not None or binning is not None):
         raise InputError("the isotonic method has no bins; leave n_bins and binning out.")
     if method == "bins" and cells is not None:
@@ -397,33 +388,26 @@ def certificate(
         binning = EqualMass(_DEFAULT_BINS if n_bins is None else n_bins)
     elif n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
-    view, label = seen(whole_sample(probs, labels, class_names=class_names), lens, "top_label")
-    check_alike(view.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
-    if view.rows.n_classes != 2:
-        raise InputError(
-            f"a certificate is of one probability, and there are {view.rows.n_classes} classes "
-            f"through the lens {label!r}; give a lens such as 'top_label' or 'class:0'."
-        )
-    if method == "isotonic":
-        found = _isotonic(view, cells, confidence)
-    else:
-        found = _bins(view, binning, confidence)
+    whole = whole_sample(probs, labels, class_names=class_names)
+    check_alike(whole.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
+    view, label = one_probability(whole, lens, "a certificate is of")
+    found = made(view, binning if method == "bins" else cells, confidence)
     sides = {name: max(0.0, float(found[name].max())) for name in ("over", "under")}
     sides["distance"] = float(found["distances"].max())
     found |= dict.fromkeys(sides, 1.0) if found["crossings"] else sides
     found["miscalibrated"] = tuple(sorted(found["proved"]))
     found["proved"] = max((each.at_least for each in found["proved"]), default=0.0)
-    made = Certificate(
+    proved = Certificate(
         method=method,
         confidence=confidence,
         n_samples=view.rows.n_samples,
         event=event(label, view.rows),
         lens=label,
-        wanted=target,
+        wanted=None if wanted is None else float(wanted),
         warnings=view.rows.notes,
         **found,
     )
-    return made if target is None else replace(made, samples_wanted=made.samples_for(target))
+    return proved if wanted is None else replace(proved, samples_wanted=proved.samples_for(wanted))
 
 
 def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
@@ -431,7 +415,7 @@ def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
     bins = reliability_curve(view.rows, view.labels, rule)
     counts, events = bins.counts.astype(np.float64), bins.events
     level = level_of_confidence(confidence) / (2.0 * len(counts))
-    lower, upper = mean_bounds(counts, events, level)
+    lower, upper = intervals.mean_bounds(counts, events, level)
     over, under = bins.predicted - lower, upper - bins.predicted
     proved = [
         Proved(
@@ -465,8 +449,8 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
     """Return the fields of an isotonic certificate."""
     scores = view.rows.probs[:, 1]
     alpha = level_of_confidence(confidence)
-    cells = pool(scores, view.labels, cells_wanted(len(scores)) if n_cells is None else n_cells)
-    lower, upper = interval_bounds(cells.counts, cells.events, alpha)
+    cells = intervals.pool(scores, view.labels, n_cells or intervals.cells_wanted(len(scores)))
+    lower, upper = intervals.interval_bounds(cells.counts, cells.events, alpha)
     band = ConfidenceBand(cells.starts, cells.ends, lower, upper)
     over = cells.scores - band.lower_at(cells.scores)
     under = band.upper_at(cells.scores) - cells.scores
@@ -497,32 +481,20 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
         ),
         "lower": lower,
         "upper": upper,
-        "level": level_of(len(cells.counts), alpha),
+        "level": intervals.level_of(len(cells.counts), alpha),
     }
 
 
 # ------------------------------------------------------------------ how many rows it would need
 
 
-def _checked_wanted(wanted: object) -> float:
-    """Return a distance that can be planned for, or say that it is none."""
-    found = Number(0.0, 1.0, "(]", "give a distance between 0 and 1, such as 0.02")("wanted", wanted)
-    if found < SMALLEST_PLANNED:
-        raise InputError(
-            f"wanted is {quoted(wanted)}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
-        )
-    return found
-
-
 def _smallest(enough: Callable[[float], bool], start: float, near: float) -> int | None:
     """Return a number of rows that is enough, fewer by a factor of ``near`` being too few."""
-    high = min(max(2.0, start), _MOST_ROWS)
-    if enough(high):
-        low = high / 2.0
-        while low >= 2.0 and enough(low):
-            low, high = low / 2.0, low
-    else:
-        low, high = high, 2.0 * high
+    low = high = min(max(2.0, start), _MOST_ROWS)
+    while low >= 2.0 and enough(low):
+        low, high = low / 2.0, low
+    if low == high:
+        high = 2.0 * low
         while not enough(high):
             if high > _MOST_ROWS:
                 return None
@@ -533,11 +505,8 @@ def _smallest(enough: Callable[[float], bool], start: float, near: float) -> int
     return max(2, int(np.ceil(high)))
 
 
-_Enough: TypeAlias = "tuple[Callable[[float], bool], float, float] | None"
-
-
-def _enough_for_bins(c: Certificate, wanted: float, truth: Array) -> _Enough:
-    """Return whether rows are enough for all bins to be within ``wanted`` with the chance of 80%.
+def _rows_for_bins(c: Certificate, wanted: float, truth: Array) -> int | None:
+    """Return how many rows are enough for all bins to be within ``wanted`` with the chance of 80%.
 
     A bin is if its count of events s has L(s) ≥ predicted − wanted and U(s) ≤ predicted + wanted. L(s)
     ≥ p is P(B ≥ s) ≤ δ for B ~ Bin(n, p): a quantile says which counts will do, and the binomial of the
@@ -555,18 +524,16 @@ def _enough_for_bins(c: Certificate, wanted: float, truth: Array) -> _Enough:
 
     def enough(rows: float) -> bool:
         n = np.maximum(np.floor(rows * c.counts / c.n_samples), 1.0)
-        least, most = (
-            least_events(n, c.predicted - wanted),
-            n - least_events(n, 1.0 - c.predicted - wanted),
-        )
+        least = least_events(n, c.predicted - wanted)
+        most = n - least_events(n, 1.0 - c.predicted - wanted)
         chances = binom.cdf(most, n, truth) - binom.cdf(least - 1.0, n, truth)
         return float(np.prod(np.clip(chances, 0.0, 1.0))) >= CHANCE
 
-    return enough, c.n_samples, 1.005
+    return _smallest(enough, c.n_samples, 1.005)
 
 
-def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
-    """Return whether rows are enough for the band to be within ``wanted`` for nine tenths of them.
+def _rows_for_band(c: Certificate, wanted: float, truth: Array) -> int | None:
+    """Return how many rows are enough for the band to be within ``wanted`` for nine tenths of them.
 
     Scores are spread evenly within each cell, so that a larger sample can be cut more finely. Cells of
     a single score stay what they are; if there are few, each is bounded by its own events almost alone,
@@ -577,10 +544,10 @@ def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
     within = np.abs(truth - c.predicted) < (wanted if few else aim)
     if c.counts[within].sum() < SHARE * c.n_samples:
         return None
-    wide = c.ends > c.starts
+    wide, alpha = c.ends > c.starts, level_of_confidence(c.confidence)
 
     def enough(rows: float) -> bool:
-        cells = min(2 * cells_wanted(int(rows)), _MOST_CELLS)
+        cells = min(2 * intervals.cells_wanted(int(rows)), _MOST_CELLS)
         parts = np.where(wide, -(-cells // len(wide)), 1).astype(int)
         place = np.concatenate([(np.arange(k) + 0.5) / k for k in parts])
         scores = np.repeat(c.starts, parts) + np.repeat(c.ends - c.starts, parts) * place
@@ -591,7 +558,7 @@ def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
 
         def near(counts: Array, events: Array, distance: float) -> bool:
             """Return whether the band of these events is so near, for enough rows."""
-            lower, upper = interval_bounds(counts, events, level_of_confidence(c.confidence), lengths)
+            lower, upper = intervals.interval_bounds(counts, events, alpha, lengths)
             # A score between others has the bounds of its neighbours, as rounding outwards gives.
             lower = np.where(between, np.r_[0.0, lower[:-1]], lower)
             upper = np.where(between, np.r_[upper[1:], 1.0], upper)
@@ -611,4 +578,4 @@ def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
         return True
 
     # How bands of rising curves shrink.
-    return enough, c.n_samples * (c.distance_for(SHARE) / aim) ** 3, 1.03
+    return _smallest(enough, c.n_samples * (c.distance_for(SHARE) / aim) ** 3, 1.03)

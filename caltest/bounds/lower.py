@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest._arguments import MOST_RESAMPLES, arguments, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import Array
-from caltest._visible import quoted, visible
+from caltest._visible import visible
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.shifts import SIDES, ShiftedScan, compared, grid_of_tolerances, largest_refuted
 from caltest.data import Rows, Sample, impossible_labels, whole_sample
@@ -21,7 +21,7 @@ from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Lens, event, find_lens, seen
+from caltest.lenses import ClassWise, Lens, event, one_probability, seen
 from caltest.results import Result
 from caltest.sampling import Rng, seed_of
 
@@ -169,6 +169,8 @@ class MiscalibrationBounds(Result):
     seed: int
     warnings: tuple[str, ...] = ()
 
+    derived: ClassVar[tuple[str, ...]] = ("over", "under")
+
     @property
     def over(self) -> float:
         """Some predictions are more than this too high; 0 if that is not proved."""
@@ -178,11 +180,6 @@ class MiscalibrationBounds(Result):
     def under(self) -> float:
         """Some predictions are more than this too low; 0 if that is not proved."""
         return max(view.under.bound for view in self.views)
-
-    @arguments()
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON."""
-        return {"over": self.over, "under": self.under, **super().to_dict()}
 
     @arguments()
     def table(self) -> pd.DataFrame:
@@ -314,8 +311,6 @@ def miscalibration_bounds(
     """
     confidence = float(confidence)
     classwise = isinstance(lens, str) and lens == "classwise"
-    if not classwise:
-        find_lens(lens)
     whole = whole_sample(probs, labels, class_names=class_names)
     check_alike(whole.rows, "a bound", "test with caltest.test, whose tolerance= takes weights")
     m = whole.rows.n_classes
@@ -323,14 +318,8 @@ def miscalibration_bounds(
         # Of two classes, one says all: claiming too much of it is claiming too little of the other.
         views = [seen(whole, each) for each in ([ClassWise(k) for k in range(m)] if m > 2 else [None])]
     else:
-        views = [seen(whole, lens, "top_label")]
-        (view, lens_label), *_ = views
-        if view.rows.n_classes != 2:
-            raise InputError(
-                f"the bounds are about one probability, and there are {view.rows.n_classes} classes "
-                f"through the lens {quoted(lens_label)}; give 'top_label', 'classwise', 'class:0' or "
-                "'top:5'."
-            )
+        do = "give 'top_label', 'classwise', 'class:0' or 'top:5'"
+        views = [one_probability(whole, lens, "the bounds are about", do)]
     level = level_of_confidence(confidence) / (2 * len(views))
     needed, n = draws_needed(level), len(whole.labels)
     if needed > MOST_RESAMPLES:

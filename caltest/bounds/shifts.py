@@ -8,10 +8,10 @@ for every row and draw, whatever the number of tolerances.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,16 +29,12 @@ SIDES: tuple[Side, ...] = ("over", "under")
 
 #: Tolerances are multiples of 1/UNIT.
 UNIT = 10_000
-# Where steps of the tolerances begin, and how long they are.
-_STEPS = ((0, 1), (20, 2), (100, 5), (400, 10), (1000, 20), (2000, 50), (5000, 100))
 
 
 def grid_of_tolerances() -> Grid:
     """Return the tolerances 0 to 1 in units of 1/10 000, steps growing with them."""
-    parts = [
-        np.arange(start, stop, step) for (start, step), (stop, _) in pairwise((*_STEPS, (UNIT, 0)))
-    ]
-    return np.concatenate([*parts, [UNIT]]).astype(np.intp)
+    steps = np.r_[0:20, 20:100:2, 100:400:5, 400:1000:10, 1000:2000:20, 2000:5000:50, 5000:10_001:100]
+    return np.asarray(steps, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +205,8 @@ def largest_refuted(
     "Places" in docs/theory/many.md has the proof. In intervals of many rows the Poisson binomial S^ε is
     replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
     """
-    from caltest.loops import rows as _loops
-
     bounds = scan.intervals.bounds
-    pairs = np.unique(bounds[scan.intervals.filled], axis=0)
-    allowed = level / len(pairs)
+    allowed = level / len(np.unique(bounds[scan.intervals.filled], axis=0))
     p = scan.probs[:, 1 if side == "over" else 0]
     counted = np.concatenate([[0], np.cumsum(labels if side == "over" else 1 - labels)])
     events = counted[bounds[:, 1]] - counted[bounds[:, 0]]
@@ -224,23 +217,20 @@ def largest_refuted(
     found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
     for index in np.flatnonzero(scan.intervals.filled & (rows[:, 0] <= _EXACT_ROWS)):
         inside = p[slice(*bounds[index])]
-        law, other = np.empty((2, len(inside) + 2))
-
-        def refuted(
-            g: int,
-            inside: Array = inside,
-            least: int = int(events[index]),
-            law: Array = law,
-            other: Array = other,
-        ) -> bool:
-            chances = np.maximum(inside - scan.tolerances[g], 0.0)
-            _loops.law_of_events(chances, law, other)
-            return float(law[: least + 1].sum()) + _ROUNDING <= allowed
-
+        refuted = partial(_is_refuted, inside, scan.tolerances, events[index], allowed)
         found[index] = _gallop(refuted, int(found[index]), len(scan.grid))
     starts, stops = bounds.T
     holds = (starts[:, None] <= starts) & (stops <= stops[:, None]) & scan.intervals.filled
     return np.asarray(np.where(holds, found, -1).max(axis=1))
+
+
+def _is_refuted(p: Array, tolerances: Array, events: int, allowed: float, g: int) -> bool:
+    """Say whether so few events are too unlikely if all probabilities are lower by a tolerance."""
+    from caltest.loops import rows as _loops
+
+    law, other = np.empty((2, len(p) + 2))
+    _loops.law_of_events(np.maximum(p - tolerances[g], 0.0), law, other)
+    return float(law[: events + 1].sum()) + _ROUNDING <= allowed
 
 
 def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
@@ -248,8 +238,5 @@ def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
     step = 1
     while known + step < count and holds(known + step):
         known, step = known + step, 2 * step
-    beyond = min(known + step, count)
-    while beyond - known > 1:
-        middle = (known + beyond) // 2
-        known, beyond = (middle, beyond) if holds(middle) else (known, middle)
-    return known
+    between = range(known + 1, min(known + step, count))
+    return known + bisect_left(between, True, key=lambda place: not holds(place))

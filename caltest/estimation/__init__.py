@@ -3,13 +3,14 @@
 from caltest.estimation.base import EstimationFunction, Fitted, linear_risk, risk
 from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate, estimate_squared_error
 from caltest.estimation.functions import (
+    FUNCTIONS,
     DirichletKernelDensity,
     HistogramBinning,
     KroneckerKernelRidge,
     Temperature,
     TwoStepKernelRidge,
 )
-from caltest.estimation.pipeline import FUNCTIONS, CalibrationPipeline
+from caltest.estimation.pipeline import CalibrationPipeline
 
 __all__ = [
     "FUNCTIONS",

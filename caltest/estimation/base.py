@@ -30,13 +30,12 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sums import sum_over_tiles
+from caltest._sums import Array, blocks, sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
 from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 
-Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.integer[Any]]
 
 
@@ -49,10 +48,8 @@ def residuals(probs: Array, labels: Labels) -> Array:
     """Return the residuals (n, B, k) of B label vectors (B, n) under predictions (n, m)."""
     if probs.shape[1] == 2:
         return np.asarray((labels.T - probs[:, 1:])[:, :, None])
-    found = np.repeat(-probs[:, None, :], len(labels), axis=1)
-    np.put_along_axis(
-        found, labels.T[:, :, None], np.take_along_axis(found, labels.T[:, :, None], 2) + 1.0, 2
-    )
+    found, places = np.repeat(-probs[:, None, :], len(labels), axis=1), labels.T[:, :, None]
+    np.put_along_axis(found, places, np.take_along_axis(found, places, 2) + 1.0, 2)
     return found
 
 
@@ -237,10 +234,8 @@ class Fitted:
 
     def gram(self, first: Array, second: Array) -> Array:
         """Return h(p, p') for predictions (a, m) and (b, m), (a, b)."""
-        one, other = (
-            next(self.surfaces(probs)).factors(self.residuals)[place]
-            for place, probs in enumerate((first, second))
-        )
+        one, _ = next(self.surfaces(first)).factors(self.residuals)
+        _, other = next(self.surfaces(second)).factors(self.residuals)
         return np.asarray(one @ other.T)
 
 
@@ -258,9 +253,8 @@ class ErrorGram(Protocol):
 
 def _has_values(name: str, value: object) -> object:
     """Return an object that has what :class:`ErrorGram` says."""
-    if all(callable(getattr(value, each, None)) for each in ("diagonal", "gram")) and not isinstance(
-        value, type
-    ):
+    given = [getattr(value, each, None) for each in ("diagonal", "gram")]
+    if all(map(callable, given)) and not isinstance(value, type):
         return value
     raise InputError(
         f"{name} is {quoted(value)}; give a fitted estimation function, or an object with "
@@ -348,8 +342,8 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
     first, second = (slice(start, 2 * pairs, 2) for start in (0, 1))
     products = np.einsum("ik,ik->i", own[first, 0], own[second, 0])
     a, b = rows[first], rows[second]
-    blocks = (slice(start, start + _BLOCK) for start in range(0, pairs, _BLOCK))
-    values = np.concatenate([np.diagonal(h.gram(a[block], b[block])) for block in blocks])
+    grams = (h.gram(a[block], b[block]) for block in blocks(pairs, _BLOCK))
+    values = np.concatenate([np.diagonal(each) for each in grams])
     broken = np.flatnonzero(np.isnan(values))
     if len(broken):
         pair = 2 * broken[0]

@@ -14,29 +14,21 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, choose
 from caltest._parallel import ALONE, Workers, added, single_threaded_blas
-from caltest._sums import blocks
+from caltest._sums import Array, blocks
 from caltest._visible import visible
 from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.attributes import check_alike
-from caltest.estimation.base import Array, Labels, PlugIn, residuals
+from caltest.estimation.base import Labels, PlugIn, residuals
 from caltest.estimation.functions import Scaling
-from caltest.estimation.pipeline import (
-    N_FOLDS,
-    TEST_SIZE,
-    CalibrationPipeline,
-    FunctionLike,
-    Path,
-    Places,
-    Split,
-    recommended,
-)
+from caltest.estimation.pipeline import CalibrationPipeline, FunctionLike, Split, Tuning, recommended
 from caltest.exceptions import InputError
 from caltest.forms import Form, Pairwise
 from caltest.forms.weights import DenseWeights, Term
-from caltest.lenses import Lens, find_lens, seen
+from caltest.lenses import Lens, seen
 from caltest.results import CalibrationResult, Facts, Result, plain
 from caltest.sampling import ROWS, Rng, child_seed, seed_of
 from caltest.statistics import Statistic
@@ -280,7 +272,7 @@ def _error(values: Array) -> float:
 # ------------------------------------------------------------------ from predictions to estimates
 
 
-@arguments(n_folds=N_FOLDS, test_size=TEST_SIZE)
+@arguments()
 def estimate_squared_error(
     probs: object,
     labels: object,
@@ -292,7 +284,7 @@ def estimate_squared_error(
     n_resamples: int | None = None,
     test_size: float = 0.2,
     n_folds: int = 5,
-    order: Sequence[int] | Places | None = None,
+    order: Sequence[int] | NDArray[np.intp] | None = None,
     regularization_scaling: Scaling = "usual",
     rng: Rng = None,
     n_jobs: int | None = None,
@@ -370,7 +362,6 @@ def estimate_squared_error(
                 f"n_resamples is {n_resamples}, and pvalue='none' draws none; leave it out."
             )
         draws = int(n_resamples)
-    find_lens(lens)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = seen(sample(probs, labels, class_names=class_names), lens)
@@ -391,8 +382,8 @@ def estimate_squared_error(
                 WholePipeline(pipeline, split) if whole else _held_out(view, split, best),
                 n_resamples=draws,
                 rng=child_seed(seed, 0),
-                n_jobs=workers.n_jobs,
-                progress=workers.progress,
+                n_jobs=n_jobs,
+                progress=progress,
             )
     found = []
     for path in paths:
@@ -423,13 +414,13 @@ def estimate_squared_error(
         n_classes=known.shape[1],
         n_tuning=len(known) - len(split.test),
         n_test=len(split.test),
-        n_folds=n_folds,
+        n_folds=pipeline.n_folds,
         seed=seed,
         warnings=_notes(view, pipeline, found, paths),
     )
 
 
-def _held_out(view: Sample, split: Split, best: Path) -> HeldOut:
+def _held_out(view: Sample, split: Split, best: Tuning) -> HeldOut:
     """Return the agreement with what the fold models of the best function learned."""
     probs, candidate = view.rows.probs, best.candidate
     lefts, rights = [], []
@@ -444,7 +435,7 @@ def _held_out(view: Sample, split: Split, best: Path) -> HeldOut:
 
 
 def _notes(
-    view: Sample, pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], paths: Sequence[Path]
+    view: Sample, pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], paths: Sequence[Tuning]
 ) -> tuple[str, ...]:
     notes = [*view.rows.notes, *impossible_labels(view)]
     if "all" in pipeline.functions and all(each.name != "kernel_density" for each in found):

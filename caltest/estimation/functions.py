@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
 from caltest._arguments import arguments, choose, positive_number, real_kernel
-from caltest._sums import blocks
+from caltest._sums import Array, blocks
 from caltest.binning import EqualWidth, intervals
-from caltest.estimation.base import Array, EstimationFunction, PlugIn, Surface, Surfaces, coordinates
+from caltest.estimation.base import EstimationFunction, PlugIn, Surface, Surfaces, coordinates
 from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 
@@ -307,7 +307,9 @@ _NEGLIGIBLE_SHARE = 1e-8  # of the trace: no more is left out than that
 
 
 @dataclass(frozen=True)
-class _Ridge(EstimationFunction):
+class Ridge(EstimationFunction):
+    """Base class of kernel ridge regressions."""
+
     regularization: float = 1e-3
     kernel: Kernel = field(default_factory=lambda: Gaussian(0.5**0.5))
     regularization_scaling: Scaling = "usual"
@@ -331,7 +333,7 @@ class _Ridge(EstimationFunction):
 
 @arguments(regularization=positive_number, kernel=real_kernel)
 @dataclass(frozen=True)
-class TwoStepKernelRidge(_Ridge):
+class TwoStepKernelRidge(Ridge):
     """Estimate the error by kernel ridge regression of the residuals on the predictions.
 
     h = ⟨ĉ, ĉ'⟩, called "U-statistic" in the source.
@@ -384,7 +386,7 @@ class TwoStepKernelRidge(_Ridge):
 
 @arguments(regularization=positive_number, kernel=real_kernel)
 @dataclass(frozen=True)
-class KroneckerKernelRidge(_Ridge):
+class KroneckerKernelRidge(Ridge):
     """Estimate the squared error directly, by kernel ridge regression on pairs of rows.
 
     h is the regression of ⟨r_i, r_j⟩ on pairs of predictions, with the kernel k ⊗ k.
@@ -493,3 +495,16 @@ class _Kronecker(Surface):
             crossed = np.vdot(one, left @ (phi.T @ one))
             squares[number] = np.vdot(outer, outer) - 2.0 * crossed + last
         return squares, diagonals
+
+
+#: Estimation functions by name.
+FUNCTIONS: dict[str, type[EstimationFunction]] = {
+    each.name: each
+    for each in (
+        HistogramBinning,
+        DirichletKernelDensity,
+        KroneckerKernelRidge,
+        TwoStepKernelRidge,
+        Temperature,
+    )
+}

@@ -17,17 +17,10 @@ from numpy.typing import NDArray
 from caltest._arguments import Number, Whole, arguments, choose, real_array
 from caltest._numbers import short
 from caltest._parallel import ALONE, Workers
-from caltest._sums import blocks
+from caltest._sums import Array, blocks
 from caltest._visible import quoted
-from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
-from caltest.estimation.functions import (
-    DirichletKernelDensity,
-    HistogramBinning,
-    KroneckerKernelRidge,
-    Scaling,
-    Temperature,
-    TwoStepKernelRidge,
-)
+from caltest.estimation.base import EstimationFunction, Labels, residuals
+from caltest.estimation.functions import FUNCTIONS, HistogramBinning, Ridge, Scaling
 from caltest.exceptions import InputError
 from caltest.sampling import generator
 
@@ -39,26 +32,7 @@ FunctionLike: TypeAlias = (
     "str | EstimationFunction | type[EstimationFunction] | tuple[EstimationFunction, Sequence[Any]]"
 )
 
-#: Estimation functions by name.
-FUNCTIONS: dict[str, type[EstimationFunction]] = {
-    each.name: each
-    for each in (
-        HistogramBinning,
-        DirichletKernelDensity,
-        KroneckerKernelRidge,
-        TwoStepKernelRidge,
-        Temperature,
-    )
-}
-
 ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
-
-
-def several(functions: Any) -> tuple[Any, ...]:
-    """Return one function, or several, as a tuple."""
-    if isinstance(functions, str | EstimationFunction | type) or not np.iterable(functions):
-        return (functions,)
-    return tuple(functions)
 
 
 class Candidate(NamedTuple):
@@ -70,42 +44,37 @@ class Candidate(NamedTuple):
 
 
 def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candidate:
-    if isinstance(wanted, tuple):
-        return _with_values(wanted)
     if isinstance(wanted, EstimationFunction):
         value = getattr(wanted, wanted.tuned)
         return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
-    if isinstance(wanted, type) and issubclass(wanted, EstimationFunction) and not isabstract(wanted):
-        kind = wanted
-    elif isinstance(wanted, str):
+    kind: Any = wanted
+    if isinstance(wanted, str):
         kind = choose("estimation function", wanted, FUNCTIONS)
-    else:
+    if isinstance(kind, type) and issubclass(kind, EstimationFunction) and not isabstract(kind):
+        scaled = issubclass(kind, Ridge)
+        function: Any = kind(regularization_scaling=scaling) if scaled else kind()  # type: ignore[call-arg]
+        return Candidate(function.name, function, function.search_space(n_classes))
+    if not isinstance(wanted, tuple):
         raise InputError(
             f"functions holds {quoted(wanted)}; give names ({', '.join(FUNCTIONS)}) or objects of "
             "caltest.estimation."
         )
-    scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
-    function = kind(regularization_scaling=scaling) if scaled else kind()  # type: ignore[call-arg]
-    return _with_values((function, function.search_space(n_classes)))
-
-
-def _with_values(pair: tuple[Any, ...]) -> Candidate:
-    """Return a function whose tuned option takes given values."""
-    values = tuple(pair[1]) if len(pair) == 2 and isinstance(pair[1], Iterable) else ()
-    if len(pair) != 2 or not isinstance(pair[0], EstimationFunction) or not values:
+    function, values = wanted if len(wanted) == 2 else (None, ())
+    values = tuple(values) if isinstance(values, Iterable) else ()
+    if not isinstance(function, EstimationFunction) or not values:
         raise InputError(
-            f"functions holds {quoted(pair)}; give pairs of a function and the values to try, as in "
+            f"functions holds {quoted(wanted)}; give pairs of a function and the values to try, as in "
             "(TwoStepKernelRidge(), [0.1, 0.01])."
         )
     for value in values:
-        pair[0].with_value(value)  # raises if it cannot be used
-    return Candidate(pair[0].name, pair[0], values)
+        function.with_value(value)  # raises if it cannot be used
+    return Candidate(function.name, function, values)
 
 
 # ------------------------------------------------------------------ the pipeline
 
-N_FOLDS = Whole(2, advice="give two at least: one fold validates what others teach")
-TEST_SIZE = Number(0.0, 1.0, advice="give a share between 0 and 1, such as 0.2")
+_N_FOLDS = Whole(2, advice="give two at least: one fold validates what others teach")
+_TEST_SIZE = Number(0.0, 1.0, advice="give a share between 0 and 1, such as 0.2")
 
 _FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
 _ORDER = 7  # key of the seed from which rows are shuffled
@@ -125,7 +94,7 @@ class Split(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Tuning:
     """What the folds say of one function: (G values of its option, F folds, B label vectors).
 
     ``risks`` are those of the held-out fold; ``estimates`` the means of h(g, g) over the test part by
@@ -155,7 +124,7 @@ class Path:
         return np.asarray(np.take_along_axis(means, self.best[None, :], axis=0)[0])
 
 
-@arguments(n_folds=N_FOLDS, test_size=TEST_SIZE)
+@arguments(n_folds=_N_FOLDS, test_size=_TEST_SIZE)
 @dataclass(frozen=True)
 class CalibrationPipeline:
     """Tune estimators of the squared error by cross-validation, and average those of the folds.
@@ -185,20 +154,21 @@ class CalibrationPipeline:
     regularization_scaling: Scaling = "usual"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.functions, str) and self.functions == "all"):
-            object.__setattr__(self, "functions", several(self.functions))
+        given: Any = self.functions
+        one = isinstance(given, str | EstimationFunction | type) or not np.iterable(given)
+        object.__setattr__(self, "functions", (given,) if one else tuple(given))
         self.candidates(2, 2)
 
     def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
         """Return the functions that compete on n predictions of m classes, if they take so many."""
         wanted: list[FunctionLike] = []
-        for each in several(self.functions):
-            if isinstance(each, str) and each == "all":  # what so many rows and classes allow
+        for given in self.functions:
+            if isinstance(given, str) and given == "all":  # what so many rows and classes allow
                 wanted += [HistogramBinning(15), "binning"] if n_classes == 2 else []
                 wanted += ["kernel_density"] if n_samples <= ALL_PAIRS_UP_TO else []
                 wanted += ["kronecker_ridge", "two_step_ridge"]
             else:
-                wanted.append(each)
+                wanted.append(given)
         found = [_candidate(each, self.regularization_scaling, n_classes) for each in wanted]
         labels = [each.label for each in found]
         for place, (label, function, values) in enumerate(found):
@@ -239,7 +209,7 @@ class CalibrationPipeline:
 
     def run(
         self, probs: Array, labels: Labels, split: Split, workers: Workers = ALONE
-    ) -> tuple[Path, ...]:
+    ) -> tuple[Tuning, ...]:
         """Run all candidates on all folds, for B label vectors (B, n) of predictions (n, m)."""
         candidates = self.candidates(*probs.shape)
         tasks = [
@@ -252,11 +222,11 @@ class CalibrationPipeline:
         for place, candidate in enumerate(candidates):
             folds = found[place * self.n_folds : (place + 1) * self.n_folds]
             numbers = np.stack([each for each, _ in folds], axis=2)
-            paths.append(Path(candidate, numbers[0], numbers[1], numbers[2], folds[0][1]))
+            paths.append(Tuning(candidate, numbers[0], numbers[1], numbers[2], folds[0][1]))
         return tuple(paths)
 
 
-def recommended(paths: Sequence[Path]) -> NDArray[np.intp]:
+def recommended(paths: Sequence[Tuning]) -> NDArray[np.intp]:
     """Return the place of the function with the least validation risk, (B,)."""
     return np.asarray(np.stack([path.least for path in paths]).argmin(axis=0))
 

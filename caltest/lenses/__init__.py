@@ -114,6 +114,21 @@ def seen(
     return view.sample(whole.labels), view.label
 
 
+def one_probability(
+    whole: Sample,
+    lens: str | Lens | None,
+    what: str,
+    do: str = "give a lens such as 'top_label' or 'class:0'",
+) -> tuple[Sample, str | None]:
+    """Return the same where ``what`` is of one probability: without a lens, the top label of many."""
+    view, label = seen(whole, lens, "top_label")
+    if (m := view.rows.n_classes) != 2:
+        raise InputError(
+            f"{what} one probability, and there are {m} classes through the lens {quoted(label)}; {do}."
+        )
+    return view, label
+
+
 def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = None) -> Lens | None:
     """Return the lens that was asked for; if none was, of more than two classes the default."""
     found = find_lens(lens)

@@ -7,9 +7,8 @@ so are means of several. The compiled loops of :mod:`caltest.loops.bets` go over
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,14 +38,13 @@ BINS = 10
 LATEST = 500  # rows of a process that are its first, and of the blocks of its latest
 
 
-def _spread(bets: Sequence[int]) -> Array:
-    """Return the logarithms of weights: all bettors alike, each over its own bets."""
-    return np.asarray(np.repeat(-np.log(np.array(bets, float)), bets) - np.log(len(bets)))
+#: What bets do not learn, as loops take it, steps last; and what each is about, as `Evidence` has it.
+Spec: TypeAlias = tuple[tuple[Any, ...], list[str]]
 
 
 @cache
-def _of_classes(m: int) -> tuple[Any, ...]:
-    """Return what bets on m classes do not learn: features, exponents, the features of tilts."""
+def _of_classes(m: int) -> Spec:
+    """Return features, exponents and the features of tilts, of bets on m classes."""
     rng = np.random.Generator(np.random.PCG64(20_261_124))
     waves = np.concatenate([ndtri(rng.random((_WAVES, m))) / width for width in _WIDTHS])
     shifts = 2.0 * np.pi * rng.random(len(waves))
@@ -57,11 +55,17 @@ def _of_classes(m: int) -> tuple[Any, ...]:
     own = [[], *(range(len(usual) + w * _WAVES, len(usual) + (w + 1) * _WAVES) for w in range(2))]
     columns = [[*usual, *each] for _ in _STEPS for each in own]
     begins = np.cumsum([0, *map(len, columns)])
-    return waves, shifts, slopes, moves, np.concatenate(columns), begins, np.repeat(_STEPS, len(own))
+    fixed = [
+        "shift" if move else "sharper" if slope > 1.0 else "flatter"
+        for slope, move in zip(slopes, moves, strict=True)
+    ]
+    steps = np.repeat(_STEPS, len(own))
+    arrays = waves, shifts, slopes, moves, np.concatenate(columns), begins, steps
+    return arrays, [*fixed, *["tilt", "local", "local"] * len(_STEPS)]
 
 
 @cache
-def _of_numbers(times: bool) -> tuple[Any, ...]:
+def _of_numbers(times: bool) -> Spec:
     """Return Legendre polynomials in cells of (0, 1), and densities: of times, multiples of the hazard.
 
     Else they are tilted by the first two polynomials. If the hazard is r times what was predicted, the
@@ -73,10 +77,12 @@ def _of_numbers(times: bool) -> tuple[Any, ...]:
     waves = np.ascontiguousarray(waves * np.sqrt(2 * degrees + 1)[:, None])
     if times:
         densities = -np.diff((1.0 - edges) ** _TEMPERATURES[:, None]) * _CELLS
+        fixed = ["sooner" if each > 1.0 else "later" for each in _TEMPERATURES]
     else:
         densities = np.exp(np.array([(a, b) for a in _MOVES for b in _MOVES]) @ waves[:2])
         densities /= densities.mean(axis=1, keepdims=True)
-    return waves, densities, np.array(_STEPS)
+        fixed = ["moved"] * len(densities)
+    return (waves, densities, np.array(_STEPS)), [*fixed, *["shape"] * len(_STEPS)]
 
 
 @dataclass(frozen=True)
@@ -99,41 +105,45 @@ class Bettors:
     tolerance: float = 0.0
     levels: tuple[float, ...] = ()
     times: bool = False
-    sides: NDArray[np.int64] = field(init=False, compare=False)
-    weights: Array = field(init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        sides, spec = [-1, 1] if self.tolerance else [0], self._spec
-        grid, steps = (spec[1], spec[2]) if self.n_classes is None else (spec[2], spec[6])
-        one = _spread([len(grid), *[1] * len(steps)])
-        object.__setattr__(self, "sides", np.array(sides, np.int64))
-        object.__setattr__(self, "weights", np.tile(one - np.log(len(sides)), len(sides)))
 
     @property
-    def _spec(self) -> tuple[Any, ...]:
+    def sides(self) -> NDArray[np.int64]:
+        """Where the one probability may be at most, with a tolerance: below and above."""
+        return np.array([-1, 1] if self.tolerance else [0], np.int64)
+
+    @cached_property
+    def weights(self) -> Array:
+        """Logarithms of the weights of bets: all bettors alike, each over its own bets."""
+        (*_, steps), kinds = self._spec
+        sides, bets = len(self.sides), np.array([len(kinds) - len(steps), *[1] * len(steps)])
+        one = np.repeat(-np.log(bets), bets) - np.log(len(bets))
+        return np.tile(one - np.log(sides), sides)
+
+    @property
+    def _spec(self) -> Spec:
         return _of_numbers(self.times) if self.n_classes is None else _of_classes(self.n_classes)
 
     @property
     def channels(self) -> int:
         """Of how many events predictions and observations are added up."""
         if self.n_classes is None:
-            return 1 if self.times else 2 * self.ends
+            return 1 if self.times else 2 * self.ways
         return 1 if self.n_classes == 2 else self.n_classes + 1
 
     @property
-    def ends(self) -> int:
+    def ways(self) -> int:
         """In how many ways each is added up: as few, and as many, as cells that are left open allow."""
         return 2 if self.levels else 1
 
     @property
     def main(self) -> list[int]:
         """Which of these stand for all: the last of classes, that the top one is right."""
-        return [0, 2][: self.ends] if self.n_classes is None else [-1]
+        return [0, 2][: self.ways] if self.n_classes is None else [-1]
 
     def blank(self, processes: int, change: bool) -> Books:
         """Return the books of processes in which nothing has been entered."""
-        k, d, m, spec = len(self.weights), self.channels, self.n_classes, self._spec
-        learned = (len(spec[2]), _DEGREES) if m is None else (len(self.sides), len(spec[4]), m)
+        k, d, m, (arrays, _) = len(self.weights), self.channels, self.n_classes, self._spec
+        learned = (len(_STEPS), _DEGREES) if m is None else (len(self.sides), len(arrays[4]), m)
         return {
             "logs": np.zeros((processes, k)),
             "detect": np.full((processes if change else 0, k), -np.inf),
@@ -152,17 +162,8 @@ class Bettors:
 
     def kind(self, bet: int) -> str:
         """Return what a bet is about, as :class:`caltest.monitoring.Evidence` has it."""
-        spec, own = self._spec, len(self.weights) // len(self.sides)
-        bet %= own
-        if self.n_classes is None and self.times and bet < len(spec[1]):
-            return "sooner" if _TEMPERATURES[bet] > 1.0 else "later"
-        if self.n_classes is None:
-            return "moved" if bet < len(spec[1]) else "shape"
-        if bet >= len(spec[2]):
-            return "tilt" if (bet - len(spec[2])) % 3 == 0 else "local"
-        if spec[3][bet]:
-            return "shift"
-        return "sharper" if spec[2][bet] > 1.0 else "flatter"
+        kinds = self._spec[1]
+        return kinds[bet % len(kinds)]
 
     def read(self, rows: Any, outcomes: Any, statistic: Any = None) -> tuple[Array, NDArray[np.int64]]:
         """Return what the loops see of rows: probabilities (n, m) and labels; or ranks (n, 2).
@@ -272,7 +273,7 @@ class Bettors:
         kept = (*(books[name] for name in _KEPT), np.empty(len(books["logs"]), np.int64))
         stated, seen = self.compared(values, labels)
         learned = books["theta"], books["squares"]
-        more = (stated, seen, ends, member, (*self._spec, self.weights), learned, shares, goal, kept)
+        more = (stated, seen, ends, member, (*self._spec[0], self.weights), learned, shares, goal, kept)
         if self.n_classes is None:
             low, high = np.ascontiguousarray(values.T[:2])
             if self.levels:

@@ -5,27 +5,25 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import arguments, choose
+from caltest._arguments import OneOf, arguments, choose
 from caltest._visible import quoted
-from caltest.auditing.groups import group_texts
-from caltest.data import Rows, check_index, predictions, sample, sample_of_law
+from caltest.data import sample, sample_of_law
 from caltest.data.attributes import Clustering
 from caltest.data.containers import cells_of, listed
 from caltest.exceptions import InputError
-from caltest.laws import Classes, Quantiles, Survival
-from caltest.laws.classes import Array
+from caltest.laws import Quantiles
 from caltest.lenses import Lens, event, find_lens, show
-from caltest.monitoring import store
-from caltest.monitoring.bettors import SCORED, Bettors, Books
-from caltest.monitoring.state import Evidence, Mode, MonitorState, Period, anytime_pvalue, limits
-from caltest.monitoring.waiting import Waiting, day, informed, names_of, parted
+from caltest.monitoring import state, waiting
+from caltest.monitoring.bettors import SCORED, Books
+from caltest.monitoring.state import Mode, MonitorState
+from caltest.monitoring.waiting import Batch, Waiting
 from caltest.statistics import find_statistic
 
 Order: TypeAlias = Literal["prediction", "arrival"]
@@ -33,7 +31,6 @@ Order: TypeAlias = Literal["prediction", "arrival"]
 _BLOCK = 50_000  # rows, or more where a cluster is larger, that are entered at a time
 _MOST_GROUPS = 10_000
 _MOST_PERIODS = 256  # before old ones are merged two by two
-_LEVEL = 0.05  # of limits
 _HUGE = 1e300
 _WEIGHTS = (
     "evidence multiplies one bet for every row, and no bet counts twice or by half; leave the weights "
@@ -43,6 +40,8 @@ _WEIGHTS = (
 _ALIKE = {
     "about": "predictions",
     "n_classes": "the number of classes",
+    "width": "the number of classes",
+    "columns": "classes",
     "names": "classes",
     "event": "the event",
     "levels": "levels",
@@ -51,16 +50,7 @@ _ALIKE = {
 }
 
 
-class _Batch(NamedTuple):
-    """Rows with outcomes, texts of groups by column, and clusters."""
-
-    rows: Rows
-    labels: Any
-    texts: Mapping[str, Sequence[str]]
-    clusters: list[str] | None
-
-
-@arguments()
+@arguments(model=OneOf("builtins:str", "give a text"))
 class Monitor:
     """Watch a deployed model: evidence that may be looked at after every batch, at any time.
 
@@ -157,13 +147,11 @@ class Monitor:
         find_lens(lens)
         if statistic is not None:
             choose("statistic", statistic, dict.fromkeys(SCORED))
-        if model is not None and not isinstance(model, str):
-            raise InputError(argument="model", found=quoted(model), do="give a text")
         numbers = {"alpha": alpha, "mean_run_length": mean_run_length, "tolerance": tolerance}
         self.options: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
         self.options |= {"mode": mode, "lens": lens, "statistic": statistic, "order": order}
         self.options |= {"maturity": None if maturity is None else int(maturity), "model": model}
-        self._shape: dict[str, Any] | None = None  # what the first batch was like
+        self._shape: dict[str, Any] = {}  # what the first batch was like
         self._books: Books = {}
         self._processes: list[list[str]] = []  # column and value, of all but the first
         self._periods: list[dict[str, Any]] = []
@@ -171,7 +159,6 @@ class Monitor:
         self._clusters: list[str] = []
         self._ids: list[str] = []
         self._queue: list[Waiting] = []
-        self._queued: dict[str, Any] = {}  # what is common to them
         self._column: str | None = None
         self._alarm_date: str | None = None
         self._revision: str | None = None
@@ -248,52 +235,46 @@ class Monitor:
             )
         if predicted is None and ids is None and not self._queue:
             raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
+        beside = {"groups": groups, "clusters": clusters, "predicted": predicted, "outcomes": outcomes}
         if ids is not None or self._queue:
-            return self._late(predicted, outcomes, groups, clusters, ids, batch, date, logits)
+            return self._late(beside, ids, batch, date, logits)
         found = sample_of_law(predicted, outcomes, logits=logits)
         whole = found or sample(predicted, outcomes, part=True, logits=logits)
-        texts, names = self._apart(groups, clusters, whole.rows.n_samples, predicted, outcomes)
-        return self._enter(_Batch(whole.rows, whole.labels, texts, names), batch, date)
-
-    def _apart(
-        self, groups: object, clusters: object, n: int, predicted: object, outcomes: object
-    ) -> tuple[dict[str, list[str]], list[str] | None]:
-        """Read what belongs to rows besides: texts of groups by column, and clusters."""
-        beside = {"predicted": predicted, "outcomes": outcomes}
-        for name, other in beside.items():
-            if clusters is not None:
-                check_index(other, clusters, name, "clusters")
-        names = None if clusters is None else names_of(clusters, n, "clusters")
-        return group_texts(groups, n, **beside), names
+        return self._enter(waiting.batch_of(whole.rows, whole.labels, **beside), batch, date)
 
     def _enter(
-        self, given: _Batch, batch: str | None, date: str | None, *, counted: bool = False
+        self, given: Batch, batch: str | None, date: str | None, *, counted: bool = False
     ) -> MonitorState:
         """Bet on rows whose outcomes are known; all checks come first."""
-        given = self._seen(given)
-        shape = self._checked(given)
-        bettors, statistic = _bettors(shape, self.options), self.options["statistic"]
+        given, shape = self._checked(given)
+        bettors, statistic = state.bettors_of(shape, self.options), self.options["statistic"]
         chosen = None if statistic is None else find_statistic(statistic)
         values, codes = bettors.read(given.rows, given.labels, chosen)
-        n = len(values)
+        n, keys = len(values), []
         if not counted:
             content = hashlib.sha256(values.tobytes() + codes.tobytes())
             content.update(repr((dict(given.texts), given.clusters)).encode("utf-8", "surrogatepass"))
-            key = self._new_batch(batch, content.hexdigest())
+            keys = [self._new_batch(batch, content.hexdigest())]
         order, ends, fresh = self._units(given.clusters, n)
         member, processes = self._members(given.texts, n)
         values, codes, member = values[order], codes[order], member[order]
 
-        self._begin(shape, bettors, len(processes) + 1)
+        if not self._books:
+            self._shape, self._books = shape, bettors.blank(0, self._is_change)
+            self._books["whole"] = np.array(self._nothing)
+        books, goal = self._books, state.goal_of(self.options)
+        fresh_books = bettors.blank(len(processes) + 1 - len(books["logs"]), self._is_change)
+        for name, array in fresh_books.items():
+            books[name] = np.concatenate([books[name], array])
         self._processes = processes
-        books, shares = self._books, -np.log(self._shares)
+        shares = -np.log(state.shares_of(shape, len(books["logs"])))
         before, count = books["totals"][0].copy(), int(books["counts"][0])
         starts = [0]
         while starts[-1] < n:  # whole units
             starts.append(int(ends[np.searchsorted(ends, min(starts[-1] + _BLOCK, n))]))
         for start, stop in pairwise(starts):
             own, part = ends[(ends > start) & (ends <= stop)] - start, slice(start, stop)
-            bettors.bet(values[part], codes[part], own, member[part], shares, self._goal, books)
+            bettors.bet(values[part], codes[part], own, member[part], shares, goal, books)
         bettors.remember(values, codes, member, books)
         log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
         if alarm > rows - n:
@@ -312,33 +293,13 @@ class Monitor:
         if len(self._periods) > _MOST_PERIODS:
             old, last = self._periods[:-1], self._periods[-1]
             self._periods = [*map(_merged, old[::2], old[1::2]), last]
-        self._batches += [] if counted else [key]
+        self._batches += keys
         self._clusters += fresh
         return self.state
 
-    def _seen(self, given: _Batch) -> _Batch:
-        """Return the batch as the lens shows it."""
-        if not given.rows.are_alike:
-            raise InputError(f"these rows have weights: {_WEIGHTS}.")
-        if self.options["lens"] is None:
-            return given
-        if isinstance(given.rows.law, Quantiles):
-            raise InputError(
-                "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
-                "lens out."
-            )
-        censored = getattr(given.rows.law, "seen", None)
-        if censored is not None and np.signbit(censored).any():
-            raise InputError(
-                "a lens of times needs to know until when every row was followed; give limit, or leave "
-                "the lens out."
-            )
-        seen = show(given.rows, self.options["lens"]).sample(given.labels)
-        return given._replace(rows=seen.rows, labels=seen.labels)
-
     def _new_batch(self, batch: str | None, content: str) -> str:
         """Return what a batch is known by; raise if it was seen before."""
-        key = store.brief(content if batch is None else f"name: {batch}")
+        key = state.brief(content if batch is None else f"name: {batch}")
         if key in self._batches:
             known = "with this content" if batch is None else f"called {quoted(batch)}"
             raise InputError(
@@ -353,7 +314,7 @@ class Monitor:
             return np.arange(n), np.arange(1, n + 1), []
         found = Clustering()
         units = found.codes(clusters)
-        fresh = {store.brief(str(name)): name for name in found.known}
+        fresh = {state.brief(str(name)): name for name in found.known}
         if again := fresh.keys() & set(self._clusters):
             raise InputError(
                 f"cluster {quoted(fresh[min(again)])} came in an earlier batch, and all rows of a "
@@ -361,25 +322,38 @@ class Monitor:
             )
         return np.argsort(units, kind="stable"), np.cumsum(np.bincount(units)), list(fresh)
 
-    def _begin(self, shape: dict[str, Any], bettors: Bettors, processes: int) -> None:
-        """Open the books, or those of new groups."""
-        if self._shape is None:
-            self._shape, self._books = shape, bettors.blank(0, self._is_change)
-            start = -math.inf if self._is_change else 0.0
-            self._books["whole"] = np.array([start, start, 0.0, 0.0, 0.0, -1.0])
-        more = bettors.blank(processes - len(self._books["logs"]), self._is_change)
-        for name, array in more.items():
-            self._books[name] = np.concatenate([self._books[name], array])
+    def _checked(self, given: Batch) -> tuple[Batch, dict[str, Any]]:
+        """Return the batch as the lens shows it, and what it is like.
 
-    def _checked(self, given: _Batch) -> dict[str, Any]:
-        """Return what rows are like; raise if others were before, or they cannot be monitored."""
+        Raise if others were not before, or it cannot be monitored.
+        """
+        lens, scored = self.options["lens"], self.options["statistic"]
+        full: Any = given.rows.law
+        if not given.rows.are_alike:
+            raise InputError(f"these rows have weights: {_WEIGHTS}.")
+        if lens is not None and isinstance(full, Quantiles):
+            raise InputError(
+                "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
+                "lens out."
+            )
+        censored = getattr(full, "seen", None)
+        if lens is not None and censored is not None and np.signbit(censored).any():
+            raise InputError(
+                "a lens of times needs to know until when every row was followed; give limit, or leave "
+                "the lens out."
+            )
+        if lens is not None:
+            seen = show(given.rows, lens).sample(given.labels)
+            given = given._replace(rows=seen.rows, labels=seen.labels)
         law: Any = given.rows.law
-        m, names, scored = law.n_classes, getattr(law, "names", None), self.options["statistic"]
+        m, names, columns = law.n_classes, *(getattr(each, "names", None) for each in (law, full))
         shape = {
             "about": law.about,
             "n_classes": None if scored else m,
+            "width": full.n_classes,
+            "columns": None if columns is None else list(columns),
             "names": None if names is None else list(names),
-            "event": event(self.options["lens"], given.rows) if m == 2 else None,
+            "event": event(lens, given.rows) if m == 2 else None,
             "levels": [] if m or law.levels is None else law.levels.tolist(),
             "groups": sorted(given.texts),
             "clusters": "given" if given.clusters is not None else "not given",
@@ -395,8 +369,16 @@ class Monitor:
                 f"the statistic {scored!r} looks at scores of classes, and these are {law.about}; "
                 "leave statistic out, or give a lens too."
             )
-        _check_alike(shape, self._shape or (self._queued["shape"] if self._queue else shape))
-        return shape
+        for what, was in self._shape.items():
+            if shape[what] != was:
+                now, then = (
+                    listed(each) if isinstance(each, list) else str(each) for each in (shape[what], was)
+                )
+                raise InputError(
+                    f"{_ALIKE[what]}: this batch has {quoted(now)}, and earlier ones had "
+                    f"{quoted(then)}; give the same, in the same order, or begin a new state."
+                )
+        return given, shape
 
     def _members(self, texts: Mapping[str, Sequence[str]], n: int) -> tuple[Any, list[list[str]]]:
         """Return the processes of every row, (n, 1 + columns), of which new ones are taken in."""
@@ -416,14 +398,9 @@ class Monitor:
             )
         return member, processes
 
-    # -------------------------------------------------------------- outcomes that come late
-
     def _late(
         self,
-        predicted: Any,
-        outcomes: Any,
-        groups: object,
-        clusters: object,
+        beside: dict[str, Any],
         ids: object,
         batch: str | None,
         date: str | None,
@@ -433,54 +410,37 @@ class Monitor:
         if ids is None:
             waits = f"{len(self._queue):,} rows wait for their outcomes, by the names of rows"
             raise InputError(f"{waits}; give ids.")
+        predicted, outcomes = beside["predicted"], beside["outcomes"]
         cells = cells_of(outcomes, "outcomes")
         if cells is None:
             raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
         if self.options["maturity"] is not None:
-            day(date)
-        names, queue = names_of(ids, len(cells), "ids"), list(self._queue)
-        queued, batches = self._queued, self._batches
+            waiting.day(date)
+        names, queue = waiting.names_of(ids, len(cells), "ids"), list(self._queue)
+        shape, batches = self._shape, self._batches
         if predicted is not None:
-            read = isinstance(predicted, Rows) and isinstance(predicted.law, Classes)
-            if not read and sample_of_law(predicted, np.zeros(len(cells))):
-                raise InputError(
-                    "only probabilities of classes wait; give others when outcomes are known."
-                )
-            rows = predicted if read else predictions(predicted, logits=logits, part=True)
-            if rows.n_samples != len(cells):
-                raise InputError(
-                    f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}; give one for "
-                    "every row, None where it is not known."
-                )
-            texts, of = self._apart(groups, clusters, len(cells), predicted, outcomes)
-            columns = sorted(texts)
-            whole = {"n_classes": rows.n_classes, "names": list(rows.classes or ()) or None}
-            _check_alike(whole, queued if queue else whole)  # of which the lens may show less
-            seen = {store.brief(name): name for name in names}
+            rows = waiting.rows_to_wait(predicted, len(cells), logits)
+            seen = {state.brief(name): name for name in names}
             if again := seen.keys() & set(self._ids):
                 raise InputError(
                     f"the row {quoted(seen[min(again)])} was counted before; leave it out, or give "
                     "rows names of their own."
                 )
             # What could not be taken in later, as far as is known, is not let wait.
-            new = _Batch(rows, np.zeros(len(cells), np.intp), texts, of)
-            shape = self._checked(self._seen(new))
-            self._units(of, len(cells))
-            queued, batches = {**whole, "shape": shape}, [*batches, self._new_batch(batch, repr(names))]
-            for k, (name, probs) in enumerate(zip(names, rows.probs.tolist(), strict=True)):
-                values, unit = [texts[column][k] for column in columns], name if of is None else of[k]
-                queue.append(Waiting(name, probs, -1, values, unit, date))
-        queue = informed(queue, names, cells, _classes(queued))
-        ready, left = parted(queue, self.options["order"], self.options["maturity"], date)
+            new = waiting.batch_of(rows, np.zeros(len(cells), np.intp), **beside)
+            _, shape = self._checked(new)
+            self._units(new.clusters, len(cells))
+            batches = [*batches, self._new_batch(batch, repr(names))]
+            units = names if new.clusters is None else new.clusters
+            for k, probs in enumerate(rows.probs.tolist()):
+                texts = [new.texts[column][k] for column in shape["groups"]]
+                queue.append(Waiting(names[k], probs, -1, texts, units[k], date))
+        queue = waiting.informed(queue, names, cells, shape.get("columns"))
+        ready, left = waiting.parted(queue, self.options["order"], self.options["maturity"], date)
         if ready:
-            law = Classes(np.array([each.probs for each in ready]), _classes(queued))
-            groups_of = queued["shape"]["groups"]
-            texts = {name: [each.texts[k] for each in ready] for k, name in enumerate(groups_of)}
-            of = [each.unit for each in ready] if queued["shape"]["clusters"] == "given" else None
-            labels = np.array([each.label for each in ready])
-            self._enter(_Batch(Rows(law), labels, texts, of), batch, date, counted=True)
-            self._ids += [store.brief(each.name) for each in ready]
-        self._queue, self._queued, self._batches = left, queued, batches
+            self._enter(waiting.batch_of_known(ready, shape), batch, date, counted=True)
+            self._ids += [state.brief(each.name) for each in ready]
+        self._shape, self._queue, self._batches = shape, left, batches
         return self.state
 
     # -------------------------------------------------------------- what is known
@@ -490,89 +450,41 @@ class Monitor:
         return bool(self.options["mode"] == "change")
 
     @property
-    def _shares(self) -> Array:
-        """By what evidence of all rows and of groups is divided: k(k + 1); 1 without groups."""
-        numbers = np.arange(1.0, len(self._books["logs"]) + 1)
-        grouped = self._shape is not None and self._shape["groups"]
-        return numbers * (numbers + 1.0) if grouped else np.ones(len(numbers))
-
-    @property
-    def _goal(self) -> float:
-        """Logarithm of the threshold."""
-        if self._is_change:
-            return math.log(self.options["mean_run_length"])
-        return -math.log(self.options["alpha"])
+    def _nothing(self) -> list[float]:
+        """What the books have of all rows before the first."""
+        start = -math.inf if self._is_change else 0.0
+        return [start, start, 0.0, 0.0, 0.0, -1.0]
 
     @property
     def state(self) -> MonitorState:
         """What is known now."""
         options = {name: value for name, value in self.options.items() if name not in _OF_QUEUES}
-        shape = self._shape or {"n_classes": None, "clusters": "not given", "about": ""}
-        start = -math.inf if self._is_change else 0.0
-        whole = self._books["whole"].tolist() if self._books else [start, start, 0, 0, 0, -1]
+        nothing: dict[str, Any] = {"n_classes": None, "clusters": "not given", "about": ""}
+        shape, books = self._shape if self._books else nothing, self._books
+        log_evalue, best, rows, clusters, _, alarm = books["whole"].tolist() if books else self._nothing
         return MonitorState(
             **options,
             threshold=options["mean_run_length"] if self._is_change else 1.0 / options["alpha"],
-            alarm=whole[5] >= 0,
-            log_evalue=whole[0],
-            pvalue=None if self._is_change else anytime_pvalue(whole[1]),
-            rows=int(whole[2]),
-            clusters=int(whole[3]) if shape["clusters"] == "given" else None,
+            alarm=alarm >= 0,
+            log_evalue=log_evalue,
+            pvalue=None if self._is_change else state.anytime_pvalue(best),
+            rows=int(rows),
+            clusters=int(clusters) if shape["clusters"] == "given" else None,
             waiting=len(self._queue),
-            alarm_row=int(whole[5]) if whole[5] >= 0 else None,
+            alarm_row=int(alarm) if alarm >= 0 else None,
             alarm_date=self._alarm_date,
-            evidence=tuple(self._evidence()),
-            periods=_periods(self._periods, shape["about"] == Survival.about),
+            evidence=tuple(state.evidence_of(books, shape, options, self._processes)) if books else (),
+            periods=state.periods_of(self._periods, shape["about"]),
             n_classes=shape["n_classes"],
             about=shape["about"],
         )
-
-    def _evidence(self) -> Iterator[Evidence]:
-        """Yield the evidence on all rows, and on every group."""
-        if self._shape is None:
-            return
-        books, bettors = self._books, _bettors(self._shape, self.options)
-        shares = self._shares
-        spent = _LEVEL * bettors.ends / (2.0 * shares * bettors.channels)
-        counts, shape = books["counts"][:, None], (len(shares), bettors.ends, -1)
-        lows, highs = limits(books["totals"], counts, spent[:, None], bettors.times)
-        lows, highs = lows.reshape(shape)[:, -1], highs.reshape(shape)[:, 0]
-        for p, (column, value) in enumerate([(None, None), *self._processes]):
-            bet = int((books["detect" if self._is_change else "logs"][p] + bettors.weights).argmax())
-            units, share = int(books["counts"][p]), math.log(shares[p])
-            totals = books["totals"][p].reshape(bettors.ends, -1, 3).mean(axis=0)
-            start, count = books["since"][p, bet].tolist()
-            start, count = (start, count) if count < units else (0, 0)
-            marks = books["marks"][p, bet].reshape(bettors.ends, -1, 2).mean(axis=0)
-            since = totals[:, :2] - (marks if count else 0.0)
-            chosen = int((np.abs(since @ [1.0, -1.0]) / np.sqrt(totals[:, 2] + 1e-12)).argmax())
-            first, *later = books["bins"][p]
-            yield Evidence(
-                column=column,
-                value=value,
-                rows=units,
-                log_evalue=float(books["best"][p]),
-                adjusted=math.exp(min(float(books["best"][p]) - share, 700.0)),
-                found=bool(books["peak"][p] - share >= self._goal),
-                bet=bettors.kind(bet),
-                event=_event(self._shape, chosen, self.options["statistic"]),
-                since=start,
-                predicted=float(since[chosen, 0]) / (units - count),
-                observed=float(since[chosen, 1]) / (units - count),
-                error=float(totals[chosen, 0] - totals[chosen, 1]) / units,
-                low=float(lows[p, chosen]),
-                high=float(highs[p, chosen]),
-                first=first,
-                latest=np.sum(later, axis=0) if later[0].any() or later[1].any() else first,
-            )
 
     # -------------------------------------------------------------- the file
 
     @property
     def _columns(self) -> list[str] | None:
         """The columns of predictions so far, as far as they are known."""
-        known = (self._shape if self.options["lens"] is None else None) or self._queued
-        return [self._column] if self._column else known.get("names")
+        return [self._column] if self._column else self._shape.get("columns")
 
     def _of_column(self, name: str | None) -> None:
         """Note from which column the one probability is; raise if it was another before."""
@@ -607,8 +519,8 @@ class Monitor:
         0.01
         """
         kept = {name: getattr(self, name) for name in _SAVED}
-        kept["_books"] = store.packed(self._books)
-        self._revision = store.save(Path(path), self.options, kept, self._revision)
+        kept["_books"] = state.packed(self._books)
+        self._revision = state.save(Path(path), self.options, kept, self._revision)
 
     @classmethod
     @arguments()
@@ -634,12 +546,12 @@ class Monitor:
         ...     print(error)
         nowhere.json: there is no such file; check the path.
         """
-        options, kept, revision = store.load(Path(path))
+        options, kept, revision = state.load(Path(path))
         made = cls(**options)
         for name, value in kept.items():
             setattr(made, name, value)
         made._queue = [Waiting(*each) for each in kept["_queue"]]
-        made._books, made._revision = store.unpacked(kept["_books"]), revision
+        made._books, made._revision = state.unpacked(kept["_books"]), revision
         return made
 
 
@@ -647,71 +559,12 @@ class Monitor:
 
 _OF_QUEUES = ("order", "maturity")
 _SAVED = (
-    "_shape", "_processes", "_periods", "_batches", "_clusters", "_ids", "_queue", "_queued",
-    "_column", "_alarm_date",
+    "_shape", "_processes", "_periods", "_batches", "_clusters", "_ids", "_queue", "_column",
+    "_alarm_date",
 )  # fmt: skip
-
-
-def _bettors(shape: Mapping[str, Any], options: Mapping[str, Any]) -> Bettors:
-    times = shape["about"] == Survival.about
-    return Bettors(shape["n_classes"], options["tolerance"], tuple(shape["levels"]), times)
-
-
-def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str:
-    """Return what an event is called, as a clause."""
-    m, names = shape["n_classes"], shape["names"]
-    if shape["about"] == Survival.about:
-        return "the event comes"
-    if m is None:
-        where = ("above its predicted median", "outside its predicted central half")
-        what = "outcome" if statistic is None else f"score of a row ({statistic})"
-        return f"the {what} is {where[channel]}"
-    if m == 2:
-        return str(shape["event"])
-    if channel == m:
-        return "the top class is right"
-    return f"the label is {quoted(names[channel]) if names else f'class {channel}'}"
-
-
-def _check_alike(now: Mapping[str, Any], was: Mapping[str, Any]) -> None:
-    for what, value in now.items():
-        if value != was[what]:
-            told = [
-                listed(each) if isinstance(each, list) else str(each) for each in (value, was[what])
-            ]
-            raise InputError(
-                f"{_ALIKE[what]}: this batch has {quoted(told[0])}, and earlier ones had "
-                f"{quoted(told[1])}; give the same, in the same order, or begin a new state."
-            )
-
-
-def _classes(queued: Mapping[str, Any]) -> tuple[str, ...] | None:
-    return tuple(queued["names"]) if queued.get("names") else None
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Return two periods that follow each other as one."""
     added = {name: np.add(first[name], second[name]).tolist() for name in ("rows", "sums")}
     return {**second, **added}
-
-
-def _periods(kept: Sequence[Mapping[str, Any]], times: bool) -> tuple[Period, ...]:
-    """Return what batches brought: limits hold for all of them at once."""
-    if not kept:
-        return ()
-    table = np.array([each["sums"] for each in kept], float)
-    units, totals = table[:, :1], table[:, 1:].reshape(len(kept), -1, 3)
-    numbers = np.arange(1.0, len(kept) + 1)[:, None]
-    lows, highs = limits(totals, units, _LEVEL / (2.0 * numbers * (numbers + 1.0)), times)
-    means = totals.mean(axis=1) / units
-    names = ("name", "date", "rows", "end", "log_evalue")
-    return tuple(
-        Period(
-            **{name: each[name] for name in names},
-            predicted=float(means[k, 0]),
-            observed=float(means[k, 1]),
-            low=float(lows[k, -1]),
-            high=float(highs[k, 0]),
-        )
-        for k, each in enumerate(kept)
-    )

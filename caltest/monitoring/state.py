@@ -1,17 +1,29 @@
-"""What a monitor has found so far: evidence, groups, the path, and how large the error is."""
+"""The state of a monitor: limits that hold at any time, what was found so far, and its file."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments
+from caltest._version import __version__
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.files.places import named, opened
+from caltest.files.writing import locked, write_whole
+from caltest.laws import Survival
 from caltest.laws.classes import Array
+from caltest.monitoring.bettors import Bettors, Books
 from caltest.results import Facts, Result
 
 Mode: TypeAlias = Literal["ever", "change"]
@@ -20,6 +32,9 @@ _LAMBDAS = np.geomspace(1e-3, 0.95, 30)
 _PENALTIES = -np.log1p(-_LAMBDAS) - _LAMBDAS
 _THETAS = np.geomspace(1e-3, 3.0, 30)
 _LEAST = 1e-300
+_LEVEL = 0.05  # of limits
+
+# ------------------------------------------------------------------ limits that hold at any time
 
 
 def radius(squares: Array, levels: Array) -> Array:
@@ -75,6 +90,9 @@ def limits(totals: Array, units: Array, levels: Array, times: bool) -> tuple[Arr
         return (stated - high) / units, (stated - low) / units
     middle, reach = (stated - seen) / units, radius(squares, levels) / units
     return np.maximum(middle - reach, -1.0), np.minimum(middle + reach, 1.0)
+
+
+# ------------------------------------------------------------------ what is reported
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -256,3 +274,190 @@ class MonitorState(Result):
 def anytime_pvalue(log_evalue: float) -> float:
     """Return one over the largest e-value; never 0, and never above 1."""
     return min(1.0, max(math.exp(-max(log_evalue, 0.0)), _LEAST))
+
+
+# ------------------------------------------------------------------ from the books
+#
+# ``shape`` is what batches are like, ``options`` those of the monitor.
+
+
+def bettors_of(shape: Mapping[str, Any], options: Mapping[str, Any]) -> Bettors:
+    """Return those who bet on such batches."""
+    times = shape["about"] == Survival.about
+    return Bettors(shape["n_classes"], options["tolerance"], tuple(shape["levels"]), times)
+
+
+def goal_of(options: Mapping[str, Any]) -> float:
+    """Return the logarithm of the threshold."""
+    if options["mode"] == "change":
+        return math.log(options["mean_run_length"])
+    return -math.log(options["alpha"])
+
+
+def shares_of(shape: Mapping[str, Any], count: int) -> Array:
+    """Return by what evidence of all rows and of groups is divided: k(k + 1); 1 without groups."""
+    numbers = np.arange(1.0, count + 1)
+    return numbers * (numbers + 1.0) if shape["groups"] else np.ones(count)
+
+
+def evidence_of(
+    books: Books,
+    shape: Mapping[str, Any],
+    options: Mapping[str, Any],
+    processes: Sequence[Sequence[str]],
+) -> Iterator[Evidence]:
+    """Yield the evidence on all rows, and on every group: columns and values in ``processes``."""
+    bettors, goal = bettors_of(shape, options), goal_of(options)
+    shares = shares_of(shape, len(books["logs"]))
+    spent = _LEVEL * bettors.ways / (2.0 * shares * bettors.channels)
+    counts, parts = books["counts"][:, None], (len(shares), bettors.ways, -1)
+    lows, highs = limits(books["totals"], counts, spent[:, None], bettors.times)
+    lows, highs = lows.reshape(parts)[:, -1], highs.reshape(parts)[:, 0]
+    won = books["detect" if options["mode"] == "change" else "logs"]
+    for p, (column, value) in enumerate([(None, None), *processes]):
+        bet = int((won[p] + bettors.weights).argmax())
+        units, best, share = int(books["counts"][p]), float(books["best"][p]), math.log(shares[p])
+        totals = books["totals"][p].reshape(bettors.ways, -1, 3).mean(axis=0)
+        start, count = books["since"][p, bet].tolist()
+        start, count = (start, count) if count < units else (0, 0)
+        marks = books["marks"][p, bet].reshape(bettors.ways, -1, 2).mean(axis=0)
+        since = totals[:, :2] - (marks if count else 0.0)
+        chosen = int((np.abs(since @ [1.0, -1.0]) / np.sqrt(totals[:, 2] + 1e-12)).argmax())
+        first, *later = books["bins"][p]
+        yield Evidence(
+            column=column,
+            value=value,
+            rows=units,
+            log_evalue=best,
+            adjusted=math.exp(min(best - share, 700.0)),
+            found=bool(books["peak"][p] - share >= goal),
+            bet=bettors.kind(bet),
+            event=_event(shape, chosen, options["statistic"]),
+            since=start,
+            predicted=float(since[chosen, 0]) / (units - count),
+            observed=float(since[chosen, 1]) / (units - count),
+            error=float(totals[chosen, 0] - totals[chosen, 1]) / units,
+            low=float(lows[p, chosen]),
+            high=float(highs[p, chosen]),
+            first=first,
+            latest=np.sum(later, axis=0) if later[0].any() or later[1].any() else first,
+        )
+
+
+def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str:
+    """Return what an event is called, as a clause."""
+    m, names = shape["n_classes"], shape["names"]
+    if shape["about"] == Survival.about:
+        return "the event comes"
+    if m is None:
+        where = ("above its predicted median", "outside its predicted central half")
+        what = "outcome" if statistic is None else f"score of a row ({statistic})"
+        return f"the {what} is {where[channel]}"
+    if m == 2:
+        return str(shape["event"])
+    if channel == m:
+        return "the top class is right"
+    return f"the label is {quoted(names[channel]) if names else f'class {channel}'}"
+
+
+def periods_of(kept: Sequence[Mapping[str, Any]], about: str) -> tuple[Period, ...]:
+    """Return what batches brought: limits hold for all of them at once."""
+    if not kept:
+        return ()
+    table = np.array([each["sums"] for each in kept], float)
+    units, totals = table[:, :1], table[:, 1:].reshape(len(kept), -1, 3)
+    numbers = np.arange(1.0, len(kept) + 1)[:, None]
+    spent = _LEVEL / (2.0 * numbers * (numbers + 1.0))
+    lows, highs = limits(totals, units, spent, about == Survival.about)
+    means = totals.mean(axis=1) / units
+    return tuple(
+        Period(
+            **{name: value for name, value in each.items() if name != "sums"},
+            predicted=float(means[k, 0]),
+            observed=float(means[k, 1]),
+            low=float(lows[k, -1]),
+            high=float(highs[k, 0]),
+        )
+        for k, each in enumerate(kept)
+    )
+
+
+# ------------------------------------------------------------------ in one JSON file
+#
+# Whole or not at all, and one writer at a time.
+
+_SCHEMA = 3
+_PARTS = ("schema", "options", "state")
+
+
+def brief(text: str) -> str:
+    """Return what a batch or a cluster is known by: 64 bits."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def packed(books: Books) -> str:
+    """Return arrays as JSON holds them without rounding: base64 of NumPy's file of them."""
+    file = io.BytesIO()
+    np.savez(file, **books)  # type: ignore[arg-type]
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def unpacked(kept: str) -> Books:
+    """Return the arrays."""
+    with np.load(io.BytesIO(base64.b64decode(kept))) as found:
+        return dict(found)
+
+
+def save(path: Path, options: Mapping[str, Any], state: Mapping[str, Any], known: str | None) -> str:
+    """Write a state, and return its fingerprint; raise unless the file is still the one that is known.
+
+    ``known`` is the fingerprint of what was loaded or saved before; None of a new state.
+    """
+    body = {"schema": _SCHEMA, "options": options, "state": state}
+    whole = {"caltest monitor": __version__, "fingerprint": _fingerprint(body), **body}
+    text = json.dumps(whole, indent=1, allow_nan=False) + "\n"
+    with locked(path):
+        there = _read(path)["fingerprint"] if path.exists() else None
+        if there is not None and known is None:
+            raise InputError(f"{path} is there already; load it to go on, or give another file.")
+        if there not in (None, known):
+            raise InputError(
+                f"{path} was changed by someone else since this state was loaded or saved; load it, "
+                "and take the batch in again."
+            )
+        write_whole({path: text})
+    return str(whole["fingerprint"])
+
+
+def load(path: Path) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Return the options, the state and the fingerprint of a file."""
+    whole = _read(path)
+    return whole["options"], whole["state"], whole["fingerprint"]
+
+
+def _fingerprint(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a file that `save` wrote, and check that nobody else changed it."""
+    with named(str(path)), opened(path, "JSON") as file:
+        content = file.read()
+    found: dict[str, Any] = {}
+    try:
+        found = json.loads(content)
+        intact = _fingerprint({name: found[name] for name in _PARTS}) == found["fingerprint"]
+        intact = intact and "caltest monitor" in found
+    except (ValueError, KeyError, TypeError, RecursionError):
+        intact = False
+    if intact and found["schema"] != _SCHEMA:
+        raise InputError(
+            f"{path} is a state of version {found['schema']}, and this caltest reads {_SCHEMA}; use "
+            "the one that wrote it."
+        )
+    if not intact:
+        raise InputError(
+            f"{path} is no state of a monitor, or was cut or changed; restore a copy of it, or begin "
+            "a new state."
+        )
+    return found

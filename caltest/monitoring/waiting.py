@@ -1,30 +1,45 @@
-"""Rows that wait for their outcomes: who they are, what becomes known, and whose turn it is."""
+"""Rows as they come: batches, and rows that wait for their outcomes.
+
+Who waits, what becomes known, and whose turn it is.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from caltest._visible import quoted
-from caltest.data import Rows, sample
+from caltest.auditing.groups import group_texts
+from caltest.data import Rows, check_index, predictions, sample, sample_of_law
 from caltest.data.containers import as_entry, cells_of, is_missing
 from caltest.exceptions import InputError
 from caltest.laws import Classes
 
 
-class Waiting(NamedTuple):
-    """A row that waits, as the state keeps it."""
+class Batch(NamedTuple):
+    """Rows with outcomes, texts of groups by column, and clusters."""
 
-    name: str
-    probs: list[float]
-    label: int  #: −1: not known.
-    texts: list[str]  #: The groups of the row, in the order of their columns.
-    unit: str  #: The cluster; without clusters, the name.
-    date: str | None  #: When it was predicted.
+    rows: Rows
+    labels: Any
+    texts: Mapping[str, Sequence[str]]
+    clusters: list[str] | None
+
+
+def batch_of(
+    rows: Rows, labels: Any, *, groups: object, clusters: object, predicted: object, outcomes: object
+) -> Batch:
+    """Put a batch together: what belongs to rows besides is read as text."""
+    n, beside = rows.n_samples, {"predicted": predicted, "outcomes": outcomes}
+    names = None
+    if clusters is not None:
+        for name, other in beside.items():
+            check_index(other, clusters, name, "clusters")
+        names = names_of(clusters, n, "clusters")
+    return Batch(rows, labels, group_texts(groups, n, **beside), names)
 
 
 def names_of(column: object, n: int, what: str) -> list[str]:
@@ -39,6 +54,35 @@ def names_of(column: object, n: int, what: str) -> list[str]:
     return [str(as_entry(cell)) for cell in cells]
 
 
+# ------------------------------------------------------------------ rows that wait
+
+
+class Waiting(NamedTuple):
+    """A row that waits, as the state keeps it."""
+
+    name: str
+    probs: list[float]
+    label: int  #: −1: not known.
+    texts: list[str]  #: The groups of the row, in the order of their columns.
+    unit: str  #: The cluster; without clusters, the name.
+    date: str | None  #: When it was predicted.
+
+
+def rows_to_wait(predicted: Any, n: int, logits: bool) -> Rows:
+    """Read predictions of n rows whose outcomes need not be known."""
+    rows: Rows = predicted
+    if not (isinstance(predicted, Rows) and isinstance(predicted.law, Classes)):
+        if sample_of_law(predicted, np.zeros(n)):
+            raise InputError("only probabilities of classes wait; give others when outcomes are known.")
+        rows = predictions(predicted, logits=logits, part=True)
+    if rows.n_samples != n:
+        raise InputError(
+            f"predicted has {rows.n_samples:,} rows and outcomes {n:,}; give one for every row, None "
+            "where it is not known."
+        )
+    return rows
+
+
 def day(text: object) -> date:
     """Read a date, which a maturity needs."""
     try:
@@ -49,19 +93,21 @@ def day(text: object) -> date:
         ) from None
 
 
+def _law_of(rows: Sequence[Waiting], columns: list[str] | None) -> Classes:
+    """Return what was predicted of rows; ``columns`` are the names of the classes."""
+    return Classes(np.array([each.probs for each in rows]), tuple(columns) if columns else None)
+
+
 def informed(
-    queue: Sequence[Waiting],
-    names: Sequence[str],
-    cells: Sequence[Any],
-    classes: tuple[str, ...] | None,
+    queue: Sequence[Waiting], names: Sequence[str], cells: Sequence[Any], columns: list[str] | None
 ) -> list[Waiting]:
     """Return the queue with outcomes that are known now."""
     places = {each.name: k for k, each in enumerate(queue)}
     for each in ([row.name for row in queue], names):
-        if len(set(each)) < len(each):
-            twice = next(name for name, count in Counter(each).items() if count > 1)
+        if twice := [name for name, count in Counter(each).items() if count > 1]:
             raise InputError(
-                f"ids holds {quoted(twice)} twice, or a row that waits is called so; give each its own."
+                f"ids holds {quoted(twice[0])} twice, or a row that waits is called so; give each its "
+                "own."
             )
     if unknown := [name for name in names if name not in places]:
         raise InputError(f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do.")
@@ -71,7 +117,7 @@ def informed(
     if known:
         if done := [queue[k].name for k, _ in known if queue[k].label >= 0]:
             raise InputError(f"the outcome of row {quoted(done[0])} is known already; give each once.")
-        law = Classes(np.array([queue[k].probs for k, _ in known]), classes)
+        law = _law_of([queue[k] for k, _ in known], columns)
         labels = sample(Rows(law), [cell for _, cell in known], part=True).labels.tolist()
         for (k, _), label in zip(known, labels, strict=True):
             found[k] = found[k]._replace(label=label)
@@ -102,3 +148,13 @@ def parted(
         late |= {each.unit for each in queue[first:]}
     ready = [each for each in queue if each.unit not in late]
     return ready, [each for each in queue if each.unit in late]
+
+
+def batch_of_known(ready: Sequence[Waiting], shape: Mapping[str, Any]) -> Batch:
+    """Return rows whose turn it is as a batch; ``shape`` is what batches are like."""
+    return Batch(
+        Rows(_law_of(ready, shape["columns"])),
+        np.array([each.label for each in ready]),
+        {name: [each.texts[k] for each in ready] for k, name in enumerate(shape["groups"])},
+        [each.unit for each in ready] if shape["clusters"] == "given" else None,
+    )

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -121,28 +122,36 @@ def fit(
     """
     rows, place = np.unique(np.asarray(n, dtype=np.float64), return_inverse=True)
     counts = np.array([rows, np.bincount(place, rejections), np.bincount(place, of)])
-    likelihood = _Likelihood(counts, alpha, power)
-    never, flat = likelihood.level_off()
+    likelihoods = partial(_log_likelihoods, counts, alpha)
+    # With the share ``least`` a curve levels off at the power wanted; with 1, the first, it rises to 1.
+    least = (power - alpha) / (1.0 - alpha)
+    shares = np.where(_ABOVE == 1.0, 1.0, least + (1.0 - least) * _ABOVE)
+    rises = _rise(alpha, alpha + (power - alpha) / shares)
     grid = np.geomspace(rows[0] / _BEYOND, rows[-1] * _BEYOND, _COARSE)
-    coarse = likelihood.reaching(grid, _EXPONENTS)
+    coarse = likelihoods(grid, _EXPONENTS, shares, rises)
     steep = coarse.max(axis=(0, 2))
     exponents = _EXPONENTS[steep >= steep.max() - 3.0 * _DROP]
     profile = coarse.max(axis=(1, 2))
     kept = np.flatnonzero(profile >= profile.max() - 2.0 * _DROP)
     first, last = max(kept[0] - 1, 0), min(kept[-1] + 1, _COARSE - 1)
     fine = np.geomspace(grid[first], grid[last], _FINE)
-    found = likelihood.reaching(fine, exponents)
+    found = likelihoods(fine, exponents, shares, rises)
+    # Of curves that never reach the power, half of the rise is at ``middles``.
+    middles, below = np.geomspace(grid[0], grid[-1], _SCALES), least * _BELOW
+    flat = likelihoods(middles, _EXPONENTS, below, np.full(len(below), _half(alpha)))
+    never = float(flat.max())
     best = max(float(found.max()), never)
-    if found[:, :, 0].max() >= best - _SIMPLE:  # s = 1 is likely enough
-        row, column = np.unravel_index(found[:, :, 0].argmax(), found.shape[:2])
-        curve = likelihood.curve(float(fine[row]), float(exponents[column]), 1.0)
-    elif found.max() >= best:
-        row, column, last_share = np.unravel_index(found.argmax(), found.shape)
-        share = float(likelihood.shares[last_share])
-        curve = likelihood.curve(float(fine[row]), float(exponents[column]), share)
+    simple = found[:, :, :1].max() >= best - _SIMPLE  # s = 1 is likely enough
+    if simple or found.max() >= best:
+        likely = found[:, :, :1] if simple else found
+        row, column, k = np.unravel_index(likely.argmax(), likely.shape)
+        share, exponent = float(shares[k]), float(exponents[column])
+        middle = float(fine[row]) * float(_half(alpha) / rises[k]) ** (1.0 / exponent)
     else:
-        curve = flat
-    misfit, wider = likelihood.misfit(curve)
+        row, column, k = np.unravel_index(flat.argmax(), flat.shape)
+        share, exponent, middle = float(below[k]), float(_EXPONENTS[column]), float(middles[row])
+    curve = PowerCurve(alpha, alpha + share * (1.0 - alpha), middle, exponent, power)
+    misfit, wider = _misfit(counts, curve)
     inside = np.flatnonzero(found.max(axis=(1, 2)) >= best - _DROP * wider)
     if not len(inside):  # no curve that reaches the power is likely
         return Fit(curve, float(fine[-1]), np.inf, misfit)
@@ -152,72 +161,36 @@ def fit(
     return Fit(curve, lowest, highest, misfit)
 
 
-@dataclass(frozen=True, eq=False)
-class _Likelihood:
-    """Log-likelihoods of curves, given counts: rows, rejections and data sets, (3, points)."""
+def _log_likelihoods(
+    counts: Array, alpha: float, at: Array, exponents: Array, shares: Array, rises: Array
+) -> Array:
+    """Return log-likelihoods of curves that have risen by ``rises`` at ``at``, (at, exponents, shares).
 
-    counts: Array
-    alpha: float
-    power: float
+    Of counts: rows, rejections and data sets, (3, points).
+    """
+    n, rejections, of = counts
+    with np.errstate(over="ignore"):
+        growth = (n / at[:, None, None]) ** exponents[:, None]
+    growth = np.minimum(growth[:, :, None, :], 2.0 * _MOST_Z / rises[:, None])
+    risen = ndtr(ndtri(alpha) + rises[:, None] * growth)
+    power = alpha + shares[:, None] * (risen - alpha)
+    short = np.maximum(1.0 - power, _SHORTEST)
+    found = np.log(power) @ rejections + np.log(short) @ (of - rejections)
+    found -= 0.5 * ((np.log(exponents[:, None]) - _LIKELY) / _SPREAD) ** 2
+    return np.asarray(found - np.where(shares < 1.0, _PENALTY, 0.0))
 
-    @property
-    def least(self) -> float:
-        """The share s with which a curve levels off at the power wanted."""
-        return (self.power - self.alpha) / (1.0 - self.alpha)
 
-    @property
-    def shares(self) -> Array:
-        """Shares of curves that reach the power wanted, the first of them 1."""
-        return np.asarray(np.where(_ABOVE == 1.0, 1.0, self.least + (1.0 - self.least) * _ABOVE))
+def _misfit(counts: Array, curve: PowerCurve) -> tuple[float, float]:
+    """Return the p-value of the deviance, and by how much the counts scatter too much, at least 1.
 
-    def curve(self, at: float, exponent: float, share: float) -> PowerCurve:
-        """Return the curve that reaches the power wanted at ``at``."""
-        rise = _rise(self.alpha, self.alpha + (self.power - self.alpha) / share)
-        middle = at * float(_half(self.alpha) / rise) ** (1.0 / exponent)
-        highest = self.alpha + share * (1.0 - self.alpha)
-        return PowerCurve(self.alpha, highest, middle, exponent, self.power)
-
-    def reaching(self, at: Array, exponents: Array) -> Array:
-        """Return those of curves that reach the power wanted at ``at``, (at, exponents, shares)."""
-        rises = _rise(self.alpha, self.alpha + (self.power - self.alpha) / self.shares)
-        return self._of(at, exponents, self.shares, rises)
-
-    def level_off(self) -> tuple[float, PowerCurve]:
-        """Return that of the best curve that never reaches the power wanted, and the curve."""
-        n, shares = self.counts[0], self.least * _BELOW
-        middles = np.geomspace(n[0] / _BEYOND, n[-1] * _BEYOND, _SCALES)
-        rises = np.full(len(shares), _half(self.alpha))
-        found = self._of(middles, _EXPONENTS, shares, rises)
-        row, column, last = np.unravel_index(found.argmax(), found.shape)
-        highest = self.alpha + float(shares[last]) * (1.0 - self.alpha)
-        curve = PowerCurve(
-            self.alpha, highest, float(middles[row]), float(_EXPONENTS[column]), self.power
-        )
-        return float(found.max()), curve
-
-    def _of(self, at: Array, exponents: Array, shares: Array, rises: Array) -> Array:
-        n, rejections, of = self.counts
-        with np.errstate(over="ignore"):
-            growth = (n / at[:, None, None]) ** exponents[:, None]
-        growth = np.minimum(growth[:, :, None, :], 2.0 * _MOST_Z / rises[:, None])
-        risen = ndtr(ndtri(self.alpha) + rises[:, None] * growth)
-        power = self.alpha + shares[:, None] * (risen - self.alpha)
-        short = np.maximum(1.0 - power, _SHORTEST)
-        found = np.log(power) @ rejections + np.log(short) @ (of - rejections)
-        found -= 0.5 * ((np.log(exponents[:, None]) - _LIKELY) / _SPREAD) ** 2
-        return np.asarray(found - np.where(shares < 1.0, _PENALTY, 0.0))
-
-    def misfit(self, curve: PowerCurve) -> tuple[float, float]:
-        """Return the p-value of the deviance, and by how much the counts scatter too much, at least 1.
-
-        The heterogeneity factor of Finney's probit analysis: it widens the interval where the counts
-        lie on no curve.
-        """
-        n, rejections, of = self.counts
-        others, power = of - rejections, curve(n)
-        found = xlogy(rejections, power).sum() + xlogy(others, 1.0 - power).sum()
-        saturated = xlogy(rejections, rejections / of).sum() + xlogy(others, others / of).sum()
-        deviance, degrees = max(2.0 * float(saturated - found), 0.0), max(len(n) - 2, 1)
-        pvalue = float(gammaincc(0.5 * degrees, 0.5 * deviance))
-        wider = max(deviance / degrees, 1.0) if pvalue < UNLIKELY else 1.0
-        return pvalue, min(wider, _WIDEST)
+    The heterogeneity factor of Finney's probit analysis: it widens the interval where the counts lie on
+    no curve.
+    """
+    n, rejections, of = counts
+    others, power = of - rejections, curve(n)
+    found = xlogy(rejections, power).sum() + xlogy(others, 1.0 - power).sum()
+    saturated = xlogy(rejections, rejections / of).sum() + xlogy(others, others / of).sum()
+    deviance, degrees = max(2.0 * float(saturated - found), 0.0), max(len(n) - 2, 1)
+    pvalue = float(gammaincc(0.5 * degrees, 0.5 * deviance))
+    wider = max(deviance / degrees, 1.0) if pvalue < UNLIKELY else 1.0
+    return pvalue, min(wider, _WIDEST)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import chdtri, expit, logit, softmax
 
@@ -24,6 +23,7 @@ from caltest._arguments import (
     whole_number,
 )
 from caltest._numbers import points
+from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
@@ -34,10 +34,8 @@ from caltest.sampling import seed_of
 from caltest.simulation import Simulated
 from caltest.testing import test
 
-Array: TypeAlias = NDArray[np.float64]
-
 Kind: TypeAlias = Literal["temperature", "logistic", "isotonic"]
-Assumption: TypeAlias = "Callable[[Array], object] | NDArray[np.float64]"
+Assumption: TypeAlias = "Callable[[Array], object] | Array"
 
 #: What is asked for where a fit's careful end is, and what is advised where there is no fit.
 _CAREFUL, _STATED = Argument("careful", True), Argument("temperature", 0.8)
@@ -219,7 +217,7 @@ def pilot(
             found=quoted(target),
             bias=Argument("bias", 0.5),
         )
-    errors: dict[str, tuple[Any, Callable[..., _Truth]]] = {
+    errors: dict[str, tuple[Any, Callable[..., tuple[Array, str]]]] = {
         "temperature": (temperature, _of_temperature),
         "bias": (bias, partial(_of_bias, target=target)),
         "overconfidence": (overconfidence, _of_overconfidence),
@@ -257,24 +255,10 @@ def pilot(
             f"worth {100 * share:.0f} of equal weight.",
         )
     if way == "recalibration":
-        made = _estimated(known, recalibration, careful)
-    else:
-        value, truth_of = errors[way]
-        made = truth_of(predictions, value)
-    return Pilot(predictions, made.probs, made.assumed, (*notes, *made.notes))
-
-
-class _Truth(NamedTuple):
-    """What is true instead of what is stated, the assumption as a clause, and notes.
-
-    ``careful`` is, of a fit, the truth at the end of its 95% interval that is nearest to calibrated;
-    None where there is no such end: nothing was fitted, or the interval holds what the model states.
-    """
-
-    probs: Array
-    assumed: str
-    notes: tuple[str, ...] = ()
-    careful: _Truth | None = None
+        true, assumed, of_fit = _estimated(known, recalibration, careful)
+        return Pilot(predictions, true, assumed, (*notes, *of_fit))
+    value, truth_of = errors[way]
+    return Pilot(predictions, *truth_of(predictions, value), notes)
 
 
 def _mean_distance(stated: Array, truth: Array, weights: Array | None = None) -> float:
@@ -285,8 +269,8 @@ def _mean_distance(stated: Array, truth: Array, weights: Array | None = None) ->
 
 # ------------------------------------------------------------------ stated errors
 #
-# All functions return probabilities of the shape of those stated. A probability of 0 stays 0 under a
-# temperature and a bias.
+# All functions return probabilities of the shape of those stated, and the assumption as a clause. A
+# probability of 0 stays 0 under a temperature and a bias.
 
 
 def _tempered(stated: Array, temperature: float) -> Array:
@@ -295,14 +279,14 @@ def _tempered(stated: Array, temperature: float) -> Array:
         return np.asarray(softmax(temperature * np.log(stated), axis=1))
 
 
-def _of_temperature(predictions: Rows, temperature: float) -> _Truth:
+def _of_temperature(predictions: Rows, temperature: float) -> tuple[Array, str]:
     kind = "overconfident" if temperature < 1.0 else "underconfident"
     kind = "calibrated" if temperature == 1.0 else kind
     clause = f"stated logits are the true ones divided by {temperature:.4g} ({kind})"
-    return _Truth(_tempered(predictions.probs, temperature), clause)
+    return _tempered(predictions.probs, temperature), clause
 
 
-def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> _Truth:
+def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> tuple[Array, str]:
     """Lower the log-odds of one class; the others share what is left in proportion, as stated."""
     m, names = predictions.n_classes, predictions.classes or ()
     column = whole_number(target)
@@ -328,10 +312,10 @@ def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> _Truth
     name = names[column] if names else column
     too = "high" if bias >= 0.0 else "low"
     clause = f"the log-odds of class {name} are stated {abs(bias):.4g} too {too}"
-    return _Truth(np.asarray(softmax(logs, axis=1)), clause)
+    return np.asarray(softmax(logs, axis=1)), clause
 
 
-def _of_overconfidence(predictions: Rows, excess: float) -> _Truth:
+def _of_overconfidence(predictions: Rows, excess: float) -> tuple[Array, str]:
     """Return the truth if the confidence in the top class is too high by ``excess``; below 0, too low.
 
     No probability leaves [0, 1]. The other classes change in proportion, and alike if they are all 0.
@@ -347,11 +331,10 @@ def _of_overconfidence(predictions: Rows, excess: float) -> _Truth:
     truth = others / others.sum(axis=1, keepdims=True) * (1.0 - right)[:, None]
     truth[rows, top] = right
     direction = "too high" if excess >= 0.0 else "too low"
-    clause = f"the confidence in the top class is {points(abs(excess))} {direction}"
-    return _Truth(truth, clause)
+    return truth, f"the confidence in the top class is {points(abs(excess))} {direction}"
 
 
-def _as_given(predictions: Rows, truth: Assumption) -> _Truth:
+def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
     given: object = truth
     if callable(truth) and not isinstance(truth, type):
         check_takes("truth", truth, "probs")
@@ -374,13 +357,16 @@ def _as_given(predictions: Rows, truth: Assumption) -> _Truth:
             "least 0 that sum to 1."
         )
     name = getattr(truth, "__name__", None)
-    return _Truth(read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}")
+    return read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}"
 
 
 # ------------------------------------------------------------------ fits
 #
 # Every fit of one or two numbers has a careful end: of what a likelihood ratio does not reject at 5%,
-# what is nearest to calibrated. All functions return probabilities of the shape of those stated.
+# what is nearest to calibrated; none where that is what the model states. All functions return the
+# same, and notes.
+
+_Truth: TypeAlias = tuple[Array, str, tuple[str, ...]]
 
 _STEEPEST = 100.0  # temperature that is looked for, and one over it
 _LEVEL = 0.05  # of the intervals of fits, and of the tests whether there is anything to fit
@@ -390,7 +376,7 @@ _ISOTONIC = (
 )
 
 
-def _end(surprise: Callable[[float], float], best: float, last: float, degrees: int = 1) -> float:
+def _farthest(surprise: Callable[[float], float], best: float, last: float, degrees: int = 1) -> float:
     """Return where, on the way from the best fit to the last, a likelihood ratio begins to reject.
 
     The last if it never does.
@@ -401,7 +387,7 @@ def _end(surprise: Callable[[float], float], best: float, last: float, degrees: 
     return float(brentq(lambda x: surprise(x) - height, best, last))
 
 
-def _by_temperature(pilot: Sample) -> _Truth:
+def _by_temperature(pilot: Sample, careful: bool) -> _Truth:
     """Fit one temperature by maximum likelihood: the truth is stated^t, renormalised."""
     probs, everyone = pilot.rows.probs, pilot.labels
     possible = probs[np.arange(len(everyone)), everyone] > 0.0
@@ -429,27 +415,25 @@ def _by_temperature(pilot: Sample) -> _Truth:
             "should be; state an error instead, {instance} for instance.",
             instance=_STATED,
         )
-    ends = [_end(surprise, log_t, side * end) for side in (-1.0, 1.0)]
+    ends = [_farthest(surprise, log_t, side * end) for side in (-1.0, 1.0)]
     t, low, high = (float(np.exp(each)) for each in (log_t, *ends))
     interval = f"(95% interval {low:.3g} to {high:.3g})"
     fit = f"a temperature of {t:.3g} {interval}"
-    careful = None
+    end_of_fit = None
     if not low <= 1.0 <= high:
         nearest = low if low > 1.0 else high
         clause = f"a temperature of {nearest:.3g}, the careful end of {t:.3g} {interval}"
-        careful = _Truth(_tempered(probs, nearest), f"as fitted to the pilot, {clause}")
-    notes: tuple[str, ...] = _noise(f"{fit} holds 1", probs, careful)
-    left_out = int(np.count_nonzero(~possible))
-    if left_out:
+        end_of_fit = _tempered(probs, nearest), clause
+    notes: tuple[str, ...] = ()
+    if left_out := int(np.count_nonzero(~possible)):
         notes = (
             f"{left_out} of {len(everyone)} labels of the pilot had predicted probability 0; the "
             "temperature was fitted to the other rows, and no simulated label is an impossible one.",
-            *notes,
         )
-    return _Truth(_tempered(probs, t), f"as fitted to the pilot, {fit}", notes, careful)
+    return _fitted(probs, (_tempered(probs, t), fit), end_of_fit, f"{fit} holds 1", notes, careful)
 
 
-def _by_line(pilot: Sample) -> _Truth:
+def _by_line(pilot: Sample, careful: bool) -> _Truth:
     """Fit logit P(y = 1) = a + b · logit p (Cox); predictions of 0 and 1 stay."""
     found = fitted_line(pilot.rows, pilot.labels)
     a, b = found.intercept, 1.0 if np.isnan(found.slope) else found.slope
@@ -471,29 +455,35 @@ def _by_line(pilot: Sample) -> _Truth:
         intercept, slope = line(share)
         return float(np.logaddexp(0.0, signs * (intercept + slope * logits)).sum())
 
-    def made(intercept: float, slope: float) -> tuple[str, Array]:
+    def made(intercept: float, slope: float) -> tuple[Array, str]:
         sign = "+" if slope >= 0.0 else "−"
         truth = p.copy()
         truth[inside] = expit(intercept + slope * logits)
         text = f"logit P = {intercept:.3g} {sign} {abs(slope):.3g} · logit p"
-        return text, np.column_stack([1.0 - truth, truth])
+        return np.column_stack([1.0 - truth, truth]), text
 
-    fit, truth = made(a, b)
-    share = _end(surprise, 1.0, 0.0, max(found.test_both.degrees, 1))
-    careful = None
+    truth, fit = made(a, b)
+    share = _farthest(surprise, 1.0, 0.0, max(found.test_both.degrees, 1))
+    end_of_fit = None
     if share > 0.0:  # else to be calibrated is not rejected either
-        closer, end = made(*line(share))
-        careful = _Truth(end, f"as fitted to the pilot, {closer}, the careful end of {fit}")
+        end, closer = made(*line(share))
+        end_of_fit = end, f"{closer}, the careful end of {fit}"
     finding = f"{fit} may be 0 + 1 · logit p (p = {found.test_both.pvalue:.2g})"
     if found.test_both.statistic == np.inf:
         finding = f"{fit} may be 0 + 1 · logit p, where predictions are not 0 or 1"
-    notes = _noise(finding, pilot.rows.probs, careful)
     own = found.warnings[len(pilot.rows.notes) :]  # the first are those of the predictions
-    return _Truth(truth, f"as fitted to the pilot, {fit}", (*own, *notes), careful)
+    return _fitted(pilot.rows.probs, (truth, fit), end_of_fit, finding, own, careful)
 
 
-def _by_isotonic(pilot: Sample) -> _Truth:
+def _by_isotonic(pilot: Sample, careful: bool) -> _Truth:
     """Fit the curve that never falls and has the least squared error."""
+    if careful:
+        raise InputError(
+            "{careful} needs a fit with an interval, and an isotonic regression has none; give "
+            "{other}.",
+            careful=_CAREFUL,
+            other=Argument("recalibration", "logistic"),
+        )
     scores, group = np.unique(pilot.rows.probs[:, 1], return_inverse=True)
     sizes = np.bincount(group.reshape(-1)).astype(np.float64)
     events = np.bincount(group.reshape(-1), weights=pilot.labels, minlength=len(scores))
@@ -502,7 +492,7 @@ def _by_isotonic(pilot: Sample) -> _Truth:
     same = test(pilot.rows, pilot.labels, "mcb_log", n_resamples=199, rng=0).pvalue
     finding = f"an exact test of what isotonic regression gains has p = {same:.2g}"
     notes = (_undecided(finding), _ISOTONIC) if same > _LEVEL else (_ISOTONIC,)
-    return _Truth(pair, "as fitted to the pilot, an isotonic regression", notes)
+    return pair, "as fitted to the pilot, an isotonic regression", notes
 
 
 def _undecided(finding: str) -> str:
@@ -513,17 +503,35 @@ def _undecided(finding: str) -> str:
     )
 
 
-def _noise(finding: str, stated: Array, careful: _Truth | None) -> tuple[str, ...]:
-    """Say what an estimate is worth: noise of the pilot is taken for miscalibration."""
-    if careful is None:
-        return (_undecided(finding),)
-    error = points(float(f"{_mean_distance(stated, careful.probs):.2g}"))
-    return (
-        "A fit mistakes some of the pilot's noise for miscalibration, so the power is overstated, most "
-        "of all with a small pilot; the intervals of the simulation do not include this. The end of "
-        f"the fit's 95% interval that is nearest to calibration has an error of {error}: "
-        "careful=True (--careful) plans for that.",
-    )
+def _fitted(
+    stated: Array,
+    best: tuple[Array, str],
+    end: tuple[Array, str] | None,
+    finding: str,
+    notes: tuple[str, ...],
+    careful: bool,
+) -> _Truth:
+    """Return a fit, or its careful end, with what it is worth: noise is taken for miscalibration."""
+    if careful and end is None:
+        raise InputError(
+            "{careful} has nothing to plan for: the pilot does not show that its model is "
+            "miscalibrated; state the smallest error that matters instead, {instance} for instance.",
+            careful=_CAREFUL,
+            instance=_STATED,
+        )
+    truth, clause = end if careful and end else best
+    if end is None:
+        notes = (*notes, _undecided(finding))
+    elif not careful:
+        error = points(float(f"{_mean_distance(stated, end[0]):.2g}"))
+        notes = (
+            *notes,
+            "A fit mistakes some of the pilot's noise for miscalibration, so the power is overstated, "
+            "most of all with a small pilot; the intervals of the simulation do not include this. The "
+            f"end of the fit's 95% interval that is nearest to calibration has an error of {error}: "
+            "careful=True (--careful) plans for that.",
+        )
+    return truth, f"as fitted to the pilot, {clause}", notes
 
 
 #: Ways to estimate, by name.
@@ -547,21 +555,4 @@ def _estimated(known: Sample | None, recalibration: str | None, careful: bool) -
             given=Argument("recalibration", kind),
             found=known.rows.n_classes,
         )
-    made = _RECALIBRATIONS[kind](known)
-    if not careful:
-        return made
-    if kind == "isotonic":
-        raise InputError(
-            "{careful} needs a fit with an interval, and an isotonic regression has none; give "
-            "{other}.",
-            careful=_CAREFUL,
-            other=Argument("recalibration", "logistic"),
-        )
-    if made.careful is None:
-        raise InputError(
-            "{careful} has nothing to plan for: the pilot does not show that its model is "
-            "miscalibrated; state the smallest error that matters instead, {instance} for instance.",
-            careful=_CAREFUL,
-            instance=_STATED,
-        )
-    return made.careful._replace(notes=made.notes[:-1])  # the last says that there is this
+    return _RECALIBRATIONS[kind](known, careful)

@@ -23,7 +23,7 @@ from caltest.lenses import Lens
 from caltest.nulls import Null
 from caltest.planning.curve import UNLIKELY, Fit, PowerCurve, fit
 from caltest.planning.pilot import NO_ROWS_YET
-from caltest.planning.simulate import Counted, ModelLike, PowerPoint, Simulation, Simulator, check_rows
+from caltest.planning.simulate import ModelLike, PowerPoint, Simulation, Simulator, check_rows
 from caltest.sampling import Rng
 from caltest.statistics import StatisticLike
 
@@ -81,7 +81,9 @@ class SampleSizeResult(Simulation):
     curve: PowerCurve
 
 
-@arguments(n_datasets=count_of_datasets, power=anything, **NO_ROWS_YET)
+@arguments(
+    n_datasets=count_of_datasets, power=anything, min_n=check_rows, max_n=check_rows, **NO_ROWS_YET
+)
 def sample_size(
     model: ModelLike,
     statistic: StatisticLike | None = None,
@@ -154,8 +156,7 @@ def sample_size(
     given = dict(locals())
     advice = f"give a probability above alpha, {alpha:g}, and below 1, such as 0.8"
     wanted = Number(alpha, 1.0, advice=advice)("power", power)
-    least, most = check_rows("min_n", min_n), check_rows("max_n", max_n)
-    if least >= most:
+    if min_n >= max_n:
         raise InputError(
             "{argument} is {found} and {other} {most}; give a smaller and a larger number.",
             argument="min_n",
@@ -163,20 +164,14 @@ def sample_size(
             other=Argument("max_n"),
             most=max_n,
         )
-    simulator = Simulator.of(given, least)
-    counted: list[Counted] = []
-
-    def count(n: int, start: int, stop: int) -> PowerPoint:
-        counted.append(simulator.count(n, start, stop))
-        return counted[-1].point
-
-    search = Search(count, float(alpha), wanted, least, most)
+    simulator = Simulator.of(given, min_n)
+    search = Search(simulator.count, float(alpha), wanted, min_n, max_n)
     search.double()
     if search.undecided:
         search.refine(int(n_datasets))
-    facts = simulator.facts(counted)
+    facts = simulator.facts()
     facts["warnings"] += search.notes()
-    return SampleSizeResult(**facts, **search.answer(), power=wanted, min_n=least, max_n=most)
+    return SampleSizeResult(**facts, **search.answer(), power=wanted, min_n=min_n, max_n=max_n)
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from caltest._parallel import Workers
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 from caltest.laws import Classes, recognised
-from caltest.lenses import Lens, find_lens
-from caltest.nulls import Null, find_null
+from caltest.lenses import Lens
+from caltest.nulls import Null
 from caltest.planning.pilot import NO_ROWS_YET, Pilot, pilot
 from caltest.results import CalibrationResult, Facts, Result
 from caltest.sampling import Rng, child_seed, generator, seed_of
@@ -35,7 +35,7 @@ Model: TypeAlias = "Callable[..., object]"
 ModelLike: TypeAlias = "Model | Pilot | Simulated | Sample | tuple[object, object]"
 
 _EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
-_MOST_ROWS = 100_000_000
+check_rows = Whole(2, 10**8, "give a whole number of rows, at least 2", f"give at most {10**8:,} rows")
 _DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a data set
 #: Arguments of a test that is planned, and what its result says of it.
 _OF_TESTS = ("statistic", "null", "lens", "alternative", "tolerance")
@@ -303,32 +303,20 @@ def power(
         raise InputError("n is empty; give a number of rows, or several.")
     sizes = sorted({check_rows("n", each) for each in several})
     simulator = Simulator.of(given, sizes[0])
-    counted = [simulator.count(size, 0, int(n_datasets)) for size in sizes]
-    return PowerResult(**simulator.facts(counted))
-
-
-def check_rows(name: str, value: object) -> int:
-    """Return a number of rows."""
-    most = f"give at most {_MOST_ROWS:,} rows"
-    return Whole(2, _MOST_ROWS, "give a whole number of rows, at least 2", most)(name, value)
+    for size in sizes:
+        simulator.count(size, 0, int(n_datasets))
+    return PowerResult(**simulator.facts())
 
 
 # ------------------------------------------------------------------ data sets
 
 
-class Counted(NamedTuple):
-    """Data sets of one size: the counts, the errors known, and a test's result to quote from."""
-
-    point: PowerPoint
-    errors: tuple[float, ...]
-    result: CalibrationResult
-
-
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Simulator:
-    """Draws data sets of a model and tests them; ``options`` are arguments of :func:`caltest.test`.
+    """Draws data sets of a model, tests them and keeps the counts.
 
-    The numbers of data set i of n rows depend on the seed, n and i alone.
+    ``options`` are arguments of :func:`caltest.test`. The numbers of data set i of n rows depend on the
+    seed, n and i alone.
     """
 
     model: Model
@@ -337,6 +325,10 @@ class Simulator:
     under_null: bool
     seed: int
     workers: Workers
+    points: dict[int, PowerPoint] = field(default_factory=dict)
+    errors: list[float] = field(default_factory=list)  # where the truth is known
+    classes: set[int] = field(default_factory=set)
+    result: CalibrationResult | None = None  # one to quote from
 
     @classmethod
     def of(cls, given: Mapping[str, Any], least: int) -> Self:
@@ -347,8 +339,6 @@ class Simulator:
         seed, workers = seed_of(given["rng"]), Workers(given["n_jobs"], given["progress"])
         model, alpha, n_resamples = _find_model(given["model"]), given["alpha"], given["n_resamples"]
         options = {name: given[name] for name in _OF_TESTS}
-        find_null(options["null"])
-        find_lens(options["lens"])
         statistic, alternative = options["statistic"], options["alternative"]
         if alternative is None:
             own = "greater" if statistic is None else find_statistic(statistic).alternatives[0]
@@ -364,17 +354,24 @@ class Simulator:
         options |= {"n_resamples": int(n_resamples), "n_jobs": 1}
         return cls(model, float(alpha), options, given.get("under_null", False), seed, workers)
 
-    def count(self, n: int, start: int, stop: int) -> Counted:
+    def count(self, n: int, start: int, stop: int) -> PowerPoint:
         """Draw and test the data sets ``start`` to ``stop`` of ``n`` rows."""
         tasks = [(n, number) for number in range(start, stop)]
         description = f"{stop - start} data sets of {n:,} rows"
         found = list(self.workers.map(self.outcome, tasks, description))
         rejected, falsely, errors, results = zip(*found, strict=True)
-        _check_classes(results)
-        known = tuple(each for each in errors if each is not None)
+        self.classes |= {each.n_classes for each in results if each.n_classes is not None}
+        if len(self.classes) > 1:
+            raise InputError(
+                f"the model drew data sets of {min(self.classes)} and of {max(self.classes)} classes; "
+                "draw as many classes each time."
+            )
+        self.errors += [each for each in errors if each is not None]
+        self.result = results[0]
         false_rejections = sum(falsely) if self.under_null else None
         point = PowerPoint(n, len(results), sum(rejected), false_rejections)
-        return Counted(point, known, results[0])
+        self.points[n] = self.points[n] + point if n in self.points else point
+        return point
 
     def outcome(self, n: int, number: int) -> tuple[bool, bool, float | None, CalibrationResult]:
         """Return whether one is rejected, and with labels drawn; the error; the test's result."""
@@ -394,18 +391,14 @@ class Simulator:
             falsely = again.rejects(self.alpha)
         return result.rejects(self.alpha), falsely, error, result
 
-    def facts(self, counted: Sequence[Counted]) -> dict[str, Any]:
-        """Return what every result says: the counts of each size together, the model and the test."""
-        points: dict[int, PowerPoint] = {}
-        for point in (each.point for each in counted):
-            points[point.n] = points[point.n] + point if point.n in points else point
-        _check_classes([each.result for each in counted])
-        errors = [error for each in counted for error in each.errors]
-        error = float(np.mean(errors)) if errors else None
+    def facts(self) -> dict[str, Any]:
+        """Return what every result says: the counts of each size, the model and the test."""
+        last: Any = self.result
+        error = float(np.mean(self.errors)) if self.errors else None
         notes: tuple[str, ...] = ()
         if isinstance(self.model, Pilot):
             error, notes = self.model.error, self.model.notes
-            rows, largest = self.model.predictions.n_samples, max(points)
+            rows, largest = self.model.predictions.n_samples, max(self.points)
             if largest >= _MANY_TIMES * rows:
                 notes = (
                     *notes,
@@ -413,9 +406,8 @@ class Simulator:
                     f"{largest / rows:.0f} times on average: what such a model says elsewhere is not "
                     "known.",
                 )
-        last = counted[-1].result
         return {
-            "points": tuple(points[n] for n in sorted(points)),
+            "points": tuple(self.points[n] for n in sorted(self.points)),
             "assumed": _described(self.model),
             "error": error,
             "statistic": last.name,
@@ -426,16 +418,6 @@ class Simulator:
             "seed": self.seed,
             "warnings": notes,
         }
-
-
-def _check_classes(results: Sequence[CalibrationResult]) -> None:
-    """Raise if data sets have different numbers of classes."""
-    counts = sorted({each.n_classes for each in results if each.n_classes is not None})
-    if len(counts) > 1:
-        raise InputError(
-            f"the model drew data sets of {counts[0]} and of {counts[-1]} classes; draw as many "
-            "classes each time."
-        )
 
 
 # ------------------------------------------------------------------ models

@@ -11,7 +11,7 @@ import numpy as np
 from caltest._arguments import arguments, axes, choose, level_of_confidence
 from caltest._numbers import confidence_text
 from caltest.auditing.times import curves_of
-from caltest.bounds.survival import product_bounds
+from caltest.bounds.intervals import product_bounds
 from caltest.data import sample_of_law
 from caltest.exceptions import InputError
 from caltest.laws import Survival
