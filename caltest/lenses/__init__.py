@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from caltest._arguments import arguments, choose, wrong
+from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws.members import halves
