@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,9 @@ from caltest.laws import Classes, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, View, event, find_lens
 from caltest.lenses import seen as through
 from caltest.nulls import (
-    Answer,
     Chi2,
     ClusterSigns,
     EventSigns,
-    Guarantee,
     MonteCarlo,
     Null,
     Question,
@@ -45,25 +43,21 @@ from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
 from caltest.resampling import columns_of, signed_columns
-from caltest.results import CalibrationResult
+from caltest.results import CalibrationResult, result_of
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
 from caltest.statistics.skce import HELD_UP_TO
 from caltest.tolerance import (
     RoundedView,
-    ToleranceAlternative,
     check_possible,
     claim,
-    impossible_on,
     rounded_view,
     sided_answer,
 )
 
-Array: TypeAlias = NDArray[np.float64]
-
 
 class _Default(str):
-    """A name that nobody gave: what it stands for depends on what is asked, see `_default`."""
+    """A name that nobody gave: what it stands for depends on what is asked, and on the null."""
 
 
 _DEFAULT = _Default("omnibus")
@@ -246,7 +240,11 @@ def test(
     clustered = clusters is not None or has_own
     chosen = ClusterSigns() if clustered and null is None else find_null(null)
     _check_clusters(chosen, clustered, tolerant)
-    measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
+    if statistic is _DEFAULT:  # what the null can answer
+        answered = isinstance(chosen, MonteCarlo) or chosen.of_clusters
+        measure = find_statistic("scan" if tolerant else "omnibus" if answered else "skce_uq")
+    else:
+        measure = find_statistic(statistic)
     draws = int(n_resamples)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = measure.shuffled(seed)
@@ -256,25 +254,33 @@ def test(
             "rows kept; leave one of them out.",
             argument="sampling_rates",
         )
-    if clusters is not None and isinstance(probs, Stored):
-        raise InputError(
-            "clusters of a file are a column of it; give its name where the file is opened, as in "
-            "caltest.files.scan(path, clusters='patient')."
-        )
-    if logits and isinstance(probs, Stored):
-        raise InputError(
-            f"{probs.name} was opened already; say so there, caltest.files.scan(path, logits=True)."
-        )
-    if class_names is not None and isinstance(probs, Stored):
-        raise InputError(f"{probs.name} names its columns itself; leave class_names out.")
-    in_memory = not (clusters is class_names is None)
-    stored = None if in_memory else _stored_in(probs, labels, logits)
+    stored = None  # rows that are to be read from where they are
+    if isinstance(probs, Stored):
+        if clusters is not None:
+            raise InputError(
+                "clusters of a file are a column of it; give its name where the file is opened, as in "
+                "caltest.files.scan(path, clusters='patient')."
+            )
+        if logits:
+            raise InputError(
+                f"{probs.name} was opened already; say so there, caltest.files.scan(path, logits=True)."
+            )
+        if class_names is not None:
+            raise InputError(f"{probs.name} names its columns itself; leave class_names out.")
+        if labels is not None:
+            raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
+        stored = probs
+    elif clusters is class_names is None:
+        if labels is None:
+            raise InputError("there are no labels; give the observed classes, second.")
+        if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
+            stored = scan_arrays(probs, labels, logits)
     if stored is not None:
         exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
         exact = (exact or isinstance(chosen, ClusterSigns)) and weights is sampling_rates is None
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
-            with suppress(AllRowsNeededError):
-                return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
+            with suppress(AllRowsNeededError), single_threaded_blas():
+                return in_one_pass(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load(rounding=rounding)
         probs, labels, logits = read.rows, read.labels, False
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
@@ -293,7 +299,12 @@ def test(
         seen, completions = getattr(rows.law, "seen", None), given.completions
         if seen is not None and fitted.of_seen and null is None:
             chosen = next(each() for each in (EventSigns, Chi2, MonteCarlo) if each.fits(form))
-        _check_fit(fitted, chosen, form, rows)
+        if not chosen.fits(form):
+            weighted = "" if rows.are_alike else " of rows with weights"
+            raise InputError(
+                f"the null {chosen.name!r} needs {chosen.requires}, which {fitted.name!r}{weighted} is "
+                f"not; possible here: {', '.join(possible_nulls(form, chosen.of_clusters))}."
+            )
         if seen is not None and fitted.of_seen and not isinstance(chosen, MonteCarlo):
             observed, completions = seen, ()
         work = form.work(chosen.label_vectors(draws))
@@ -310,14 +321,14 @@ def test(
         if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, MonteCarlo)):
             form.check_unmoved(observed, float(answer.statistic or 0.0))
         rates = {} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}
-        return _result(
+        return result_of(
             fitted,
             chosen,
             answer,
-            given,
             chosen.guarantee_for(form),
-            side,
             seed,
+            alternative=side,
+            **given.stated,
             warnings=(
                 *rows.notes,
                 *impossible_labels(given.view),
@@ -402,57 +413,7 @@ def estimate(
         return observed_value(fitted, form, observed, workers)
 
 
-def _result(
-    measure: Statistic,
-    null: Null,
-    answer: Answer,
-    given: _Given,
-    guarantee: Guarantee,
-    alternative: Alternative | ToleranceAlternative,
-    seed: int,
-    *,
-    warnings: tuple[str, ...],
-    parameters: Mapping[str, Any],
-    claim: str | None = None,
-) -> CalibrationResult:
-    """Put together what was asked and what the null answered."""
-    return CalibrationResult(
-        statistic=float(answer.statistic),  # type: ignore[arg-type]
-        pvalue=answer.pvalue,
-        name=measure.name,
-        null=null.name,
-        guarantee=answer.guarantee or guarantee,
-        alternative=alternative,
-        n_samples=given.n_samples,
-        n_classes=given.view.rows.n_classes,
-        lens=given.lens,
-        parameters=dict(parameters),
-        n_resamples=answer.n_resamples,
-        exceedances=answer.exceedances,
-        pvalue_interval=answer.pvalue_interval,
-        null_distribution=answer.null_distribution,
-        warnings=(*warnings, *answer.notes),
-        seed=seed if answer.n_resamples is not None else None,
-        measures=measure.measures,
-        parts=answer.parts,
-        claim=claim,
-    )
-
-
 # ------------------------------------------------------------------ what is given
-
-
-def _stored_in(probs: object, labels: object, logits: bool) -> Stored | None:
-    """Return rows that are to be read from where they are; None if they are in memory."""
-    if isinstance(probs, Stored):
-        if labels is not None:
-            raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
-        return probs
-    if labels is None:
-        raise InputError("there are no labels; give the observed classes, second.")
-    if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
-        return scan_arrays(probs, labels, logits)
-    return None
 
 
 class _Given(NamedTuple):
@@ -485,6 +446,12 @@ class _Given(NamedTuple):
     whole: Sample | None = None
 
     @property
+    def stated(self) -> dict[str, Any]:
+        """What a result says of it."""
+        n_classes = self.view.rows.n_classes
+        return {"n_samples": self.n_samples, "n_classes": n_classes, "lens": self.lens}
+
+    @property
     def copies(self) -> tuple[str, ...]:
         """What is to be said of rows that look like copies."""
         return () if self.whole is None else copied_rows(self.whole)
@@ -509,7 +476,13 @@ def _given(
     if rounding is None:
         view, label = through(kept, asked, measure.default_lens)
         if asked is not None and isinstance(kept.rows.law, Quantiles):
-            _check_open(asked.show(kept.rows).opened.sample(kept.labels), view)
+            opened = asked.show(kept.rows).opened.sample(kept.labels)
+            if tied := np.count_nonzero(opened.labels != view.labels):
+                raise InputError(
+                    f"in {tied:,} of {len(view.labels):,} rows the outcome equals the quantile that "
+                    "the lens looks at, so that the event is open; leave the lens out and use 'bias', "
+                    "'spread' or 'coverage', which allow for that."
+                )
     else:
         rounded = rounded_view(kept, asked, rounding)
         view, label = rounded.view, None if asked is None else asked.label
@@ -536,16 +509,6 @@ def _completed(kept: Sample, lens: Lens | None) -> tuple[NDArray[Any], ...]:
         return ()
     shown = View(kept.rows) if lens is None else lens.show(kept.rows)
     return tuple(shown.outcomes(law.completed(k)[None])[0] for k in range(1, law.completions))
-
-
-def _check_open(opened: Sample, closed: Sample) -> None:
-    """Raise if outcomes equal quantiles, so that it is open whether an event happened."""
-    if tied := np.count_nonzero(opened.labels != closed.labels):
-        raise InputError(
-            f"in {tied:,} of {len(closed.labels):,} rows the outcome equals the quantile that the lens "
-            "looks at, so that the event is open; leave the lens out and use 'bias', 'spread' or "
-            "'coverage', which allow for that."
-        )
 
 
 def _check_law(measure: Statistic, rows: Rows) -> None:
@@ -576,7 +539,7 @@ def _tolerated(
     workers: Workers,
 ) -> CalibrationResult:
     """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
-    view = given.view
+    view, impossible = given.view, tuple[str, ...]()
     if not isinstance(view.rows.law, Classes):
         raise InputError(
             "a tolerance is about probabilities of an event, and the predictions are distributions of "
@@ -590,17 +553,19 @@ def _tolerated(
     sides = check_possible(measure, null, alternative)
     sided = sided_answer(measure, null, view, error, sides, n_resamples, seed, workers)
     found = {**sided.statistic.parameters, "tolerance": error, **stated, "side": sided.side}
-    return _result(
+    if error == 0.0:  # a label of probability 0 proves no error beyond a tolerance
+        impossible = impossible_labels(view, {"over": 0, "under": 1}.get(sides))
+    return result_of(
         sided.statistic,
         null,
         replace(sided.answer, statistic=sided.value),
-        given,
         null.guarantee_for(sided.form),
-        sides,
         seed,
+        alternative=sides,
+        **given.stated,
         warnings=(
             *view.rows.notes,
-            *impossible_on(view, sides, error),
+            *impossible,
             *given.copies,
             *measure.notes,
         ),
@@ -609,42 +574,7 @@ def _tolerated(
     )
 
 
-def _of_stored(
-    measure: Statistic,
-    null: Null,
-    stored: Stored,
-    lens: str | Lens | None,
-    alternative: str | None,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
-) -> CalibrationResult:
-    """Test rows that are read in one pass; raise AllRowsNeededError if the statistic cannot."""
-    find_lens(lens)
-    side = check_alternative(measure, null, alternative)
-    with single_threaded_blas():
-        found = in_one_pass(measure, stored, lens, side, n_resamples, seed, workers, null.name)
-    return _result(
-        found.statistic,
-        null,
-        found.answer,
-        _Given(found.view, found.lens, stored.n_samples, {}),
-        null.guarantee,
-        side,
-        seed,
-        warnings=found.notes,
-        parameters=found.parameters,
-    )
-
-
 # ------------------------------------------------------------------ what is asked
-
-
-def _default(null: Null, tolerant: bool) -> str:
-    """Return the statistic of a test that names none: one that the null can answer."""
-    if tolerant:
-        return "scan"
-    return "omnibus" if isinstance(null, MonteCarlo) or null.of_clusters else "skce_uq"
 
 
 def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
@@ -677,12 +607,3 @@ def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
         f"Bins are cells of the full probability vector, {form.n_cells} for {len(form.probs)} rows; "
         "what is usually printed of a network looks at the top class only, lens='top_label'.",
     )
-
-
-def _check_fit(measure: Statistic, null: Null, form: Form, rows: Rows) -> None:
-    if not null.fits(form):
-        weighted = "" if rows.are_alike else " of rows with weights"
-        raise InputError(
-            f"the null {null.name!r} needs {null.requires}, which {measure.name!r}{weighted} is not; "
-            f"possible here: {', '.join(possible_nulls(form, null.of_clusters))}."
-        )

@@ -10,13 +10,13 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError
+from caltest.auditing.draws import check_resolution
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import (
     MOST_FOR_KERNEL,
     MOST_HYPOTHESES,
     Options,
     bounded_looks,
-    check_resolution,
     form_of,
     make_plan,
 )

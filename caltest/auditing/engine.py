@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, level_of_confidence
+from caltest._arguments import arguments
+from caltest._numbers import points
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
-from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
+from caltest.auditing.describe import views_of
+from caltest.auditing.draws import (
+    answers,
+    check_resolution,
+    draw_all,
+    key_of,
+    subtractions,
+    tolerated,
+)
 from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
 from caltest.auditing.limits import Limit
-from caltest.auditing.notes import few_carry, limit_too_large
-from caltest.auditing.numbers import InUnits
+from caltest.auditing.numbers import InUnits, usual_numbers
 from caltest.auditing.plan import (
     ALPHA,
     INTERSECTIONS,
@@ -30,14 +39,12 @@ from caltest.auditing.plan import (
     Statistics,
     bounded_looks,
     call_of,
-    check_resolution,
     lenses_of,
     make_plan,
 )
 from caltest.auditing.result import Audit, FailOn, gate_of
-from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity, views_of
+from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times, lenses_of_times
-from caltest.auditing.views import Check
 from caltest.bounds.lower import bounds_of
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
@@ -50,15 +57,9 @@ from caltest.pvalues import Alternative
 from caltest.remedies import remedies
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
-from caltest.usual import usual_numbers
 
-Array: TypeAlias = NDArray[np.float64]
-
-#: Options that belong to the rows, and those that a result states as they are.
+#: Options that belong to the rows.
 _OF_ROWS = ("weights", "clusters", "sampling_rates", "logits")
-_STATED = (
-    "alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed",
-)  # fmt: skip
 
 
 def _event(name: str, value: object) -> str:
@@ -288,11 +289,7 @@ def audit(
         options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
-    by_members = (
-        ()
-        if numbers is None
-        else functions_of_members(groupings, numbers.rows.law, numbers.rows.weights)
-    )
+    by_members = functions_of_members(groupings, whole.rows.law, whole.rows.weights)
     whole = without_zeros(whole)
     if whole.rows.places is not None:
         places = whole.rows.places
@@ -356,19 +353,10 @@ def audit(
             looks = [*views, *(each.remaining for each in rests)]
             told, in_all = sizes.with_rows_needed([*views.values(), *left], looks, whole.labels)
             views, left = dict(zip(views, told, strict=False)), told[len(views) :]
+    order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     checks = tuple(
-        Check(
-            view=views[plan.hypotheses[h][0]],
-            statistic=plan.hypotheses[h][1].name,
-            measures=plan.hypotheses[h][1].measures,
-            value=float(found.values[h]) + 0.0,  # −0 is 0
-            expected=None if found.expected is None else found.expected[h],
-            pvalue=float(found.pvalues[h]),
-            pvalue_interval=found.intervals[h],
-            adjusted=float(found.adjusted[h]),
-            found=bool(found.adjusted[h] <= level),
-        )
-        for h in np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
+        found.check(h, views[plan.hypotheses[h][0]], plan.hypotheses[h][1], level)
+        for h in order
         if h < len(plan.hypotheses)
     )
     n_classes = whole.rows.n_classes
@@ -378,14 +366,20 @@ def audit(
     warnings = [*whole.rows.notes, *by_members, *notes_on(groupings, whole.labels)]
     warnings += [*(copied_rows(whole) if numbers is None else ()), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():
-        warnings.append(few_carry(confirmed.few.tolist(), draws, level))
+        warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
     if (by := options.materiality) and numbers is None:
         rates = [(view, view.predicted) for view in views.values() if view.group is None]
         below = [view.event or view.lens for view, rate in rates if rate is not None and rate <= by]
         if n_classes == 2:
             below = [name_of_event or "class 1"] * len(below)
-        warnings += [limit_too_large(by, below)] if below else []
+        if below:
+            classes_below = below[0] if len(below) == 1 else f"{len(below)} classes"
+            warnings.append(
+                f"Your limit of {points(by)} is larger than the mean prediction of {classes_below}, so "
+                "it says nothing there: predicting 0 would be within it, too. For rare events give the "
+                "limit as a ratio alone, for example materiality_ratio=1.25."
+            )
     fitted = n_classes == 2 and p <= level and design.plain
     line = recalibration_of(whole) if fitted else None
     alike, zeros, usual = whole.rows.are_alike, None, None
@@ -402,10 +396,6 @@ def audit(
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
         rests=tuple(left),
-        skipped=plan.skipped,
-        unseen=plan.unseen,
-        confidence=level_of_confidence(level),
-        n_samples=len(whole.labels),
         n_classes=n_classes or 0,
         classes=classes,
         event=name_of_event,
@@ -423,12 +413,9 @@ def audit(
         sensitivity=(
             None if p <= level or not design.plain else sensitivity(plan, found, values, level)
         ),
-        clusters=n_clusters,
-        effective_n=None if alike else whole.rows.effective,
         sampled=sampling_rates is not None,
         usual=usual,
-        about=law.about,
-        **{name: getattr(options, name) for name in _STATED},
+        **plan.stated(whole.rows, options),
     )
     explains = audited.told
     look = next((each for each in plan.looks if explains and views[each].key == explains.key), None)
@@ -449,6 +436,22 @@ def audit(
     lens = None if look.scope.label == "canonical" else look.scope.label
     tried = remedies(whole, lens, look.places, options.seed)
     return replace(audited, remedies=tried)
+
+
+def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
+    """Say in how many checks few clusters carry the statistic, and whether these can be found."""
+    n_few, n = sum(few), len(few)
+    said = (
+        f"In {n_few:,} of {n:,} checks few clusters carry the statistic, judged by the predictions. "
+        "Each of their p-values is the larger of two: by random signs of clusters, and by labels for "
+        "which all rows of a cluster are surprised together. It is approximate."
+    )
+    if n_few < n:
+        said += " They share the level with the other checks in proportion to their number."
+    needed = max(math.ceil(2 * n / (size * level)) for size in (n_few, n - n_few) if size)
+    if needed <= draws + 1:
+        return said
+    return f"{said} With so few draws the smaller share cannot be found: give n_resamples={needed:,}."
 
 
 # ------------------------------------------------------------------ bounds

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import signature
 from itertools import combinations
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import lenses as registered
-from caltest._arguments import MOST_RESAMPLES, choose, has
+from caltest._arguments import choose, has, level_of_confidence
 from caltest._numbers import counted
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted, shown_group
@@ -33,7 +32,6 @@ from caltest.lenses import (
     Lens,
     OfVectors,
     Pair,
-    Reducer,
     View,
     event,
     find_lens,
@@ -42,7 +40,7 @@ from caltest.lenses import (
     within,
 )
 from caltest.nulls import MonteCarlo
-from caltest.pvalues import Alternative, adjusted, check_correction
+from caltest.pvalues import check_correction
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import (
     ECD,
@@ -200,13 +198,12 @@ class Options:
         """
         asked = self.statistics[scope.asked]
         if asked is not None:
-            shown = scope.rows(np.arange(1)).law
-            fits = [each for each in asked if isinstance(shown, each.laws)]
+            fits = [each for each in asked if isinstance(scope.first.law, each.laws)]
             return tuple(each for each in fits if scope.event or each.default_lens is None)
         if self.tolerance is not None:
             return (Scan() if scope.whole.clusters is None else MEAN,)
         if scope.whole.n_classes is None:
-            of_vector = getattr(scope.rows(np.arange(1)).law, "dimension", None)
+            of_vector = getattr(scope.first.law, "dimension", None)
             usual = OF_DISTRIBUTION if of_vector is None else OF_VECTORS
             return (MEAN,) if scope.event else usual[:1] if isinstance(scope.lens, Pair) else usual
         found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if scope.event else []
@@ -272,49 +269,43 @@ class Scope:
     others: NDArray[np.float64] | None = None  # what rows say of all classes but one, (n, m)
 
     @cached_property
-    def see(self) -> Reducer | None:
-        """What takes full labels to those of the lens; None where they stay."""
+    def shown(self) -> View:
+        """All rows, and what the lens makes of labels; the rows of a column are still the full ones."""
         if self.column is None:
-            return self._shown.see
-        return partial(is_column, np.broadcast_to(self.column, self.whole.n_samples))
+            return show(self.whole, self.lens)
+        columns = np.broadcast_to(self.column, self.whole.n_samples)
+        return View(self.whole, partial(is_column, columns), event=self.column)
+
+    def view(self, places: Places | None) -> View:
+        """Return some rows as the engine takes them; None for all."""
+        rows, column = self.shown.rows, self.column
+        if column is not None and self.others is not None:
+            own, classes = slice(None) if places is None else places, rows.classes
+            name = classes[column] if classes else f"class {column}"
+            pair = np.column_stack([self.others[own, column], rows.probs[own, column]])
+            rows = rows.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
+        elif places is not None:
+            rows = rows.take(places)
+        return replace(self.shown, rows=rows, places=places)
 
     @cached_property
-    def see_open(self) -> Reducer | None:
-        """The same, where what equals a quantile counts as outside; None of all but their forecasts."""
-        return None if self.column is not None else self._shown.see_open
-
-    @cached_property
-    def _shown(self) -> View:
-        return show(self.whole, self.lens)
-
-    def rows(self, places: Places | None) -> Rows:
-        """Return the predictions of some rows; None for all."""
-        column = self.column
-        if column is None or self.others is None:
-            return self._shown.rows if places is None else self._shown.rows.take(places)
-        own, classes = slice(None) if places is None else places, self.whole.classes
-        name = classes[column] if classes else f"class {column}"
-        pair = np.column_stack([self.others[own, column], self.whole.probs[own, column]])
-        return self.whole.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
-
-    @cached_property
-    def n_classes(self) -> int | None:
-        """How many classes the lens leaves; None of numbers."""
-        return 2 if self.others is not None else self._shown.rows.n_classes
+    def first(self) -> Rows:
+        """The first row through the lens: what can be said of all of them."""
+        return self.view(np.arange(1)).rows
 
     @cached_property
     def event(self) -> str | None:
         """What the one probability is of, as a clause; None where there is more than one."""
-        if self.n_classes != 2:
+        if self.first.n_classes != 2:
             return None
-        return event(None if self.lens is None else self.label, self.rows(np.arange(1)))
+        return event(None if self.lens is None else self.label, self.first)
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group."""
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
         if self.event:
             full = self.column is not None
-            p = self.whole.probs[:, self.column] if full else self._shown.rows.probs[:, 1]
+            p = self.shown.rows.probs[:, self.column if full else 1]
             total = (p if places is None else p[places]).sum()
             few = float(min(total, n - total))
         return Look(self, group, places, n, few)
@@ -343,13 +334,11 @@ class Look:
 
     def view(self) -> View:
         """Return it as the engine takes it."""
-        scope = self.scope
-        shown = scope.rows(self.places), scope.see, None, self.places, scope.column
-        return View(*shown, scope.see_open)
+        return self.scope.view(self.places)
 
     def scores(self) -> NDArray[np.float64]:
         """Return the probabilities of the event."""
-        return self.scope.rows(self.places).probs[:, 1]
+        return self.view().rows.probs[:, 1]
 
     def sample(self, labels: NDArray[Any]) -> Sample:
         """Return predictions and observed labels."""
@@ -383,6 +372,11 @@ MOST_FOR_KERNEL = 100_000
 MOST_WORK = 3e10
 
 
+_STATED = (
+    "alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed",
+)  # fmt: skip
+
+
 class Plan(NamedTuple):
     """The hypotheses, in the order of the views: all rows first, then groups."""
 
@@ -391,6 +385,19 @@ class Plan(NamedTuple):
     skipped: tuple[Skipped, ...]
     columns: tuple[str, ...]
     unseen: dict[str, int]  # by column, the rows of groups that are too small, if most rows are
+
+    def stated(self, rows: Rows, options: Options) -> dict[str, Any]:
+        """Return what an audit of these rows states of itself, whatever it finds."""
+        return {
+            "skipped": self.skipped,
+            "unseen": self.unseen,
+            "confidence": level_of_confidence(options.alpha),
+            "n_samples": rows.n_samples,
+            "clusters": None if rows.clusters is None else int(rows.clusters.max()) + 1,
+            "effective_n": None if rows.are_alike else rows.effective,
+            "about": rows.law.about,
+            **{name: getattr(options, name) for name in _STATED},
+        }
 
 
 def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_draws: int = 0) -> Plan:
@@ -535,56 +542,6 @@ def _unstated(whole: Rows, lens: Lens | None) -> str:
         if share > _COARSE and abs(float(shown.probs[0, 1]) - float(level)) > _COARSE:
             return f"{counted(size - 1, 'member')} state nothing near {100.0 * float(level):g}%"
     return ""
-
-
-def check_resolution(
-    alternatives: Sequence[Alternative],
-    correction: str,
-    alpha: float,
-    n_resamples: int,
-    n_clusters: int | None = None,
-) -> None:
-    """Raise if the smallest p-value that so many draws can give would not be found at level alpha.
-
-    ``n_clusters`` is their number where the draws are all signs that there are of them.
-    """
-    sides = 2 if "two-sided" in alternatives else 1
-    count = len(alternatives)
-
-    def enough(draws: int) -> bool:
-        smallest = min(1.0, sides / (1 + draws))
-        if correction != WESTFALL_YOUNG:
-            smallest = float(adjusted([smallest] + [1.0] * (count - 1), correction)[0])
-        return smallest <= alpha  # as it will be compared, rounding and all
-
-    if enough(n_resamples):
-        return
-    every = range(MOST_RESAMPLES + 1)
-    needed = bisect_left(every, True, lo=n_resamples, key=enough)
-    if needed > MOST_RESAMPLES:
-        raise InputError(
-            f"alpha = {alpha:g} is out of reach for {count:,} hypotheses adjusted by "
-            f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
-        )
-    if needed > n_resamples:
-        if n_clusters is not None:
-            raise InputError(
-                "{argument} names {found}, too few for any p-value to reach alpha = {alpha}; give rows "
-                "of more clusters.",
-                argument="clusters",
-                found=counted(n_clusters, "cluster"),
-                alpha=f"{alpha:g}",
-            )
-        looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
-        raise InputError(
-            "{argument} is {found}, with which not every p-value{looks} can reach alpha = {alpha}; "
-            "give at least {high}.",
-            argument="n_resamples",
-            found=n_resamples,
-            looks=looks,
-            alpha=f"{alpha:g}",
-            high=f"{needed:,}",
-        )
 
 
 #: What a call that repeats an audit names, in this order, where it is not the default.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -32,8 +31,7 @@ from caltest.comparison.equality import (
     standard_errors,
     valued,
 )
-from caltest.comparison.errors import sizes_of
-from caltest.comparison.numbers import check_kind, lens_for, scored_by
+from caltest.comparison.errors import lens_for, scored_by, sizes_of
 from caltest.comparison.result import Comparison
 from caltest.data import Rows, Sample, check_index, sample, sample_of_law, without_zeros
 from caltest.data.attributes import effective_number
@@ -48,9 +46,6 @@ from caltest.pvalues import adjusted, check_correction
 from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
 
-if TYPE_CHECKING:
-    pass
-
 # ------------------------------------------------------------------ inputs
 
 
@@ -59,7 +54,7 @@ def wholes_of(
     labels: object,
     lens: str | Lens | None,
     default: str | None,
-    counting: Mapping[str, Any] = MappingProxyType({}),
+    counting: Mapping[str, Any],
     numbers: bool = False,
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
@@ -84,7 +79,17 @@ def wholes_of(
             if law is not None and isinstance(law.rows.law, Survival):
                 raise InputError("times until an event are not compared; audit each of the models.")
             wholes[name] = without_zeros(law or sample(probs, labels, **counting))
-            check_kind(wholes[name], next(iter(wholes.values())))
+            own, other = (each.rows.law for each in (wholes[name], next(iter(wholes.values()))))
+            if isinstance(own, Predictive) != isinstance(other, Predictive):
+                raise InputError(
+                    f"these are {own.about}, and those of the first model {other.about}; give models "
+                    "of one kind."
+                )
+            if isinstance(own, Predictive) and own.dimension is not None:
+                raise InputError(
+                    f"these are about vectors of {own.dimension} entries; give numbers, an entry at a "
+                    "time."
+                )
     (reference, first), *others = wholes.items()
     clusters = clusters_of(first.rows)
     units = (len(first.labels), "rows") if clusters is None else (clusters.count, "clusters")
@@ -303,9 +308,10 @@ def compare(
     >>> {each.model: round(each.absolute[1], 2) for each in comparison.errors}
     {'naive_bayes': 0.15, 'platt_svm': 0.07}
     """
-    laws = isinstance(models, Mapping) and any(map(_of_numbers, models.values()))
-    of_numbers = "pit_ad" if lens is None else "citl"
-    measure = find_statistic((of_numbers if laws else "ckce") if statistic is None else statistic)
+    each = models.values() if isinstance(models, Mapping) else ()
+    laws = any(recognised(x.law if isinstance(x, Rows) else x) is not None for x in each)
+    usual = ("pit_ad" if lens is None else "citl") if laws else "ckce"
+    measure = find_statistic(usual if statistic is None else statistic)
     if measure.growth is None:
         raise InputError(
             f"{measure.name!r} grows with the rows by no fixed power, so that subsamples do not tell "
@@ -368,7 +374,7 @@ def compare(
         else:
             usable = np.where(np.isfinite(values), drawn, np.inf)
             errors = plan.standard_errors(usable, units, measure.growth or 0.0)
-    signed = _has_sign(measure)
+    signed = measure.alternatives[0] == "two-sided"
     keys = np.abs(values) if signed else values
     resolution = max(each.resolution for each in candidates)
     order = [int(i) for i in np.argsort(keys, kind="stable")]
@@ -424,15 +430,6 @@ def compare(
     )
 
 
-def _of_numbers(predicted: object) -> bool:
-    law = predicted.law if isinstance(predicted, Rows) else predicted
-    return recognised(law) is not None
-
-
-def _has_sign(measure: Statistic) -> bool:
-    return measure.alternatives[0] == "two-sided"
-
-
 def _measured(
     wholes: Mapping[str, Sample],
     measure: Statistic,
@@ -481,7 +478,8 @@ def _measured(
                 own = np.zeros(1)
             elif clusters is not None and signed is not None:
                 own = signed.of_labels(SignSampler(clusters.count, seed).draw(0, LABEL_DRAWS))
-        bias = max(float(np.mean(np.abs(own) if _has_sign(measure) else own)), 0.0)  # below 0 by chance
+        own = np.abs(own) if measure.alternatives[0] == "two-sided" else own
+        bias = max(float(np.mean(own)), 0.0)  # below 0 by chance
         found.append(
             ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution, effective)
         )
