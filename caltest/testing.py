@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest.data import (
-    Rows,
-    Sample,
-    impossible_labels,
-    whole_sample,
-    without_zeros,
-)
+from caltest.data import Rows, Sample, impossible_labels, whole_sample, without_zeros
 from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
@@ -47,13 +41,7 @@ from caltest.results import CalibrationResult, result_of
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
 from caltest.statistics.skce import HELD_UP_TO
-from caltest.tolerance import (
-    RoundedView,
-    check_possible,
-    claim,
-    rounded_view,
-    sided_answer,
-)
+from caltest.tolerance import RoundedView, check_possible, claim, rounded_view, sided_answer
 
 
 class _Default(str):
@@ -563,12 +551,7 @@ def _tolerated(
         seed,
         alternative=sides,
         **given.stated,
-        warnings=(
-            *view.rows.notes,
-            *impossible,
-            *given.copies,
-            *measure.notes,
-        ),
+        warnings=(*view.rows.notes, *impossible, *given.copies, *measure.notes),
         parameters={**found, **given.parameters},
         claim=claim(event(given.lens, view.rows), sides, error),
     )

@@ -120,10 +120,7 @@ _MARKS = 50  # of the picture of levels
 
 
 def bands_of(
-    looks: Sequence[Look],
-    always: Collection[Look],
-    chosen: Collection[Look],
-    level: float,
+    looks: Sequence[Look], always: Collection[Look], chosen: Collection[Look], level: float
 ) -> dict[Look, ConsistencyBand]:
     """Return the bands of the reliability diagrams of the chosen looks.
 

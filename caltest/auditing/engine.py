@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,29 +15,23 @@ from caltest._numbers import points
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing.describe import views_of
-from caltest.auditing.draws import (
-    answers,
-    check_resolution,
-    draw_all,
-    key_of,
-    subtractions,
-    tolerated,
-)
+from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
 from caltest.auditing.limits import Limit
 from caltest.auditing.numbers import InUnits, usual_numbers
 from caltest.auditing.plan import (
     ALPHA,
+    CANONICAL,
     INTERSECTIONS,
     LENSES,
     MEAN,
     MIN_ROWS,
     N_RESAMPLES,
+    TOP_LABEL,
     Lenses,
     Look,
     Options,
     Statistics,
-    bounded_looks,
     call_of,
     lenses_of,
     make_plan,
@@ -45,7 +39,7 @@ from caltest.auditing.plan import (
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times, lenses_of_times
-from caltest.bounds.lower import bounds_of
+from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
 from caltest.data.diagnose import copied_rows, why_zero
@@ -433,7 +427,7 @@ def audit(
         return replace(audited, units=InUnits.of(rows, outcomes, at, level))
     if not audited.rejected or look is None or audited.usual is None:
         return audited
-    lens = None if look.scope.label == "canonical" else look.scope.label
+    lens = None if look.scope.label == CANONICAL else look.scope.label
     tried = remedies(whole, lens, look.places, options.seed)
     return replace(audited, remedies=tried)
 
@@ -454,7 +448,41 @@ def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
     return f"{said} With so few draws the smaller share cannot be found: give n_resamples={needed:,}."
 
 
-# ------------------------------------------------------------------ bounds
+# ------------------------------------------------------------------ whose error is bounded
+
+MOST_GROUPS = 30
+MOST_CLASSES = 10
+_DRAWS = 499
+_MOST_BOUNDING = 1e9  # rows times draws: a minute or two at worst on one core
+_MOST_FOR_ONE = 1e10
+_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
+
+
+def bounded_looks(looks: Iterable[Look], alpha: float) -> tuple[tuple[Look, ...], int]:
+    """Choose the looks whose error is bounded, from the predictions alone, and how many draws it takes.
+
+    The top label on all rows (or what one probability the audit looks at on all rows), the classes
+    with the most expected events on all rows, and the top label in the largest groups: as many of
+    them, in this order, as can be bounded in minutes.
+    """
+    single = [look for look in looks if look.event is not None]
+    overall = [look for look in single if look.group is None]
+    general = [look for look in overall if look.scope.column is None]
+    first = sorted(general, key=lambda look: look.scope.label == CANONICAL)
+    classes = [look for look in overall if look.scope.column is not None]
+    classes = sorted(classes, key=lambda look: (-look.expected, look.key))[:MOST_CLASSES]
+    named = first[0].scope.label if first else None
+    label = TOP_LABEL if any(look.scope.label == TOP_LABEL for look in single) else named
+    groups = [look for look in single if look.group and look.scope.label == label]
+    groups = sorted(groups, key=lambda look: (-look.n_rows, look.key))[:MOST_GROUPS]
+    kept = [*first, *classes, *groups]
+    while kept:
+        n_draws = max(_DRAWS, draws_needed(alpha / (2 * len(kept))))
+        work = n_draws * sum(look.n_rows + _ROWS_OF_A_DRAW for look in kept)
+        if work <= (_MOST_BOUNDING if len(kept) > 1 else _MOST_FOR_ONE):
+            return tuple(look for look in [*first, *groups, *classes] if look in kept), n_draws
+        kept.pop()
+    return (), 0
 
 
 def bounds(

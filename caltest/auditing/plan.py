@@ -20,7 +20,6 @@ from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted, shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, large_enough
 from caltest.auditing.views import Group, Skipped
-from caltest.bounds.lower import draws_needed
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
@@ -106,9 +105,7 @@ def lenses_of(law: Law, lenses: Lenses) -> Lenses:
     if not isinstance(law, Pools):
         return lenses if not default or law.n_classes is not None else LENSES_OF_NUMBERS
     found: list[str | Lens] = list(_OF_VECTORS) if default and law.dimension > 1 else []
-    asked: Any = LENSES_OF_NUMBERS if default else lenses
-    several: Any = [asked] if isinstance(asked, str | Lens | type) or not np.iterable(asked) else asked
-    for one in several:
+    for one in _several(LENSES_OF_NUMBERS if default else lenses):
         lens = one if one is None else find_lens(one)
         if isinstance(lens, OfVectors) or not getattr(lens, "of_numbers", False):
             found.append(one)
@@ -219,14 +216,19 @@ class Options:
         return tuple(each for each in found if each != ECD())
 
 
+def _several(given: Any) -> Iterable[Any]:
+    """Return lenses or statistics as several, one too."""
+    single = isinstance(given, str | Lens | Statistic | type) or callable(given)
+    return [given] if single or not np.iterable(given) else given
+
+
 def _lenses(given: Lenses) -> dict[str, Lens | None]:
     if given is None or not (isinstance(given, str | Lens | type) or np.iterable(given)):
         names = ", ".join(map(repr, LENSES))
         raise InputError(f"lenses is {quoted(given)}; give names such as {names}, or leave it out.")
     known: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
     found: dict[str, Lens | None] = {}
-    several: Any = [given] if isinstance(given, str | Lens | type) else given
-    for one in several:
+    for one in _several(given):
         if isinstance(one, str) and ":" not in one:
             choose("lens", one, known | registered.LENSES)
         if isinstance(one, str) and one in known:
@@ -244,8 +246,7 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
 def _statistics(given: Any) -> tuple[Statistic, ...] | None:
     if given is None:
         return None
-    single = isinstance(given, str | Statistic | type) or callable(given) or not np.iterable(given)
-    found = tuple(find_statistic(each) for each in ([given] if single else given))
+    found = tuple(find_statistic(each) for each in _several(given))
     if not found:
         raise InputError("statistics is empty; give at least one, or leave it out.")
     return found
@@ -590,40 +591,3 @@ def call_of(
         if same != written(defaults[name].default):
             parts.append(f"{name}={written(value)}")
     return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"
-
-
-# ------------------------------------------------------------------ whose error is bounded
-
-MOST_GROUPS = 30
-MOST_CLASSES = 10
-_DRAWS = 499
-_MOST_BOUNDING = 1e9  # rows times draws: a minute or two at worst on one core
-_MOST_FOR_ONE = 1e10
-_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
-
-
-def bounded_looks(looks: Iterable[Look], alpha: float) -> tuple[tuple[Look, ...], int]:
-    """Choose the looks whose error is bounded, from the predictions alone, and how many draws it takes.
-
-    The top label on all rows (or what one probability the audit looks at on all rows), the classes
-    with the most expected events on all rows, and the top label in the largest groups: as many of
-    them, in this order, as can be bounded in minutes.
-    """
-    single = [look for look in looks if look.event is not None]
-    overall = [look for look in single if look.group is None]
-    general = [look for look in overall if look.scope.column is None]
-    first = sorted(general, key=lambda look: look.scope.label == CANONICAL)
-    classes = [look for look in overall if look.scope.column is not None]
-    classes = sorted(classes, key=lambda look: (-look.expected, look.key))[:MOST_CLASSES]
-    named = first[0].scope.label if first else None
-    label = TOP_LABEL if any(look.scope.label == TOP_LABEL for look in single) else named
-    groups = [look for look in single if look.group and look.scope.label == label]
-    groups = sorted(groups, key=lambda look: (-look.n_rows, look.key))[:MOST_GROUPS]
-    kept = [*first, *classes, *groups]
-    while kept:
-        n_draws = max(_DRAWS, draws_needed(alpha / (2 * len(kept))))
-        work = n_draws * sum(look.n_rows + _ROWS_OF_A_DRAW for look in kept)
-        if work <= (_MOST_BOUNDING if len(kept) > 1 else _MOST_FOR_ONE):
-            return tuple(look for look in [*first, *groups, *classes] if look in kept), n_draws
-        kept.pop()
-    return (), 0

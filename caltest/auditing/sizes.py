@@ -24,12 +24,7 @@ from caltest._sums import Array
 from caltest.auditing.draws import Answers, Subtraction
 from caltest.auditing.limits import Limit, Wanted, rows_in_all, rows_needed
 from caltest.auditing.plan import MEAN, Look, Plan
-from caltest.auditing.views import (
-    Part,
-    Rest,
-    Sensitivity,
-    View,
-)
+from caltest.auditing.views import Part, Rest, Sensitivity, View
 from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
 from caltest.data.attributes import effective_number, rates_by_class
@@ -132,6 +127,17 @@ class Design:
             return None
         return np.asarray(np.cumsum(np.bincount(self.clusters) > 0) - 1)[self.clusters]
 
+    @property
+    def several(self) -> NDArray[np.intp] | None:
+        """The same; None where no cluster has several rows."""
+        codes = self.codes
+        return None if codes is None or int(codes.max()) + 1 == len(codes) else codes
+
+    def counts(self, labels: NDArray[np.integer]) -> Array:
+        """Return what rows count in the population."""
+        w = self.weights
+        return w if self.kept is None else w / self.kept[np.arange(len(w)), labels]
+
     def sums(self, values: Array) -> Array:
         """Add values of rows up over clusters; without any, every row is one."""
         return values if self.codes is None else np.bincount(self.codes, values).astype(np.float64)
@@ -166,42 +172,28 @@ class Design:
 
         ``chances`` are those of the event among these rows. The interval is exact, or ``by_t``.
         """
-        predicted, observed, low, high = self._interval(chances, labels, level, by_t)
-        by = self.stretch
-        return observed + by * (predicted - observed), observed, by * low, by * high
-
-    def _interval(
-        self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool
-    ) -> tuple[float, float, float, float]:
         scores = chances if self.scores is None else self.scores
-        w = self.weights
-        each, whole = w, float(len(w))
-        if not self.plain:
-            each = w if self.kept is None else w / self.kept[np.arange(len(w)), labels]
-            whole = float(each.sum())
+        each, codes = self.counts(labels), self.several
+        whole = float(each.sum())
         predicted, observed = float((each * scores).sum()) / whole, float((each * labels).sum()) / whole
+        error = predicted - observed
         if by_t:
-            error = predicted - observed
             below, above = _ends(self, each * (scores - labels - error), whole, level)
             low, high = max(error - below, predicted - 1.0), min(error + above, predicted)
-            return predicted, observed, low, high
-        codes = self.codes
-        if codes is not None and int(codes.max()) + 1 == len(codes):
-            codes = None
-        if codes is None and each.min() == each.max() and self.kept is None:
-            return predicted, observed, *_errors(predicted, len(w), float(labels.sum()), level)
-        return predicted, observed, *error_bounds(scores, labels, level, w, self.kept, codes)
+        elif codes is None and each.min() == each.max() and self.kept is None:
+            low, high = _errors(predicted, len(each), float(labels.sum()), level)
+        else:
+            low, high = error_bounds(scores, labels, level, self.weights, self.kept, codes)
+        by = self.stretch
+        return observed + by * error, observed, by * low, by * high
 
     def share(self, labels: NDArray[np.integer], by_t: bool) -> tuple[float, bool]:
         """Return how many rows in effect a row of these is, and whether intervals are Chernoff's.
 
         In clusters their rows are taken to share everything, but where t measures how much they do.
         """
-        n, w = len(self.weights), self.weights
-        each = w if self.kept is None else w / self.kept[np.arange(n), labels]
-        codes = self.codes
-        apart = codes is None or int(codes.max()) + 1 == n
-        if apart and self.kept is None and each.min() == each.max():
+        n, each = len(self.weights), self.counts(labels)
+        if self.several is None and self.kept is None and each.min() == each.max():
             return self.stretch**-2, False
         whole, sums = float(each.sum()), self.sums(each)
         rate = float(each @ labels) / whole
@@ -308,7 +300,6 @@ class Sizes:
     level: float
     family: Family
     cuts: dict[Look, Cut]
-    n_rests: int
     limit: Limit
 
     @classmethod
@@ -319,7 +310,7 @@ class Sizes:
         cuts = {look: cut(look.scores(), look.group is None) for look in looks if look.event}
         n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
         family = Family.of(level, len(cuts) + n_rests, n_parts)
-        return cls(design, level, family, cuts, n_rests, limit)
+        return cls(design, level, family, cuts, limit)
 
     def few_clusters(self) -> tuple[str, ...]:
         """Note in how many views of an event few clusters carry the error, by the predictions."""
@@ -404,10 +395,8 @@ class Sizes:
             scores = seen.rows.probs[:, 1]
             share = design.share(seen.labels, design.by_t(scores, seen.labels, level))
             stated = scores if design.scores is None else design.scores
-            weights = design.weights
-            if design.kept is not None:
-                weights = weights / design.kept[np.arange(len(scores)), seen.labels]
-            wanted.append(Wanted.of(stated, weights, share, len(scores) / len(labels)))
+            part = len(scores) / len(labels)
+            wanted.append(Wanted.of(stated, design.counts(seen.labels), share, part))
         for k, rows in zip(held, rows_needed(wanted, self.limit, level, 1), strict=True):
             if not found[k].inside:
                 found[k] = replace(found[k], rows_needed=rows)

@@ -136,7 +136,11 @@ def sizes_of(
     of_classes: dict[str, tuple[Array, NDArray[np.bool_]]] = {}
     if outcomes is not None:
         lens = lens_for(lens, wholes)
-        view, numbers = lens.show(first.rows), OfNumbers.all_of(wholes, outcomes, lens)
+        view, (stated, levels) = lens.show(first.rows), stated_by(wholes)
+        laws: Any = [whole.rows.law for whole in wholes.values()]
+        closed = not stated and all(law.crps(outcomes) is not None for law in laws)
+        at = None if closed else levels  # all are scored alike
+        numbers = {name: OfNumbers(x.rows, outcomes, x.labels, lens, at) for name, x in wholes.items()}
     else:
         for name, whole in wholes.items():
             view = show(whole.rows, lens)
@@ -338,17 +342,6 @@ class OfNumbers:
     codes: NDArray[Any]
     lens: Lens
     levels: Array | None
-
-    @classmethod
-    def all_of(cls, wholes: Mapping[str, Sample], outcomes: Array, lens: Lens) -> dict[str, OfNumbers]:
-        """Return all models, of which all are scored alike."""
-        stated, levels = stated_by(wholes)
-        laws: Any = [whole.rows.law for whole in wholes.values()]
-        closed = not stated and all(law.crps(outcomes) is not None for law in laws)
-        at = None if closed else levels
-        return {
-            name: cls(whole.rows, outcomes, whole.labels, lens, at) for name, whole in wholes.items()
-        }
 
     def take(self, rows: NDArray[np.intp]) -> OfNumbers:
         """Return some rows."""
