@@ -355,29 +355,27 @@ class Sizes:
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
-        design, of_view = self.design.of_look(look), self.family.of_view
-        predicted, observed, low, high, by_t = self.interval(look, seen, labels, of_view)
-        inside, own_by_t = self.inside(look, seen, labels)
+        design = self.design.of_look(look)
         parts = self.family.parts(seen.rows.probs[:, 1], seen.labels, self.cuts[look], design)
         return {
-            "predicted": predicted,
-            "observed": observed,
-            "low": low,
-            "high": high,
-            "exact": not (by_t or own_by_t),
-            "inside": inside,
+            **self.of_mean(look, seen, labels),
             "class_index": 1 if look.scope.lens is None else look.scope.column,
             "parts": parts,
             "binned_error": binned_error(parts),
         }
 
-    def inside(self, look: Look, seen: Sample, labels: NDArray[Any]) -> tuple[bool | None, bool]:
-        """Say whether a view's own two one-sided tests show it to be within the limit, and if by t."""
-        if not self.limit:
-            return None, False
-        level = min(self.level, LARGEST_LEVEL)
-        predicted, _, low, high, by_t = self.interval(look, seen, labels, level, inner=True)
-        return self.limit.place(predicted, low, high) == "inside", by_t
+    def of_mean(
+        self, look: Look, seen: Sample, labels: NDArray[Any], *, exact: bool = False
+    ) -> dict[str, Any]:
+        """Return the mean error, and whether its own two one-sided tests show it to be in the limit."""
+        of_view, inside, own_by_t = self.family.of_view, None, False
+        predicted, observed, *ends, by_t = self.interval(look, seen, labels, of_view, exact=exact)
+        if self.limit:
+            level = min(self.level, LARGEST_LEVEL)
+            mean, _, low, high, own_by_t = self.interval(look, seen, labels, level, inner=True)
+            inside = self.limit.place(mean, low, high) == "inside"
+        means = {"predicted": predicted, "observed": observed, "low": ends[0], "high": ends[1]}
+        return means | {"exact": not (by_t or own_by_t), "inside": inside}
 
     def with_rows_needed(
         self, sized: Sequence[View | Rest], looks: Sequence[Look], labels: NDArray[np.intp]
@@ -424,26 +422,21 @@ def rest_of(
         found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / left.rows
         return min(max(found, 0.0), 1.0)
 
-    assert part.group is not None
-    inside, by_t = None, False
     if sizes.design.plain and left.look.scope.shown.see_open is None:
         predicted = mean(whole.predicted, part.predicted)
         observed = mean(whole.observed, part.observed)
         events = round(observed * left.rows)
         low, high = sizes.family.interval(predicted, left.rows, events)
+        sized: Any = {"predicted": predicted, "observed": observed, "low": low, "high": high}
         if sizes.limit:
             own = _errors(predicted, left.rows, events, min(sizes.level, LARGEST_LEVEL))
-            inside = sizes.limit.place(predicted, *own) == "inside"
+            sized["inside"] = sizes.limit.place(predicted, *own) == "inside"
     else:
         look = left.remaining
-        seen = look.sample(labels)
-        predicted, observed, low, high, _ = sizes.interval(
-            look, seen, labels, sizes.family.of_view, exact=True
-        )
-        inside, by_t = sizes.inside(look, seen, labels)
-    sized = (left.rows, predicted, observed, low, high)
-    found = adjusted, adjusted <= sizes.level, not by_t, inside
-    return Rest(part.lens, part.group, whole.group, *sized, *found)
+        sized = sizes.of_mean(look, look.sample(labels), labels, exact=True)
+    sized |= {"adjusted_pvalue": adjusted, "found": adjusted <= sizes.level}
+    group: Any = part.group
+    return Rest(part.lens, group, whole.group, left.rows, **sized)
 
 
 def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:

@@ -98,20 +98,16 @@ def wholes_of(
         raise InputError(
             f"there are {units[0]} {units[1]}{that_count}; a comparison needs {FEWEST_ROWS} at least."
         )
+    alone = np.arange(len(first.labels))  # every row by itself
     for name, other in others:
         check_index(given[reference], given[name], reference, name)
-        if not np.array_equal(other.rows.weights, first.rows.weights):
-            raise InputError(
-                f"models {quoted(reference)} and {quoted(name)} have different weights of rows; give "
-                "the same rows, counted alike."
-            )
-        each = (other.rows.clusters, first.rows.clusters)
-        codes = [np.arange(len(first.labels)) if one is None else one for one in each]
-        if not np.array_equal(codes[0], codes[1]):
-            raise InputError(
-                f"models {quoted(reference)} and {quoted(name)} have different clusters of rows; give "
-                "the same rows, in the same clusters."
-            )
+        for what, alike in (("weights", "counted alike"), ("clusters", "in the same clusters")):
+            own, known = (getattr(each.rows, what) for each in (other, first))
+            if not np.array_equal(alone if own is None else own, alone if known is None else known):
+                raise InputError(
+                    f"models {quoted(reference)} and {quoted(name)} have different {what} of rows; "
+                    f"give the same rows, {alike}."
+                )
         if first.rows.n_classes is None:
             if other.rows.n_samples != first.rows.n_samples:
                 raise InputError(
