@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest import nulls
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest.data import Rows, Sample, impossible_labels, whole_sample, without_zeros
@@ -21,18 +22,6 @@ from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.laws import Classes, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, View, event, find_lens
 from caltest.lenses import seen as through
-from caltest.nulls import (
-    Chi2,
-    ClusterSigns,
-    EventSigns,
-    MonteCarlo,
-    Null,
-    Question,
-    check_alternative,
-    find_null,
-    observed_value,
-    possible_nulls,
-)
 from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
@@ -57,7 +46,7 @@ def test(
     labels: object = None,
     statistic: StatisticLike = _DEFAULT,
     *,
-    null: str | Null | None = None,
+    null: str | nulls.Null | None = None,
     lens: str | Lens | None = None,
     class_names: Sequence[str | int] | None = None,
     alternative: Alternative | Side | None = None,
@@ -226,10 +215,10 @@ def test(
     tolerant = not (tolerance is rounding is None) or alternative in ("over", "under")
     has_own = isinstance(probs, Rows | Stored) and probs.clusters is not None
     clustered = clusters is not None or has_own
-    chosen = ClusterSigns() if clustered and null is None else find_null(null)
+    chosen = nulls.ClusterSigns() if clustered and null is None else nulls.find_null(null)
     _check_clusters(chosen, clustered, tolerant)
     if statistic is _DEFAULT:  # what the null can answer
-        answered = isinstance(chosen, MonteCarlo) or chosen.of_clusters
+        answered = isinstance(chosen, nulls.MonteCarlo) or chosen.of_clusters
         measure = find_statistic("scan" if tolerant else "omnibus" if answered else "skce_uq")
     else:
         measure = find_statistic(statistic)
@@ -264,8 +253,8 @@ def test(
         if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
             stored = scan_arrays(probs, labels, logits)
     if stored is not None:
-        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
-        exact = (exact or isinstance(chosen, ClusterSigns)) and weights is sampling_rates is None
+        exact = isinstance(chosen, nulls.MonteCarlo) and chosen.stop_after is None
+        exact = (exact or isinstance(chosen, nulls.ClusterSigns)) and weights is sampling_rates is None
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
             with suppress(AllRowsNeededError), single_threaded_blas():
                 return in_one_pass(measure, chosen, stored, lens, alternative, draws, seed, workers)
@@ -286,19 +275,21 @@ def test(
         form = fitted.given(rows)
         seen, completions = getattr(rows.law, "seen", None), given.completions
         if seen is not None and fitted.of_seen and null is None:
-            chosen = next(each() for each in (EventSigns, Chi2, MonteCarlo) if each.fits(form))
+            chosen = next(
+                each() for each in (nulls.EventSigns, nulls.Chi2, nulls.MonteCarlo) if each.fits(form)
+            )
         if not chosen.fits(form):
             weighted = "" if rows.are_alike else " of rows with weights"
             raise InputError(
                 f"the null {chosen.name!r} needs {chosen.requires}, which {fitted.name!r}{weighted} is "
-                f"not; possible here: {', '.join(possible_nulls(form, chosen.of_clusters))}."
+                f"not; possible here: {', '.join(nulls.possible_nulls(form, chosen.of_clusters))}."
             )
-        if seen is not None and fitted.of_seen and not isinstance(chosen, MonteCarlo):
+        if seen is not None and fitted.of_seen and not isinstance(chosen, nulls.MonteCarlo):
             observed, completions = seen, ()
         work = form.work(chosen.label_vectors(draws))
         fitted.announce(work, rows.n_samples, workers, chosen.name)
-        side = check_alternative(fitted, chosen, alternative)
-        question = Question(
+        side = nulls.check_alternative(fitted, chosen, alternative)
+        question = nulls.Question(
             fitted, form, rows, observed, side, draws, seed, workers, None, measure, completions
         )
         answer = chosen.answer(question)
@@ -306,7 +297,7 @@ def test(
             answer = beside_events(question, answer)
         if answer.statistic is None:
             answer = replace(answer, statistic=question.observed)
-        if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, MonteCarlo)):
+        if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, nulls.MonteCarlo)):
             form.check_unmoved(observed, float(answer.statistic or 0.0))
         rates = {} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}
         return result_of(
@@ -398,7 +389,7 @@ def estimate(
                 return signed.observed  # type: ignore[attr-defined, no-any-return]
         workers = Workers(n_jobs)
         fitted.announce(form.work(1), rows.n_samples, workers)
-        return observed_value(fitted, form, observed, workers)
+        return nulls.observed_value(fitted, form, observed, workers)
 
 
 # ------------------------------------------------------------------ what is given
@@ -517,7 +508,7 @@ def _check_law(measure: Statistic, rows: Rows) -> None:
 
 def _tolerated(
     measure: Statistic,
-    null: Null,
+    null: nulls.Null,
     given: _Given,
     tolerance: float | None,
     rounding: float | None,
@@ -560,7 +551,7 @@ def _tolerated(
 # ------------------------------------------------------------------ what is asked
 
 
-def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
+def _check_clusters(null: nulls.Null, clustered: bool, tolerant: bool) -> None:
     """Raise unless the null is for rows like these: in clusters, or independent."""
     if clustered and tolerant:
         raise InputError(
