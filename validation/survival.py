@@ -217,7 +217,8 @@ def _sized(n: int, way: str, factor: float, seed: np.random.SeedSequence) -> dic
     whole = sample_of_law(law, (np.minimum(time, limit), time <= limit))
     assert whole is not None
     options = Options.of(lenses="until:1", materiality=0.01)
-    found, *_ = _Sizing.of(whole, options, 1, 0).of_rows(_Where("until:1", 1.0, None, None))
+    everyone = _Where("until:1", 1.0, None, np.arange(n))
+    found, *_ = _Sizing.of(whole, options, 1, 0).of_rows(everyone)
     truth = found.predicted - float(np.mean(-np.expm1(-rate * factor)))
     count = found.events
     assert count.low is not None

@@ -172,8 +172,8 @@ def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
 def cumulative(sample: Sample, band: float) -> Cumulative:
     """Return the cumulative difference at up to so many places, the largest distance among them."""
     scores, share, path = path_of(sample.rows.probs[:, 1], sample.labels, np.ones(len(sample.labels)))
-    kept = np.unique(np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp))
-    kept = np.union1d(kept, [np.abs(path).argmax()])
+    places = np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp)
+    kept = np.union1d(places, [np.abs(path).argmax()])
     shares, predictions, differences = (
         tuple(each[kept].tolist()) for each in (share, scores, path + 0.0)
     )

@@ -83,7 +83,7 @@ class _Where(NamedTuple):
     lens: str
     horizon: float
     group: Group | None
-    places: Places | None
+    places: Places
     parent: Group | None = None
     rest: bool = False
 
@@ -104,12 +104,9 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             "of rows that count differently or come in clusters the risk at one time is not enough; "
             "give whole curves."
         )
-    of_pit = options.statistics.get(DISTRIBUTION)
-    lenses: Any = {
-        "lenses": {DISTRIBUTION: find_lens(DISTRIBUTION)},
-        "statistics": {DISTRIBUTION: of_pit},
-    }
-    plan = make_plan(whole.rows, groupings, replace(options, **lenses))
+    lenses = {DISTRIBUTION: find_lens(DISTRIBUTION)}
+    statistics = {DISTRIBUTION: options.statistics.get(DISTRIBUTION)}
+    plan = make_plan(whole.rows, groupings, replace(options, lenses=lenses, statistics=statistics))
     completed = DISTRIBUTION in options.lenses and law.horizon is None
     taken = {each.column for each in groupings if each.crosses}
     asked = _horizons(whole, plan, taken, until, options.min_rows)
@@ -143,7 +140,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     impossible = len(whole.rows.impossible(whole.labels)) if law.horizon is None else 0
     pvalues = [each.adjusted for each in checks] + [each.adjusted_pvalue for each in rests]
     wholes: list[Any] = [*views, *rests]
-    short = [each for each in wholes if each.rows_needed]
+    needed = (len(whole.labels) * each.rows_needed / each.rows for each in wholes if each.rows_needed)
     return Audit(
         pvalue=min([*pvalues, 1.0 / (1 + draws) if impossible else 1.0]),
         checks=tuple(sorted(checks, key=lambda check: (check.adjusted, check.pvalue))),
@@ -160,9 +157,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         call=call,
         warnings=whole.rows.notes,
         impossible=impossible,
-        rows_in_all=max(
-            (int(len(whole.labels) * each.rows_needed / each.rows) for each in short), default=None
-        ),
+        rows_in_all=max(map(int, needed), default=None),
         times=curves_of(whole) if whole.rows.are_alike else None,
         **plan.stated(whole.rows, options),
     )
@@ -172,13 +167,13 @@ def _horizons(
     whole: Sample, plan: Any, columns: set[str], until: dict[str, Any], min_rows: int
 ) -> list[_Where]:
     """List all rows, groups of the user's columns, and what these leave, until every horizon."""
-    groups: dict[Group | None, Places | None] = {
-        look.group: look.places
+    law: Any = whole.rows.law
+    every, found = np.arange(len(whole.labels)), []
+    groups: dict[Group | None, Places] = {
+        look.group: every if look.places is None else look.places
         for look in plan.looks
         if look.group is None or columns.issuperset(each.column for each in look.group.conditions)
     }
-    every, found = np.arange(len(whole.labels)), []
-    law: Any = whole.rows.law
     for name, lens in until.items():
         at = float(lens.threshold)
         if at <= 0.0:
@@ -187,9 +182,8 @@ def _horizons(
         found += [_Where(name, at, group, places) for group, places in groups.items()]
         for group, places in groups.items():
             for parent in () if group is None else group.parents():
-                of_parent: Any = every if groups.get(parent) is None else groups[parent]
-                left = np.setdiff1d(of_parent, places if places is not None else every)
-                if parent in groups and len(left) >= max(min_rows, 1):
+                left = np.setdiff1d(groups.get(parent, every[:0]), places)
+                if len(left) >= max(min_rows, 1):
                     found.append(_Where(name, at, group, left, parent, True))
     return found
 
@@ -290,8 +284,7 @@ class _Sizing:
         And return the residuals of independent units, which signs turn, and a p-value by another law,
         which the one by signs is to be at least.
         """
-        places = np.arange(len(self.whole.labels)) if where.places is None else where.places
-        seen = _Seen.of(self.whole.rows, places, where.horizon)
+        places, seen = where.places, _Seen.of(self.whole.rows, where.places, where.horizon)
         predicted, found = seen.predicted, seen.bounds(self.family.of_view)[0]
         inside = needed = None
         if self.limit:
@@ -312,9 +305,9 @@ class _Sizing:
             p = max(2.0 * float(ndtr(-abs(predicted - found.estimate) / error)), least)
             events = Count(total, None, None, None)
         else:
-            residuals[places] = seen.rows.weights * (seen.came - seen.expected)
-            unlike = seen.rows.weights, seen.came, seen.expected
-            p = of_count(total, whole) if seen.plain else of_sum(*unlike)
+            w = seen.rows.weights
+            residuals[places] = w * (seen.came - seen.expected)
+            p = of_count(total, whole) if seen.plain else of_sum(w, seen.came, seen.expected)
             events = Count(total, whole, *seen.ratio(self.family.of_view)[1:])
         if codes is not None:
             residuals = np.bincount(codes, residuals).astype(np.float64)

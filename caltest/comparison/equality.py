@@ -66,9 +66,7 @@ class ModelStatistic(NamedTuple):
 
 def clusters_of(rows: Rows) -> Clusters | None:
     """Return which rows belong together, numbered 0..G−1; None if all are independent."""
-    if rows.clusters is None:
-        return None
-    return Clusters.of(rows.clusters, rows.weights)
+    return None if rows.clusters is None else Clusters.of(rows.clusters, rows.weights)
 
 
 def valued(form: Form, labels: Labels, rows: Rows, workers: Workers) -> tuple[float, Signed | None]:
@@ -126,17 +124,16 @@ class Resampling:
     def draw(self, number: int, n: int) -> Places:
         """Return the rows of one resample, in increasing order."""
         stream = generator(self.seed, number)
-        if self.clusters is None:
-            return self._drawn(stream, n)
-        drawn = self._drawn(stream, self.clusters.count)
-        while drawn[0] == drawn[-1]:  # nothing is known of one cluster alone
-            drawn = self._drawn(stream, self.clusters.count)
-        return np.sort(np.concatenate([self._members[cluster] for cluster in drawn]))
-
-    def _drawn(self, stream: np.random.Generator, count: int) -> Places:
-        if self.kind == "bootstrap":
-            return np.sort(stream.integers(count, size=count))
-        return np.sort(stream.choice(count, size=self.size, replace=False, shuffle=False))
+        count = n if self.clusters is None else self.clusters.count
+        while True:
+            if self.kind == "bootstrap":
+                drawn = np.sort(stream.integers(count, size=count))
+            else:
+                drawn = np.sort(stream.choice(count, size=self.size, replace=False, shuffle=False))
+            if self.clusters is None:
+                return drawn
+            if drawn[0] != drawn[-1]:  # nothing is known of one cluster alone
+                return np.sort(np.concatenate([self._members[cluster] for cluster in drawn]))
 
     @cached_property
     def _members(self) -> list[Places]:

@@ -50,16 +50,6 @@ _DRAWS = 32  # of outcomes by each model, of which the least variance of differe
 _NUMBERS = 2**22
 
 
-class Sizes(NamedTuple):
-    """Errors in points and their differences, and whose they are: a lens, and its event."""
-
-    probability: str
-    event: str
-    errors: tuple[ModelError, ...]
-    gaps: tuple[ModelDifference, ...]
-    warnings: tuple[str, ...]
-
-
 class _OfClasses(NamedTuple):
     """One model on some rows: its law (n, m), scores of an event, and of which labels that is, (n, m).
 
@@ -121,11 +111,11 @@ def sizes_of(
     groupings: Iterable[Grouping],
     confidence: float,
     outcomes: Array | None = None,
-) -> Sizes:
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Measure all models, and all pairs of them, on all rows and in every group.
 
-    ``outcomes`` are numbers, if these were predicted. Half of the level is for mean errors, half for
-    absolute ones, shared among models and groups.
+    Return fields of a comparison, and notes. ``outcomes`` are numbers, if these were predicted. Half of
+    the level is for mean errors, half for absolute ones, shared among models and groups.
     """
     first, *_ = wholes.values()
     labels, classes = first.labels, np.arange(first.rows.n_classes or 0)
@@ -189,8 +179,8 @@ def sizes_of(
             gaps.append(ModelDifference(a, b, group, *ends))
     small = tuple(f"{each.what} is left out: {each.reason}." for _, few in groups for each in few)
     small += (*scored_by(wholes), *pools_differ(wholes)) if numbers else ()
-    about = event(view.label, view.rows)
-    return Sizes(view.label or "canonical", about, tuple(errors), tuple(gaps), small)
+    whose = {"probability": view.label or "canonical", "event": event(view.label, view.rows)}
+    return {"errors": tuple(errors), "gaps": tuple(gaps), **whose}, small
 
 
 def _error(

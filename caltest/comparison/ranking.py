@@ -384,12 +384,9 @@ def compare(
     reach = float(stdtrit(degrees, 0.5 + 0.5 * confidence)) * np.where(known, errors.values, np.inf)
     centre = np.where(known, values, 0.0)
     names = tuple(each.name for each in candidates)
-    sizes = sizes_of(wholes, found_lens, groupings, confidence, outcomes)
+    points, left_out = sizes_of(wholes, found_lens, groupings, confidence, outcomes)
     return Comparison(
-        errors=sizes.errors,
-        gaps=sizes.gaps,
-        probability=sizes.probability,
-        event=sizes.event,
+        **points,
         names=names,
         ranking=tuple(names[i] for i in order),
         values=values,
@@ -419,7 +416,7 @@ def compare(
         warnings=(
             *_notes(candidates, units, carrying, differences, difference_errors),
             *notes_on(groupings, next(iter(wholes.values())).labels),
-            *sizes.warnings,
+            *left_out,
         ),
         n_clusters=None if together is None else together.count,
         sampling_rates=None if sampling_rates is None else dict(sampling_rates),
