@@ -198,8 +198,9 @@ class _Trial:
         before, _, off_before = self._errors(probs)
         after, after_se, off_after = self._errors(changed)
         mean = float(np.mean(slopes)) if "temperature" in kind else None
-        found = (before, after, after_se, off_before, off_after, mean)
-        return Remedy(kind, in_group, *self.mean(held - loss), *found, len(self.labels)), loss
+        gain, gain_se = self.mean(held - loss)
+        found = (gain, gain_se, before, after, after_se, off_before, off_after, mean)
+        return Remedy(kind, in_group, *found, len(self.labels)), loss
 
     def _errors(self, probs: Array) -> tuple[float, float, float]:
         """Return the mean error of the view, its standard error, and that of its tenths."""

@@ -315,8 +315,8 @@ class _Sizing:
         sizes: Any = len(places), predicted, found.estimate, *ends
         facts: Any = {"exact": False, "inside": inside, "rows_needed": needed}
         if where.rest:
-            rest: Any = where.lens, where.group, where.parent
-            return Rest(*rest, *sizes, 1.0, False, **facts), residuals, p
+            rest: Any = where.lens, where.group, where.parent, *sizes, 1.0, False
+            return Rest(*rest, **facts), residuals, p
         parts, about = self.parts(where), clause(where.lens, self.whole.rows)
         facts |= {"parts": parts, "binned_error": binned_error(parts), "events": events}
         view = View(where.lens, about, where.group, *sizes, **facts)

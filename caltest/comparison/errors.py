@@ -148,8 +148,8 @@ def sizes_of(
     looks = {(name, group): shown(name, rows) for group, rows in where for name in wholes}
     cuts = {}
     for (name, group), each in looks.items():  # of groups fifths; too few rows, or equal ones, are one
-        own = cut(each.by, group is None)
-        cuts[name, group] = own._replace(ends=own.ends[:1] or ((1, np.array([len(each.by)])),))
+        parts = cut(each.by, group is None)
+        cuts[name, group] = parts._replace(ends=parts.ends[:1] or ((1, np.array([len(each.by)])),))
     alpha, pairs = 1.0 - confidence, list(combinations(wholes, 2))
     counts = len(cuts), sum(len(each.ends[0][1]) for each in cuts.values())
     family = Family(*(min(0.25 * alpha / count, LARGEST_LEVEL) for count in counts))

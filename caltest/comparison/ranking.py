@@ -79,16 +79,16 @@ def wholes_of(
             if law is not None and isinstance(law.rows.law, Survival):
                 raise InputError("times until an event are not compared; audit each of the models.")
             wholes[name] = without_zeros(law or sample(probs, labels, **counting))
-            own, other = (each.rows.law for each in (wholes[name], next(iter(wholes.values()))))
-            if isinstance(own, Predictive) != isinstance(other, Predictive):
+            stated, of_first = (x.rows.law for x in (wholes[name], next(iter(wholes.values()))))
+            if isinstance(stated, Predictive) != isinstance(of_first, Predictive):
                 raise InputError(
-                    f"these are {own.about}, and those of the first model {other.about}; give models "
-                    "of one kind."
+                    f"these are {stated.about}, and those of the first model {of_first.about}; give "
+                    "models of one kind."
                 )
-            if isinstance(own, Predictive) and own.dimension is not None:
+            if isinstance(stated, Predictive) and stated.dimension is not None:
                 raise InputError(
-                    f"these are about vectors of {own.dimension} entries; give numbers, an entry at a "
-                    "time."
+                    f"these are about vectors of {stated.dimension} entries; give numbers, an entry at "
+                    "a time."
                 )
     (reference, first), *others = wholes.items()
     clusters = clusters_of(first.rows)
