@@ -312,7 +312,7 @@ def test(
                 *rows.notes,
                 *impossible_labels(given.view),
                 *given.copies,
-                *_usual(form, given.lens),
+                *_bins_of_vectors(form, given.lens),
                 *fitted.notes,
             ),
             parameters={**fitted.parameters, **rates, **given.parameters},
@@ -573,7 +573,7 @@ def _check_clusters(null: nulls.Null, clustered: bool, tolerant: bool) -> None:
         )
 
 
-def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
+def _bins_of_vectors(form: Form, lens: str | None) -> tuple[str, ...]:
     """Say so where a binned statistic is not the one that is usually printed of a network."""
     if lens is not None or not isinstance(form, Binned) or 2 in (form.probs.shape[1], form.cells.ndim):
         return ()

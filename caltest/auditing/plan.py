@@ -41,22 +41,7 @@ from caltest.lenses import (
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import check_correction
 from caltest.sampling import Rng, seed_of
-from caltest.statistics import (
-    ECD,
-    Bias,
-    CalibrationInTheLarge,
-    EnergyScore,
-    KolmogorovSmirnov,
-    PitAndersonDarling,
-    PitKolmogorovSmirnov,
-    Scan,
-    Spread,
-    Statistic,
-    StatisticLike,
-    UnbiasedSKCE,
-    VariogramScore,
-    find_statistic,
-)
+from caltest.statistics import Statistic, StatisticLike, UnbiasedSKCE, find_statistic
 from caltest.tolerance import check_possible
 
 # ------------------------------------------------------------------ options
@@ -86,14 +71,14 @@ MIN_ROWS = 50
 N_RESAMPLES = 999
 INTERSECTIONS = 2
 
-#: Of the mean of one probability.
-MEAN = CalibrationInTheLarge()
+#: Of one probability by default: of its mean, of the whole curve, and of log losses.
+MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
 #: Of the whole distribution of a number by default.
-OF_DISTRIBUTION = (Bias(), Spread(), PitKolmogorovSmirnov(), PitAndersonDarling())
+OF_DISTRIBUTION = tuple(map(find_statistic, ("bias", "spread", "pit_ks", "pit_ad")))
 #: Of whole vectors.
-OF_VECTORS = (EnergyScore(), VariogramScore())
+OF_VECTORS = tuple(map(find_statistic, ("energy", "variogram")))
 
 
 def lenses_of(law: Law, lenses: Lenses) -> Lenses:
@@ -198,22 +183,22 @@ class Options:
             fits = [each for each in asked if isinstance(scope.first.law, each.laws)]
             return tuple(each for each in fits if scope.event or each.default_lens is None)
         if self.tolerance is not None:
-            return (Scan() if scope.whole.clusters is None else MEAN,)
+            return (find_statistic("scan") if scope.whole.clusters is None else MEAN,)
         if scope.whole.n_classes is None:
             of_vector = getattr(scope.first.law, "dimension", None)
             usual = OF_DISTRIBUTION if of_vector is None else OF_VECTORS
             return (MEAN,) if scope.event else usual[:1] if isinstance(scope.lens, Pair) else usual
-        found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if scope.event else []
+        found: list[Statistic] = [_KS, _ECD, MEAN] if scope.event else []
         if not scope.event or scope.label == CANONICAL:
-            found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
+            found = [OF_VECTOR, _ECD, *(each for each in found if each != _ECD)]
         elif scope.label == TOP_LABEL and scope.whole.n_classes == 2 and CANONICAL in self.lenses:
             of_vector = self.statistics[CANONICAL]
-            if of_vector is None or ECD() in of_vector:
-                found.remove(ECD())
+            if of_vector is None or _ECD in of_vector:
+                found.remove(_ECD)
         if scope.whole.clusters is None:
             return tuple(found)
         # A few surprises make its sums skewed, and tails of signs light.
-        return tuple(each for each in found if each != ECD())
+        return tuple(each for each in found if each != _ECD)
 
 
 def _several(given: Any) -> Iterable[Any]:
