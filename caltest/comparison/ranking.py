@@ -23,13 +23,11 @@ from caltest.comparison.equality import (
     ModelStatistic,
     Resampling,
     about_model,
-    checked_value,
     clusters_of,
     equality,
-    gram_of_clusters,
+    model_statistics,
     orders,
     standard_errors,
-    valued,
 )
 from caltest.comparison.errors import lens_for, scored_by, sizes_of
 from caltest.comparison.result import Comparison
@@ -38,13 +36,13 @@ from caltest.data.attributes import effective_number
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
-from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
+from caltest.forms import FEWEST_CLUSTERS
 from caltest.laws import Predictive, Quantiles, Survival, recognised
 from caltest.laws.distributions import finite_numbers
-from caltest.lenses import Lens, find_lens, lens_of, show
+from caltest.lenses import Lens, find_lens, lens_of
 from caltest.pvalues import adjusted, check_correction
-from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
-from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
+from caltest.sampling import Rng, child_seed, generator, seed_of
+from caltest.statistics import StatisticLike, find_statistic
 
 # ------------------------------------------------------------------ inputs
 
@@ -344,7 +342,7 @@ def compare(
     with single_threaded_blas():
         label_seed = child_seed(plan.seed, 0, 0)  # apart from those of the resamples
         samplers = [each.rows.sampler(label_seed) for each in wholes.values()]
-        measured = partial(_measured, wholes, measure, found_lens, label_seed, workers)
+        measured = partial(model_statistics, wholes, measure, found_lens, label_seed, workers)
         candidates = measured([each.draw(0, LABEL_DRAWS) for each in samplers])
         carrying = min(each.clusters for each in candidates)
         if together is not None and carrying < FEWEST_CLUSTERS:
@@ -421,62 +419,6 @@ def compare(
         n_clusters=None if together is None else together.count,
         sampling_rates=None if sampling_rates is None else dict(sampling_rates),
     )
-
-
-def _measured(
-    wholes: Mapping[str, Sample],
-    measure: Statistic,
-    lens: Lens | None,
-    seed: int,
-    workers: Workers,
-    draws: Sequence[Any],
-) -> list[ModelStatistic]:
-    """See models through the lens, and compute their values: of the labels, and of all those drawn.
-
-    Of quantile forecasts cells are drawn, which no other model can look at.
-    """
-    found, count = [], len(wholes)
-    apart = any(isinstance(whole.rows.law, Quantiles) for whole in wholes.values())
-    together = None if apart else np.concatenate(draws)
-    for number, (name, whole) in enumerate(wholes.items()):
-        with about_model(name):
-            shown = show(whole.rows, lens)
-            view = shown.sample(whole.labels)
-            if isinstance(measure, CKCE) and measure.groups is not None:
-                raise InputError(
-                    "groups belong to fixed rows, which a comparison draws anew; leave them out."
-                )
-            fitted = measure.fitted(view.rows)
-            form, clusters, effective = fitted.given(view.rows), clusters_of(view.rows), np.inf
-            if isinstance(form, Combined):
-                form = form.standardised(workers)
-            if clusters is not None:
-                if not isinstance(form, HasSigns):
-                    raise InputError(
-                        f"no form of {measure.name!r} is known that is valid for rows in clusters; "
-                        "compare by another statistic (any but 'cox', 'ece_sweep', 'mcb_brier', "
-                        "'mcb_log' and functions of your own), or keep one row per cluster."
-                    )
-                effective = effective_clusters(measure.name, form, clusters, view.labels)
-            value, signed = valued(form, view.labels, view.rows, workers)
-            checked_value(fitted, value)
-            drawn = np.full((count, LABEL_DRAWS), np.nan)
-            if together is not None:
-                drawn[:] = form.of_labels(shown.seen(together), workers).reshape(drawn.shape)
-            else:
-                drawn[number] = form.of_labels(shown.seen(draws[number]), workers)
-            gram, own = form.gram(view.labels) if form.is_u_statistic else None, drawn[number]
-            if gram is not None:  # U-statistics have no bias
-                gram = gram if clusters is None else gram_of_clusters(gram, clusters, value)
-                own = np.zeros(1)
-            elif clusters is not None and signed is not None:
-                own = signed.of_labels(SignSampler(clusters.count, seed).draw(0, LABEL_DRAWS))
-        own = np.abs(own) if measure.alternatives[0] == "two-sided" else own
-        bias = max(float(np.mean(own)), 0.0)  # below 0 by chance
-        found.append(
-            ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution, effective)
-        )
-    return found
 
 
 def _notes(
