@@ -244,7 +244,7 @@ def result_of(
     warnings: tuple[str, ...],
     **stated: Any,
 ) -> CalibrationResult:
-    """Put together what was asked, what the null answered, and what is stated of the rows."""
+    """Put together what was asked, what the null answered, and facts about the rows."""
     return CalibrationResult(
         statistic=float(answer.statistic),  # type: ignore[arg-type]
         pvalue=answer.pvalue,
