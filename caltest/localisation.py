@@ -388,17 +388,16 @@ class Field:
         """Compute weights and sums, a tile of rows at a time."""
         n, m, count = *probs.shape, len(places)
         held = np.empty((n, count)) if n * count <= _HELD else None
-        totals, squares = np.zeros(count), np.zeros(count)
-        stated, variances = np.zeros((count, m)), np.zeros((count, m))
+        sums = [np.zeros(shape) for shape in (count, count, (count, m), (count, m))]
         tiles = blocks(n, _ROWS)
         tasks = [(probs[rows], held is not None) for rows in tiles]
         parts = workers.map(partial(_tile, places), tasks, "weights")
-        for rows, (weights, *sums) in zip(tiles, parts, strict=True):
+        for rows, (weights, *own) in zip(tiles, parts, strict=True):
             if held is not None:
                 held[rows] = weights
-            for whole, part in zip((totals, squares, stated, variances), sums, strict=True):
+            for whole, part in zip(sums, own, strict=True):
                 whole += part
-        return cls(probs, places, held, totals, squares, stated, variances)
+        return cls(probs, places, held, *sums)
 
     @property
     def effective_rows(self) -> Array:

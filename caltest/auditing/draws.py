@@ -118,6 +118,12 @@ def draw_all(
     # Outcomes may equal predicted quantiles: they count as below or above.
     opened = np.empty(values.shape) if getattr(whole.law, "levels", None) is not None else None
     confirmed: Confirmation | None = None
+
+    def confirm(some: Sequence[Hypothesis], columns: Sequence[Column], values: Array) -> Confirmation:
+        names, sides = zip(*((each.name, each.alternatives[0]) for _, each in some), strict=True)
+        found = Confirmation.of(trial, names, sides, columns, values)
+        return found if confirmed is None else confirmed.beside(found)
+
     for here in batches:
         some = [hypotheses[h] for h in here]
         columns = columns_of_looks(some, seed)
@@ -147,11 +153,8 @@ def draw_all(
             columns = [b if near else a for a, b, near in zip(apart, columns, nearer, strict=True)]
         resolutions[here] = [form.resolution for _, form in drawn]
         if clusters is not None:
-            names = [statistic.name for _, statistic in some]
-            sides = [statistic.alternatives[0] for _, statistic in some]
             nearest = _nearest(values[:, here], None if opened is None else opened[:, here])
-            found = Confirmation.of(trial, names, sides, columns, nearest)
-            confirmed = found if confirmed is None else confirmed.beside(found)
+            confirmed = confirm(some, columns, nearest)
         for column, h in zip(drawn, here, strict=True):
             if isinstance(column.form, LabelFunction):
                 observed = column.outcomes(labels[None])[0]
@@ -161,10 +164,8 @@ def draw_all(
     values, resolutions = with_rests(values, resolutions, rests)
     values = _nearest(values, opened)
     if confirmed is not None and rests:
-        columns = columns_of_looks([(each.remaining, MEAN) for each in rests], seed)
-        names, sides = [MEAN.name] * len(rests), [MEAN.alternatives[0]] * len(rests)
-        found = Confirmation.of(trial, names, sides, columns, values[:, len(hypotheses) :])
-        confirmed = confirmed.beside(found)
+        left = [(each.remaining, MEAN) for each in rests]
+        confirmed = confirm(left, columns_of_looks(left, seed), values[:, len(hypotheses) :])
     return values, resolutions, confirmed
 
 

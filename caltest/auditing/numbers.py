@@ -93,7 +93,9 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
     line, statistic = line or recalibration_of(view), ECE().fitted(view.rows)
     two = whole.rows.n_classes == 2
     smooth = _distances(ordered, y[order]) if view.rows.are_alike else None
-    ici, e50, e90 = (None,) * 3 if smooth is None else (smooth.mean(), *np.quantile(smooth, (0.5, 0.9)))
+    ici = e50 = e90 = None
+    if smooth is not None:
+        ici, (e50, e90) = float(smooth.mean()), np.quantile(smooth, (0.5, 0.9)).tolist()
     return UsualNumbers(
         lens=lens,
         ece=statistic.given(view.rows).value(view.labels),
@@ -106,9 +108,9 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
         accuracy=None if two else event_rate,
         slope=line.slope,
         intercept=line.in_the_large,
-        ici=None if ici is None else float(ici),
-        e50=None if e50 is None else float(e50),
-        e90=None if e90 is None else float(e90),
+        ici=ici,
+        e50=e50,
+        e90=e90,
         observed_to_expected=event_rate / float(w @ p) if p.any() else float("nan"),
     )
 
