@@ -214,7 +214,7 @@ class Witness(Result):
                     ],
                 }
                 for place in self.identified
-            ],
+            ]
         }
 
 
@@ -331,13 +331,8 @@ def witness(
     if known.n_classes == 2:
         standardised = np.hstack([-standardised, standardised])
         pvalues = np.hstack([pvalues, pvalues])
-
-    def means(sums: Array) -> Array:
-        """Divide sums by weights; NaN where no row is near."""
-        where = np.broadcast_to(near.totals[:, None] > 0.0, sums.shape)
-        empty = np.full(sums.shape, np.nan)
-        return np.asarray(np.divide(sums, near.totals[:, None], out=empty, where=where))
-
+    with np.errstate(invalid="ignore"):  # 0 / 0 where no row is near
+        predicted, observed = near.stated / near.totals[:, None], sums / near.totals[:, None]
     notes = [*known.notes, *(note for each in kernels for note in each.notes)]
     return Witness(
         rows=np.tile(rows, len(kernels)),
@@ -346,8 +341,8 @@ def witness(
         values=(sums - near.stated) * places.heights.reshape(-1, 1) / known.n_samples,
         standardised=standardised,
         pvalues=pvalues,
-        predicted=means(near.stated),
-        observed=means(sums),
+        predicted=predicted,
+        observed=observed,
         weights=near.effective_rows,
         identified=places_told(places, standardised, pvalues <= level, near.effective_rows),
         classes=known.classes,
@@ -393,17 +388,16 @@ class Field:
         """Compute weights and sums, a tile of rows at a time."""
         n, m, count = *probs.shape, len(places)
         held = np.empty((n, count)) if n * count <= _HELD else None
-        totals, squares = np.zeros(count), np.zeros(count)
-        stated, variances = np.zeros((count, m)), np.zeros((count, m))
+        sums = [np.zeros(shape) for shape in (count, count, (count, m), (count, m))]
         tiles = blocks(n, _ROWS)
         tasks = [(probs[rows], held is not None) for rows in tiles]
         parts = workers.map(partial(_tile, places), tasks, "weights")
-        for rows, (weights, *sums) in zip(tiles, parts, strict=True):
+        for rows, (weights, *own) in zip(tiles, parts, strict=True):
             if held is not None:
                 held[rows] = weights
-            for whole, part in zip((totals, squares, stated, variances), sums, strict=True):
+            for whole, part in zip(sums, own, strict=True):
                 whole += part
-        return cls(probs, places, held, totals, squares, stated, variances)
+        return cls(probs, places, held, *sums)
 
     @property
     def effective_rows(self) -> Array:

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._parallel import Workers, together
+from caltest._sums import Array
 from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
 from caltest.data import Rows, Sample, impossible_rows
 from caltest.files import Stored
 from caltest.forms import Combined
 from caltest.laws import Classes
-from caltest.lenses import Lens, seen
-from caltest.nulls import Answer, Question, answer_of
+from caltest.lenses import Lens, find_lens, seen
+from caltest.nulls import Null, Question, answer_of, check_alternative
 from caltest.nulls.clusters import Confirmation, Trial, answer_of_signs, names_and_sides
-from caltest.pvalues import Alternative
 from caltest.resampling import columns_of
+from caltest.results import CalibrationResult, result_of
 from caltest.sampling import ROWS
 from caltest.statistics import AllRowsNeededError, Statistic
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,43 +50,16 @@ class SeenRows:
             yield seen(part, self.lens, self.default)[0]
 
 
-class Passed(NamedTuple):
-    """What one pass over stored rows found.
-
-    Attributes
-    ----------
-    statistic
-        The statistic, with the rules that were fitted.
-    answer
-        What the null said.
-    view
-        The first rows, as the lens shows them.
-    lens
-        Label of the lens.
-    notes
-        What was done to the rows, and what is to be known of them.
-    parameters
-        Of the statistic, and how many rows and clusters there are in effect.
-    """
-
-    statistic: Statistic
-    answer: Answer
-    view: Sample
-    lens: str | None
-    notes: tuple[str, ...]
-    parameters: dict[str, Any]
-
-
 def in_one_pass(
     measure: Statistic,
+    null: Null,
     stored: Stored,
     lens: str | Lens | None,
-    side: Alternative,
+    alternative: str | None,
     n_resamples: int,
     seed: int,
     workers: Workers,
-    by: str,
-) -> Passed:
+) -> CalibrationResult:
     """Test rows that are read in one pass, by draws of labels or of signs of clusters.
 
     Raises
@@ -97,6 +67,8 @@ def in_one_pass(
     AllRowsNeededError
         If the statistic cannot.
     """
+    lens = find_lens(lens)
+    side = check_alternative(measure, null, alternative)
     rows = SeenRows(stored, lens, measure.default_lens)
     block = next(stored.samples(0, 1))
     first, label = seen(block, lens, measure.default_lens)
@@ -111,7 +83,7 @@ def in_one_pass(
     if not adds_up(columns_of(form)):
         raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
     work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
-    fitted.announce(work, stored.n_samples, workers, by)
+    fitted.announce(work, stored.n_samples, workers, null.name)
     read, count = Read(fitted.given, rows, seed), stored.clusters
     parameters = dict(fitted.parameters)
     if not stored.extent.are_alike:
@@ -129,8 +101,19 @@ def in_one_pass(
             form = form.with_rounding(found.rounding).standardised(workers)
         answer = answer_of(form, values, side, workers, float(found.rounding[0]))
     broken = impossible_rows(found.impossible, stored.n_samples)
-    notes = (*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes)
-    return Passed(fitted, answer, first, label, notes, parameters)
+    return result_of(
+        fitted,
+        null,
+        answer,
+        null.guarantee,
+        seed,
+        warnings=(*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes),
+        alternative=side,
+        n_samples=stored.n_samples,
+        n_classes=first.rows.n_classes,
+        lens=label,
+        parameters=parameters,
+    )
 
 
 def _confirmed(stored: SeenRows, question: Question, by_signs: Array) -> Confirmation:

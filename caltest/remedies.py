@@ -14,7 +14,8 @@ has a finite shift.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -22,11 +23,11 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, linear_sum_assignment, minimize
 from scipy.special import logsumexp
 
+from caltest._sums import Array
 from caltest.data import Rows, Sample
 from caltest.lenses import Lens, TopLabel, seen
 from caltest.sampling import generator
 
-Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
 Kind: TypeAlias = Literal["order", "shift", "temperature", "temperature and shift", "isotonic"]
 
@@ -95,6 +96,10 @@ def remedies(
 ) -> tuple[Remedy, ...]:
     """Try remedies on all rows, and on a group alone.
 
+    The simplest that none gains clearly more than is the one chosen. Where the advice is about a group,
+    and that one leaves an error of the group which a remedy of the group alone does not, it is the
+    simplest of these.
+
     Parameters
     ----------
     whole
@@ -128,22 +133,12 @@ def remedies(
             remedy, loss = tried.remedy(kind, in_group)
             found.append(remedy)
             losses.append(loss)
-    return _with_choice(found, losses, tried)
-
-
-def _with_choice(found: list[Remedy], losses: list[Array], tried: _Trial) -> tuple[Remedy, ...]:
-    """Mark the simplest remedy that no other one gains clearly more than.
-
-    Where the advice is about a group, and that one leaves an error of the group which a remedy of the
-    group alone does not, it is the simplest of these.
-    """
     best = _simplest(range(len(found)), found, losses, tried)
-    if best is not None and found[best].leaves:
+    if best is not None and found[best].leaves:  # an error of the group that one of the group does not
         inside = [k for k, each in enumerate(found) if each.in_group and not each.leaves]
         own = _simplest(inside, found, losses, tried)
         best = best if own is None else own
-    marked = [Remedy(**{**vars(each), "chosen": k == best}) for k, each in enumerate(found)]
-    return tuple(marked)
+    return tuple(replace(each, chosen=k == best) for k, each in enumerate(found))
 
 
 def _simplest(
@@ -174,9 +169,9 @@ class _Trial:
     member: NDArray[np.bool_]
     lens: str | Lens | None
 
-    def mean(self, values: Array) -> tuple[float, float]:
+    def mean(self, values: Array, weights: Array | None = None) -> tuple[float, float]:
         """Return the weighted mean and its standard error, over clusters."""
-        w = self.rows.weights
+        w = self.rows.weights if weights is None else weights
         found = float(w @ values) / float(w.sum())
         sums = np.bincount(self.unit, w * (values - found))
         return found, float(np.sqrt(sums @ sums)) / float(w.sum())
@@ -198,13 +193,12 @@ class _Trial:
             mend, slope = fit(kind, probs[train], self.labels[train], self.rows.weights[train])
             changed[apply] = mend(probs[apply])
             slopes.append(slope)
-        loss = -np.log(np.maximum(_of_labels(changed, self.labels), _LEAST))
-        gain, gain_se = self.mean(-np.log(np.maximum(_of_labels(probs, self.labels), _LEAST)) - loss)
-        (before, _, off_before), (after, after_se, off_after) = (
-            self._errors(probs),
-            self._errors(changed),
-        )
+        each = np.arange(len(self.labels)), self.labels
+        held, loss = (-np.log(np.maximum(table[each], _LEAST)) for table in (probs, changed))
+        before, _, off_before = self._errors(probs)
+        after, after_se, off_after = self._errors(changed)
         mean = float(np.mean(slopes)) if "temperature" in kind else None
+        gain, gain_se = self.mean(held - loss)
         found = (gain, gain_se, before, after, after_se, off_before, off_after, mean)
         return Remedy(kind, in_group, *found, len(self.labels)), loss
 
@@ -213,16 +207,10 @@ class _Trial:
         view, _ = seen(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), self.lens)
         scores, w = view.rows.probs[:, 1], np.where(self.member, self.rows.weights, 0.0)
         errors, total = scores - view.labels, float(w.sum())
-        mean = float(w @ errors) / total
-        sums = np.bincount(self.unit, w * (errors - mean))
         order = np.argsort(scores, kind="stable")
         tenth = np.minimum((np.cumsum(w[order]) / total * 10.0).astype(np.intp), 9)
         off = float(np.abs(np.bincount(tenth, (w * errors)[order])).sum()) / total
-        return mean, float(np.sqrt(sums @ sums)) / total, off
-
-
-def _of_labels(probs: Array, labels: Labels) -> Array:
-    return np.asarray(probs[np.arange(len(labels)), labels])
+        return *self.mean(errors, w), off
 
 
 Mend: TypeAlias = Callable[[Array], Array]
@@ -230,7 +218,7 @@ Mend: TypeAlias = Callable[[Array], Array]
 
 def fit(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
     """Fit a remedy; return what it makes of probabilities, and its slope."""
-    how = {"isotonic": _isotonic, "order": _order}.get(kind) or _softmax(kind)
+    how = {"isotonic": _isotonic, "order": _order}.get(kind, partial(_softmax, kind))
     return how(probs, labels, weights)
 
 
@@ -242,43 +230,37 @@ def _order(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
     return lambda more: more[:, columns], 1.0
 
 
-def _softmax(kind: Kind) -> Callable[[Array, Labels, Array], tuple[Mend, float]]:
-    """Return the fit of a slope, shifts, or both, to probabilities, labels and weights."""
+def _softmax(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
+    """Fit a slope, shifts, or both."""
     with_slope, with_shift = "temperature" in kind, "shift" in kind
+    logs, m = np.log(np.maximum(probs, _LEAST)), probs.shape[1]
+    w, right = weights / weights.sum(), np.zeros_like(probs)
+    right[np.arange(len(labels)), labels] = 1.0
+    held = 1.0 / len(labels)
 
-    def fit(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
-        logs, m = np.log(np.maximum(probs, _LEAST)), probs.shape[1]
-        w, right = weights / weights.sum(), np.zeros_like(probs)
-        right[np.arange(len(labels)), labels] = 1.0
-        held = 1.0 / len(labels)
+    def split(flat: Array) -> tuple[float, Array]:
+        slope = float(flat[0]) if with_slope else 1.0
+        shift: Array = flat[with_slope:] if with_shift else np.zeros(m)
+        return slope, shift
 
-        def split(flat: Array) -> tuple[float, Array]:
-            slope = float(flat[0]) if with_slope else 1.0
-            shift: Array = flat[with_slope:] if with_shift else np.zeros(m)
-            return slope, shift
+    def loss(flat: Array) -> tuple[float, Array]:
+        slope, shift = split(flat)
+        scores = slope * logs + shift
+        normed = scores - logsumexp(scores, axis=1, keepdims=True)
+        held_back = held * ((slope - 1.0) ** 2 + float(shift @ shift)) / 2
+        gap = w[:, None] * (np.exp(normed) - right)
+        of_slope = [float((gap * logs).sum()) + held * (slope - 1.0)] if with_slope else []
+        of_shift = gap.sum(axis=0) + held * shift if with_shift else []
+        return held_back - float(w @ normed[right == 1.0]), np.append(of_slope, of_shift)
 
-        def loss(flat: Array) -> tuple[float, Array]:
-            slope, shift = split(flat)
-            scores = slope * logs + shift
-            normed = scores - logsumexp(scores, axis=1, keepdims=True)
-            held_back = held * ((slope - 1.0) ** 2 + float(shift @ shift)) / 2
-            gap = w[:, None] * (np.exp(normed) - right)
-            of_slope = [float((gap * logs).sum()) + held * (slope - 1.0)] if with_slope else []
-            return held_back - float(w @ normed[right == 1.0]), np.append(
-                of_slope, gap.sum(axis=0) + held * shift if with_shift else []
-            )
+    start = np.append([1.0] if with_slope else [], np.zeros(m) if with_shift else [])
+    slope, shift = split(minimize(loss, start, jac=True, method="L-BFGS-B").x)
 
-        start = np.append([1.0] if with_slope else [], np.zeros(m) if with_shift else [])
-        best: Array = minimize(loss, start, jac=True, method="L-BFGS-B").x
-        slope, shift = split(best)
+    def mend(more: Array) -> Array:
+        scores = slope * np.log(np.maximum(more, _LEAST)) + shift
+        return np.asarray(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)))
 
-        def mend(more: Array) -> Array:
-            scores = slope * np.log(np.maximum(more, _LEAST)) + shift
-            return np.asarray(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)))
-
-        return mend, slope
-
-    return fit
+    return mend, slope
 
 
 def _isotonic(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from caltest import _printers
 from caltest._arguments import arguments, axes, flag
 from caltest.forms import Side
-from caltest.nulls import Guarantee, Part
+from caltest.nulls import Answer, Guarantee, Null, Part
 from caltest.pvalues import Alternative
+from caltest.statistics import Statistic
 
 
 def plain(value: Any) -> Any:
@@ -232,3 +233,31 @@ class CalibrationResult(Result):
             Include the null distribution. Default False: it is long.
         """
         return self._plain(*(() if draws else ("null_distribution",)))
+
+
+def result_of(
+    measure: Statistic,
+    null: Null,
+    answer: Answer,
+    guarantee: Guarantee,
+    seed: int,
+    warnings: tuple[str, ...],
+    **stated: Any,
+) -> CalibrationResult:
+    """Put together what was asked, what the null answered, and facts about the rows."""
+    return CalibrationResult(
+        statistic=float(answer.statistic),  # type: ignore[arg-type]
+        pvalue=answer.pvalue,
+        name=measure.name,
+        null=null.name,
+        guarantee=answer.guarantee or guarantee,
+        n_resamples=answer.n_resamples,
+        exceedances=answer.exceedances,
+        pvalue_interval=answer.pvalue_interval,
+        null_distribution=answer.null_distribution,
+        warnings=(*warnings, *answer.notes),
+        seed=seed if answer.n_resamples is not None else None,
+        measures=measure.measures,
+        parts=answer.parts,
+        **stated,
+    )

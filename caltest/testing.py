@@ -6,20 +6,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest import nulls
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest.data import (
-    Rows,
-    Sample,
-    impossible_labels,
-    whole_sample,
-    without_zeros,
-)
+from caltest.data import Rows, Sample, impossible_labels, whole_sample, without_zeros
 from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
@@ -27,43 +22,19 @@ from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.laws import Classes, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, View, event, find_lens
 from caltest.lenses import seen as through
-from caltest.nulls import (
-    Answer,
-    Chi2,
-    ClusterSigns,
-    EventSigns,
-    Guarantee,
-    MonteCarlo,
-    Null,
-    Question,
-    check_alternative,
-    find_null,
-    observed_value,
-    possible_nulls,
-)
 from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
 from caltest.resampling import columns_of, signed_columns
-from caltest.results import CalibrationResult
+from caltest.results import CalibrationResult, result_of
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
 from caltest.statistics.skce import HELD_UP_TO
-from caltest.tolerance import (
-    RoundedView,
-    ToleranceAlternative,
-    check_possible,
-    claim,
-    impossible_on,
-    rounded_view,
-    sided_answer,
-)
-
-Array: TypeAlias = NDArray[np.float64]
+from caltest.tolerance import RoundedView, check_possible, claim, rounded_view, sided_answer
 
 
 class _Default(str):
-    """A name that nobody gave: what it stands for depends on what is asked, see `_default`."""
+    """A name that nobody gave: what it stands for depends on what is asked, and on the null."""
 
 
 _DEFAULT = _Default("omnibus")
@@ -75,7 +46,7 @@ def test(
     labels: object = None,
     statistic: StatisticLike = _DEFAULT,
     *,
-    null: str | Null | None = None,
+    null: str | nulls.Null | None = None,
     lens: str | Lens | None = None,
     class_names: Sequence[str | int] | None = None,
     alternative: Alternative | Side | None = None,
@@ -244,9 +215,13 @@ def test(
     tolerant = not (tolerance is rounding is None) or alternative in ("over", "under")
     has_own = isinstance(probs, Rows | Stored) and probs.clusters is not None
     clustered = clusters is not None or has_own
-    chosen = ClusterSigns() if clustered and null is None else find_null(null)
+    chosen = nulls.ClusterSigns() if clustered and null is None else nulls.find_null(null)
     _check_clusters(chosen, clustered, tolerant)
-    measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
+    if statistic is _DEFAULT:  # what the null can answer
+        answered = isinstance(chosen, nulls.MonteCarlo) or chosen.of_clusters
+        measure = find_statistic("scan" if tolerant else "omnibus" if answered else "skce_uq")
+    else:
+        measure = find_statistic(statistic)
     draws = int(n_resamples)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = measure.shuffled(seed)
@@ -256,25 +231,33 @@ def test(
             "rows kept; leave one of them out.",
             argument="sampling_rates",
         )
-    if clusters is not None and isinstance(probs, Stored):
-        raise InputError(
-            "clusters of a file are a column of it; give its name where the file is opened, as in "
-            "caltest.files.scan(path, clusters='patient')."
-        )
-    if logits and isinstance(probs, Stored):
-        raise InputError(
-            f"{probs.name} was opened already; say so there, caltest.files.scan(path, logits=True)."
-        )
-    if class_names is not None and isinstance(probs, Stored):
-        raise InputError(f"{probs.name} names its columns itself; leave class_names out.")
-    in_memory = not (clusters is class_names is None)
-    stored = None if in_memory else _stored_in(probs, labels, logits)
+    stored = None  # rows that are to be read from where they are
+    if isinstance(probs, Stored):
+        if clusters is not None:
+            raise InputError(
+                "clusters of a file are a column of it; give its name where the file is opened, as in "
+                "caltest.files.scan(path, clusters='patient')."
+            )
+        if logits:
+            raise InputError(
+                f"{probs.name} was opened already; say so there, caltest.files.scan(path, logits=True)."
+            )
+        if class_names is not None:
+            raise InputError(f"{probs.name} names its columns itself; leave class_names out.")
+        if labels is not None:
+            raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
+        stored = probs
+    elif clusters is class_names is None:
+        if labels is None:
+            raise InputError("there are no labels; give the observed classes, second.")
+        if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
+            stored = scan_arrays(probs, labels, logits)
     if stored is not None:
-        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
-        exact = (exact or isinstance(chosen, ClusterSigns)) and weights is sampling_rates is None
+        exact = isinstance(chosen, nulls.MonteCarlo) and chosen.stop_after is None
+        exact = (exact or isinstance(chosen, nulls.ClusterSigns)) and weights is sampling_rates is None
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
-            with suppress(AllRowsNeededError):
-                return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
+            with suppress(AllRowsNeededError), single_threaded_blas():
+                return in_one_pass(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load(rounding=rounding)
         probs, labels, logits = read.rows, read.labels, False
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
@@ -292,14 +275,21 @@ def test(
         form = fitted.given(rows)
         seen, completions = getattr(rows.law, "seen", None), given.completions
         if seen is not None and fitted.of_seen and null is None:
-            chosen = next(each() for each in (EventSigns, Chi2, MonteCarlo) if each.fits(form))
-        _check_fit(fitted, chosen, form, rows)
-        if seen is not None and fitted.of_seen and not isinstance(chosen, MonteCarlo):
+            chosen = next(
+                each() for each in (nulls.EventSigns, nulls.Chi2, nulls.MonteCarlo) if each.fits(form)
+            )
+        if not chosen.fits(form):
+            weighted = "" if rows.are_alike else " of rows with weights"
+            raise InputError(
+                f"the null {chosen.name!r} needs {chosen.requires}, which {fitted.name!r}{weighted} is "
+                f"not; possible here: {', '.join(nulls.possible_nulls(form, chosen.of_clusters))}."
+            )
+        if seen is not None and fitted.of_seen and not isinstance(chosen, nulls.MonteCarlo):
             observed, completions = seen, ()
         work = form.work(chosen.label_vectors(draws))
         fitted.announce(work, rows.n_samples, workers, chosen.name)
-        side = check_alternative(fitted, chosen, alternative)
-        question = Question(
+        side = nulls.check_alternative(fitted, chosen, alternative)
+        question = nulls.Question(
             fitted, form, rows, observed, side, draws, seed, workers, None, measure, completions
         )
         answer = chosen.answer(question)
@@ -307,22 +297,22 @@ def test(
             answer = beside_events(question, answer)
         if answer.statistic is None:
             answer = replace(answer, statistic=question.observed)
-        if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, MonteCarlo)):
+        if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, nulls.MonteCarlo)):
             form.check_unmoved(observed, float(answer.statistic or 0.0))
         rates = {} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}
-        return _result(
+        return result_of(
             fitted,
             chosen,
             answer,
-            given,
             chosen.guarantee_for(form),
-            side,
             seed,
+            alternative=side,
+            **given.stated,
             warnings=(
                 *rows.notes,
                 *impossible_labels(given.view),
                 *given.copies,
-                *_usual(form, given.lens),
+                *_bins_of_vectors(form, given.lens),
                 *fitted.notes,
             ),
             parameters={**fitted.parameters, **rates, **given.parameters},
@@ -399,60 +389,10 @@ def estimate(
                 return signed.observed  # type: ignore[attr-defined, no-any-return]
         workers = Workers(n_jobs)
         fitted.announce(form.work(1), rows.n_samples, workers)
-        return observed_value(fitted, form, observed, workers)
-
-
-def _result(
-    measure: Statistic,
-    null: Null,
-    answer: Answer,
-    given: _Given,
-    guarantee: Guarantee,
-    alternative: Alternative | ToleranceAlternative,
-    seed: int,
-    *,
-    warnings: tuple[str, ...],
-    parameters: Mapping[str, Any],
-    claim: str | None = None,
-) -> CalibrationResult:
-    """Put together what was asked and what the null answered."""
-    return CalibrationResult(
-        statistic=float(answer.statistic),  # type: ignore[arg-type]
-        pvalue=answer.pvalue,
-        name=measure.name,
-        null=null.name,
-        guarantee=answer.guarantee or guarantee,
-        alternative=alternative,
-        n_samples=given.n_samples,
-        n_classes=given.view.rows.n_classes,
-        lens=given.lens,
-        parameters=dict(parameters),
-        n_resamples=answer.n_resamples,
-        exceedances=answer.exceedances,
-        pvalue_interval=answer.pvalue_interval,
-        null_distribution=answer.null_distribution,
-        warnings=(*warnings, *answer.notes),
-        seed=seed if answer.n_resamples is not None else None,
-        measures=measure.measures,
-        parts=answer.parts,
-        claim=claim,
-    )
+        return nulls.observed_value(fitted, form, observed, workers)
 
 
 # ------------------------------------------------------------------ what is given
-
-
-def _stored_in(probs: object, labels: object, logits: bool) -> Stored | None:
-    """Return rows that are to be read from where they are; None if they are in memory."""
-    if isinstance(probs, Stored):
-        if labels is not None:
-            raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
-        return probs
-    if labels is None:
-        raise InputError("there are no labels; give the observed classes, second.")
-    if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
-        return scan_arrays(probs, labels, logits)
-    return None
 
 
 class _Given(NamedTuple):
@@ -485,6 +425,12 @@ class _Given(NamedTuple):
     whole: Sample | None = None
 
     @property
+    def stated(self) -> dict[str, Any]:
+        """What a result says of it."""
+        n_classes = self.view.rows.n_classes
+        return {"n_samples": self.n_samples, "n_classes": n_classes, "lens": self.lens}
+
+    @property
     def copies(self) -> tuple[str, ...]:
         """What is to be said of rows that look like copies."""
         return () if self.whole is None else copied_rows(self.whole)
@@ -509,7 +455,13 @@ def _given(
     if rounding is None:
         view, label = through(kept, asked, measure.default_lens)
         if asked is not None and isinstance(kept.rows.law, Quantiles):
-            _check_open(asked.show(kept.rows).opened.sample(kept.labels), view)
+            opened = asked.show(kept.rows).opened.sample(kept.labels)
+            if tied := np.count_nonzero(opened.labels != view.labels):
+                raise InputError(
+                    f"in {tied:,} of {len(view.labels):,} rows the outcome equals the quantile that "
+                    "the lens looks at, so that the event is open; leave the lens out and use 'bias', "
+                    "'spread' or 'coverage', which allow for that."
+                )
     else:
         rounded = rounded_view(kept, asked, rounding)
         view, label = rounded.view, None if asked is None else asked.label
@@ -538,16 +490,6 @@ def _completed(kept: Sample, lens: Lens | None) -> tuple[NDArray[Any], ...]:
     return tuple(shown.outcomes(law.completed(k)[None])[0] for k in range(1, law.completions))
 
 
-def _check_open(opened: Sample, closed: Sample) -> None:
-    """Raise if outcomes equal quantiles, so that it is open whether an event happened."""
-    if tied := np.count_nonzero(opened.labels != closed.labels):
-        raise InputError(
-            f"in {tied:,} of {len(closed.labels):,} rows the outcome equals the quantile that the lens "
-            "looks at, so that the event is open; leave the lens out and use 'bias', 'spread' or "
-            "'coverage', which allow for that."
-        )
-
-
 def _check_law(measure: Statistic, rows: Rows) -> None:
     """Raise unless the statistic can be one of what was predicted."""
     law = rows.law
@@ -566,7 +508,7 @@ def _check_law(measure: Statistic, rows: Rows) -> None:
 
 def _tolerated(
     measure: Statistic,
-    null: Null,
+    null: nulls.Null,
     given: _Given,
     tolerance: float | None,
     rounding: float | None,
@@ -576,7 +518,7 @@ def _tolerated(
     workers: Workers,
 ) -> CalibrationResult:
     """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
-    view = given.view
+    view, impossible = given.view, tuple[str, ...]()
     if not isinstance(view.rows.law, Classes):
         raise InputError(
             "a tolerance is about probabilities of an event, and the predictions are distributions of "
@@ -590,64 +532,26 @@ def _tolerated(
     sides = check_possible(measure, null, alternative)
     sided = sided_answer(measure, null, view, error, sides, n_resamples, seed, workers)
     found = {**sided.statistic.parameters, "tolerance": error, **stated, "side": sided.side}
-    return _result(
+    if error == 0.0:  # a label of probability 0 proves no error beyond a tolerance
+        impossible = impossible_labels(view, {"over": 0, "under": 1}.get(sides))
+    return result_of(
         sided.statistic,
         null,
         replace(sided.answer, statistic=sided.value),
-        given,
         null.guarantee_for(sided.form),
-        sides,
         seed,
-        warnings=(
-            *view.rows.notes,
-            *impossible_on(view, sides, error),
-            *given.copies,
-            *measure.notes,
-        ),
+        alternative=sides,
+        **given.stated,
+        warnings=(*view.rows.notes, *impossible, *given.copies, *measure.notes),
         parameters={**found, **given.parameters},
         claim=claim(event(given.lens, view.rows), sides, error),
-    )
-
-
-def _of_stored(
-    measure: Statistic,
-    null: Null,
-    stored: Stored,
-    lens: str | Lens | None,
-    alternative: str | None,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
-) -> CalibrationResult:
-    """Test rows that are read in one pass; raise AllRowsNeededError if the statistic cannot."""
-    find_lens(lens)
-    side = check_alternative(measure, null, alternative)
-    with single_threaded_blas():
-        found = in_one_pass(measure, stored, lens, side, n_resamples, seed, workers, null.name)
-    return _result(
-        found.statistic,
-        null,
-        found.answer,
-        _Given(found.view, found.lens, stored.n_samples, {}),
-        null.guarantee,
-        side,
-        seed,
-        warnings=found.notes,
-        parameters=found.parameters,
     )
 
 
 # ------------------------------------------------------------------ what is asked
 
 
-def _default(null: Null, tolerant: bool) -> str:
-    """Return the statistic of a test that names none: one that the null can answer."""
-    if tolerant:
-        return "scan"
-    return "omnibus" if isinstance(null, MonteCarlo) or null.of_clusters else "skce_uq"
-
-
-def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
+def _check_clusters(null: nulls.Null, clustered: bool, tolerant: bool) -> None:
     """Raise unless the null is for rows like these: in clusters, or independent."""
     if clustered and tolerant:
         raise InputError(
@@ -669,7 +573,7 @@ def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
         )
 
 
-def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
+def _bins_of_vectors(form: Form, lens: str | None) -> tuple[str, ...]:
     """Say so where a binned statistic is not the one that is usually printed of a network."""
     if lens is not None or not isinstance(form, Binned) or 2 in (form.probs.shape[1], form.cells.ndim):
         return ()
@@ -677,12 +581,3 @@ def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
         f"Bins are cells of the full probability vector, {form.n_cells} for {len(form.probs)} rows; "
         "what is usually printed of a network looks at the top class only, lens='top_label'.",
     )
-
-
-def _check_fit(measure: Statistic, null: Null, form: Form, rows: Rows) -> None:
-    if not null.fits(form):
-        weighted = "" if rows.are_alike else " of rows with weights"
-        raise InputError(
-            f"the null {null.name!r} needs {null.requires}, which {measure.name!r}{weighted} is not; "
-            f"possible here: {', '.join(possible_nulls(form, null.of_clusters))}."
-        )

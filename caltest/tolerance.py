@@ -32,7 +32,7 @@ import numpy as np
 from caltest._numbers import points
 from caltest._parallel import Workers
 from caltest._visible import quoted
-from caltest.data import Rows, Sample, impossible_labels
+from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, LargestError, Side
 from caltest.lenses import Lens, show
@@ -46,8 +46,6 @@ ToleranceAlternative: TypeAlias = Literal["two-sided", "over", "under"]
 ALTERNATIVES: tuple[ToleranceAlternative, ...] = ("two-sided", "over", "under")
 #: Nulls that say how a statistic is distributed under one given model: the shifted one.
 _NULLS: tuple[type[Null], ...] = (MonteCarlo, ConditionalMoments)
-#: If predictions are too high, or too low, too many rows have this label.
-_MISSED: dict[Side, int] = {"over": 0, "under": 1}
 
 
 class SidedAnswer(NamedTuple):
@@ -185,16 +183,6 @@ def sided_answer(
     interval = None if ends is None else (min(1.0, 2.0 * ends[0]), min(1.0, 2.0 * ends[1]))
     answer = replace(least.answer, pvalue=min(1.0, 2.0 * p), pvalue_interval=interval)
     return least._replace(answer=answer)
-
-
-def impossible_on(view: Sample, alternative: ToleranceAlternative, tolerance: float) -> tuple[str, ...]:
-    """Say so if a label of probability 0 was observed on a side tested: no test is needed then.
-
-    It is no proof of an error beyond a tolerance.
-    """
-    if tolerance > 0.0:
-        return ()
-    return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative])
 
 
 def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:

@@ -10,13 +10,13 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError
+from caltest.auditing.draws import check_resolution
+from caltest.auditing.engine import bounded_looks
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import (
     MOST_FOR_KERNEL,
     MOST_HYPOTHESES,
     Options,
-    bounded_looks,
-    check_resolution,
     form_of,
     make_plan,
 )
@@ -385,14 +385,14 @@ def test_whose_error_is_bounded(monkeypatch):
         ("canonical", "group", "b"),
     ]
     assert bounded_looks(planned(dirichlet(100, 3, 0), lenses="canonical").looks, 0.05) == ((), 0)
-    monkeypatch.setattr("caltest.auditing.plan._MOST_BOUNDING", 499 * 3 * 6200.0)
+    monkeypatch.setattr("caltest.auditing.engine._MOST_BOUNDING", 499 * 3 * 6200.0)
     assert [look.key[0] for look in bounded_looks(plan.looks, 0.05)[0]] == [
         "top_label",
         "class:11",
         "class:10",
     ]
-    monkeypatch.setattr("caltest.auditing.plan._MOST_FOR_ONE", 1.0)
-    monkeypatch.setattr("caltest.auditing.plan._MOST_BOUNDING", 1.0)
+    monkeypatch.setattr("caltest.auditing.engine._MOST_FOR_ONE", 1.0)
+    monkeypatch.setattr("caltest.auditing.engine._MOST_BOUNDING", 1.0)
     assert bounded_looks(plan.looks, 0.05) == ((), 0)
 
 

@@ -14,9 +14,9 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.auditing import Condition, Group, View, engine, sizes
+from caltest.auditing import Condition, Group, View, describe, engine
+from caltest.auditing.describe import bins_of
 from caltest.auditing.result import finds_mean
-from caltest.auditing.sizes import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
 from caltest.text import report as captions
@@ -93,17 +93,17 @@ def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
 @pytest.mark.parametrize("most", [10**9, 0])
 def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
     """What all bands leave out, drawn or not, adds up to alpha at most."""
-    monkeypatch.setattr(sizes, "_MOST_IN_BANDS", most)
-    monkeypatch.setattr(sizes, "_MOST_PICTURED", 0)
-    seen, make = [], sizes.bands_of
+    monkeypatch.setattr(describe, "_MOST_IN_BANDS", most)
+    monkeypatch.setattr(describe, "_MOST_PICTURED", 0)
+    seen, make = [], describe.bands_of
 
     def heard(looks, always, chosen, level):
         assert len(always) == 8
         bands = make(looks, always, looks, level)
-        seen.extend((look.scope.rows(look.places).probs, band) for look, band in bands.items())
+        seen.extend((look.view().rows.probs, band) for look, band in bands.items())
         return make(looks, always, chosen, level)
 
-    monkeypatch.setattr(sizes, "bands_of", heard)
+    monkeypatch.setattr(describe, "bands_of", heard)
     probs, labels, group = one_bad_group(600, 3, 3)
     caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     assert len(seen) == 4 * 5

@@ -41,9 +41,9 @@ def tenths(scores):
 def test_errors_of_two_classes_by_hand():
     truth, y = drawn(1)
     models = {"sure": sharpened(truth), "true": truth}
-    sizes = sizes_of({name: sample(p, y) for name, p in models.items()}, None, (), 0.95)
-    assert (sizes.probability, sizes.event) == ("canonical", "the label is class 1")
-    for found, p in zip(sizes.errors, models.values(), strict=True):
+    sizes, _ = sizes_of({name: sample(p, y) for name, p in models.items()}, None, (), 0.95)
+    assert (sizes["probability"], sizes["event"]) == ("canonical", "the label is class 1")
+    for found, p in zip(sizes["errors"], models.values(), strict=True):
         assert (found.predicted, found.observed) == pytest.approx((p.mean(), y.mean()))
         level, events = 0.025 / 4, y.sum()  # half of 5%, two models, two sides
         ends = beta.ppf(level, events, ROWS - events + 1), beta.isf(level, events + 1, ROWS - events)
@@ -53,7 +53,7 @@ def test_errors_of_two_classes_by_hand():
         assert found.absolute[0] <= found.absolute[1] <= found.absolute[2]
         assert found.brier == pytest.approx(np.mean((p - y) ** 2))
         assert found.log_loss == pytest.approx(-np.mean(np.log(np.where(y == 1, p, 1 - p))))
-    (gap,) = sizes.gaps
+    (gap,) = sizes["gaps"]
     known = float(np.mean(models["sure"] - truth))
     assert gap.mean == pytest.approx((known,) * 3)  # the observed rate cancels
     losses = [(p - y) ** 2 for p in models.values()]
@@ -62,7 +62,7 @@ def test_errors_of_two_classes_by_hand():
     assert gap.brier[1] == pytest.approx(apart.mean())
     assert gap.brier[2] - gap.brier[1] == pytest.approx(gap.brier[1] - gap.brier[0])
     assert gap.brier[2] - gap.brier[1] >= reach * (1 - 1e-9)
-    first, second = sizes.errors
+    first, second = sizes["errors"]
     assert gap.absolute[1] == pytest.approx(first.absolute[1] - second.absolute[1])
 
 
@@ -98,19 +98,19 @@ def test_intervals_hold_the_true_errors(design, rows):
             "rare": (1.5 * truth, truth),
         }[design]
         wholes = {name: sample(p, y) for name, p in zip("ab", models, strict=True)}
-        sizes = sizes_of(wholes, None, (), 0.95)
+        sizes, _ = sizes_of(wholes, None, (), 0.95)
         cut = [[np.arange(rows)] if np.ptp(p) == 0 else tenths(p) for p in models]
         true = [
             float(np.mean([abs((p - truth)[part].mean()) for part in parts]))
             for p, parts in zip(models, cut, strict=True)
         ]
-        (gap,) = sizes.gaps
+        (gap,) = sizes["gaps"]
         missed[0] += any(
             not (
                 each.low <= (p - truth).mean() <= each.high
                 and each.absolute[0] <= size <= each.absolute[2]
             )
-            for each, p, size in zip(sizes.errors, models, true, strict=True)
+            for each, p, size in zip(sizes["errors"], models, true, strict=True)
         )
         missed[1] += not gap.absolute[0] <= true[0] - true[1] <= gap.absolute[2]
     assert binomtest(int(missed[0]), sets, 0.05, "greater").pvalue > 0.001

@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
 import caltest
+from caltest.auditing.numbers import usual_numbers
 from caltest.data import sample
-from caltest.usual import usual_numbers
 
 RNG = np.random.default_rng(3)
 P = RNG.beta(1.0, 3.0, 3000)

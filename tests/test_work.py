@@ -70,7 +70,7 @@ def test_long_work_says_so_and_what_is_faster_before_it_starts(
 
 
 def test_an_estimate_of_all_pairs_says_so_too(three, monkeypatch):
-    monkeypatch.setattr("caltest.testing.observed_value", started)
+    monkeypatch.setattr("caltest.nulls.observed_value", started)
     monkeypatch.setattr(_parallel, "LONG", 5.0)
     said = pytest.warns(caltest.LongWorkWarning, match=r"'skce_b' of 300,000 rows takes about \d+ s")
     with said, pytest.raises(StartedError):

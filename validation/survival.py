@@ -217,16 +217,16 @@ def _sized(n: int, way: str, factor: float, seed: np.random.SeedSequence) -> dic
     whole = sample_of_law(law, (np.minimum(time, limit), time <= limit))
     assert whole is not None
     options = Options.of(lenses="until:1", materiality=0.01)
-    found = _Sizing.of(whole, options, 1, 0).of_rows(_Where("until:1", 1.0, None, None))
-    _, predicted, _, low, high = found.sizes
-    truth = predicted - float(np.mean(-np.expm1(-rate * factor)))
+    everyone = _Where("until:1", 1.0, None, np.arange(n))
+    found, *_ = _Sizing.of(whole, options, 1, 0).of_rows(everyone)
+    truth = found.predicted - float(np.mean(-np.expm1(-rate * factor)))
     count = found.events
     assert count.low is not None
     assert count.high is not None
     return {
-        "risk": low <= truth <= high,
+        "risk": found.low <= truth <= found.high,
         "ratio": count.low <= factor <= count.high,
-        "beyond 1 point": low > 0.01 or high < -0.01,
+        "beyond 1 point": found.low > 0.01 or found.high < -0.01,
     }
 
 

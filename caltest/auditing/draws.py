@@ -7,6 +7,7 @@ one block of draws is held at a time and worker, of the statistics all: (1 + B, 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -16,11 +17,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import MOST_RESAMPLES
 from caltest._memory import check_fits
 from caltest._numbers import counted
 from caltest._parallel import announce, together
+from caltest._sums import Array
+from caltest._visible import quoted
 from caltest.auditing.plan import MEAN, WESTFALL_YOUNG, Hypothesis, Look, Options, form_of
-from caltest.data import Rows, Sample
+from caltest.auditing.views import Check
+from caltest.auditing.views import View as Seen
+from caltest.data import Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
 from caltest.forms.base import CERTAIN
@@ -29,17 +35,11 @@ from caltest.nulls import ClusterSigns, MonteCarlo
 from caltest.nulls.base import ranked
 from caltest.nulls.clusters import Confirmation, Trial
 from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
-from caltest.resampling import (
-    Column,
-    Draws,
-    draws_of_signs,
-    signed_columns,
-    table,
-)
+from caltest.resampling import Column, Draws, draws_of_signs, signed_columns, table
 from caltest.sampling import child_seed
+from caltest.statistics import Statistic
 from caltest.tolerance import rounded_view, sided_answer
 
-Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
 
 # Predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice.
@@ -62,6 +62,20 @@ class Answers(NamedTuple):
     evidence: Array  # −log of the tail
     largest: Array | None  # evidence of every draw, (B,), where p-values are jointly drawn
     threshold: float | None = None  # evidence from where on the largest is found at the level
+
+    def check(self, h: int, view: Seen, statistic: Statistic, level: float) -> Check:
+        """Return one hypothesis as a check of a view."""
+        return Check(
+            view=view,
+            statistic=statistic.name,
+            measures=statistic.measures,
+            value=float(self.values[h]) + 0.0,  # −0 is 0
+            expected=None if self.expected is None else self.expected[h],
+            pvalue=float(self.pvalues[h]),
+            pvalue_interval=self.intervals[h],
+            adjusted=float(self.adjusted[h]),
+            found=bool(self.adjusted[h] <= level),
+        )
 
 
 def key_of(*names: str) -> list[int]:
@@ -88,7 +102,7 @@ def draw_all(
     held = 0
     for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
         places = list(each)
-        size = look.n_rows * (look.scope.n_classes or 1) * len(places)
+        size = look.n_rows * (look.scope.first.n_classes or 1) * len(places)
         if batches[-1] and held + size > _HELD:
             batches.append([])
             held = 0
@@ -101,8 +115,15 @@ def draw_all(
     else:
         draws = draws_of_signs(int(clusters.max()) + 1, n_resamples, seed)
     values, resolutions = np.empty((1 + draws.count, len(hypotheses))), np.zeros(len(hypotheses))
-    opened = np.empty(values.shape) if _is_open(whole) else None
+    # Outcomes may equal predicted quantiles: they count as below or above.
+    opened = np.empty(values.shape) if getattr(whole.law, "levels", None) is not None else None
     confirmed: Confirmation | None = None
+
+    def confirm(some: Sequence[Hypothesis], columns: Sequence[Column], values: Array) -> Confirmation:
+        names, sides = zip(*((each.name, each.alternatives[0]) for _, each in some), strict=True)
+        found = Confirmation.of(trial, names, sides, columns, values)
+        return found if confirmed is None else confirmed.beside(found)
+
     for here in batches:
         some = [hypotheses[h] for h in here]
         columns = columns_of_looks(some, seed)
@@ -132,10 +153,8 @@ def draw_all(
             columns = [b if near else a for a, b, near in zip(apart, columns, nearer, strict=True)]
         resolutions[here] = [form.resolution for _, form in drawn]
         if clusters is not None:
-            names = [statistic.name for _, statistic in some]
-            sides = [statistic.alternatives[0] for _, statistic in some]
-            found = Confirmation.of(trial, names, sides, columns, _of_some(values, opened, here))
-            confirmed = found if confirmed is None else confirmed.beside(found)
+            nearest = _nearest(values[:, here], None if opened is None else opened[:, here])
+            confirmed = confirm(some, columns, nearest)
         for column, h in zip(drawn, here, strict=True):
             if isinstance(column.form, LabelFunction):
                 observed = column.outcomes(labels[None])[0]
@@ -145,16 +164,9 @@ def draw_all(
     values, resolutions = with_rests(values, resolutions, rests)
     values = _nearest(values, opened)
     if confirmed is not None and rests:
-        columns = columns_of_looks([(each.remaining, MEAN) for each in rests], seed)
-        names, sides = [MEAN.name] * len(rests), [MEAN.alternatives[0]] * len(rests)
-        found = Confirmation.of(trial, names, sides, columns, values[:, len(hypotheses) :])
-        confirmed = confirmed.beside(found)
+        left = [(each.remaining, MEAN) for each in rests]
+        confirmed = confirm(left, columns_of_looks(left, seed), values[:, len(hypotheses) :])
     return values, resolutions, confirmed
-
-
-def _is_open(whole: Rows) -> bool:
-    """Whether outcomes may equal predicted quantiles, so that they count as below or above."""
-    return getattr(whole.law, "levels", None) is not None
 
 
 def _opened(hypothesis: Hypothesis, column: Column) -> Column:
@@ -168,11 +180,6 @@ def _opened(hypothesis: Hypothesis, column: Column) -> Column:
             f"give {MEAN.name!r} for the lens {look.scope.label!r}."
         )
     return column._replace(view=view.opened)
-
-
-def _of_some(values: Array, opened: Array | None, here: list[int]) -> Array:
-    """Return those of some columns."""
-    return _nearest(values[:, here], None if opened is None else opened[:, here])
 
 
 def _nearest(values: Array, opened: Array | None) -> Array:
@@ -236,7 +243,7 @@ def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtra
     by_key = {(look.scope.label, look.group): look for look in places}
     variances = {}
     for look in places:
-        seen = look.scope.rows(look.places)
+        seen = look.view().rows
         variances[look] = float(seen.weights**2 @ (seen.probs[:, 0] * seen.probs[:, 1]))
     found = []
     for look, own in places.items():
@@ -265,6 +272,53 @@ def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) 
 
 
 # ------------------------------------------------------------------ p-values
+
+
+def check_resolution(
+    alternatives: Sequence[Alternative],
+    correction: str,
+    alpha: float,
+    n_resamples: int,
+    n_clusters: int | None = None,
+) -> None:
+    """Raise if the smallest p-value that so many draws can give would not be found at level alpha.
+
+    ``n_clusters`` is their number where the draws are all signs that there are of them.
+    """
+    sides = 2 if "two-sided" in alternatives else 1
+    count = len(alternatives)
+
+    def enough(draws: int) -> bool:
+        smallest = min(1.0, sides / (1 + draws))
+        if correction != WESTFALL_YOUNG:
+            smallest = float(adjusted([smallest] + [1.0] * (count - 1), correction)[0])
+        return smallest <= alpha  # as it will be compared, rounding and all
+
+    if enough(n_resamples):
+        return
+    needed = bisect_left(range(MOST_RESAMPLES + 1), True, lo=n_resamples, key=enough)
+    if needed > MOST_RESAMPLES:
+        raise InputError(
+            f"alpha = {alpha:g} is out of reach for {count:,} hypotheses adjusted by "
+            f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
+        )
+    if n_clusters is not None:
+        raise InputError(
+            "{argument} names {found}, too few for any p-value to reach alpha = {alpha}; give rows of "
+            "more clusters.",
+            argument="clusters",
+            found=counted(n_clusters, "cluster"),
+            alpha=f"{alpha:g}",
+        )
+    raise InputError(
+        "{argument} is {found}, with which not every p-value{looks} can reach alpha = {alpha}; give at "
+        "least {high}.",
+        argument="n_resamples",
+        found=n_resamples,
+        looks=f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else "",
+        alpha=f"{alpha:g}",
+        high=f"{needed:,}",
+    )
 
 
 def answers(

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, level_of_confidence
+from caltest._arguments import arguments
+from caltest._numbers import points
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
-from caltest.auditing.draws import answers, draw_all, key_of, subtractions, tolerated
+from caltest.auditing.describe import views_of
+from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
 from caltest.auditing.limits import Limit
-from caltest.auditing.notes import few_carry, limit_too_large
-from caltest.auditing.numbers import InUnits
+from caltest.auditing.numbers import InUnits, usual_numbers
 from caltest.auditing.plan import (
     ALPHA,
+    CANONICAL,
     INTERSECTIONS,
     LENSES,
     MEAN,
     MIN_ROWS,
     N_RESAMPLES,
+    TOP_LABEL,
     Lenses,
     Look,
     Options,
     Statistics,
-    bounded_looks,
     call_of,
-    check_resolution,
     lenses_of,
     make_plan,
 )
 from caltest.auditing.result import Audit, FailOn, gate_of
-from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity, views_of
+from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times, lenses_of_times
-from caltest.auditing.views import Check
-from caltest.bounds.lower import bounds_of
+from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
 from caltest.data.diagnose import copied_rows, why_zero
@@ -50,15 +51,9 @@ from caltest.pvalues import Alternative
 from caltest.remedies import remedies
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
-from caltest.usual import usual_numbers
 
-Array: TypeAlias = NDArray[np.float64]
-
-#: Options that belong to the rows, and those that a result states as they are.
+#: Options that belong to the rows.
 _OF_ROWS = ("weights", "clusters", "sampling_rates", "logits")
-_STATED = (
-    "alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed",
-)  # fmt: skip
 
 
 def _event(name: str, value: object) -> str:
@@ -288,11 +283,7 @@ def audit(
         options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
-    by_members = (
-        ()
-        if numbers is None
-        else functions_of_members(groupings, numbers.rows.law, numbers.rows.weights)
-    )
+    by_members = functions_of_members(groupings, whole.rows.law, whole.rows.weights)
     whole = without_zeros(whole)
     if whole.rows.places is not None:
         places = whole.rows.places
@@ -356,19 +347,10 @@ def audit(
             looks = [*views, *(each.remaining for each in rests)]
             told, in_all = sizes.with_rows_needed([*views.values(), *left], looks, whole.labels)
             views, left = dict(zip(views, told, strict=False)), told[len(views) :]
+    order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     checks = tuple(
-        Check(
-            view=views[plan.hypotheses[h][0]],
-            statistic=plan.hypotheses[h][1].name,
-            measures=plan.hypotheses[h][1].measures,
-            value=float(found.values[h]) + 0.0,  # −0 is 0
-            expected=None if found.expected is None else found.expected[h],
-            pvalue=float(found.pvalues[h]),
-            pvalue_interval=found.intervals[h],
-            adjusted=float(found.adjusted[h]),
-            found=bool(found.adjusted[h] <= level),
-        )
-        for h in np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
+        found.check(h, views[plan.hypotheses[h][0]], plan.hypotheses[h][1], level)
+        for h in order
         if h < len(plan.hypotheses)
     )
     n_classes = whole.rows.n_classes
@@ -378,14 +360,20 @@ def audit(
     warnings = [*whole.rows.notes, *by_members, *notes_on(groupings, whole.labels)]
     warnings += [*(copied_rows(whole) if numbers is None else ()), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():
-        warnings.append(few_carry(confirmed.few.tolist(), draws, level))
+        warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
     if (by := options.materiality) and numbers is None:
         rates = [(view, view.predicted) for view in views.values() if view.group is None]
         below = [view.event or view.lens for view, rate in rates if rate is not None and rate <= by]
         if n_classes == 2:
             below = [name_of_event or "class 1"] * len(below)
-        warnings += [limit_too_large(by, below)] if below else []
+        if below:
+            classes_below = below[0] if len(below) == 1 else f"{len(below)} classes"
+            warnings.append(
+                f"Your limit of {points(by)} is larger than the mean prediction of {classes_below}, so "
+                "it says nothing there: predicting 0 would be within it, too. For rare events give the "
+                "limit as a ratio alone, for example materiality_ratio=1.25."
+            )
     fitted = n_classes == 2 and p <= level and design.plain
     line = recalibration_of(whole) if fitted else None
     alike, zeros, usual = whole.rows.are_alike, None, None
@@ -402,10 +390,6 @@ def audit(
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
         rests=tuple(left),
-        skipped=plan.skipped,
-        unseen=plan.unseen,
-        confidence=level_of_confidence(level),
-        n_samples=len(whole.labels),
         n_classes=n_classes or 0,
         classes=classes,
         event=name_of_event,
@@ -423,12 +407,9 @@ def audit(
         sensitivity=(
             None if p <= level or not design.plain else sensitivity(plan, found, values, level)
         ),
-        clusters=n_clusters,
-        effective_n=None if alike else whole.rows.effective,
         sampled=sampling_rates is not None,
         usual=usual,
-        about=law.about,
-        **{name: getattr(options, name) for name in _STATED},
+        **plan.stated(whole.rows, options),
     )
     explains = audited.told
     look = next((each for each in plan.looks if explains and views[each].key == explains.key), None)
@@ -446,12 +427,62 @@ def audit(
         return replace(audited, units=InUnits.of(rows, outcomes, at, level))
     if not audited.rejected or look is None or audited.usual is None:
         return audited
-    lens = None if look.scope.label == "canonical" else look.scope.label
+    lens = None if look.scope.label == CANONICAL else look.scope.label
     tried = remedies(whole, lens, look.places, options.seed)
     return replace(audited, remedies=tried)
 
 
-# ------------------------------------------------------------------ bounds
+def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
+    """Say in how many checks few clusters carry the statistic, and whether these can be found."""
+    n_few, n = sum(few), len(few)
+    said = (
+        f"In {n_few:,} of {n:,} checks few clusters carry the statistic, judged by the predictions. "
+        "Each of their p-values is the larger of two: by random signs of clusters, and by labels for "
+        "which all rows of a cluster are surprised together. It is approximate."
+    )
+    if n_few < n:
+        said += " They share the level with the other checks in proportion to their number."
+    needed = max(math.ceil(2 * n / (size * level)) for size in (n_few, n - n_few) if size)
+    if needed <= draws + 1:
+        return said
+    return f"{said} With so few draws the smaller share cannot be found: give n_resamples={needed:,}."
+
+
+# ------------------------------------------------------------------ whose error is bounded
+
+MOST_GROUPS = 30
+MOST_CLASSES = 10
+_DRAWS = 499
+_MOST_BOUNDING = 1e9  # rows times draws: a minute or two at worst on one core
+_MOST_FOR_ONE = 1e10
+_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
+
+
+def bounded_looks(looks: Iterable[Look], alpha: float) -> tuple[tuple[Look, ...], int]:
+    """Choose the looks whose error is bounded, from the predictions alone, and how many draws it takes.
+
+    The top label on all rows (or what one probability the audit looks at on all rows), the classes
+    with the most expected events on all rows, and the top label in the largest groups: as many of
+    them, in this order, as can be bounded in minutes.
+    """
+    single = [look for look in looks if look.event is not None]
+    overall = [look for look in single if look.group is None]
+    general = [look for look in overall if look.scope.column is None]
+    first = sorted(general, key=lambda look: look.scope.label == CANONICAL)
+    classes = [look for look in overall if look.scope.column is not None]
+    classes = sorted(classes, key=lambda look: (-look.expected, look.key))[:MOST_CLASSES]
+    named = first[0].scope.label if first else None
+    label = TOP_LABEL if any(look.scope.label == TOP_LABEL for look in single) else named
+    groups = [look for look in single if look.group and look.scope.label == label]
+    groups = sorted(groups, key=lambda look: (-look.n_rows, look.key))[:MOST_GROUPS]
+    kept = [*first, *classes, *groups]
+    while kept:
+        n_draws = max(_DRAWS, draws_needed(alpha / (2 * len(kept))))
+        work = n_draws * sum(look.n_rows + _ROWS_OF_A_DRAW for look in kept)
+        if work <= (_MOST_BOUNDING if len(kept) > 1 else _MOST_FOR_ONE):
+            return tuple(look for look in [*first, *groups, *classes] if look in kept), n_draws
+        kept.pop()
+    return (), 0
 
 
 def bounds(

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import as_float, has
+from caltest._numbers import counted, leading
 from caltest._visible import quoted, shown_column, shown_group, shown_value
-from caltest.auditing.notes import cut_column, like_the_labels, like_the_members, no_numbers
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data.containers import (
     as_entry,
@@ -27,7 +27,7 @@ from caltest.data.containers import (
     native_of,
     one_as_text,
 )
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, Row
 from caltest.laws import Law, Pool, Pools, Predictive
 
 Places: TypeAlias = NDArray[np.intp]
@@ -120,28 +120,30 @@ def _check_length(column: str, cells: Sequence[Any], n_rows: int) -> None:
 
 def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
     """Group rows by the predicted level and by the predicted spread, in tenths if rows are enough."""
-    n, parts = law.n_samples, min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
+    parts = min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
     for column, values in ((law.level_name, law.level()), ("predicted spread", law.spread())):
         column = f"{column} (of the model)" if column in taken else column
         largest = float(np.abs(values).max()) or 1.0
         values = np.round(values / largest, _DIGITS) * largest  # what differs by rounding is equal
-        ordered = np.sort(values)
-        last = ordered[-(-np.arange(1, parts + 1) * n // max(parts, 1)) - 1]
-        last = last[np.append(np.diff(last) > 0.0, True)] if parts > 1 else last
+        first, last = _cut(values, parts)
         if len(last) < 2:
             continue
-        member, first = (
-            np.searchsorted(last, values),
-            ordered[np.searchsorted(ordered, last[:-1], "right")],
-        )
         names: list[str] = []
         for digits in range(2, 18):
-            ends = zip((ordered[0], *first), last, strict=True)
+            ends = zip(first, last, strict=True)
             written = ((_written(low, digits), _written(high, digits)) for low, high in ends)
             names = [low if low == high else f"{low} to {high}" for low, high in written]
             if len(set(names)) == len(names):
                 break
-        yield Grouping(column, tuple(names), member.astype(np.intp), crosses=False)
+        member = np.searchsorted(last, values).astype(np.intp)
+        yield Grouping(column, tuple(names), member, crosses=False)
+
+
+def _cut(numbers: NDArray[np.float64], parts: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cut numbers at their own quantiles, equal ones together; return where parts begin and end."""
+    ordered = np.sort(numbers)
+    last = np.unique(ordered[-(-np.arange(1, parts + 1) * len(ordered) // max(parts, 1)) - 1])
+    return np.append(ordered[0], ordered[np.searchsorted(ordered, last[:-1], "right")]), last
 
 
 _SUMMARIES: Mapping[str, Any] = {
@@ -168,7 +170,7 @@ def functions_of_members(
         return ()
     values: Any = law.given
     values = values.reshape(*values.shape[:2], -1)
-    n, found, known = law.n_samples, [], set[str]()
+    n, found = law.n_samples, dict[str, str]()  # by column, the first summary that sorts as it does
     place = np.argsort(np.argsort(weights, kind="stable"))
     for name, summary in _SUMMARIES.items():
         orders = np.argsort(summary(values, axis=1), axis=0, kind="stable").T
@@ -176,14 +178,17 @@ def functions_of_members(
             shares = np.bincount(each.member) / n
             changes = (np.diff(each.member[orders], axis=1) != 0).sum(axis=1)
             most = max(np.count_nonzero(shares) - 1, _SORTED * n * (1.0 - shares @ shares))
-            if each.column not in known and shares.max() < 1.0 and (changes <= most).any():
-                found.append(like_the_members(f"Column {shown_column(each.column)!r} of groups", name))
-                known.add(each.column)
+            if shares.max() < 1.0 and (changes <= most).any():
+                found.setdefault(f"Column {shown_column(each.column)!r} of groups", name)
         along = (abs(np.corrcoef(place[order], np.arange(n))[0, 1]) for order in orders)
-        if "" not in known and np.ptp(weights) > 0.0 and max(along) > _ALONG:
-            found.append(like_the_members("The column of weights", name))
-            known.add("")
-    return tuple(found)
+        if np.ptp(weights) > 0.0 and max(along) > _ALONG:
+            found.setdefault("The column of weights", name)
+    return tuple(
+        f"{column} sorts rows by the {name} of their members: with the outcome left out, that makes "
+        "calibrated ensembles look wrong. Leave it out; the groups by predicted level and spread are "
+        "of members and outcome together."
+        for column, name in found.items()
+    )
 
 
 def _cells(column: object, what: str) -> list[Any]:
@@ -233,27 +238,23 @@ def _ranges(column: str, cells: list[Any], distinct: list[Any], codes: Places) -
     if rows[other].sum() > _FEW * rows[is_number | other].sum():
         return None
     numbers = np.where(is_number, each, np.nan)[codes]
-    known = np.sort(numbers[is_number[codes]])
-    values, counts = np.unique(known, return_counts=True)
-    if len(values) <= MOST_NUMBERS:
+    known = numbers[is_number[codes]]
+    if (different := len(np.unique(known))) <= MOST_NUMBERS:
         return None
-    ends = np.cumsum(counts)  # rows up to each value
-    wanted = np.arange(1, RANGES) * len(known) / RANGES
-    last = np.unique(np.append(np.searchsorted(ends, wanted - 1e-9), len(values) - 1))
+    first, last = _cut(known, RANGES)
     if len(last) == 1:  # most rows have the largest number
-        last = np.array([len(values) - 2, len(values) - 1])
-    names = []
+        last = np.append(known[known < last].max(), last)
+        first = np.append(first, last[1])
+    names: list[str] = []
     for digits in (4, 6, 9, 17):
-        texts = [_written(value, digits) for value in values]
-        starts = np.r_[0, last[:-1] + 1]
-        names = [
-            texts[a] if a == b else f"{texts[a]} to {texts[b]}"
-            for a, b in zip(starts.tolist(), last.tolist(), strict=True)
+        ends = [
+            [_written(end, digits) for end in dict.fromkeys(pair)]
+            for pair in zip(first.tolist(), last.tolist(), strict=True)
         ]
-        limits = [texts[k] for a, b in zip(starts, last, strict=True) for k in {int(a), int(b)}]
-        if len(set(limits)) == len(limits):
+        names = [" to ".join(each) for each in ends]
+        if len({text for each in ends for text in each}) == sum(map(len, ends)):
             break
-    member = np.searchsorted(values[last], numbers, side="left").astype(np.intp)
+    member = np.searchsorted(last, numbers).astype(np.intp)
     notes: list[str] = []
     written = other | np.array([isinstance(cell, str) and cell != "" for cell in distinct])
     for name, those in ((NO_NUMBER, other), (MISSING, ~is_number & ~other)):
@@ -261,9 +262,14 @@ def _ranges(column: str, cells: list[Any], distinct: list[Any], codes: Places) -
             member[those[codes]] = len(names)
             names.append(name)
         if (said := (those & written)[codes]).any():
-            row = int(np.argmax(said))
-            notes.append(no_numbers(column, int(said.sum()), quoted(cells[row]), row, name))
-    return Grouping(column, tuple(names), member, len(values), tuple(notes))
+            row, one = int(np.argmax(said)), said.sum() == 1
+            notes.append(
+                f"Column {shown_column(column)!r} holds {counted(int(said.sum()), 'entry', 'entries')} "
+                f"that {'is no number' if one else 'are no numbers'} ({'' if one else 'the first is '}"
+                f"{quoted(cells[row])} in {Row(row)}), in a group of {'its' if one else 'their'} own, "
+                f"{name!r}."
+            )
+    return Grouping(column, tuple(names), member, different, tuple(notes))
 
 
 def _written(value: float, digits: int) -> str:
@@ -340,14 +346,18 @@ def _text(cell: Any) -> str | None:
 def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
     """Say how columns were read, and warn of those that group rows as the labels do."""
     found = [
-        cut_column(each.column, each.cut, sum(v not in (NO_NUMBER, MISSING) for v in each.values))
+        f"Column {shown_column(each.column)!r} has {each.cut:,} different numbers, and was cut at its "
+        f"own quantiles into {sum(value not in (NO_NUMBER, MISSING) for value in each.values)} ranges "
+        "of about equally many rows; equal numbers stay together."
         for each in groupings
         if each.cut
     ]
     found += [note for each in groupings for note in each.notes]
     n_labels = len(np.unique(labels))
     found += [
-        like_the_labels(each.column)
+        f"Column {shown_column(each.column)!r} of groups groups the rows as the labels do: its "
+        "p-values, intervals and diagrams mean nothing, for groups must be known before the labels "
+        "are; leave it out."
         for each in groupings
         if len(each.values) == n_labels > 1
         and all((labels[rows] == labels[rows[0]]).all() for rows in each.rows() if len(rows))
@@ -372,7 +382,7 @@ def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, P
     small = [(value, len(rows)) for value, rows in pairs if len(rows) < fewest]
     small.sort(key=lambda each: -each[1])
     reason = f"fewer than {fewest} rows"
-    named = small if len(small) <= _NAMED + 1 else small[:_NAMED]
+    named = leading(small, _NAMED)
     skipped = [Skipped(shown_group(grouping.column, value), rows, reason) for value, rows in named]
     if rest := small[len(named) :]:
         what = f"{len(rest):,} more groups of {column}"
@@ -389,10 +399,11 @@ def crossed(
     """
     several = [grouping for grouping in groupings if len(grouping.values) > 1 and grouping.crosses]
     fewest = max(min_rows, FEWEST_ROWS)
-    sizes: dict[frozenset[tuple[int, int]], int] = {}
-    for number, grouping in enumerate(several):
-        for code, size in enumerate(np.bincount(grouping.member, minlength=len(grouping.values))):
-            sizes[frozenset([(number, code)])] = int(size)
+    sizes = {
+        frozenset([(number, code)]): size
+        for number, each in enumerate(several)
+        for code, size in enumerate(np.bincount(each.member, minlength=len(each.values)).tolist())
+    }
     kept: list[tuple[Group, Places]] = []
     skipped: list[Skipped] = []
     held = 0

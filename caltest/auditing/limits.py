@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, ndtr
 
-Array: TypeAlias = NDArray[np.float64]
+from caltest._sums import Array
+
 Place: TypeAlias = Literal["beyond", "inside", "across"]
 
 _MOST_ROWS = 2.0**40  # that are looked for

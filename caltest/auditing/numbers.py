@@ -1,24 +1,142 @@
-"""What an audit of predicted distributions of numbers says besides: in units, and level by level."""
+"""Numbers beside the checks of an audit, which prove nothing: the usual ones, and errors in units.
+
+The usual numbers are, of two classes, those of the probability of class 1, of more those of the
+confidence in the top class, but for the log loss, which is of the full vector. Of predicted
+distributions of numbers, errors are stated in units of the outcome. None of them is in the family of
+checks or intervals of an audit.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.optimize import isotonic_regression
 from scipy.stats import binom
 
-from caltest.auditing.sizes import Design
-from caltest.data import Rows
+from caltest._sums import Array
+from caltest.auditing.sizes import Design, half_width
+from caltest.cox import Recalibration, recalibration_of
+from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws import Predictive
+from caltest.lenses import seen
+from caltest.statistics import ECE
 
-Array: TypeAlias = NDArray[np.float64]
-
+_MOST_SMOOTHED = 20_000  # rows of the smooth curve
+_SPAN, _STEP = 0.75, 0.01  # of the curve: share of the rows near a point, and how far points are apart
+_LEAST = 1e-15  # of a probability, for its logarithm; as scikit-learn has it
 _STATED = 0.95  # probability of the interval that is widened
+
+
+@dataclass(frozen=True)
+class UsualNumbers:
+    """Numbers that are usually printed of a model; NaN where the rows do not determine one.
+
+    Attributes
+    ----------
+    lens
+        Which probability they are of; None for that of class 1 of two classes.
+    ece
+        Expected calibration error, 15 bins of equal width (Guo et al. 2017).
+    brier, miscalibration, discrimination, uncertainty
+        Brier score of that probability, miscalibration − discrimination + uncertainty, by isotonic
+        regression (Dimitriadis, Gneiting, Jordan 2021).
+    log_loss
+        Mean log loss of the full prediction, in nats, probabilities held at 1e-15 or more.
+    auc, accuracy
+        Area under the ROC curve of two classes; accuracy of the top class of more. Else None.
+    slope, intercept
+        Of the recalibration line; ``intercept`` is that with slope 1 (calibration in the large).
+    ici, e50, e90
+        Mean, median and 90th percentile of the distance of the predictions from a loess curve of what
+        was observed (Austin and Steyerberg 2019); None where rows have weights.
+    observed_to_expected
+        Events observed over events expected, O/E.
+    """
+
+    lens: str | None
+    ece: float
+    brier: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+    log_loss: float
+    auc: float | None
+    accuracy: float | None
+    slope: float
+    intercept: float
+    ici: float | None
+    e50: float | None
+    e90: float | None
+    observed_to_expected: float
+
+
+def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumbers:
+    """Return the usual numbers of predictions and labels already checked, ``line`` if it is fitted."""
+    view, lens = seen(whole, None, "top_label")
+    p, y = view.rows.probs[:, 1], view.labels.astype(np.float64)
+    w = view.rows.weights / view.rows.weights.sum()
+    order = np.argsort(p, kind="stable")
+    ordered = p[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # of equal predictions
+    scores, of_scores = ordered[first], np.add.reduceat(w[order], first)
+    events = np.add.reduceat((w * y)[order], first)
+    rates = events / of_scores
+    fitted = isotonic_regression(rates, weights=of_scores).x
+    event_rate, brier = float(w @ y), float(w @ (p - y) ** 2)
+    calibrated = brier - float(of_scores @ ((scores - rates) ** 2 - (fitted - rates) ** 2))
+    uncertainty = event_rate * (1.0 - event_rate)
+    of_label = whole.rows.probs[np.arange(len(whole.labels)), whole.labels]
+    line, statistic = line or recalibration_of(view), ECE().fitted(view.rows)
+    two = whole.rows.n_classes == 2
+    smooth = _distances(ordered, y[order]) if view.rows.are_alike else None
+    ici = e50 = e90 = None
+    if smooth is not None:
+        ici, (e50, e90) = float(smooth.mean()), np.quantile(smooth, (0.5, 0.9)).tolist()
+    return UsualNumbers(
+        lens=lens,
+        ece=statistic.given(view.rows).value(view.labels),
+        brier=brier,
+        miscalibration=max(brier - calibrated, 0.0),
+        discrimination=max(uncertainty - calibrated, 0.0),
+        uncertainty=uncertainty,
+        log_loss=float(-w @ np.log(np.maximum(of_label, _LEAST))),
+        auc=_auc(events, of_scores - events) if two else None,
+        accuracy=None if two else event_rate,
+        slope=line.slope,
+        intercept=line.in_the_large,
+        ici=ici,
+        e50=e50,
+        e90=e90,
+        observed_to_expected=event_rate / float(w @ p) if p.any() else float("nan"),
+    )
+
+
+def _auc(events: Array, others: Array) -> float:
+    """Return the share of pairs in which the event has the higher prediction; ties count half."""
+    pairs = float(events.sum() * others.sum())
+    return float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs > 0.0 else float("nan")
+
+
+def _distances(p: Array, y: Array) -> Array | None:
+    """Return how far ordered predictions are from a loess curve, of all rows or of every k-th."""
+    from statsmodels.nonparametric.smoothers_lowess import lowess
+
+    step = max(1, -(-len(p) // _MOST_SMOOTHED))
+    if p[0] == p[-1]:
+        return np.full(1, abs(float(p[0]) - float(y.mean())))
+    p, y = p[step // 2 :: step], y[step // 2 :: step]
+    delta = _STEP * float(p[-1] - p[0])
+    with np.errstate(all="ignore"):  # of few different predictions there is no curve
+        curve = lowess(y, p, frac=_SPAN, it=0, delta=delta, return_sorted=False)
+    found = np.abs(np.clip(curve, 0.0, 1.0) - p)
+    return found if np.isfinite(found).all() else None
+
+
+# ------------------------------------------------------------------ in units of the outcome
 
 
 @dataclass(frozen=True)
@@ -63,11 +181,7 @@ class InUnits:
             error = design.stretch * (predicted - observed)
             predicted = observed + error
             sums = design.sums(w * (design.stretch * (mean - outcomes) - error))
-            k = len(sums)
-            half = float("inf")
-            if k > 1:
-                spread = (k / (k - 1.0) * float(sums @ sums)) ** 0.5 / float(w.sum())
-                half = float(stdtrit(k - 1, 1.0 - level / 2)) * spread
+            half = half_width(sums, float(w.sum()), level / 2) if len(sums) > 1 else float("inf")
             low, high = error - half, error + half
         widening = _widening(law, outcomes, design.plain, level)
         return cls(rows.n_samples, predicted, observed, low, high, *widening)

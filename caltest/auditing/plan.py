@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import signature
 from itertools import combinations
@@ -15,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import lenses as registered
-from caltest._arguments import MOST_RESAMPLES, choose, has
+from caltest._arguments import choose, has, level_of_confidence
 from caltest._numbers import counted
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted, shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, large_enough
 from caltest.auditing.views import Group, Skipped
-from caltest.bounds.lower import draws_needed
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
@@ -33,7 +31,6 @@ from caltest.lenses import (
     Lens,
     OfVectors,
     Pair,
-    Reducer,
     View,
     event,
     find_lens,
@@ -42,24 +39,9 @@ from caltest.lenses import (
     within,
 )
 from caltest.nulls import MonteCarlo
-from caltest.pvalues import Alternative, adjusted, check_correction
+from caltest.pvalues import check_correction
 from caltest.sampling import Rng, seed_of
-from caltest.statistics import (
-    ECD,
-    Bias,
-    CalibrationInTheLarge,
-    EnergyScore,
-    KolmogorovSmirnov,
-    PitAndersonDarling,
-    PitKolmogorovSmirnov,
-    Scan,
-    Spread,
-    Statistic,
-    StatisticLike,
-    UnbiasedSKCE,
-    VariogramScore,
-    find_statistic,
-)
+from caltest.statistics import Statistic, StatisticLike, UnbiasedSKCE, find_statistic
 from caltest.tolerance import check_possible
 
 # ------------------------------------------------------------------ options
@@ -89,14 +71,14 @@ MIN_ROWS = 50
 N_RESAMPLES = 999
 INTERSECTIONS = 2
 
-#: Of the mean of one probability.
-MEAN = CalibrationInTheLarge()
+#: Of one probability by default: of its mean, of the whole curve, and of log losses.
+MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
 #: Of the whole distribution of a number by default.
-OF_DISTRIBUTION = (Bias(), Spread(), PitKolmogorovSmirnov(), PitAndersonDarling())
+OF_DISTRIBUTION = tuple(map(find_statistic, ("bias", "spread", "pit_ks", "pit_ad")))
 #: Of whole vectors.
-OF_VECTORS = (EnergyScore(), VariogramScore())
+OF_VECTORS = tuple(map(find_statistic, ("energy", "variogram")))
 
 
 def lenses_of(law: Law, lenses: Lenses) -> Lenses:
@@ -108,9 +90,7 @@ def lenses_of(law: Law, lenses: Lenses) -> Lenses:
     if not isinstance(law, Pools):
         return lenses if not default or law.n_classes is not None else LENSES_OF_NUMBERS
     found: list[str | Lens] = list(_OF_VECTORS) if default and law.dimension > 1 else []
-    asked: Any = LENSES_OF_NUMBERS if default else lenses
-    several: Any = [asked] if isinstance(asked, str | Lens | type) or not np.iterable(asked) else asked
-    for one in several:
+    for one in _several(LENSES_OF_NUMBERS if default else lenses):
         lens = one if one is None else find_lens(one)
         if isinstance(lens, OfVectors) or not getattr(lens, "of_numbers", False):
             found.append(one)
@@ -200,26 +180,31 @@ class Options:
         """
         asked = self.statistics[scope.asked]
         if asked is not None:
-            shown = scope.rows(np.arange(1)).law
-            fits = [each for each in asked if isinstance(shown, each.laws)]
+            fits = [each for each in asked if isinstance(scope.first.law, each.laws)]
             return tuple(each for each in fits if scope.event or each.default_lens is None)
         if self.tolerance is not None:
-            return (Scan() if scope.whole.clusters is None else MEAN,)
+            return (find_statistic("scan") if scope.whole.clusters is None else MEAN,)
         if scope.whole.n_classes is None:
-            of_vector = getattr(scope.rows(np.arange(1)).law, "dimension", None)
+            of_vector = getattr(scope.first.law, "dimension", None)
             usual = OF_DISTRIBUTION if of_vector is None else OF_VECTORS
             return (MEAN,) if scope.event else usual[:1] if isinstance(scope.lens, Pair) else usual
-        found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if scope.event else []
+        found: list[Statistic] = [_KS, _ECD, MEAN] if scope.event else []
         if not scope.event or scope.label == CANONICAL:
-            found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
+            found = [OF_VECTOR, _ECD, *(each for each in found if each != _ECD)]
         elif scope.label == TOP_LABEL and scope.whole.n_classes == 2 and CANONICAL in self.lenses:
             of_vector = self.statistics[CANONICAL]
-            if of_vector is None or ECD() in of_vector:
-                found.remove(ECD())
+            if of_vector is None or _ECD in of_vector:
+                found.remove(_ECD)
         if scope.whole.clusters is None:
             return tuple(found)
         # A few surprises make its sums skewed, and tails of signs light.
-        return tuple(each for each in found if each != ECD())
+        return tuple(each for each in found if each != _ECD)
+
+
+def _several(given: Any) -> Iterable[Any]:
+    """Return lenses or statistics as several, one too."""
+    single = isinstance(given, str | Lens | Statistic | type) or callable(given)
+    return [given] if single or not np.iterable(given) else given
 
 
 def _lenses(given: Lenses) -> dict[str, Lens | None]:
@@ -228,8 +213,7 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
         raise InputError(f"lenses is {quoted(given)}; give names such as {names}, or leave it out.")
     known: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
     found: dict[str, Lens | None] = {}
-    several: Any = [given] if isinstance(given, str | Lens | type) else given
-    for one in several:
+    for one in _several(given):
         if isinstance(one, str) and ":" not in one:
             choose("lens", one, known | registered.LENSES)
         if isinstance(one, str) and one in known:
@@ -247,8 +231,7 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
 def _statistics(given: Any) -> tuple[Statistic, ...] | None:
     if given is None:
         return None
-    single = isinstance(given, str | Statistic | type) or callable(given) or not np.iterable(given)
-    found = tuple(find_statistic(each) for each in ([given] if single else given))
+    found = tuple(find_statistic(each) for each in _several(given))
     if not found:
         raise InputError("statistics is empty; give at least one, or leave it out.")
     return found
@@ -272,49 +255,43 @@ class Scope:
     others: NDArray[np.float64] | None = None  # what rows say of all classes but one, (n, m)
 
     @cached_property
-    def see(self) -> Reducer | None:
-        """What takes full labels to those of the lens; None where they stay."""
+    def shown(self) -> View:
+        """All rows, and what the lens makes of labels; the rows of a column are still the full ones."""
         if self.column is None:
-            return self._shown.see
-        return partial(is_column, np.broadcast_to(self.column, self.whole.n_samples))
+            return show(self.whole, self.lens)
+        columns = np.broadcast_to(self.column, self.whole.n_samples)
+        return View(self.whole, partial(is_column, columns), event=self.column)
+
+    def view(self, places: Places | None) -> View:
+        """Return some rows as the engine takes them; None for all."""
+        rows, column = self.shown.rows, self.column
+        if column is not None and self.others is not None:
+            own, classes = slice(None) if places is None else places, rows.classes
+            name = classes[column] if classes else f"class {column}"
+            pair = np.column_stack([self.others[own, column], rows.probs[own, column]])
+            rows = rows.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
+        elif places is not None:
+            rows = rows.take(places)
+        return replace(self.shown, rows=rows, places=places)
 
     @cached_property
-    def see_open(self) -> Reducer | None:
-        """The same, where what equals a quantile counts as outside; None of all but their forecasts."""
-        return None if self.column is not None else self._shown.see_open
-
-    @cached_property
-    def _shown(self) -> View:
-        return show(self.whole, self.lens)
-
-    def rows(self, places: Places | None) -> Rows:
-        """Return the predictions of some rows; None for all."""
-        column = self.column
-        if column is None or self.others is None:
-            return self._shown.rows if places is None else self._shown.rows.take(places)
-        own, classes = slice(None) if places is None else places, self.whole.classes
-        name = classes[column] if classes else f"class {column}"
-        pair = np.column_stack([self.others[own, column], self.whole.probs[own, column]])
-        return self.whole.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
-
-    @cached_property
-    def n_classes(self) -> int | None:
-        """How many classes the lens leaves; None of numbers."""
-        return 2 if self.others is not None else self._shown.rows.n_classes
+    def first(self) -> Rows:
+        """The first row through the lens: what can be said of all of them."""
+        return self.view(np.arange(1)).rows
 
     @cached_property
     def event(self) -> str | None:
         """What the one probability is of, as a clause; None where there is more than one."""
-        if self.n_classes != 2:
+        if self.first.n_classes != 2:
             return None
-        return event(None if self.lens is None else self.label, self.rows(np.arange(1)))
+        return event(None if self.lens is None else self.label, self.first)
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group."""
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
         if self.event:
             full = self.column is not None
-            p = self.whole.probs[:, self.column] if full else self._shown.rows.probs[:, 1]
+            p = self.shown.rows.probs[:, self.column if full else 1]
             total = (p if places is None else p[places]).sum()
             few = float(min(total, n - total))
         return Look(self, group, places, n, few)
@@ -343,13 +320,11 @@ class Look:
 
     def view(self) -> View:
         """Return it as the engine takes it."""
-        scope = self.scope
-        shown = scope.rows(self.places), scope.see, None, self.places, scope.column
-        return View(*shown, scope.see_open)
+        return self.scope.view(self.places)
 
     def scores(self) -> NDArray[np.float64]:
         """Return the probabilities of the event."""
-        return self.scope.rows(self.places).probs[:, 1]
+        return self.view().rows.probs[:, 1]
 
     def sample(self, labels: NDArray[Any]) -> Sample:
         """Return predictions and observed labels."""
@@ -383,6 +358,11 @@ MOST_FOR_KERNEL = 100_000
 MOST_WORK = 3e10
 
 
+_STATED = (
+    "alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed",
+)  # fmt: skip
+
+
 class Plan(NamedTuple):
     """The hypotheses, in the order of the views: all rows first, then groups."""
 
@@ -391,6 +371,19 @@ class Plan(NamedTuple):
     skipped: tuple[Skipped, ...]
     columns: tuple[str, ...]
     unseen: dict[str, int]  # by column, the rows of groups that are too small, if most rows are
+
+    def stated(self, rows: Rows, options: Options) -> dict[str, Any]:
+        """Return what an audit of these rows states of itself, whatever it finds."""
+        return {
+            "skipped": self.skipped,
+            "unseen": self.unseen,
+            "confidence": level_of_confidence(options.alpha),
+            "n_samples": rows.n_samples,
+            "clusters": None if rows.clusters is None else int(rows.clusters.max()) + 1,
+            "effective_n": None if rows.are_alike else rows.effective,
+            "about": rows.law.about,
+            **{name: getattr(options, name) for name in _STATED},
+        }
 
 
 def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_draws: int = 0) -> Plan:
@@ -537,56 +530,6 @@ def _unstated(whole: Rows, lens: Lens | None) -> str:
     return ""
 
 
-def check_resolution(
-    alternatives: Sequence[Alternative],
-    correction: str,
-    alpha: float,
-    n_resamples: int,
-    n_clusters: int | None = None,
-) -> None:
-    """Raise if the smallest p-value that so many draws can give would not be found at level alpha.
-
-    ``n_clusters`` is their number where the draws are all signs that there are of them.
-    """
-    sides = 2 if "two-sided" in alternatives else 1
-    count = len(alternatives)
-
-    def enough(draws: int) -> bool:
-        smallest = min(1.0, sides / (1 + draws))
-        if correction != WESTFALL_YOUNG:
-            smallest = float(adjusted([smallest] + [1.0] * (count - 1), correction)[0])
-        return smallest <= alpha  # as it will be compared, rounding and all
-
-    if enough(n_resamples):
-        return
-    every = range(MOST_RESAMPLES + 1)
-    needed = bisect_left(every, True, lo=n_resamples, key=enough)
-    if needed > MOST_RESAMPLES:
-        raise InputError(
-            f"alpha = {alpha:g} is out of reach for {count:,} hypotheses adjusted by "
-            f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
-        )
-    if needed > n_resamples:
-        if n_clusters is not None:
-            raise InputError(
-                "{argument} names {found}, too few for any p-value to reach alpha = {alpha}; give rows "
-                "of more clusters.",
-                argument="clusters",
-                found=counted(n_clusters, "cluster"),
-                alpha=f"{alpha:g}",
-            )
-        looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
-        raise InputError(
-            "{argument} is {found}, with which not every p-value{looks} can reach alpha = {alpha}; "
-            "give at least {high}.",
-            argument="n_resamples",
-            found=n_resamples,
-            looks=looks,
-            alpha=f"{alpha:g}",
-            high=f"{needed:,}",
-        )
-
-
 #: What a call that repeats an audit names, in this order, where it is not the default.
 _NAMED = (
     "lenses", "statistics", "alpha", "tolerance", "correction", "min_rows", "n_resamples",
@@ -633,40 +576,3 @@ def call_of(
         if same != written(defaults[name].default):
             parts.append(f"{name}={written(value)}")
     return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"
-
-
-# ------------------------------------------------------------------ whose error is bounded
-
-MOST_GROUPS = 30
-MOST_CLASSES = 10
-_DRAWS = 499
-_MOST_BOUNDING = 1e9  # rows times draws: a minute or two at worst on one core
-_MOST_FOR_ONE = 1e10
-_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
-
-
-def bounded_looks(looks: Iterable[Look], alpha: float) -> tuple[tuple[Look, ...], int]:
-    """Choose the looks whose error is bounded, from the predictions alone, and how many draws it takes.
-
-    The top label on all rows (or what one probability the audit looks at on all rows), the classes
-    with the most expected events on all rows, and the top label in the largest groups: as many of
-    them, in this order, as can be bounded in minutes.
-    """
-    single = [look for look in looks if look.event is not None]
-    overall = [look for look in single if look.group is None]
-    general = [look for look in overall if look.scope.column is None]
-    first = sorted(general, key=lambda look: look.scope.label == CANONICAL)
-    classes = [look for look in overall if look.scope.column is not None]
-    classes = sorted(classes, key=lambda look: (-look.expected, look.key))[:MOST_CLASSES]
-    named = first[0].scope.label if first else None
-    label = TOP_LABEL if any(look.scope.label == TOP_LABEL for look in single) else named
-    groups = [look for look in single if look.group and look.scope.label == label]
-    groups = sorted(groups, key=lambda look: (-look.n_rows, look.key))[:MOST_GROUPS]
-    kept = [*first, *classes, *groups]
-    while kept:
-        n_draws = max(_DRAWS, draws_needed(alpha / (2 * len(kept))))
-        work = n_draws * sum(look.n_rows + _ROWS_OF_A_DRAW for look in kept)
-        if work <= (_MOST_BOUNDING if len(kept) > 1 else _MOST_FOR_ONE):
-            return tuple(look for look in [*first, *groups, *classes] if look in kept), n_draws
-        kept.pop()
-    return (), 0

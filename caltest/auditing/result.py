@@ -25,11 +25,10 @@ from caltest.results import Result, plain
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.auditing.numbers import InUnits
+    from caltest.auditing.numbers import InUnits, UsualNumbers
     from caltest.cox import Recalibration
     from caltest.data.diagnose import Zeros
     from caltest.remedies import Remedy
-    from caltest.usual import UsualNumbers
 
 FailOn: TypeAlias = Literal["material", "undecided", "found", "never"]
 #: When a gate fails, by name.
@@ -113,7 +112,7 @@ class Audit(Result):
         Where an error was found: what the usual recalibrations would gain, by cross-fitting inside
         these rows (:class:`caltest.remedies.Remedy`). Estimates, which prove nothing.
     usual
-        The usual numbers of all rows (:class:`caltest.usual.UsualNumbers`): they describe.
+        The usual numbers of all rows (:class:`caltest.auditing.numbers.UsualNumbers`): they describe.
     units
         Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
         headline is about (:class:`caltest.auditing.numbers.InUnits`). Estimates. Else None.

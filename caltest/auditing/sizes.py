@@ -11,40 +11,25 @@ clusters carry has an interval of t, where its level is not small: shorter, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
-from caltest.auditing import notes
+from caltest._sums import Array
 from caltest.auditing.draws import Answers, Subtraction
 from caltest.auditing.limits import Limit, Wanted, rows_in_all, rows_needed
-from caltest.auditing.plan import MEAN, Look, Plan, form_of
-from caltest.auditing.views import (
-    Cumulative,
-    Histogram,
-    Part,
-    Reliability,
-    Rest,
-    Sensitivity,
-    View,
-)
-from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
+from caltest.auditing.plan import MEAN, Look, Plan
+from caltest.auditing.views import Part, Rest, Sensitivity, View
 from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
 from caltest.data.attributes import effective_number, rates_by_class
-from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
-from caltest.forms.pit import levels_of
-from caltest.laws import Classes
-from caltest.pictures.marks import path_of
+from caltest.forms import FEWEST_CLUSTERS, Atoms
 from caltest.pvalues import reaching
-from caltest.statistics import STATISTICS, PitKolmogorovSmirnov, Statistic
-
-Array: TypeAlias = NDArray[np.float64]
 
 _OF_VIEWS = 0.8  # of alpha
 _WHOLE = (10, 2)  # parts of all rows
@@ -142,6 +127,17 @@ class Design:
             return None
         return np.asarray(np.cumsum(np.bincount(self.clusters) > 0) - 1)[self.clusters]
 
+    @property
+    def several(self) -> NDArray[np.intp] | None:
+        """The same; None where no cluster has several rows."""
+        codes = self.codes
+        return None if codes is None or int(codes.max()) + 1 == len(codes) else codes
+
+    def counts(self, labels: NDArray[np.integer]) -> Array:
+        """Return what rows count in the population."""
+        w = self.weights
+        return w if self.kept is None else w / self.kept[np.arange(len(w)), labels]
+
     def sums(self, values: Array) -> Array:
         """Add values of rows up over clusters; without any, every row is one."""
         return values if self.codes is None else np.bincount(self.codes, values).astype(np.float64)
@@ -176,42 +172,28 @@ class Design:
 
         ``chances`` are those of the event among these rows. The interval is exact, or ``by_t``.
         """
-        predicted, observed, low, high = self._interval(chances, labels, level, by_t)
-        by = self.stretch
-        return observed + by * (predicted - observed), observed, by * low, by * high
-
-    def _interval(
-        self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool
-    ) -> tuple[float, float, float, float]:
         scores = chances if self.scores is None else self.scores
-        w = self.weights
-        each, whole = w, float(len(w))
-        if not self.plain:
-            each = w if self.kept is None else w / self.kept[np.arange(len(w)), labels]
-            whole = float(each.sum())
+        each, codes = self.counts(labels), self.several
+        whole = float(each.sum())
         predicted, observed = float((each * scores).sum()) / whole, float((each * labels).sum()) / whole
+        error = predicted - observed
         if by_t:
-            error = predicted - observed
             below, above = _ends(self, each * (scores - labels - error), whole, level)
             low, high = max(error - below, predicted - 1.0), min(error + above, predicted)
-            return predicted, observed, low, high
-        codes = self.codes
-        if codes is not None and int(codes.max()) + 1 == len(codes):
-            codes = None
-        if codes is None and each.min() == each.max() and self.kept is None:
-            return predicted, observed, *_errors(predicted, len(w), float(labels.sum()), level)
-        return predicted, observed, *error_bounds(scores, labels, level, w, self.kept, codes)
+        elif codes is None and each.min() == each.max() and self.kept is None:
+            low, high = _errors(predicted, len(each), float(labels.sum()), level)
+        else:
+            low, high = error_bounds(scores, labels, level, self.weights, self.kept, codes)
+        by = self.stretch
+        return observed + by * error, observed, by * low, by * high
 
     def share(self, labels: NDArray[np.integer], by_t: bool) -> tuple[float, bool]:
         """Return how many rows in effect a row of these is, and whether intervals are Chernoff's.
 
         In clusters their rows are taken to share everything, but where t measures how much they do.
         """
-        n, w = len(self.weights), self.weights
-        each = w if self.kept is None else w / self.kept[np.arange(n), labels]
-        codes = self.codes
-        apart = codes is None or int(codes.max()) + 1 == n
-        if apart and self.kept is None and each.min() == each.max():
+        n, each = len(self.weights), self.counts(labels)
+        if self.several is None and self.kept is None and each.min() == each.max():
             return self.stretch**-2, False
         whole, sums = float(each.sum()), self.sums(each)
         rate = float(each @ labels) / whole
@@ -223,7 +205,7 @@ class Design:
         return share if self.kept is not None else min(share, 1.0), not by_t
 
 
-def _half_width(sums: Array, whole: float, level: float) -> float:
+def half_width(sums: Array, whole: float, level: float) -> float:
     """Return half the width of the t interval of a mean, by centred sums of what is independent."""
     n = len(sums)
     error: float = (n / (n - 1.0) * float(sums @ sums)) ** 0.5 / whole
@@ -244,7 +226,7 @@ def _ends(design: Design, values: Array, whole: float, level: float) -> tuple[fl
     (Garwood 1936; Fay and Feuer 1997, for weights). On either side the longer one counts.
     """
     sums = max(design.sums(values), values, key=lambda each: float(each @ each))
-    half, largest = _half_width(sums, whole, level), float(np.abs(sums).max())
+    half, largest = half_width(sums, whole, level), float(np.abs(sums).max())
     sums = sums / largest
     second, third = float(sums @ sums), float(sums @ (sums * sums))
     if second**3 >= _STRAIGHT * third**2:
@@ -304,12 +286,7 @@ def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
     return least, error, most
 
 
-# ------------------------------------------------------------------ views
-
-_MOST_PICTURED = 30  # views with pictures, besides those whose error is bounded
-_KS, _ECD = "ks", "ecd"
-_OF_LEVELS = PitKolmogorovSmirnov()
-_UNSEEN = 3.0  # what did not occur in n rows has a rate below 3 / n with 95% confidence
+# ------------------------------------------------------------------ all views
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +300,6 @@ class Sizes:
     level: float
     family: Family
     cuts: dict[Look, Cut]
-    n_rests: int
     limit: Limit
 
     @classmethod
@@ -334,7 +310,7 @@ class Sizes:
         cuts = {look: cut(look.scores(), look.group is None) for look in looks if look.event}
         n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
         family = Family.of(level, len(cuts) + n_rests, n_parts)
-        return cls(design, level, family, cuts, n_rests, limit)
+        return cls(design, level, family, cuts, limit)
 
     def few_clusters(self) -> tuple[str, ...]:
         """Note in how many views of an event few clusters carry the error, by the predictions."""
@@ -344,7 +320,12 @@ class Sizes:
         few = sum(each < FEWEST_CLUSTERS for each in carrying)
         if not few:
             return ()
-        return (notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
+        return (
+            f"In {few:,} of {len(carrying):,} views fewer than {FEWEST_CLUSTERS} clusters count in "
+            f"effect (as few as {min(carrying):.0f}): intervals there hold however the rows of a "
+            "cluster depend on each other, and are wide. More clusters, or larger groups, make them "
+            "narrower.",
+        )
 
     def interval(
         self,
@@ -374,29 +355,27 @@ class Sizes:
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
-        design, of_view = self.design.of_look(look), self.family.of_view
-        predicted, observed, low, high, by_t = self.interval(look, seen, labels, of_view)
-        inside, own_by_t = self.inside(look, seen, labels)
+        design = self.design.of_look(look)
         parts = self.family.parts(seen.rows.probs[:, 1], seen.labels, self.cuts[look], design)
         return {
-            "predicted": predicted,
-            "observed": observed,
-            "low": low,
-            "high": high,
-            "exact": not (by_t or own_by_t),
-            "inside": inside,
+            **self.of_mean(look, seen, labels),
             "class_index": 1 if look.scope.lens is None else look.scope.column,
             "parts": parts,
             "binned_error": binned_error(parts),
         }
 
-    def inside(self, look: Look, seen: Sample, labels: NDArray[Any]) -> tuple[bool | None, bool]:
-        """Say whether a view's own two one-sided tests show it to be within the limit, and if by t."""
-        if not self.limit:
-            return None, False
-        level = min(self.level, LARGEST_LEVEL)
-        predicted, _, low, high, by_t = self.interval(look, seen, labels, level, inner=True)
-        return self.limit.place(predicted, low, high) == "inside", by_t
+    def of_mean(
+        self, look: Look, seen: Sample, labels: NDArray[Any], *, exact: bool = False
+    ) -> dict[str, Any]:
+        """Return the mean error, and whether its own two one-sided tests show it to be in the limit."""
+        of_view, inside, own_by_t = self.family.of_view, None, False
+        predicted, observed, *ends, by_t = self.interval(look, seen, labels, of_view, exact=exact)
+        if self.limit:
+            level = min(self.level, LARGEST_LEVEL)
+            mean, _, low, high, own_by_t = self.interval(look, seen, labels, level, inner=True)
+            inside = self.limit.place(mean, low, high) == "inside"
+        means = {"predicted": predicted, "observed": observed, "low": ends[0], "high": ends[1]}
+        return means | {"exact": not (by_t or own_by_t), "inside": inside}
 
     def with_rows_needed(
         self, sized: Sequence[View | Rest], looks: Sequence[Look], labels: NDArray[np.intp]
@@ -414,93 +393,12 @@ class Sizes:
             scores = seen.rows.probs[:, 1]
             share = design.share(seen.labels, design.by_t(scores, seen.labels, level))
             stated = scores if design.scores is None else design.scores
-            weights = design.weights
-            if design.kept is not None:
-                weights = weights / design.kept[np.arange(len(scores)), seen.labels]
-            wanted.append(Wanted.of(stated, weights, share, len(scores) / len(labels)))
+            part = len(scores) / len(labels)
+            wanted.append(Wanted.of(stated, design.counts(seen.labels), share, part))
         for k, rows in zip(held, rows_needed(wanted, self.limit, level, 1), strict=True):
             if not found[k].inside:
                 found[k] = replace(found[k], rows_needed=rows)
         return found, rows_in_all(wanted, self.limit, level)
-
-
-def views_of(
-    plan: Plan,
-    labels: NDArray[np.intp],
-    found: Answers,
-    values: Array | None,
-    bounded: Mapping[Look, tuple[float, float]],
-    sizes: Sizes,
-) -> dict[Look, View]:
-    """Describe every look; those with bounds or findings have pictures.
-
-    Of the draws (1 + B, H) only the columns of cumulative differences that were found are needed.
-    Bounds are kept where a check of the look found an error; a bound may always be lowered.
-    """
-    design, level = sizes.design, sizes.level
-    own: dict[Look, list[int]] = {}
-    for h, (look, _) in enumerate(plan.hypotheses):
-        own.setdefault(look, []).append(h)
-    order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
-    wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
-    chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
-    bands, classes = {}, plan.looks[0].scope.whole.n_classes is not None
-    if design.plain and classes:
-        bands = bands_of(plan.looks, bounded, chosen, level)
-    signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
-    views = {}
-    for look in plan.looks:
-        seen = look.sample(labels)
-        by_name = {_registered(plan.hypotheses[h][1]): h for h in own[look]}
-        told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
-        facts = sizes.of_look(look, seen, labels) if look.event else {}
-        if _ECD in told:
-            facts["shape"] = shape_of(seen, design.at(look.places), level / signed)
-        if look in bounded:
-            lowest = bounded[look] if look in wrong else (0.0, 0.0)
-            facts["at_least_over"], facts["at_least_under"] = lowest
-        if look in bands:
-            facts["reliability"] = reliability(seen, bands[look])
-        if look in bands and _KS in told and values is not None and found.threshold is not None:
-            _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
-            if np.isfinite(band):
-                facts["cumulative"] = cumulative(seen, band)
-        for h in own[look]:
-            if values is not None and plan.hypotheses[h][1] == _OF_LEVELS:
-                band = float(np.quantile(values[1:, h], 1.0 - level, method="higher"))
-                facts["cumulative"] = pit_difference(look, labels, band)
-        if look in bands or (look in chosen and not design.plain and look.event and classes):
-            stated = design.of_look(look).scores
-            facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
-        pvalue = min(float(found.adjusted[h]) for h in own[look])
-        view = View(
-            look.scope.label, look.event, look.group, look.n_rows, adjusted_pvalue=pvalue, **facts
-        )
-        views[look] = replace(view, direction=view.side)
-    return views
-
-
-def _registered(statistic: Statistic) -> str:
-    """Return the name of a statistic of the package; a function of the user's has none."""
-    return statistic.name if STATISTICS.get(statistic.name) is type(statistic) else ""
-
-
-def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
-    """Return the sign of the mean surprise, where its t interval excludes 0."""
-    law: Any = seen.rows.law
-    each = law.surprises()[np.arange(len(seen.labels)), seen.labels]
-    if not np.isfinite(each).all():
-        return None
-    w = seen.rows.weights
-    mean = float(w @ each) / float(w.sum())
-    sums = design.sums(w * (each - mean))
-    if len(sums) < 2 or abs(mean) <= _half_width(sums, float(w.sum()), level / 2):
-        return None
-    if mean > 0.0:
-        return "over"
-    # Surprises that did not occur, at a rate of 3 / n, must not turn the sign: they all are positive.
-    possible = law.surprises(clip=1e-300).max()
-    return "under" if mean + _UNSEEN * float(possible) / len(each) < 0.0 else None
 
 
 # ------------------------------------------------------------------ rests, and what was not found
@@ -524,26 +422,21 @@ def rest_of(
         found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / left.rows
         return min(max(found, 0.0), 1.0)
 
-    assert part.group is not None
-    inside, by_t = None, False
-    if sizes.design.plain and left.look.scope.see_open is None:
+    if sizes.design.plain and left.look.scope.shown.see_open is None:
         predicted = mean(whole.predicted, part.predicted)
         observed = mean(whole.observed, part.observed)
         events = round(observed * left.rows)
         low, high = sizes.family.interval(predicted, left.rows, events)
+        sized: Any = {"predicted": predicted, "observed": observed, "low": low, "high": high}
         if sizes.limit:
             own = _errors(predicted, left.rows, events, min(sizes.level, LARGEST_LEVEL))
-            inside = sizes.limit.place(predicted, *own) == "inside"
+            sized["inside"] = sizes.limit.place(predicted, *own) == "inside"
     else:
         look = left.remaining
-        seen = look.sample(labels)
-        predicted, observed, low, high, _ = sizes.interval(
-            look, seen, labels, sizes.family.of_view, exact=True
-        )
-        inside, by_t = sizes.inside(look, seen, labels)
-    sized = (left.rows, predicted, observed, low, high)
-    found = adjusted, adjusted <= sizes.level, not by_t, inside
-    return Rest(part.lens, part.group, whole.group, *sized, *found)
+        sized = sizes.of_mean(look, look.sample(labels), labels, exact=True)
+    sized |= {"adjusted_pvalue": adjusted, "found": adjusted <= sizes.level}
+    group: Any = part.group
+    return Rest(part.lens, group, whole.group, left.rows, **sized)
 
 
 def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:
@@ -587,98 +480,3 @@ def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) 
             least, most = (least, middle) if shifted(sign * middle)[1] >= _POWER else (middle, most)
         errors.append(shifted(sign * most)[0])
     return Sensitivity(plan.looks.index(look), max(errors), _POWER)
-
-
-# ------------------------------------------------------------------ pictures as numbers
-
-_MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
-_OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
-_MOST_BINS = 15
-_ROWS_OF_A_BIN = 20
-_PLACES = 200  # of a cumulative difference
-_BARS = 40
-_MARKS = 50  # of the picture of levels
-
-
-def bands_of(
-    looks: Sequence[Look],
-    always: Collection[Look],
-    chosen: Collection[Look],
-    level: float,
-) -> dict[Look, ConsistencyBand]:
-    """Return the bands of the reliability diagrams of the chosen looks.
-
-    Looks that are drawn always, which the predictions alone determine, have most of the level; which
-    others are drawn depends on labels, so that all of them share what is left. Of very many rows, each
-    look has an equal part of the level; else what counts leave is shared.
-    """
-    single = [look for look in looks if look.event is not None]
-    first = [look for look in single if look in always]
-    rest = [look for look in single if look not in always]
-    share = _OF_ALWAYS if first and rest else float(bool(first))
-    joint: dict[Look, ConsistencyBand] = {}
-    for part, alpha in ((first, share * level), (rest, (1.0 - share) * level)):
-        drawn = [look for look in part if look in chosen]
-        if not drawn:
-            continue
-        together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
-        wanted = part if together else drawn
-        probs = [look.scope.rows(look.places).probs for look in wanted]
-        views = [(pair[:, 1], bins_of(pair)) for pair in probs]
-        if together:
-            found = joint_bands(views, alpha)
-        else:
-            own = alpha / len(part)
-            found = [share_bands(scores, cells, own, own)[1] for scores, cells in views]
-        joint |= {look: band for look, band in zip(wanted, found, strict=True) if look in chosen}
-    return joint
-
-
-def _binning(n_rows: int) -> EqualMass:
-    """Return the bins of a diagram: up to 15, of at least 20 rows or so."""
-    return EqualMass(int(np.clip(n_rows // _ROWS_OF_A_BIN, 1, _MOST_BINS)))
-
-
-def bins_of(probs: Array) -> NDArray[np.intp]:
-    """Return the bin of every row of two classes, from left to right, as in the diagram."""
-    return _binning(len(probs)).cells(Rows(Classes(probs)))
-
-
-def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
-    """Return the reliability diagram of one probability, with a band of its bins."""
-    curve = reliability_curve(
-        Rows(Classes(sample.rows.probs)), sample.labels, _binning(len(sample.labels))
-    )
-    parts = (curve.predicted, curve.observed, curve.counts, band.low, band.high)
-    return Reliability(*(tuple(part.tolist()) for part in parts))
-
-
-def cumulative(sample: Sample, band: float) -> Cumulative:
-    """Return the cumulative difference at up to so many places, the largest distance among them."""
-    scores, share, path = path_of(sample.rows.probs[:, 1], sample.labels, np.ones(len(sample.labels)))
-    kept = np.unique(np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp))
-    kept = np.union1d(kept, [np.abs(path).argmax()])
-    shares, predictions, differences = (
-        tuple(each[kept].tolist()) for each in (share, scores, path + 0.0)
-    )
-    return Cumulative(shares, predictions, differences, float(band))
-
-
-def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulative:
-    """Return every level less the share of outcomes at or below the predicted quantile."""
-    view = look.view()
-    form: Any = form_of(look, _OF_LEVELS, view.rows)
-    shares = replace(form, distance=np.asarray).of_labels(view.outcomes(outcomes[None]))[0]
-    stated, every = levels_of(form.law), -(-len(shares) // _MARKS)
-    kept = np.union1d(np.arange(0, len(shares), every), [np.abs(shares).argmax()])
-    levels = tuple(stated[kept].tolist())
-    return Cumulative(levels, levels, tuple((0.0 - shares[kept]).tolist()), band)
-
-
-def histogram(scores: Array) -> Histogram:
-    """Count the rows in bins of equal width from the smallest to the largest prediction."""
-    low, high = float(scores.min()), float(scores.max())
-    if high - low < 1e-9:
-        low, high = max(0.0, low - 0.005), min(1.0, high + 0.005)
-    counts, edges = np.histogram(scores, bins=_BARS, range=(low, high))
-    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))

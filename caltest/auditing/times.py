@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from caltest._arguments import level_of_confidence
-from caltest.auditing.draws import Answers, answers, columns_of_looks, draw_all
+from caltest._sums import Array
+from caltest.auditing.describe import views_of
+from caltest.auditing.draws import Answers, answers, check_resolution, columns_of_looks, draw_all
 from caltest.auditing.groups import Grouping
 from caltest.auditing.limits import Limit, Wanted, rows_needed
-from caltest.auditing.plan import DISTRIBUTION, Options, check_resolution, make_plan
+from caltest.auditing.plan import DISTRIBUTION, Options, make_plan
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Design, Family, Sizes, binned_error, views_of
+from caltest.auditing.sizes import Design, Family, Sizes, binned_error
 from caltest.auditing.views import Check, Count, Curves, Group, Part, Rest, View
 from caltest.bounds.intervals import LARGEST_LEVEL, Sizing, events_bounds, risk_bounds, scaled_risk
 from caltest.data import Rows, Sample
@@ -36,13 +37,11 @@ from caltest.pvalues import adjusted, of_exchangeable
 from caltest.statistics import Events
 from caltest.statistics.times import STRATA, kaplan_meier, strata_of
 
-Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expected ones are
 _MARKS = 40  # times of the curves
 _LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
-_STATED = ("alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed")
 
 
 def lenses_of_times(law: Survival) -> tuple[str, ...]:
@@ -51,14 +50,11 @@ def lenses_of_times(law: Survival) -> tuple[str, ...]:
         return (f"until:{law.horizon:.12g}",)
     marks = law.marks(100)
     risks = np.array([float(law.risk(time).mean()) for time in marks])
-    half = _short(float(marks[int(np.searchsorted(risks, 0.5 * risks[-1]))]), float(marks[-1]))
-    names = dict.fromkeys(f"until:{time:.12g}" for time in (half, float(marks[-1])))
+    last = float(marks[-1])
+    half = float(marks[int(np.searchsorted(risks, 0.5 * risks[-1]))])
+    half = min(float(f"{half:.2g}"), last)  # two digits, if that is not too late
+    names = dict.fromkeys(f"until:{time:.12g}" for time in (half, last))
     return (DISTRIBUTION, *names)
-
-
-def _short(time: float, most: float) -> float:
-    """Return a time with two digits, if that is not too late."""
-    return min(float(f"{time:.2g}"), most)
 
 
 def curves_of(whole: Sample) -> Curves:
@@ -86,7 +82,7 @@ class _Where(NamedTuple):
     lens: str
     horizon: float
     group: Group | None
-    places: Places | None
+    places: Places
     parent: Group | None = None
     rest: bool = False
 
@@ -107,12 +103,9 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             "of rows that count differently or come in clusters the risk at one time is not enough; "
             "give whole curves."
         )
-    of_pit = options.statistics.get(DISTRIBUTION)
-    lenses: Any = {
-        "lenses": {DISTRIBUTION: find_lens(DISTRIBUTION)},
-        "statistics": {DISTRIBUTION: of_pit},
-    }
-    plan = make_plan(whole.rows, groupings, replace(options, **lenses))
+    lenses = {DISTRIBUTION: find_lens(DISTRIBUTION)}
+    statistics = {DISTRIBUTION: options.statistics.get(DISTRIBUTION)}
+    plan = make_plan(whole.rows, groupings, replace(options, lenses=lenses, statistics=statistics))
     completed = DISTRIBUTION in options.lenses and law.horizon is None
     taken = {each.column for each in groupings if each.crosses}
     asked = _horizons(whole, plan, taken, until, options.min_rows)
@@ -122,21 +115,17 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
     if asked:
         sizing = _Sizing.of(whole, options, len(asked), STRATA * len(until))
-        sized = [sizing.of_rows(each) for each in asked]
-        found = sizing.answers([each.residuals for each in sized], [each.pvalue for each in sized])
+        described, residuals, by_counts = zip(*map(sizing.of_rows, asked), strict=True)
+        found = sizing.answers(residuals, by_counts)
+        found = found._replace(adjusted=np.minimum(share * found.adjusted, 1.0))
         evidence.append(float(found.evidence.max()))
-        for h, (each, size) in enumerate(zip(asked, sized, strict=True)):
-            p = min(share * float(found.adjusted[h]), 1.0)
-            if each.rest:
-                own: Any = (each.lens, each.group, each.parent, *size.sizes, p, p <= level)
-                rests.append(Rest(*own, **size.facts))
+        for h, each in enumerate(described):
+            p = float(found.adjusted[h])
+            if isinstance(each, Rest):
+                rests.append(replace(each, adjusted_pvalue=p, found=p <= level))
                 continue
-            parts = sizing.parts(each)
-            facts: Any = {**size.facts, "parts": parts, "binned_error": binned_error(parts)}
-            facts |= {"adjusted_pvalue": p, "events": size.events}
-            view = View(each.lens, clause(each.lens, whole.rows), each.group, *size.sizes, **facts)
-            views.append(replace(view, direction=view.side))
-            checks.append(_check(views[-1], Events(), found, h, p, level))
+            views.append(replace(each, adjusted_pvalue=p))
+            checks.append(found.check(h, views[-1], Events(), level))
     if completed:
         found, values = _of_completed(whole, plan, options, share)
         evidence.append(float(found.evidence.max()))
@@ -144,25 +133,18 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         of_looks = views_of(plan, whole.labels, found, values, {}, sizes)
         views += of_looks.values()
         for h, (look, statistic) in enumerate(plan.hypotheses):
-            p = float(found.adjusted[h])
-            checks.append(_check(of_looks[look], statistic, found, h, p, level))
+            checks.append(found.check(h, of_looks[look], statistic, level))
     if not checks:
         raise InputError("there is nothing to test; give a lens such as 'until:365'.")
     impossible = len(whole.rows.impossible(whole.labels)) if law.horizon is None else 0
     pvalues = [each.adjusted for each in checks] + [each.adjusted_pvalue for each in rests]
     wholes: list[Any] = [*views, *rests]
-    short = [each for each in wholes if each.rows_needed]
-    alike, clusters = whole.rows.are_alike, whole.rows.clusters
-    stated: Any = {name: getattr(options, name) for name in _STATED}
+    needed = (len(whole.labels) * each.rows_needed / each.rows for each in wholes if each.rows_needed)
     return Audit(
         pvalue=min([*pvalues, 1.0 / (1 + draws) if impossible else 1.0]),
         checks=tuple(sorted(checks, key=lambda check: (check.adjusted, check.pvalue))),
         views=tuple(views),
         rests=tuple(rests),
-        skipped=plan.skipped,
-        unseen=plan.unseen,
-        confidence=level_of_confidence(level),
-        n_samples=len(whole.labels),
         n_classes=0,
         classes=(),
         event=None,
@@ -174,35 +156,23 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         call=call,
         warnings=whole.rows.notes,
         impossible=impossible,
-        clusters=None if clusters is None else int(clusters.max()) + 1,
-        effective_n=None if alike else whole.rows.effective,
-        rows_in_all=max(
-            (int(len(whole.labels) * each.rows_needed / each.rows) for each in short), default=None
-        ),
-        times=curves_of(whole) if alike else None,
-        about=law.about,
-        **stated,
+        rows_in_all=max(map(int, needed), default=None),
+        times=curves_of(whole) if whole.rows.are_alike else None,
+        **plan.stated(whole.rows, options),
     )
-
-
-def _check(view: View, measure: Any, found: Answers, h: int, p: float, level: float) -> Check:
-    """Return one check, of this adjusted p-value."""
-    expected = None if found.expected is None else found.expected[h]
-    own = float(found.values[h]) + 0.0, expected, float(found.pvalues[h]), found.intervals[h]
-    return Check(view, measure.name, measure.measures, *own, p, p <= level)
 
 
 def _horizons(
     whole: Sample, plan: Any, columns: set[str], until: dict[str, Any], min_rows: int
 ) -> list[_Where]:
     """List all rows, groups of the user's columns, and what these leave, until every horizon."""
-    groups: dict[Group | None, Places | None] = {
-        look.group: look.places
+    law: Any = whole.rows.law
+    every, found = np.arange(len(whole.labels)), []
+    groups: dict[Group | None, Places] = {
+        look.group: every if look.places is None else look.places
         for look in plan.looks
         if look.group is None or columns.issuperset(each.column for each in look.group.conditions)
     }
-    every, found = np.arange(len(whole.labels)), []
-    law: Any = whole.rows.law
     for name, lens in until.items():
         at = float(lens.threshold)
         if at <= 0.0:
@@ -211,19 +181,10 @@ def _horizons(
         found += [_Where(name, at, group, places) for group, places in groups.items()]
         for group, places in groups.items():
             for parent in () if group is None else group.parents():
-                of_parent: Any = every if groups.get(parent) is None else groups[parent]
-                left = np.setdiff1d(of_parent, places if places is not None else every)
-                if parent in groups and len(left) >= max(min_rows, 1):
+                left = np.setdiff1d(groups.get(parent, every[:0]), places)
+                if len(left) >= max(min_rows, 1):
                     found.append(_Where(name, at, group, left, parent, True))
     return found
-
-
-class _Sized(NamedTuple):
-    sizes: tuple[int, float, float, float, float]  # rows, predicted, observed, ends of the error
-    facts: dict[str, Any]  # whether it is inside the limit, and how many rows would show that
-    events: Count
-    residuals: Array  # of independent units, that signs turn
-    pvalue: float  # by another law, which the p-value is at least
 
 
 class _Seen(NamedTuple):
@@ -316,10 +277,13 @@ class _Sizing:
             found.append(Part(STRATA, len(found), len(places), mean, size.estimate, *ends))
         return tuple(found) if len(found) == STRATA else ()
 
-    def of_rows(self, where: _Where) -> _Sized:
-        """Say how large the error of some rows is until a horizon."""
-        places = np.arange(len(self.whole.labels)) if where.places is None else where.places
-        seen = _Seen.of(self.whole.rows, places, where.horizon)
+    def of_rows(self, where: _Where) -> tuple[View | Rest, Array, float]:
+        """Say how large the error of some rows is until a horizon, its p-value left open.
+
+        And return the residuals of independent units, which signs turn, and a p-value by another law,
+        which the one by signs is to be at least.
+        """
+        places, seen = where.places, _Seen.of(self.whole.rows, where.places, where.horizon)
         predicted, found = seen.predicted, seen.bounds(self.family.of_view)[0]
         inside = needed = None
         if self.limit:
@@ -340,17 +304,24 @@ class _Sizing:
             p = max(2.0 * float(ndtr(-abs(predicted - found.estimate) / error)), least)
             events = Count(total, None, None, None)
         else:
-            residuals[places] = seen.rows.weights * (seen.came - seen.expected)
-            unlike = seen.rows.weights, seen.came, seen.expected
-            p = of_count(total, whole) if seen.plain else of_sum(*unlike)
+            w = seen.rows.weights
+            residuals[places] = w * (seen.came - seen.expected)
+            p = of_count(total, whole) if seen.plain else of_sum(w, seen.came, seen.expected)
             events = Count(total, whole, *seen.ratio(self.family.of_view)[1:])
         if codes is not None:
             residuals = np.bincount(codes, residuals).astype(np.float64)
-        ends = found.estimate, predicted - found.high, predicted - found.low
-        facts = {"exact": False, "inside": inside, "rows_needed": needed}
-        return _Sized((len(places), predicted, *ends), facts, events, residuals, p)
+        ends = predicted - found.high, predicted - found.low
+        sizes: Any = len(places), predicted, found.estimate, *ends
+        facts: Any = {"exact": False, "inside": inside, "rows_needed": needed}
+        if where.rest:
+            rest: Any = where.lens, where.group, where.parent, *sizes, 1.0, False
+            return Rest(*rest, **facts), residuals, p
+        parts, about = self.parts(where), clause(where.lens, self.whole.rows)
+        facts |= {"parts": parts, "binned_error": binned_error(parts), "events": events}
+        view = View(where.lens, about, where.group, *sizes, **facts)
+        return replace(view, direction=view.side), residuals, p
 
-    def answers(self, residuals: list[Array], by_counts: list[float]) -> Answers:
+    def answers(self, residuals: Sequence[Array], by_counts: Sequence[float]) -> Answers:
         """Return p-values by signs of rows, joint, and at least those by counts."""
         values = np.column_stack(residuals)
         options, sides = self.options, ["two-sided"] * len(residuals)

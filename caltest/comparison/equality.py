@@ -5,7 +5,7 @@ What is drawn again are rows or, where these depend on each other, whole cluster
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -23,11 +23,13 @@ from caltest._visible import quoted
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
-from caltest.forms import Form, HasSigns, Signed
+from caltest.forms import Combined, Form, HasSigns, Signed, effective_clusters
 from caltest.forms.base import Labels
+from caltest.laws import Quantiles
+from caltest.lenses import Lens, show
 from caltest.pvalues import SMALLEST, TIE_TOLERANCE
-from caltest.sampling import generator
-from caltest.statistics import Statistic
+from caltest.sampling import SignSampler, generator
+from caltest.statistics import CKCE, Statistic
 
 # ------------------------------------------------------------------ resampling
 
@@ -66,9 +68,7 @@ class ModelStatistic(NamedTuple):
 
 def clusters_of(rows: Rows) -> Clusters | None:
     """Return which rows belong together, numbered 0..G−1; None if all are independent."""
-    if rows.clusters is None:
-        return None
-    return Clusters.of(rows.clusters, rows.weights)
+    return None if rows.clusters is None else Clusters.of(rows.clusters, rows.weights)
 
 
 def valued(form: Form, labels: Labels, rows: Rows, workers: Workers) -> tuple[float, Signed | None]:
@@ -81,6 +81,62 @@ def valued(form: Form, labels: Labels, rows: Rows, workers: Workers) -> tuple[fl
         return form.value(labels, workers), None
     signed = form.signed(labels, clusters)
     return signed.observed, signed
+
+
+def model_statistics(
+    wholes: Mapping[str, Sample],
+    measure: Statistic,
+    lens: Lens | None,
+    seed: int,
+    workers: Workers,
+    draws: Sequence[Any],
+) -> list[ModelStatistic]:
+    """See models through the lens, and compute their values: of the labels, and of all those drawn.
+
+    Of quantile forecasts cells are drawn, which no other model can look at.
+    """
+    found, count = [], len(wholes)
+    apart = any(isinstance(whole.rows.law, Quantiles) for whole in wholes.values())
+    together = None if apart else np.concatenate(draws)
+    for number, (name, whole) in enumerate(wholes.items()):
+        with about_model(name):
+            shown = show(whole.rows, lens)
+            view = shown.sample(whole.labels)
+            if isinstance(measure, CKCE) and measure.groups is not None:
+                raise InputError(
+                    "groups belong to fixed rows, which a comparison draws anew; leave them out."
+                )
+            fitted = measure.fitted(view.rows)
+            form, clusters, effective = fitted.given(view.rows), clusters_of(view.rows), np.inf
+            if isinstance(form, Combined):
+                form = form.standardised(workers)
+            if clusters is not None:
+                if not isinstance(form, HasSigns):
+                    raise InputError(
+                        f"no form of {measure.name!r} is known that is valid for rows in clusters; "
+                        "compare by another statistic (any but 'cox', 'ece_sweep', 'mcb_brier', "
+                        "'mcb_log' and functions of your own), or keep one row per cluster."
+                    )
+                effective = effective_clusters(measure.name, form, clusters, view.labels)
+            value, signed = valued(form, view.labels, view.rows, workers)
+            checked_value(fitted, value)
+            drawn = np.full((count, LABEL_DRAWS), np.nan)
+            if together is not None:
+                drawn[:] = form.of_labels(shown.seen(together), workers).reshape(drawn.shape)
+            else:
+                drawn[number] = form.of_labels(shown.seen(draws[number]), workers)
+            gram, own = form.gram(view.labels) if form.is_u_statistic else None, drawn[number]
+            if gram is not None:  # U-statistics have no bias
+                gram = gram if clusters is None else gram_of_clusters(gram, clusters, value)
+                own = np.zeros(1)
+            elif clusters is not None and signed is not None:
+                own = signed.of_labels(SignSampler(clusters.count, seed).draw(0, LABEL_DRAWS))
+        own = np.abs(own) if measure.alternatives[0] == "two-sided" else own
+        bias = max(float(np.mean(own)), 0.0)  # below 0 by chance
+        found.append(
+            ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution, effective)
+        )
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,17 +182,16 @@ class Resampling:
     def draw(self, number: int, n: int) -> Places:
         """Return the rows of one resample, in increasing order."""
         stream = generator(self.seed, number)
-        if self.clusters is None:
-            return self._drawn(stream, n)
-        drawn = self._drawn(stream, self.clusters.count)
-        while drawn[0] == drawn[-1]:  # nothing is known of one cluster alone
-            drawn = self._drawn(stream, self.clusters.count)
-        return np.sort(np.concatenate([self._members[cluster] for cluster in drawn]))
-
-    def _drawn(self, stream: np.random.Generator, count: int) -> Places:
-        if self.kind == "bootstrap":
-            return np.sort(stream.integers(count, size=count))
-        return np.sort(stream.choice(count, size=self.size, replace=False, shuffle=False))
+        count = n if self.clusters is None else self.clusters.count
+        while True:
+            if self.kind == "bootstrap":
+                drawn = np.sort(stream.integers(count, size=count))
+            else:
+                drawn = np.sort(stream.choice(count, size=self.size, replace=False, shuffle=False))
+            if self.clusters is None:
+                return drawn
+            if drawn[0] != drawn[-1]:  # nothing is known of one cluster alone
+                return np.sort(np.concatenate([self._members[cluster] for cluster in drawn]))
 
     @cached_property
     def _members(self) -> list[Places]:

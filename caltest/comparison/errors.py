@@ -7,13 +7,18 @@ add therefore widens the interval of a difference, on the side of the model to w
 What happens seldom leaves no trace in the variation of rows if it did not happen. A standard error is
 therefore at least what it would be if one of the two models were calibrated: of errors the larger one,
 of losses, which have no limit, the smaller one.
+
+Of numbers, outcomes that equal a stated quantile count as inside or outside, whichever makes an error
+smaller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,25 +30,24 @@ from caltest.auditing.numbers import InUnits
 from caltest.auditing.plan import MIN_ROWS
 from caltest.auditing.sizes import Cut, Design, Family, cut
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
-from caltest.comparison.numbers import OfNumbers, Scored, lens_for, pools_differ, scored_by
-from caltest.comparison.result import Interval, ModelDifference, ModelError
-from caltest.data import Sample
+from caltest.comparison.result import Interval as Ends
+from caltest.comparison.result import ModelDifference, ModelError
+from caltest.data import Rows, Sample
 from caltest.data.attributes import effective_number
-from caltest.lenses import Lens, TopLabel, event, show
+from caltest.exceptions import InputError
+from caltest.laws import Pool, Predictive, Quantiles
+from caltest.lenses import Interval, Lens, Quantile, TopLabel, event, show
+from caltest.sampling import child_seed
+from caltest.statistics.numbers import QUANTILES, pinball
 
 _OF_CHANCE = (2.0 / np.pi) ** 0.5  # the mean size of a normal number, in standard deviations
 _MOST_LOSS = 700.0  # of what was not observed, and was called impossible
 _AT_ONCE = 2**20  # numbers of a table
-
-
-class Sizes(NamedTuple):
-    """Errors in points and their differences, and whose they are: a lens, and its event."""
-
-    probability: str
-    event: str
-    errors: tuple[ModelError, ...]
-    gaps: tuple[ModelDifference, ...]
-    warnings: tuple[str, ...]
+_WIDTH = 0.8  # stated probability of the interval that is looked at
+_OF_FEW = 0.5  # the same, where pools of members hold too few values for the former
+_ROUNDED = 9  # digits of levels
+_DRAWS = 32  # of outcomes by each model, of which the least variance of differences is taken
+_NUMBERS = 2**22
 
 
 class _OfClasses(NamedTuple):
@@ -107,11 +111,11 @@ def sizes_of(
     groupings: Iterable[Grouping],
     confidence: float,
     outcomes: Array | None = None,
-) -> Sizes:
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Measure all models, and all pairs of them, on all rows and in every group.
 
-    ``outcomes`` are numbers, if these were predicted. Half of the level is for mean errors, half for
-    absolute ones, shared among models and groups.
+    Return fields of a comparison, and notes. ``outcomes`` are numbers, if these were predicted. Half of
+    the level is for mean errors, half for absolute ones, shared among models and groups.
     """
     first, *_ = wholes.values()
     labels, classes = first.labels, np.arange(first.rows.n_classes or 0)
@@ -122,7 +126,11 @@ def sizes_of(
     of_classes: dict[str, tuple[Array, NDArray[np.bool_]]] = {}
     if outcomes is not None:
         lens = lens_for(lens, wholes)
-        view, numbers = lens.show(first.rows), OfNumbers.all_of(wholes, outcomes, lens)
+        view, (stated, levels) = lens.show(first.rows), stated_by(wholes)
+        laws: Any = [whole.rows.law for whole in wholes.values()]
+        closed = not stated and all(law.crps(outcomes) is not None for law in laws)
+        at = None if closed else levels  # all are scored alike
+        numbers = {name: OfNumbers(x.rows, outcomes, x.labels, lens, at) for name, x in wholes.items()}
     else:
         for name, whole in wholes.items():
             view = show(whole.rows, lens)
@@ -138,7 +146,10 @@ def sizes_of(
         return _Shown(scores[rows], scores[rows], seen, seen)
 
     looks = {(name, group): shown(name, rows) for group, rows in where for name in wholes}
-    cuts = {key: _in_parts(each.by, key[1] is None) for key, each in looks.items()}
+    cuts = {}
+    for (name, group), each in looks.items():  # of groups fifths; too few rows, or equal ones, are one
+        parts = cut(each.by, group is None)
+        cuts[name, group] = parts._replace(ends=parts.ends[:1] or ((1, np.array([len(each.by)])),))
     alpha, pairs = 1.0 - confidence, list(combinations(wholes, 2))
     counts = len(cuts), sum(len(each.ends[0][1]) for each in cuts.values())
     family = Family(*(min(0.25 * alpha / count, LARGEST_LEVEL) for count in counts))
@@ -168,19 +179,13 @@ def sizes_of(
             gaps.append(ModelDifference(a, b, group, *ends))
     small = tuple(f"{each.what} is left out: {each.reason}." for _, few in groups for each in few)
     small += (*scored_by(wholes), *pools_differ(wholes)) if numbers else ()
-    about = event(view.label, view.rows)
-    return Sizes(view.label or "canonical", about, tuple(errors), tuple(gaps), small)
-
-
-def _in_parts(scores: Array, whole: bool) -> Cut:
-    """Cut scores into tenths, of groups fifths; where they are too few, or all equal, into one part."""
-    found = cut(scores, whole)
-    return found._replace(ends=found.ends[:1] or ((1, np.array([len(scores)])),))
+    whose = {"probability": view.label or "canonical", "event": event(view.label, view.rows)}
+    return {"errors": tuple(errors), "gaps": tuple(gaps), **whose}, small
 
 
 def _error(
     shown: _Shown, where: Cut, design: Design, family: Family
-) -> tuple[tuple[float, float, float, float, Interval], Array, Array, float]:
+) -> tuple[tuple[float, float, float, float, Ends], Array, Array, float]:
     """Return the mean error with its interval, the absolute one, and by row events and sides; chance.
 
     Where outcomes equal a quantile, an error lies between that of the closed event and of the open one;
@@ -224,7 +229,7 @@ def _error(
     return found, seen, np.where(error >= 0.0, 1.0, -1.0)[part_of], chance
 
 
-def _gap(a: Any, b: Any, design: Design, level: float) -> list[Interval]:
+def _gap(a: Any, b: Any, design: Design, level: float) -> list[Ends]:
     """Return a's errors less b's with intervals of t, over rows or clusters; of length 0 if known."""
     w, (values, variances) = design.weights, a.less(b)
     units = max(effective_number(design.sums(w)) - 1.0, 1.0)
@@ -244,3 +249,157 @@ def _gap(a: Any, b: Any, design: Design, level: float) -> list[Interval]:
     low = np.where(known, means - reach - chances[0], -np.inf)
     high = np.where(known, means + reach + chances[1], np.inf)
     return list(zip(low.tolist(), means.tolist(), high.tolist(), strict=True))
+
+
+# ------------------------------------------------------------------ numbers
+
+
+def stated_by(wholes: Mapping[str, Sample]) -> tuple[bool, Array]:
+    """Return whether some models state quantiles only, and the levels at which all are scored."""
+    stated = [x.rows.law.levels for x in wholes.values() if isinstance(x.rows.law, Quantiles)]
+    if not stated:
+        return False, QUANTILES
+    levels = reduce(np.intersect1d, [each.round(_ROUNDED) for each in stated])
+    if not len(levels):
+        raise InputError(
+            "the models state quantiles at different levels, with none in common; give forecasts with "
+            "a level in common, such as 0.5."
+        )
+    return True, levels
+
+
+def scored_by(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
+    """Say what is scored instead of the CRPS if some models state quantiles only."""
+    stated, levels = stated_by(wholes)
+    if not stated:
+        return ()
+    return (
+        f"In place of the CRPS stands the mean quantile score, twice the pinball loss, of all models "
+        f"at {len(levels)} levels from {levels[0]:g} to {levels[-1]:g}.",
+    )
+
+
+def _pool_sizes(wholes: Mapping[str, Sample]) -> list[int]:
+    return [x.rows.law.size for x in wholes.values() if isinstance(x.rows.law, Pool)]
+
+
+def pools_differ(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
+    """Say what statistics see less of where models have different numbers of members."""
+    sizes = _pool_sizes(wholes)
+    if not sizes or (len(sizes) == len(wholes) and min(sizes) == max(sizes)):
+        return ()
+    return (
+        f"A statistic of L members sees L/(L + 1) of an error, and there are models of {min(sizes) - 1}"
+        ", as the outcome is among the values that it is compared with. Errors in points, and scores, "
+        "are those of the members alone.",
+    )
+
+
+def lens_for(lens: Lens | None, wholes: Mapping[str, Sample]) -> Lens:
+    """Return the lens of errors in points: one event, by default the interval nearest to 80%."""
+    if lens is not None and lens.label.partition(":")[0] not in ("pit", "distribution"):
+        return lens
+    quantiles, levels = stated_by(wholes)
+    if not quantiles:
+        fewest = min(_pool_sizes(wholes), default=np.inf)
+        kept = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
+        return Interval(kept[0]) if kept else Quantile(0.5)
+    widths = np.round(1.0 - 2.0 * levels[levels < 0.5], _ROUNDED)
+    widths = widths[np.isin(np.round(0.5 + 0.5 * widths, _ROUNDED), levels)]
+    if not len(widths):
+        return Quantile(float(levels[np.abs(levels - 0.5).argmin()]))
+    return Interval(float(widths[np.abs(widths - _WIDTH).argmin()]))
+
+
+@dataclass(frozen=True, eq=False)
+class OfNumbers:
+    """One model on some rows: probabilities of an event, whether it occurred, and a score.
+
+    Attributes
+    ----------
+    rows
+        Its predictions.
+    outcomes
+        Numbers, (n,), and the outcomes that its law makes of them.
+    lens
+        Of the event.
+    levels
+        Of the quantiles that are scored; None: the CRPS has a closed form for all models.
+    """
+
+    rows: Rows
+    outcomes: Array
+    codes: NDArray[Any]
+    lens: Lens
+    levels: Array | None
+
+    def take(self, rows: NDArray[np.intp]) -> OfNumbers:
+        """Return some rows."""
+        if len(rows) == len(self.outcomes):
+            return self
+        given = self.rows.take(rows), self.outcomes[rows], self.codes[rows]
+        return OfNumbers(*given, self.lens, self.levels)
+
+    def seen(self) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
+        """Return probabilities, what rows are ordered by, and the closed and open event, (n,) each."""
+        view, law = self.lens.show(self.rows), self.law
+        scores = view.rows.probs[:, 1]
+        stated = isinstance(self.lens, Interval | Quantile)
+        closed, opened = (each.sample(self.codes).labels for each in (view, view.opened))
+        return scores, law.level() if stated else scores, closed, opened
+
+    @property
+    def law(self) -> Predictive:
+        """What was predicted."""
+        return cast("Predictive", self.rows.law)
+
+    def score(self, outcomes: Array) -> Array:
+        """Return CRPS or mean quantile scores of numbers, (B, n)."""
+        law, levels = self.law, self.levels
+        if isinstance(law, Pool) and levels is not None:  # a quantile of the pool knows the outcome
+            law = law.without(self.outcomes)
+        if levels is None:
+            return np.asarray(law.crps(outcomes), dtype=np.float64)
+        at: Iterable[Array] = (law.quantile(np.full(law.n_samples, level)) for level in levels)
+        return pinball(outcomes, levels, at)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A model on some rows, with its errors by row.
+
+    ``sides`` is on which side its part of the predictions is wrong, ``seen`` whether the event occurred
+    and ``chance`` what chance adds to its absolute error at most.
+    """
+
+    model: OfNumbers
+    scores: Array
+    seen: Array
+    sides: Array
+    chance: float
+
+    def _terms(self, seen: Array, outcomes: Array) -> Array:
+        by = getattr(self.model.law, "stretch", 1.0) if np.ptp(self.scores) > 0.0 else 1.0
+        errors = by * (self.scores - seen)
+        return np.stack([self.sides * errors, errors, self.model.score(outcomes)])
+
+    def less(self, other: Scored) -> tuple[Array, Array]:
+        """Return absolute errors, errors and scores less another's, (3, n), and variances by laws."""
+        pair = (self, other)
+        one, two = (x._terms(x.seen[None], x.model.outcomes[None])[:, 0] for x in pair)
+        if any(isinstance(x.model.law, Quantiles) for x in pair):  # of which no numbers are drawn
+            return one - two, np.zeros((1, *one.shape))
+        variances = []
+        draws = int(np.clip(_NUMBERS // len(self.seen), 2, _DRAWS))
+        for x in pair:
+            drawn = x.model.rows.sampler(child_seed(0, _DRAWS)).draw(0, draws)
+            first, second = (
+                y._terms(y.model.lens.show(y.model.rows).seen(drawn).astype(np.float64), drawn)
+                for y in pair
+            )
+            variances.append((first - second).var(axis=1, ddof=1))
+        return one - two, np.array(variances)
+
+    def knows(self, other: Scored) -> bool:
+        """Whether both are of the same event, so that what was observed cancels."""
+        return self.model.lens.label.startswith(("below", "above"))

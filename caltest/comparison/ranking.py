@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -24,32 +23,26 @@ from caltest.comparison.equality import (
     ModelStatistic,
     Resampling,
     about_model,
-    checked_value,
     clusters_of,
     equality,
-    gram_of_clusters,
+    model_statistics,
     orders,
     standard_errors,
-    valued,
 )
-from caltest.comparison.errors import sizes_of
-from caltest.comparison.numbers import check_kind, lens_for, scored_by
+from caltest.comparison.errors import lens_for, scored_by, sizes_of
 from caltest.comparison.result import Comparison
 from caltest.data import Rows, Sample, check_index, sample, sample_of_law, without_zeros
 from caltest.data.attributes import effective_number
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
-from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
+from caltest.forms import FEWEST_CLUSTERS
 from caltest.laws import Predictive, Quantiles, Survival, recognised
 from caltest.laws.distributions import finite_numbers
-from caltest.lenses import Lens, find_lens, lens_of, show
+from caltest.lenses import Lens, find_lens, lens_of
 from caltest.pvalues import adjusted, check_correction
-from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
-from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
-
-if TYPE_CHECKING:
-    pass
+from caltest.sampling import Rng, child_seed, generator, seed_of
+from caltest.statistics import StatisticLike, find_statistic
 
 # ------------------------------------------------------------------ inputs
 
@@ -59,7 +52,7 @@ def wholes_of(
     labels: object,
     lens: str | Lens | None,
     default: str | None,
-    counting: Mapping[str, Any] = MappingProxyType({}),
+    counting: Mapping[str, Any],
     numbers: bool = False,
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
@@ -84,7 +77,17 @@ def wholes_of(
             if law is not None and isinstance(law.rows.law, Survival):
                 raise InputError("times until an event are not compared; audit each of the models.")
             wholes[name] = without_zeros(law or sample(probs, labels, **counting))
-            check_kind(wholes[name], next(iter(wholes.values())))
+            stated, of_first = (x.rows.law for x in (wholes[name], next(iter(wholes.values()))))
+            if isinstance(stated, Predictive) != isinstance(of_first, Predictive):
+                raise InputError(
+                    f"these are {stated.about}, and those of the first model {of_first.about}; give "
+                    "models of one kind."
+                )
+            if isinstance(stated, Predictive) and stated.dimension is not None:
+                raise InputError(
+                    f"these are about vectors of {stated.dimension} entries; give numbers, an entry at "
+                    "a time."
+                )
     (reference, first), *others = wholes.items()
     clusters = clusters_of(first.rows)
     units = (len(first.labels), "rows") if clusters is None else (clusters.count, "clusters")
@@ -93,20 +96,16 @@ def wholes_of(
         raise InputError(
             f"there are {units[0]} {units[1]}{that_count}; a comparison needs {FEWEST_ROWS} at least."
         )
+    alone = np.arange(len(first.labels))  # every row by itself
     for name, other in others:
         check_index(given[reference], given[name], reference, name)
-        if not np.array_equal(other.rows.weights, first.rows.weights):
-            raise InputError(
-                f"models {quoted(reference)} and {quoted(name)} have different weights of rows; give "
-                "the same rows, counted alike."
-            )
-        each = (other.rows.clusters, first.rows.clusters)
-        codes = [np.arange(len(first.labels)) if one is None else one for one in each]
-        if not np.array_equal(codes[0], codes[1]):
-            raise InputError(
-                f"models {quoted(reference)} and {quoted(name)} have different clusters of rows; give "
-                "the same rows, in the same clusters."
-            )
+        for what, alike in (("weights", "counted alike"), ("clusters", "in the same clusters")):
+            own, known = (getattr(each.rows, what) for each in (other, first))
+            if not np.array_equal(alone if own is None else own, alone if known is None else known):
+                raise InputError(
+                    f"models {quoted(reference)} and {quoted(name)} have different {what} of rows; "
+                    f"give the same rows, {alike}."
+                )
         if first.rows.n_classes is None:
             if other.rows.n_samples != first.rows.n_samples:
                 raise InputError(
@@ -303,9 +302,10 @@ def compare(
     >>> {each.model: round(each.absolute[1], 2) for each in comparison.errors}
     {'naive_bayes': 0.15, 'platt_svm': 0.07}
     """
-    laws = isinstance(models, Mapping) and any(map(_of_numbers, models.values()))
-    of_numbers = "pit_ad" if lens is None else "citl"
-    measure = find_statistic((of_numbers if laws else "ckce") if statistic is None else statistic)
+    each = models.values() if isinstance(models, Mapping) else ()
+    laws = any(recognised(x.law if isinstance(x, Rows) else x) is not None for x in each)
+    usual = ("pit_ad" if lens is None else "citl") if laws else "ckce"
+    measure = find_statistic(usual if statistic is None else statistic)
     if measure.growth is None:
         raise InputError(
             f"{measure.name!r} grows with the rows by no fixed power, so that subsamples do not tell "
@@ -342,7 +342,7 @@ def compare(
     with single_threaded_blas():
         label_seed = child_seed(plan.seed, 0, 0)  # apart from those of the resamples
         samplers = [each.rows.sampler(label_seed) for each in wholes.values()]
-        measured = partial(_measured, wholes, measure, found_lens, label_seed, workers)
+        measured = partial(model_statistics, wholes, measure, found_lens, label_seed, workers)
         candidates = measured([each.draw(0, LABEL_DRAWS) for each in samplers])
         carrying = min(each.clusters for each in candidates)
         if together is not None and carrying < FEWEST_CLUSTERS:
@@ -368,7 +368,7 @@ def compare(
         else:
             usable = np.where(np.isfinite(values), drawn, np.inf)
             errors = plan.standard_errors(usable, units, measure.growth or 0.0)
-    signed = _has_sign(measure)
+    signed = measure.alternatives[0] == "two-sided"
     keys = np.abs(values) if signed else values
     resolution = max(each.resolution for each in candidates)
     order = [int(i) for i in np.argsort(keys, kind="stable")]
@@ -382,12 +382,9 @@ def compare(
     reach = float(stdtrit(degrees, 0.5 + 0.5 * confidence)) * np.where(known, errors.values, np.inf)
     centre = np.where(known, values, 0.0)
     names = tuple(each.name for each in candidates)
-    sizes = sizes_of(wholes, found_lens, groupings, confidence, outcomes)
+    points, left_out = sizes_of(wholes, found_lens, groupings, confidence, outcomes)
     return Comparison(
-        errors=sizes.errors,
-        gaps=sizes.gaps,
-        probability=sizes.probability,
-        event=sizes.event,
+        **points,
         names=names,
         ranking=tuple(names[i] for i in order),
         values=values,
@@ -417,75 +414,11 @@ def compare(
         warnings=(
             *_notes(candidates, units, carrying, differences, difference_errors),
             *notes_on(groupings, next(iter(wholes.values())).labels),
-            *sizes.warnings,
+            *left_out,
         ),
         n_clusters=None if together is None else together.count,
         sampling_rates=None if sampling_rates is None else dict(sampling_rates),
     )
-
-
-def _of_numbers(predicted: object) -> bool:
-    law = predicted.law if isinstance(predicted, Rows) else predicted
-    return recognised(law) is not None
-
-
-def _has_sign(measure: Statistic) -> bool:
-    return measure.alternatives[0] == "two-sided"
-
-
-def _measured(
-    wholes: Mapping[str, Sample],
-    measure: Statistic,
-    lens: Lens | None,
-    seed: int,
-    workers: Workers,
-    draws: Sequence[Any],
-) -> list[ModelStatistic]:
-    """See models through the lens, and compute their values: of the labels, and of all those drawn.
-
-    Of quantile forecasts cells are drawn, which no other model can look at.
-    """
-    found, count = [], len(wholes)
-    apart = any(isinstance(whole.rows.law, Quantiles) for whole in wholes.values())
-    together = None if apart else np.concatenate(draws)
-    for number, (name, whole) in enumerate(wholes.items()):
-        with about_model(name):
-            shown = show(whole.rows, lens)
-            view = shown.sample(whole.labels)
-            if isinstance(measure, CKCE) and measure.groups is not None:
-                raise InputError(
-                    "groups belong to fixed rows, which a comparison draws anew; leave them out."
-                )
-            fitted = measure.fitted(view.rows)
-            form, clusters, effective = fitted.given(view.rows), clusters_of(view.rows), np.inf
-            if isinstance(form, Combined):
-                form = form.standardised(workers)
-            if clusters is not None:
-                if not isinstance(form, HasSigns):
-                    raise InputError(
-                        f"no form of {measure.name!r} is known that is valid for rows in clusters; "
-                        "compare by another statistic (any but 'cox', 'ece_sweep', 'mcb_brier', "
-                        "'mcb_log' and functions of your own), or keep one row per cluster."
-                    )
-                effective = effective_clusters(measure.name, form, clusters, view.labels)
-            value, signed = valued(form, view.labels, view.rows, workers)
-            checked_value(fitted, value)
-            drawn = np.full((count, LABEL_DRAWS), np.nan)
-            if together is not None:
-                drawn[:] = form.of_labels(shown.seen(together), workers).reshape(drawn.shape)
-            else:
-                drawn[number] = form.of_labels(shown.seen(draws[number]), workers)
-            gram, own = form.gram(view.labels) if form.is_u_statistic else None, drawn[number]
-            if gram is not None:  # U-statistics have no bias
-                gram = gram if clusters is None else gram_of_clusters(gram, clusters, value)
-                own = np.zeros(1)
-            elif clusters is not None and signed is not None:
-                own = signed.of_labels(SignSampler(clusters.count, seed).draw(0, LABEL_DRAWS))
-        bias = max(float(np.mean(np.abs(own) if _has_sign(measure) else own)), 0.0)  # below 0 by chance
-        found.append(
-            ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution, effective)
-        )
-    return found
 
 
 def _notes(

@@ -46,7 +46,7 @@ FOR_ADDING = (
 #: What answers are made of, by the module that defines it.
 PARTS = {
     "auditing.ahead": ("PlannedView",),
-    "auditing.numbers": ("InUnits",),
+    "auditing.numbers": ("InUnits", "UsualNumbers"),
     "auditing.views": (
         *("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
         *("Count", "Curves"),
@@ -57,7 +57,6 @@ PARTS = {
     "planning.simulate": ("Simulation",),
     "remedies": ("Remedy",),
     "results": ("Result",),
-    "usual": ("UsualNumbers",),
 }
 
 #: Titles of the groups of top-level names, with the sentence above their table.

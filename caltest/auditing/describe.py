@@ -1,0 +1,200 @@
+"""Describe what an audit looked at: views with their sizes, and with pictures as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._sums import Array
+from caltest.auditing.draws import Answers
+from caltest.auditing.plan import Look, Plan, form_of
+from caltest.auditing.sizes import Design, Sizes, half_width
+from caltest.auditing.views import Cumulative, Histogram, Reliability, View
+from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
+from caltest.data import Rows, Sample
+from caltest.forms import Side
+from caltest.forms.pit import levels_of
+from caltest.laws import Classes
+from caltest.pictures.marks import path_of
+from caltest.pvalues import reaching
+from caltest.statistics import STATISTICS, PitKolmogorovSmirnov, Statistic
+
+_MOST_PICTURED = 30  # views with pictures, besides those whose error is bounded
+_KS, _ECD = "ks", "ecd"
+_OF_LEVELS = PitKolmogorovSmirnov()
+_UNSEEN = 3.0  # what did not occur in n rows has a rate below 3 / n with 95% confidence
+
+
+def views_of(
+    plan: Plan,
+    labels: NDArray[np.intp],
+    found: Answers,
+    values: Array | None,
+    bounded: Mapping[Look, tuple[float, float]],
+    sizes: Sizes,
+) -> dict[Look, View]:
+    """Describe every look; those with bounds or findings have pictures.
+
+    Of the draws (1 + B, H) only the columns of cumulative differences that were found are needed.
+    Bounds are kept where a check of the look found an error; a bound may always be lowered.
+    """
+    design, level = sizes.design, sizes.level
+    own: dict[Look, list[int]] = {}
+    for h, (look, _) in enumerate(plan.hypotheses):
+        own.setdefault(look, []).append(h)
+    order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
+    wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
+    chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
+    bands, classes = {}, plan.looks[0].scope.whole.n_classes is not None
+    if design.plain and classes:
+        bands = bands_of(plan.looks, bounded, chosen, level)
+    signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
+    views = {}
+    for look in plan.looks:
+        seen = look.sample(labels)
+        by_name = {_registered(plan.hypotheses[h][1]): h for h in own[look]}
+        told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
+        facts = sizes.of_look(look, seen, labels) if look.event else {}
+        if _ECD in told:
+            facts["shape"] = shape_of(seen, design.at(look.places), level / signed)
+        if look in bounded:
+            lowest = bounded[look] if look in wrong else (0.0, 0.0)
+            facts["at_least_over"], facts["at_least_under"] = lowest
+        if look in bands:
+            facts["reliability"] = reliability(seen, bands[look])
+        if look in bands and _KS in told and values is not None and found.threshold is not None:
+            _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
+            if np.isfinite(band):
+                facts["cumulative"] = cumulative(seen, band)
+        for h in own[look]:
+            if values is not None and plan.hypotheses[h][1] == _OF_LEVELS:
+                band = float(np.quantile(values[1:, h], 1.0 - level, method="higher"))
+                facts["cumulative"] = pit_difference(look, labels, band)
+        if look in bands or (look in chosen and not design.plain and look.event and classes):
+            stated = design.of_look(look).scores
+            facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
+        pvalue = min(float(found.adjusted[h]) for h in own[look])
+        view = View(
+            look.scope.label, look.event, look.group, look.n_rows, adjusted_pvalue=pvalue, **facts
+        )
+        views[look] = replace(view, direction=view.side)
+    return views
+
+
+def _registered(statistic: Statistic) -> str:
+    """Return the name of a statistic of the package; a function of the user's has none."""
+    return statistic.name if STATISTICS.get(statistic.name) is type(statistic) else ""
+
+
+def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
+    """Return the sign of the mean surprise, where its t interval excludes 0."""
+    law: Any = seen.rows.law
+    each = law.surprises()[np.arange(len(seen.labels)), seen.labels]
+    if not np.isfinite(each).all():
+        return None
+    w = seen.rows.weights
+    mean = float(w @ each) / float(w.sum())
+    sums = design.sums(w * (each - mean))
+    if len(sums) < 2 or abs(mean) <= half_width(sums, float(w.sum()), level / 2):
+        return None
+    if mean > 0.0:
+        return "over"
+    # Surprises that did not occur, at a rate of 3 / n, must not turn the sign: they all are positive.
+    possible = law.surprises(clip=1e-300).max()
+    return "under" if mean + _UNSEEN * float(possible) / len(each) < 0.0 else None
+
+
+# ------------------------------------------------------------------ pictures as numbers
+
+_MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
+_OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
+_MOST_BINS = 15
+_ROWS_OF_A_BIN = 20
+_PLACES = 200  # of a cumulative difference
+_BARS = 40
+_MARKS = 50  # of the picture of levels
+
+
+def bands_of(
+    looks: Sequence[Look], always: Collection[Look], chosen: Collection[Look], level: float
+) -> dict[Look, ConsistencyBand]:
+    """Return the bands of the reliability diagrams of the chosen looks.
+
+    Looks that are drawn always, which the predictions alone determine, have most of the level; which
+    others are drawn depends on labels, so that all of them share what is left. Of very many rows, each
+    look has an equal part of the level; else what counts leave is shared.
+    """
+    single = [look for look in looks if look.event is not None]
+    first = [look for look in single if look in always]
+    rest = [look for look in single if look not in always]
+    share = _OF_ALWAYS if first and rest else float(bool(first))
+    joint: dict[Look, ConsistencyBand] = {}
+    for part, alpha in ((first, share * level), (rest, (1.0 - share) * level)):
+        drawn = [look for look in part if look in chosen]
+        if not drawn:
+            continue
+        together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
+        wanted = part if together else drawn
+        probs = [look.view().rows.probs for look in wanted]
+        views = [(pair[:, 1], bins_of(pair)) for pair in probs]
+        if together:
+            found = joint_bands(views, alpha)
+        else:
+            own = alpha / len(part)
+            found = [share_bands(scores, cells, own, own)[1] for scores, cells in views]
+        joint |= {look: band for look, band in zip(wanted, found, strict=True) if look in chosen}
+    return joint
+
+
+def _binning(n_rows: int) -> EqualMass:
+    """Return the bins of a diagram: up to 15, of at least 20 rows or so."""
+    return EqualMass(int(np.clip(n_rows // _ROWS_OF_A_BIN, 1, _MOST_BINS)))
+
+
+def bins_of(probs: Array) -> NDArray[np.intp]:
+    """Return the bin of every row of two classes, from left to right, as in the diagram."""
+    return _binning(len(probs)).cells(Rows(Classes(probs)))
+
+
+def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
+    """Return the reliability diagram of one probability, with a band of its bins."""
+    curve = reliability_curve(
+        Rows(Classes(sample.rows.probs)), sample.labels, _binning(len(sample.labels))
+    )
+    parts = (curve.predicted, curve.observed, curve.counts, band.low, band.high)
+    return Reliability(*(tuple(part.tolist()) for part in parts))
+
+
+def cumulative(sample: Sample, band: float) -> Cumulative:
+    """Return the cumulative difference at up to so many places, the largest distance among them."""
+    scores, share, path = path_of(sample.rows.probs[:, 1], sample.labels, np.ones(len(sample.labels)))
+    places = np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp)
+    kept = np.union1d(places, [np.abs(path).argmax()])
+    shares, predictions, differences = (
+        tuple(each[kept].tolist()) for each in (share, scores, path + 0.0)
+    )
+    return Cumulative(shares, predictions, differences, float(band))
+
+
+def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulative:
+    """Return every level less the share of outcomes at or below the predicted quantile."""
+    view = look.view()
+    form: Any = form_of(look, _OF_LEVELS, view.rows)
+    shares = replace(form, distance=np.asarray).of_labels(view.outcomes(outcomes[None]))[0]
+    stated, every = levels_of(form.law), -(-len(shares) // _MARKS)
+    kept = np.union1d(np.arange(0, len(shares), every), [np.abs(shares).argmax()])
+    levels = tuple(stated[kept].tolist())
+    return Cumulative(levels, levels, tuple((0.0 - shares[kept]).tolist()), band)
+
+
+def histogram(scores: Array) -> Histogram:
+    """Count the rows in bins of equal width from the smallest to the largest prediction."""
+    low, high = float(scores.min()), float(scores.max())
+    if high - low < 1e-9:
+        low, high = max(0.0, low - 0.005), min(1.0, high + 0.005)
+    counts, edges = np.histogram(scores, bins=_BARS, range=(low, high))
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
