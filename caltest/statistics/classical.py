@@ -19,10 +19,10 @@ from caltest.forms import (
     LabelFunction,
     LinearSum,
     LogisticRecalibration,
+    MeanOfNumbers,
     MeanSquare,
     MeanSurprise,
     PearsonGroups,
-    WeightedMeanSquare,
     WeightedRecalibration,
 )
 from caltest.forms.base import CERTAIN, Array, Labels
@@ -82,7 +82,7 @@ class ECD(Statistic):
     reported = ("clip",)
     of_parts = True
 
-    def given(self, predictions: Rows) -> LinearSum | MeanSurprise | WeightedMeanSquare:
+    def given(self, predictions: Rows) -> LinearSum | MeanOfNumbers:
         """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
         law = predictions.law
         if isinstance(law, Classes):
@@ -93,9 +93,8 @@ class ECD(Statistic):
             raise InputError("clip is for probabilities of classes; leave it out for densities.")
         assert isinstance(law, Predictive)
         if isinstance(law, GaussianPredictions):
-            mean = MeanSquare if predictions.are_alike else WeightedMeanSquare
-            return mean(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
-        return MeanSurprise(law, predictions.weights)
+            return MeanSquare.of(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
+        return MeanSurprise.of(law, predictions.weights)
 
 
 @arguments()
@@ -126,11 +125,10 @@ class NEES(Statistic):
     alternatives = SIGNED
     laws = (GaussianPredictions,)
 
-    def given(self, predictions: Rows) -> WeightedMeanSquare:
+    def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         assert isinstance(predictions.law, GaussianPredictions)
-        mean = MeanSquare if predictions.are_alike else WeightedMeanSquare
-        return mean(predictions.law, predictions.weights)
+        return MeanSquare.of(predictions.law, predictions.weights)
 
 
 # ------------------------------------------------------------------ scores
