@@ -49,6 +49,9 @@ class OfNumbers(Sums):
         """The chances of the cells, (n, cells)."""
         return np.broadcast_to(np.diff(_ENDS), (self.law.n_samples, len(_ENDS) - 1))
 
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * self.law.n_samples}
+
     def cells_of(self, labels: Any) -> NDArray[np.intp]:
         """Return the cells of numbers, where these have an atom at its middle."""
         middle = np.mean(self.law.cdf(labels), axis=0)

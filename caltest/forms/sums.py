@@ -91,9 +91,6 @@ class Sums(HasSigns):
         """Whether rows had better come a block at a time, where they are many."""
         return True
 
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.probs)}
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         return self.reduce(self.scores.sums(labels), self.fixed)
 
@@ -240,6 +237,9 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
         if not self.standardised:
             return np.empty(0)
         return np.array([np.vdot(self.probs * self.table, self.table)])
+
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * len(self.probs)}
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         total = sums[:, 0]

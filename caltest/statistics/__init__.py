@@ -144,7 +144,7 @@ STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _NAMED if 
 DENSITY_STATISTICS: dict[str, type[Statistic]] = {
     each.name: each
     for each in _NAMED
-    if each is ECD or each.name not in STATISTICS and not {Classes, Law} & set(each.laws)
+    if each is ECD or (each.name not in STATISTICS and not {Classes, Law} & set(each.laws))
 }
 
 #: A name, an object, or a function of yours.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, check_takes, takes
+from caltest._arguments import check_takes, options, takes
 from caltest._numbers import counted
 from caltest._parallel import Work, Workers, announce
 from caltest._visible import quoted
@@ -161,8 +161,7 @@ class BinaryStatistic(Statistic):
         return predictions.probs[:, 1]
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class FunctionStatistic(Statistic):
     """Your own function ``f(probs, labels) -> float`` as a statistic, large where calibration is bad.
 

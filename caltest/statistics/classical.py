@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
-from caltest._arguments import arguments, choose, positive_integer
+from caltest._arguments import choose, options, positive_integer
 from caltest._sums import over_columns
 from caltest.binning import EqualMass
 from caltest.data import Rows
@@ -32,8 +32,7 @@ from caltest.statistics.base import SIGNED, BinaryStatistic, Statistic
 # ------------------------------------------------------------------ ecd
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ECD(Statistic):
     """Entropic calibration difference: how much more surprising the labels are than predicted.
 
@@ -97,8 +96,7 @@ class ECD(Statistic):
         return MeanSurprise.of(law, predictions.weights)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class NEES(Statistic):
     """Normalised estimation error squared: squared errors over predicted variances, for Gaussians.
 
@@ -137,8 +135,7 @@ class NEES(Statistic):
 _EPSILON = float(np.finfo(float).eps)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Brier(Statistic):
     """Brier score minus its expectation: how much worse the model scores than it expects.
 
@@ -174,8 +171,7 @@ class Brier(Statistic):
         return LinearSum(table, predictions.probs)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class LogScore(ECD):
     """Logarithmic score (cross-entropy) minus its expectation: the ECD under its older name.
 
@@ -199,8 +195,7 @@ class LogScore(ECD):
     measures = "logarithmic score less its expectation if calibrated, overconfident above 0"
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Spiegelhalter(Statistic):
     """Spiegelhalter's z: the Brier score minus its expectation, in standard deviations.
 
@@ -268,8 +263,7 @@ def _difference(one: Array, other: Array) -> Array:
 _TESTS = {"likelihood_ratio": False, "wald": True}
 
 
-@arguments(groups=positive_integer)
-@dataclass(frozen=True)
+@options(groups=positive_integer)
 class HosmerLemeshow(BinaryStatistic):
     """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
 
@@ -321,8 +315,7 @@ class HosmerLemeshow(BinaryStatistic):
         return PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class CalibrationInTheLarge(BinaryStatistic):
     """Calibration in the large: is the event as frequent as predicted, overall? For two classes.
 
@@ -381,8 +374,7 @@ def _errors_of_certainty(probs: Array) -> Array:
     return np.where(unlikely, np.array([-1.0, 1.0]) + raised, 0.0)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class CoxRecalibration(BinaryStatistic):
     """Cox's test of the recalibration line: intercept 0 and slope 1, for two classes.
 
@@ -463,8 +455,7 @@ class _MCB(BinaryStatistic):
         return LabelFunction(evaluate, predictions.probs)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class BrierMCB(_MCB):
     """Miscalibration part of the Brier score: how much isotonic recalibration would improve it.
 
@@ -490,8 +481,7 @@ class BrierMCB(_MCB):
     score = "brier"
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class LogMCB(_MCB):
     """Miscalibration part of the log score: how much isotonic recalibration would improve it.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from caltest._arguments import Number, arguments, choose
+from caltest._arguments import Number, choose, options
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest.binning import EqualMass, intervals
@@ -107,8 +107,7 @@ def _excess_of_quantiles(law: Predictive) -> Excess:
     return lambda outcomes: np.asarray(pinball(outcomes, QUANTILES, quantiles) - expected)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class CRPS(Statistic):
     """Continuous ranked probability score less its expectation: above 0 worse than predicted.
 
@@ -149,8 +148,7 @@ class CRPS(Statistic):
         return MeanOfNumbers(law, predictions.weights, excess, rounding)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class DawidSebastiani(Statistic):
     """Dawid–Sebastiani score less its expectation: above 0 errors are larger than predicted.
 
@@ -240,8 +238,7 @@ class _OfSpread(Statistic):
         return BySpread(mean, w, cells, np.bincount(cells, w * variance) / shares, shares, error)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class UCE(_OfSpread):
     """Uncertainty calibration error: how far squared errors are from predicted variances, in bins.
 
@@ -272,8 +269,7 @@ class UCE(_OfSpread):
         return shares @ np.abs(squares - predicted)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ENCE(_OfSpread):
     """Expected normalised calibration error: how far errors are from predicted ones, as their share.
 
@@ -324,8 +320,7 @@ _RANK = 128
 _positive = Number(0.0, np.inf, advice="give a positive number, in units of the outcome")
 
 
-@arguments(bandwidth=_positive, outcome_bandwidth=_positive)
-@dataclass(frozen=True)
+@options(bandwidth=_positive, outcome_bandwidth=_positive)
 class SKCEOfNumbers(Statistic):
     """Squared kernel calibration error of predicted numbers, unbiased: it may be negative.
 
@@ -444,8 +439,7 @@ class _Score(Statistic):
         return LinearSum(np.ascontiguousarray(table) / predictions.whole.total, probs)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class EnergyScore(_Score):
     """Energy score of vectors less its mean over the pool: above 0 worse than predicted.
 
@@ -476,8 +470,7 @@ class EnergyScore(_Score):
         return fair_scores(distances, distances.sum(axis=1, keepdims=True), points.shape[1])
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class VariogramScore(_Score):
     """Variogram score of vectors less its mean over the pool: it sees wrong dependence of entries.
 
@@ -514,8 +507,7 @@ class VariogramScore(_Score):
 _MOST_PAIRED = 10  # entries of which every two are looked at
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class OmnibusOfVectors(Statistic):
     """The default statistic of members that are vectors: every entry, and how entries go together.
 

@@ -8,13 +8,13 @@ low, too narrow or too wide), and the coverage of intervals.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest._arguments import arguments
+from caltest._arguments import options
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component
@@ -62,8 +62,7 @@ _CENTRAL = (0.5, 0.8, 0.9, 0.95)
 _ROUNDED = 1e-9  # of levels
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class PitKolmogorovSmirnov(_Distance):
     """Largest distance of the PIT's distribution from the uniform one, over levels .005, .01, ….
 
@@ -92,8 +91,7 @@ class PitKolmogorovSmirnov(_Distance):
         return np.asarray(np.abs(shares).max(axis=1))
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class PitKuiper(_Distance):
     """Range of the PIT's distribution less the uniform one: the largest error of an interval of levels.
 
@@ -113,8 +111,7 @@ class PitKuiper(_Distance):
         return np.asarray(shares.max(axis=1).clip(min=0.0) - shares.min(axis=1).clip(max=0.0))
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class PitCramerVonMises(_Distance):
     """Mean squared distance of the PIT's distribution from the uniform one.
 
@@ -134,8 +131,7 @@ class PitCramerVonMises(_Distance):
         return np.asarray((shares**2 * level_counts(levels)).sum(axis=1) * _EVENLY)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class PitAndersonDarling(_Distance):
     """The same, with squared distances over t (1 − t): errors of the tails count as much as others.
 
@@ -159,8 +155,7 @@ class PitAndersonDarling(_Distance):
 _TENTHS = 10
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class PitChiSquare(_Distance):
     """Chi-square of the PIT's histogram with ten bars, divided by the number of rows.
 
@@ -191,8 +186,7 @@ class PitChiSquare(_Distance):
         return np.asarray(_TENTHS * (bars**2).sum(axis=1))
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Coverage(PitStatistic):
     """Largest standardised error of the coverage of central intervals of 50, 80, 90 and 95%.
 
@@ -253,8 +247,7 @@ class _Mean(PitStatistic):
         return PitMean(law, predictions.weights, None, of_levels)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Bias(_Mean):
     """Half less the mean PIT: above 0 predictions are too high, below 0 too low.
 
@@ -277,8 +270,7 @@ class Bias(_Mean):
         return np.ones_like(levels)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Spread(_Mean):
     """Whether predicted distributions are too wide (above 0) or too narrow (below 0).
 
@@ -303,8 +295,7 @@ class Spread(_Mean):
 # ------------------------------------------------------------------ omnibus
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class OmnibusOfNumbers(Statistic):
     """The default statistic of numbers: several kinds of error at once.
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Whole, arguments, choose, has, real_array, real_kernel
+from caltest._arguments import Whole, choose, has, options, real_array, real_kernel
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
@@ -153,8 +153,7 @@ class _AllPairs(_SKCE):
         return found | {"rank": self._fit.features.shape[1]} | error
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class BiasedSKCE(_AllPairs):
     """Squared kernel calibration error, biased: never negative, too large by O(1/n). O(n² m).
 
@@ -194,8 +193,7 @@ class BiasedSKCE(_AllPairs):
     counts_own = True
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class UnbiasedSKCE(_AllPairs):
     """Squared kernel calibration error, unbiased: it may be negative. O(n² m).
 
@@ -228,8 +226,7 @@ class UnbiasedSKCE(_AllPairs):
         return SKCEOfNumbers() if isinstance(law, Predictive) and self == UnbiasedSKCE() else self
 
 
-@arguments(seed=Whole(0))
-@dataclass(frozen=True)
+@options(seed=Whole(0))
 class LinearSKCE(_SKCE):
     """Squared kernel calibration error from disjoint pairs of rows: unbiased and fast. O(n m).
 
@@ -331,8 +328,7 @@ class LinearSKCE(_SKCE):
         return order[: 2 * (n // 2)].reshape(-1, 2).T
 
 
-@arguments(kernel=real_kernel)
-@dataclass(frozen=True)
+@options(kernel=real_kernel)
 class MMCE(BinaryStatistic, _SKCE):
     """Squared maximum mean calibration error: a kernel error of the top-class confidence.
 
@@ -386,8 +382,7 @@ class MMCE(BinaryStatistic, _SKCE):
 _OFF_SIMPLEX = 1e-6  # of the sum of a location's probabilities
 
 
-@arguments(kernel=real_kernel, seed=Whole(0))
-@dataclass(frozen=True)
+@options(kernel=real_kernel, seed=Whole(0))
 class UCME(Statistic):
     """Unnormalised calibration mean embedding: a kernel measure at a few test locations. O(n J m).
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, arguments
+from caltest._arguments import Number, options
 from caltest._parallel import ALONE, Workers
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -62,8 +62,7 @@ class _Events(Statistic):
         return None
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class Events(_Events):
     """Events observed less those expected, per row: above 0 predicted risks are too low.
 
@@ -95,8 +94,7 @@ class Events(_Events):
     measures = "events observed less expected, per row, above 0 where risks are too low"
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class EventSlope(_Events):
     """The same, with rows that count from −1, the lowest predicted risk, to 1, the highest.
 
@@ -126,8 +124,7 @@ class EventSlope(_Events):
         return np.asarray(2.0 * middle[places] / max(law.n_samples - 1.0, 1.0) - 1.0)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class OmnibusOfTimes(OmnibusOfNumbers):
     """The default statistic of times whose limits are known: "events" and "event_slope" besides.
 
@@ -149,8 +146,7 @@ class OmnibusOfTimes(OmnibusOfNumbers):
 # ------------------------------------------------------------------ D-calibration
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class DCalibration(PitChiSquare):
     """Chi-square of the PIT in ten cells, per row: is each tenth of predicted chances as frequent?
 
@@ -280,8 +276,7 @@ class _AtHorizon(Statistic):
         return law, float(at), law.risk(float(at))
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class GreenwoodNamDAgostino(_AtHorizon):
     """Greenwood–Nam–D'Agostino chi-square of risk at a time in tenths: for comparison.
 
@@ -367,8 +362,7 @@ class _Smooth(_AtHorizon):
         return errors.mean()
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class ICI(_Smooth):
     """Integrated calibration index at a time: mean distance of predicted from observed risk.
 
@@ -399,8 +393,7 @@ class ICI(_Smooth):
     measures = "mean distance of predicted from observed risk at a time"
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class E50(_Smooth):
     """Median distance of predicted from observed risk at a time, as of :class:`ICI`.
 
@@ -421,8 +414,7 @@ class E50(_Smooth):
         return np.quantile(errors, 0.5)
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class E90(_Smooth):
     """90% quantile of the distance of predicted from observed risk at a time, as of :class:`ICI`.
 
