@@ -14,12 +14,12 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import wraps
 from itertools import chain
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, dataclass_transform
 
 from caltest._visible import MOST, attempt, quoted
 from caltest.exceptions import Argument, InputError, Phrase
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Of = TypeVar("Of", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
 #: Takes the name of an argument and its value; returns the value, or raises an InputError.
 Kind: TypeAlias = Callable[[str, Any], Any]
 
@@ -439,6 +440,16 @@ def arguments(**kinds: Kind | str) -> Callable[[Of], Of]:
             of.__init__ = _checked(of.__init__, kinds)  # type: ignore[misc]
             return of
         return _checked(of, kinds)  # type: ignore[no-any-return]
+
+    return decorated
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def options(**kinds: Kind | str) -> Callable[[Class], Class]:
+    """Make a frozen dataclass whose fields are options; `arguments` checks them."""
+
+    def decorated(cls: Class) -> Class:
+        return arguments(**kinds)(cast("Class", dataclass(frozen=True)(cls)))
 
     return decorated
 

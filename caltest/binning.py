@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Whole, arguments, positive_integer, real_array
+from caltest._arguments import Whole, arguments, options, positive_integer, real_array
 from caltest._sums import law_of_sum
 from caltest._visible import quoted
 from caltest.data import Rows, whole_sample, without_zeros
@@ -91,8 +91,7 @@ class ScoreBinning(Binning):
         return cells if used.all() else (np.cumsum(used) - 1)[cells]
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Uniform(Binning):
     """Bins of full probability vectors: a grid of equal cells, empty ones left out.
 
@@ -122,8 +121,7 @@ class Uniform(Binning):
         return np.unique(each, return_inverse=True)[1].reshape(-1)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class EqualWidth(ScoreBinning):
     """Bins of equal width on [0, 1]; empty ones are left out.
 
@@ -145,8 +143,7 @@ class EqualWidth(ScoreBinning):
         return _even_edges(self.n_bins)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class EqualMass(ScoreBinning):
     """Bins of equal numbers of rows; equal predictions stay together.
 
@@ -215,8 +212,7 @@ class FromEdges(ScoreBinning):
         return np.asarray(self.edges)
 
 
-@arguments(min_size=positive_integer)
-@dataclass(frozen=True)
+@options(min_size=positive_integer)
 class MedianVariance(Binning):
     """Bins of full probability vectors, split at the median of the class that varies most.
 

@@ -50,28 +50,6 @@ class Block(NamedTuple):
     known: Rows | None  # where rows are read
 
 
-class Parts(Protocol):
-    """Rows that stand in parts of a file, or in one."""
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        ...
-
-    @property
-    def grain(self) -> int:
-        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
-        ...
-
-
-class Blocks(Parts, Protocol):
-    """Rows that are taken a block at a time: this goes to all workers."""
-
-    def blocks(self, first: int, last: int) -> Iterator[Block]:
-        """Return blocks ``first`` to ``last`` of ROWS rows."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Held:
     """Rows in memory."""
@@ -95,8 +73,18 @@ class Held:
             yield Block(self.columns, rows, self.draws.observed[rows], draw, number == 0, None)
 
 
-class StoredRows(Parts, Protocol):
+class StoredRows(Protocol):
     """Predictions and labels that are read where they are wanted."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        ...
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
+        ...
 
     def samples(self, first: int, last: int) -> Iterator[Sample]:
         """Read and check blocks ``first`` to ``last`` of ROWS rows, as a lens shows them."""
@@ -127,6 +115,10 @@ class Read:
             draw = partial(sample.rows.sampler(self.seed, number).draw_rows, 0)
             columns = columns_of(self.given(sample.rows))
             yield Block(columns, ALL, sample.labels, draw, True, sample.rows)
+
+
+#: Rows that are taken a block at a time: this goes to all workers.
+Blocks: TypeAlias = Held | Read
 
 
 class Total(NamedTuple):

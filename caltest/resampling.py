@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -60,20 +59,6 @@ def columns_of(form: Form, view: View | None = None) -> tuple[Column, ...]:
     if isinstance(form, Combined):
         return tuple(Column(part.view, part.form) for part in form.components)
     return (Column(view, form),)
-
-
-class _Way(Enum):
-    """How a form is evaluated."""
-
-    BY_BLOCKS = "a block of draws a task"
-    INSIDE = "many draws in one call, which hands work to the workers itself"
-    HIDDEN = "by blocks, the observed labels somewhere among the draws"
-
-    @classmethod
-    def of(cls, form: Form) -> _Way:
-        if isinstance(form, LabelFunction):
-            return cls.HIDDEN
-        return cls.INSIDE if form.parallel_inside else cls.BY_BLOCKS
 
 
 # ------------------------------------------------------------------ draws
@@ -254,17 +239,17 @@ def _filled(
 ) -> Iterator[slice]:
     """Write the table, batch by batch of the draws; yield which of its rows are done.
 
-    What is hidden is so over all draws: before the first batch.
+    Users' functions, which must not see which labels are the observed ones, have all draws before the
+    first batch. Forms that work in parallel inside have many draws in a call, others a block a task.
     """
-    by_way: dict[_Way, list[int]] = {way: [] for way in _Way}
+    unseen, inside, by_blocks = list[int](), list[int](), list[int]()
     for place, column in enumerate(columns):
-        by_way[_Way.of(column.form)].append(place)
-    if by_way[_Way.HIDDEN]:
-        hidden = draws.hidden()
-        block = _Block.of([columns[place] for place in by_way[_Way.HIDDEN]])
+        own = isinstance(column.form, LabelFunction)
+        (unseen if own else inside if column.form.parallel_inside else by_blocks).append(place)
+    if unseen:
+        hidden, block = draws.hidden(), _Block.of([columns[place] for place in unseen])
         parts = workers.map(partial(block, hidden), hidden.tasks(), "label draws")
-        values[:, by_way[_Way.HIDDEN]] = hidden.observed_first(np.concatenate(list(parts)))
-    by_blocks, inside = by_way[_Way.BY_BLOCKS], by_way[_Way.INSIDE]
+        values[:, unseen] = hidden.observed_first(np.concatenate(list(parts)))
     block = _Block.of([columns[place] for place in by_blocks])
 
     def in_blocks(tasks: list[tuple[int, int]]) -> Iterator[slice]:

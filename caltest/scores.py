@@ -40,11 +40,6 @@ class Scores(ABC):
 
     @property
     @abstractmethod
-    def n_samples(self) -> int:
-        """Number of rows n."""
-
-    @property
-    @abstractmethod
     def size(self) -> int:
         """Numbers K that are added up."""
 
@@ -65,11 +60,6 @@ class Table(Scores):
     probs: Array  #: The predictions, (n, m).
 
     size = 1
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.entries)
 
     @cached_property
     def finite(self) -> Array:
@@ -121,11 +111,6 @@ class Steps(Scores):
         return cls(-weights * chances, weights, cells, size)
 
     @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.base)
-
-    @property
     def size(self) -> int:
         """A number for every cell."""
         return self.count
@@ -163,11 +148,6 @@ class Residuals(Scores):
     weights: Array  #: w, (n,).
     cells: Cells  #: The cell of every row, (n,); or of every row for each class, (n, m).
     count: int  #: Number of cells.
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.probs)
 
     @property
     def size(self) -> int:
@@ -323,11 +303,6 @@ class FeatureResiduals(Scores):
     owns: tuple[Callable[[slice, Any], Table], ...]  #: Of rows and their features, at most F numbers.
 
     @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.probs)
-
-    @property
     def shape(self) -> tuple[int, int]:
         """(m + 1, F)."""
         return int(self.probs.shape[1]) + 1, int(self.features.shape[1])
@@ -345,7 +320,7 @@ class FeatureResiduals(Scores):
     @cached_property
     def expected(self) -> Array:
         """What is fixed of all rows, (m, F)."""
-        cut = blocks(self.n_samples, ROWS)
+        cut = blocks(len(self.probs), ROWS)
         fixed = (fixed_residuals(self.probs[r], self.usual[r]).T @ self.features[r] for r in cut)
         return np.asarray(sum(fixed))
 
@@ -361,7 +336,7 @@ class FeatureResiduals(Scores):
         plain = isinstance(self.features, np.ndarray)
         if whole and not plain and not isinstance(self.features, RoundedFeatures):
             # Features are computed once for all that they are wanted for, some rows at a time.
-            cut = blocks(self.n_samples, ROWS)
+            cut = blocks(len(self.probs), ROWS)
             return added((self.sums(outcomes[:, own], own) for own in cut), np.add)
         part = self.features[rows] if plain else self.features.part(rows)
         rounded = isinstance(part, RoundedFeatures)
@@ -386,7 +361,7 @@ class FeatureResiduals(Scores):
         """Add up features times residuals by cluster; wide ones are added up by `JointSums`."""
         residuals = residuals_of(self.probs, outcomes)[:, :, None]
         joint = residuals * np.asarray(self.features[:], dtype=np.float64)[:, None, :]
-        return clusters.sums(joint.reshape(self.n_samples, -1))
+        return clusters.sums(joint.reshape(len(joint), -1))
 
 
 # ------------------------------------------------------------------ any function
@@ -399,11 +374,6 @@ class Function(Scores):
     function: Callable[[Outcomes], Array]  #: Takes outcomes (B, n, …), returns (B, n, K).
     weights: Array  #: w, (n,).
     size: int = 1  #: K.
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.weights)
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Add up the function's values: of all rows, which it knows."""

@@ -19,6 +19,7 @@ from caltest.data.diagnose import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
+from caltest.forms.weights import HELD_UP_TO
 from caltest.laws import Classes, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, View, event, find_lens
 from caltest.lenses import seen as through
@@ -29,7 +30,6 @@ from caltest.resampling import columns_of, signed_columns
 from caltest.results import CalibrationResult, result_of
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
-from caltest.statistics.skce import HELD_UP_TO
 from caltest.tolerance import RoundedView, check_possible, claim, rounded_view, sided_answer
 
 

@@ -19,9 +19,10 @@ from caltest.clusters import Clusters
 from caltest.data import sample
 from caltest.files import read, read_with_groups, scan
 from caltest.forms import ClusterSums
+from caltest.forms import weights as kernel_weights
 from caltest.lenses import find_lens
 from caltest.resampling import columns_of
-from caltest.statistics import STATISTICS, skce
+from caltest.statistics import STATISTICS
 
 ROWS = 8000
 PROBS = dirichlet(ROWS, 3, 2)
@@ -51,7 +52,7 @@ def written(folder, rows=ROWS, kind="parquet", patients=PATIENTS):
 def in_blocks(monkeypatch):
     """4000 rows are taken for very many."""
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
+    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 4000)
     monkeypatch.setattr(blocks, "_MANY_ROWS", 4000)
 
 
@@ -137,7 +138,7 @@ def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
         measure = statistic
     whole = caltest.test(PROBS, LABELS, measure, clusters=PATIENTS, **options)
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
+    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 4000)
     loaded = loads(monkeypatch)
     stored = scan(written(tmp_path), columns=NAMES, clusters="patient")
     found = caltest.test(stored, None, measure, **options)

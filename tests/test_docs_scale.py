@@ -10,8 +10,8 @@ import pytest
 from pages import ROOT, blocks, page
 
 from caltest._parallel import _LOSSES, _MOST, BRANCHES
+from caltest.forms.weights import FULL_ROWS, FULL_ROWS_OF_CLUSTERS
 from caltest.sampling import ROWS
-from caltest.statistics.skce import FULL_ROWS, FULL_ROWS_OF_CLUSTERS
 
 pytestmark = pytest.mark.slow
 

@@ -223,7 +223,7 @@ class TestBinTable:
         )
         one = caltest.bin_table(probs, labels, lens="class:1").loc["weighted sum", "confidence"]
         assert one == pytest.approx(probs[:, 1].mean())
-        with pytest.raises(InputError, match="shows 3 classes"):
+        with pytest.raises(InputError, match="3 classes through the lens 'sorted'"):
             caltest.bin_table(probs, labels, lens="sorted")
 
     def test_impossible_labels_are_infinite(self):

@@ -17,7 +17,7 @@ import caltest
 from caltest import InputError
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
-from caltest.forms.pit import LEVELS, Pit
+from caltest.forms.numbers import LEVELS, Pit
 from caltest.laws import recognised
 from caltest.lenses import event, find_lens
 from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal

@@ -12,7 +12,7 @@ from support import binomial_limits
 import caltest
 from caltest import InputError
 from caltest.data import Rows
-from caltest.forms.pit import Ranges
+from caltest.forms.numbers import Ranges
 from caltest.predictive import Quantiles
 
 LEVELS = [0.01, 0.025, *(np.arange(1, 20) / 20).round(2), 0.975, 0.99]

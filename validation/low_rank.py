@@ -25,9 +25,9 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest.data import Rows
+from caltest.forms.weights import Approximation
 from caltest.simulation import classwise, local, log_dirichlet, tempered
 from caltest.statistics import Omnibus, UnbiasedSKCE
-from caltest.statistics.skce import Approximation
 from validation._designs import Design
 from validation._study import command_line, markdown, write_csv
 from validation.omnibus import ROWS as OMNIBUS_ROWS

@@ -22,14 +22,14 @@ from caltest.forms.cells import (
     BinnedDistance,
     BinnedSquares,
     GriddedDifference,
-    LargestError,
     MultiscaleBins,
     PearsonGroups,
     SmoothedResiduals,
 )
 from caltest.forms.low_rank import FeatureSquares
+from caltest.forms.numbers import MeanOfNumbers, MeanSquare, MeanSurprise
 from caltest.forms.pairs import PairMean, Pairwise
-from caltest.forms.paths import CumulativeDifference, Intervals, Side
+from caltest.forms.paths import CumulativeDifference, Intervals, LargestError, Side
 from caltest.forms.signs import (
     FEWEST_CLUSTERS,
     Atoms,
@@ -43,8 +43,5 @@ from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import (
     ClusterSums,
     LinearSum,
-    MeanSquare,
-    MeanSurprise,
     Sums,
-    WeightedMeanSquare,
 )

@@ -289,9 +289,10 @@ class HasBrownianLimit(Form):
 class LabelFunction(OneByOne):
     """T = function(probs, labels), evaluated one label vector at a time."""
 
-    #: Takes the predictions and the labels (n,) or outcomes, returns a number.
-    function: Callable[[Any, Any], float]
+    #: Takes the predictions and the labels (n,) or outcomes, and perhaps weights; returns a number.
+    function: Callable[..., float]
     predictions: Array | Law  #: Probabilities (n, m), read-only, or predicted distributions.
+    weights: Array | None = None  #: A third argument of the function, (n,); None: it has two.
 
     @property
     def _name(self) -> str:
@@ -315,7 +316,8 @@ class LabelFunction(OneByOne):
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         """Return the value for one label vector (n,)."""
         numbers = labels.dtype if labels.dtype.kind == "f" else np.intp
-        returned = self.function(self.predictions, labels.astype(numbers))  # a copy, theirs to change
+        counts = () if self.weights is None else (self.weights.copy(),)  # copies, theirs to change
+        returned = self.function(self.predictions, labels.astype(numbers), *counts)
         masked = isinstance(returned, np.ma.MaskedArray) and np.ma.is_masked(returned)
         try:
             value = np.nan if masked else float(returned)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.fft import dct, idct
 
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Work, Workers
 from caltest._sums import blocks, over_columns
 from caltest.clusters import Clusters
 from caltest.forms.base import (
@@ -32,7 +32,7 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.moments import quadratic_moments
-from caltest.forms.paths import Intervals, Side, strayed
+from caltest.forms.paths import strayed
 from caltest.forms.signs import OfOneEvent, Signed, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.forms.weights import LowRankWeights, Term
@@ -92,6 +92,9 @@ class Binned(HasLeadingSum, Sums):
     def per_bin(self, values: Array | float) -> Array:
         """Sum what depends on rows over every bin, as rows count."""
         return np.bincount(self.cells, self.weights * values, self.n_cells).astype(np.float64)
+
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * len(self.probs)}
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
         """Return the count of one class in one bin, that of the largest variance."""
@@ -380,10 +383,6 @@ class EventCells(OfOneEvent, Sums):
         """Residuals of the event, by cell."""
         return Steps.of_event(self.chances, self.weights, self.cells, self.n_cells)
 
-    def per_cell(self, values: Array) -> Array:
-        """Sum what is of rows over every cell."""
-        return np.bincount(self.cells, values, self.n_cells).astype(np.float64)
-
 
 @dataclass(frozen=True, eq=False)
 class GriddedDifference(HasMoments, EventCells):
@@ -442,60 +441,6 @@ class SmoothedResiduals(EventCells):
         return np.asarray(0.5 * (low + high))
 
 
-@dataclass(frozen=True, eq=False)
-class LargestError(OfOneEvent, Sums):
-    """T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I.
-
-    For the side "under" it is y − p that is summed, for None its absolute sum. On one side, T moves
-    one way in every label. The 1 keeps intervals of nearly certain rows from having a say that single
-    surprises give them.
-    """
-
-    intervals: Intervals  #: They depend on predictions only.
-    side: Side | None  #: "over" counts where class 1 is predicted too high; None either.
-    weights: Array  #: w ≥ 0 of w (p − y), (n,), 1 on average.
-
-    @cached_property
-    def scores(self) -> Steps:
-        """Residuals of the event, by piece of the intervals."""
-        pieces = len(self.intervals.edges) - 1
-        return Steps.of_event(self.chances, self.weights, self.intervals.piece_of_rows, pieces)
-
-    @property
-    def even(self) -> bool:  # type: ignore[override]
-        """Where both sides count."""
-        return self.side is None
-
-    @cached_property
-    def _scale(self) -> Array:
-        """Return √(Σ_I p_i (1 − p_i)) + 1, (L,)."""
-        variances = self.weights**2 * (self.chances * (1.0 - self.chances))
-        return np.asarray(np.sqrt(self._summed(variances).clip(min=0.0)) + 1.0)
-
-    def _summed(self, values: Array) -> Array:
-        running = np.concatenate([[0.0], np.cumsum(values[self.intervals.order])])
-        starts, stops = self.intervals.bounds.T
-        return np.asarray(running[stops] - running[starts])
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of the sums of p."""
-        expected = self._summed(self.weights * self.chances)
-        return ROUNDING * float((expected / self._scale).max() + 1.0)
-
-    def reduce(self, sums: Array, fixed: Array) -> Array:
-        values = np.full(len(sums), -np.inf)
-        for level, errors in self.intervals.sums(sums):
-            if self.side is None:
-                np.abs(errors, out=errors)
-            elif self.side == "over":
-                np.negative(errors, out=errors)
-            errors /= self._scale[level]
-            errors[:, ~self.intervals.filled[level]] = -np.inf
-            np.maximum(values, errors.max(axis=1), out=values)
-        return values
-
-
 # ------------------------------------------------------------------ bins of many scales
 
 _FEW_CELLS = 1024
@@ -509,10 +454,6 @@ class _WithSquares(Scores):
 
     residuals: Steps
     squares: Steps
-
-    @property
-    def n_samples(self) -> int:
-        return self.residuals.n_samples
 
     @property
     def size(self) -> int:
@@ -551,7 +492,8 @@ class MultiscaleBins(EventCells):
     def fixed(self) -> Array:
         """Rows (or their weights), Σ v and Σ v² of all bins, (3, K)."""
         variances = self.weights**2 * self.chances * (1.0 - self.chances)
-        return np.stack([self.per_cell(each) for each in (self.weights, variances, variances**2)])
+        values = (self.weights, variances, variances**2)
+        return np.stack([np.bincount(self.cells, each, self.n_cells) for each in values])
 
     @property
     def resolution(self) -> float:

@@ -26,8 +26,8 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.signs import OfOneEvent, Signed, Signs
-from caltest.forms.sums import FEWEST_ROWS, HasEvents, Rows
-from caltest.scores import steps_of
+from caltest.forms.sums import FEWEST_ROWS, HasEvents, Rows, Sums
+from caltest.scores import Steps, steps_of
 
 # ------------------------------------------------------------------ cumulative
 
@@ -122,9 +122,6 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit, HasEvents):
         weighted = float(np.vdot(steps, np.sqrt(steps)))
         step = weighted / total / self._total if total > 0.0 else 0.0
         return BrownianLimit(self.functional, scale, surprises, step)
-
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.chances)}
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         steps, ends = (self.weights * (labels - self.chances))[self._order], self._ends
@@ -351,3 +348,57 @@ class Intervals:
             found = running[:, width::step] - running[:, :-width:step]
             yield slice(start, start + found.shape[1]), found
             start += found.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class LargestError(OfOneEvent, Sums):
+    """T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I.
+
+    For the side "under" it is y − p that is summed, for None its absolute sum. On one side, T moves
+    one way in every label. The 1 keeps intervals of nearly certain rows from having a say that single
+    surprises give them.
+    """
+
+    intervals: Intervals  #: They depend on predictions only.
+    side: Side | None  #: "over" counts where class 1 is predicted too high; None either.
+    weights: Array  #: w ≥ 0 of w (p − y), (n,), 1 on average.
+
+    @cached_property
+    def scores(self) -> Steps:
+        """Residuals of the event, by piece of the intervals."""
+        pieces = len(self.intervals.edges) - 1
+        return Steps.of_event(self.chances, self.weights, self.intervals.piece_of_rows, pieces)
+
+    @property
+    def even(self) -> bool:  # type: ignore[override]
+        """Where both sides count."""
+        return self.side is None
+
+    @cached_property
+    def _scale(self) -> Array:
+        """Return √(Σ_I p_i (1 − p_i)) + 1, (L,)."""
+        variances = self.weights**2 * (self.chances * (1.0 - self.chances))
+        return np.asarray(np.sqrt(self._summed(variances).clip(min=0.0)) + 1.0)
+
+    def _summed(self, values: Array) -> Array:
+        running = np.concatenate([[0.0], np.cumsum(values[self.intervals.order])])
+        starts, stops = self.intervals.bounds.T
+        return np.asarray(running[stops] - running[starts])
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the sums of p."""
+        expected = self._summed(self.weights * self.chances)
+        return ROUNDING * float((expected / self._scale).max() + 1.0)
+
+    def reduce(self, sums: Array, fixed: Array) -> Array:
+        values = np.full(len(sums), -np.inf)
+        for level, errors in self.intervals.sums(sums):
+            if self.side is None:
+                np.abs(errors, out=errors)
+            elif self.side == "over":
+                np.negative(errors, out=errors)
+            errors /= self._scale[level]
+            errors[:, ~self.intervals.filled[level]] = -np.inf
+            np.maximum(values, errors.max(axis=1), out=values)
+        return values

@@ -110,6 +110,9 @@ class OfOneEvent(HasSigns):
         """The predictions, (n, 2)."""
         return np.column_stack([1.0 - self.chances, self.chances])
 
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * len(self.chances)}
+
 
 class OverPairs(HasSigns):
     """T = scale · Σ_ij W_ij D_iᵀ A D_j: a dataclass with these fields."""

@@ -21,14 +21,11 @@ from scipy import sparse
 from caltest._parallel import ALONE, Work, Workers
 from caltest._sums import blocks, over_columns
 from caltest.clusters import Clusters
-from caltest.exceptions import InputError
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
     Array,
-    ChiSquare,
     Form,
-    HasChiSquare,
     HasCumulantGenerator,
     HasLeadingSum,
     HasMoments,
@@ -38,11 +35,10 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
-from caltest.forms.signs import Comonotone, HasSigns, Signed, signed_sums
-from caltest.laws import GaussianPredictions, Predictive
+from caltest.forms.signs import HasSigns, Signed, signed_sums
 from caltest.lenses import taken
 from caltest.sampling import ROWS
-from caltest.scores import Function, Scores, Table
+from caltest.scores import Scores, Table
 
 _ENTRIES = 2**16  # of a table looked at at a time, which stay in the cache
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
@@ -94,9 +90,6 @@ class Sums(HasSigns):
     def by_blocks(self) -> bool:
         """Whether rows had better come a block at a time, where they are many."""
         return True
-
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * self.scores.n_samples}
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         return self.reduce(self.scores.sums(labels), self.fixed)
@@ -244,6 +237,9 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
         if not self.standardised:
             return np.empty(0)
         return np.array([np.vdot(self.probs * self.table, self.table)])
+
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * len(self.probs)}
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         total = sums[:, 0]
@@ -422,138 +418,3 @@ def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
     centred *= centred
     variance = np.vdot(tilted, centred)
     return np.array([np.sum(np.log(mass) + shift), mean.sum(), variance])
-
-
-# ------------------------------------------------------------------ numbers
-
-
-_TAIL = 0.5 ** np.arange(20, 4, -1)
-#: Ends of cells of levels: they stand for classes, and the rarest have one chance in a million.
-_ENDS = np.concatenate([[0.0], _TAIL, np.arange(2, 31) / 32, 1.0 - _TAIL[::-1], [1.0]])
-_LEAST = 2.0**-53  # level of a quantile
-
-
-class OfNumbers(Sums):
-    """A form of predicted distributions of numbers, whose comonotone draws are their quantiles."""
-
-    law: Predictive
-
-    @property
-    def direction(self) -> Array | None:
-        """What the sums are multiplied by to be one number, (K,); None of what is no such number."""
-        return np.ones(1)
-
-    @property
-    def probs(self) -> Array:  # type: ignore[override]
-        """The chances of the cells, (n, cells)."""
-        return np.broadcast_to(np.diff(_ENDS), (self.law.n_samples, len(_ENDS) - 1))
-
-    def cells_of(self, labels: Any) -> NDArray[np.intp]:
-        """Return the cells of numbers, where these have an atom at its middle."""
-        middle = np.mean(self.law.cdf(labels), axis=0)
-        return np.asarray(np.searchsorted(_ENDS[1:-1], middle, side="right"))
-
-    @cached_property
-    def row_scores(self) -> Array | None:
-        """What the middles of the cells add."""
-        law, n = self.law, self.law.n_samples
-        if law.dimension is not None:
-            raise InputError(
-                "signs of clusters need quantiles, which vectors do not have; give "
-                "null='one_per_cluster', or an entry of the vectors at a time."
-            )
-        if self.direction is None:
-            return None
-        alone, middles = Clusters(np.arange(n), n), 0.5 * (_ENDS[1:] + _ENDS[:-1])
-        at = (law.quantile(np.full(n, middle)) for middle in middles)
-        return np.column_stack([self.scores.by_cluster(y, alone) @ self.direction for y in at])
-
-    def comonotone(self) -> Comonotone:
-        cells, scores = Comonotone.of(self), self.row_scores
-        falls = (
-            np.zeros(self.probs.shape, bool) if scores is None else np.gradient(scores, axis=1) < 0.0
-        )
-        return ComonotoneNumbers(cells.sampler, cells.order, self.law, falls)
-
-
-@dataclass(frozen=True, eq=False)
-class ComonotoneNumbers(Comonotone):
-    """Numbers at given quantiles: of a cell of levels, in the order of cells, the level inside."""
-
-    law: Predictive
-    falls: NDArray[np.bool_]  #: Whether scores fall as levels rise, (n, cells).
-
-    def labels(self, quantiles: Array) -> Any:
-        drawn, rows = self.sampler.at(quantiles), np.arange(self.law.n_samples)
-        inside = quantiles - np.pad(self.sampler.cumulative, ((0, 0), (1, 0)))[rows, drawn]
-        cells = np.asarray(drawn if self.order is None else self.order[rows, drawn], dtype=np.intp)
-        levels = np.where(self.falls[rows, cells], _ENDS[cells + 1] - inside, _ENDS[cells] + inside)
-        return self.law.quantile(levels.clip(_LEAST, 1.0 - _LEAST))
-
-
-@dataclass(frozen=True, eq=False)
-class MeanOfNumbers(OfNumbers):
-    """T = a mean over predicted distributions of numbers, of which each has a score."""
-
-    law: Predictive  #: The predicted distributions f_i.
-    weights: Array  #: (n,).
-
-    even: ClassVar[bool] = False
-
-    @cached_property
-    def scores(self) -> Function:
-        """The mean, as scores."""
-        return Function(self._of_rows, self.weights / self.weights.sum())
-
-    @abstractmethod
-    def _of_rows(self, outcomes: Array) -> Array:
-        """Return what every row has, (B, n, 1)."""
-
-    def reduce(self, sums: Array, fixed: Array) -> Array:
-        return sums[:, 0]
-
-    @property
-    def by_blocks(self) -> bool:
-        return False
-
-
-@dataclass(frozen=True, eq=False)
-class MeanSurprise(MeanOfNumbers):
-    """T = the mean of −log f_i(x_i) − H(f_i)."""
-
-    @cached_property
-    def _entropy(self) -> Array:
-        return self.law.entropy()
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of the mean."""
-        return ROUNDING * (1.0 + abs(float(self._entropy.mean())))
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        return np.asarray(-self.law.log_density(outcomes) - self._entropy)[..., None]
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedMeanSquare(MeanOfNumbers):
-    """T = the mean of factor · (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions."""
-
-    factor: float = 1.0  #: Positive.
-    offset: float = 0.0
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        assert isinstance(self.law, GaussianPredictions)
-        return np.asarray(self.factor * self.law.squares(outcomes) + self.offset)[..., None]
-
-
-@dataclass(frozen=True, eq=False)
-class MeanSquare(HasChiSquare, WeightedMeanSquare):
-    """The same of rows that count alike, whose law is known."""
-
-    @property
-    def chi_square(self) -> ChiSquare:
-        """The law of the sum: n·d squares of independent standard normal variables."""
-        law = self.law
-        n, d = law.n_samples, law.dimension or 1
-        scale = n / self.factor
-        return ChiSquare(n * d, scale, -self.offset * scale, exact=True)

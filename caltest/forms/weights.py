@@ -12,14 +12,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, cast
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
+from caltest._arguments import choose
 from caltest._sums import Array, Tile, blocks
-from caltest.kernels import Kernel
+from caltest._visible import quoted
+from caltest.data import Rows, subsample
+from caltest.exceptions import InputError
+from caltest.kernels import Kernel, MatrixKernel
+from caltest.kernels.bandwidth import fixed_order, representatives
+from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.sampling import ROWS
 from caltest.scores import RoundedFeatures, steps_of
 
@@ -418,3 +425,153 @@ def incomplete_cholesky(
         residual[pivot] = 0.0
     missing = float(residual.sum()) / trace if trace > 0 else 0.0
     return Cholesky(np.ascontiguousarray(factor.T), missing, pivots)
+
+
+# ------------------------------------------------------------------ kernels of low rank
+
+
+Approximation: TypeAlias = Literal["auto", "nystrom", "fourier"]
+
+RANK = 256
+
+HELD_UP_TO = 100_000
+"""Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.
+
+Of more rows a subsample is what bandwidths and features are fitted to, see ``caltest.data.subsample``,
+and features are computed when they are needed.
+"""
+
+FULL_ROWS = 1500
+"""Rows up to which "auto" takes the kernel itself, and features are fitted to all and not rounded.
+
+Those of more rows are fitted to some, evenly spaced in an order that depends on the predictions alone,
+and rounded, to be added up fast. Of two classes the exponential kernel of most distances takes one pass
+over the rows, however many.
+"""
+
+FULL_ROWS_OF_CLUSTERS = 5000
+"""The same of rows in clusters: all pairs are added up once, and draws are signs of clusters."""
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """Features whose inner products stand for a kernel, of given predictions.
+
+    Attributes
+    ----------
+    predictions
+        What they were made for.
+    features
+        Φ, (n, F), as rows count; of very many rows, computed when they are needed.
+    missing
+        Share of the trace that ΦΦᵀ leaves out; None of random features, which leave out nothing on
+        average.
+    of_parts
+        Whether it was fitted to a sample of rows that come one part after the other.
+    fitted_to
+        Predictions that it was fitted to, and the features as a function of predictions.
+    """
+
+    predictions: Rows
+    features: Features
+    missing: float | None
+    of_parts: bool
+    fitted_to: tuple[Array, Callable[[Array], Array]]
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel | MatrixKernel, predictions: Rows, method: Approximation, rank: int
+    ) -> LowRank:
+        """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about).
+
+        Features are a function of a prediction. Of few rows it is fitted to all and its values are
+        held; of more, to some; of very many, or of parts, values are computed when they are needed.
+        """
+        (part, _), probs, n = kernel.terms[0], predictions.probs, predictions.n_samples
+        of_parts = predictions.part_of is not None
+        held = n <= HELD_UP_TO and not of_parts
+        few = held and n <= FULL_ROWS
+        some = fitting_rows(predictions).probs if few or not held else probs[representatives(probs)]
+        exact: Features
+        if method == "fourier":
+            function, missing = partial(fourier_features, part, count=(rank + 1) // 2), None
+            exact = function(probs) if few else probs
+        else:
+            order = fixed_order(some) if few else np.arange(len(some))
+            exact, missing, pivots = incomplete_cholesky(KernelWeights(part, some), order, rank)
+            factor = np.tril(exact[pivots])
+            inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
+            function = partial(landmark_features, part, some[pivots], inverse)
+        found: Features
+        if few:
+            found = scaled_rows(exact[:], predictions.weights)
+        else:
+            width = int(function(probs[:1]).shape[1])
+            found = ComputedFeatures(function, probs, width, part.bound, predictions.weights)
+            found = found.held() if held else found
+        return cls(predictions, found, missing, of_parts, (some, function))
+
+    def of_rows(self, predictions: Rows) -> LowRank:
+        """Return the same features of other rows; they must be computed ones."""
+        given: Any = self.features
+        base = cast("ComputedFeatures", getattr(given, "base", given))
+        features: Any = replace(base, probs=predictions.probs, by=predictions.weights)
+        if given is not base:
+            features = replace(given, base=features)
+        return replace(self, predictions=predictions, features=features)
+
+    def of_kernel(self, kernel: Kernel, rank: int) -> LowRank:
+        """Return linear functions of these features that stand for a wider kernel, K ≈ Ψ C CᵀΨᵀ.
+
+        Of the rows that features are fitted to, with K ≈ LLᵀ: C is what makes ΨC nearest to L.
+        """
+        some, function = self.fitted_to
+        own, order = function(some), np.arange(len(some))
+        wide = incomplete_cholesky(KernelWeights(kernel, some), order, rank).factor
+        q, r = np.linalg.qr(own)
+        by = solve_triangular(r, q.T @ wide)
+        largest = ((own @ by) ** 2).sum(axis=1).max() * self.predictions.weights.max() ** 2
+        bound = (1.0 + 1.0 / 64.0) * float(largest)
+        features = MappedFeatures(cast("Summed", self.features), by, bound)
+        return replace(self, features=features, missing=None)
+
+
+def fitting_rows(predictions: Rows) -> Rows:
+    """Return the rows that bandwidths and features are fitted to: all, or a subsample of very many."""
+    if predictions.n_samples <= HELD_UP_TO or predictions.part_of is not None:
+        return predictions
+    if predictions.are_alike:
+        return subsample(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
+    numbers = np.arange(predictions.n_samples, dtype=np.float64)[:, None]
+    return predictions.take(subsample([numbers]).probs[:, 0].astype(np.intp))
+
+
+def chosen(
+    approximation: Approximation | None, kernel: Kernel | MatrixKernel, predictions: Rows
+) -> Approximation | None:
+    """Return what "auto" stands for."""
+    if approximation != "auto":
+        return approximation
+    if predictions.part_of is not None:
+        return "nystrom"
+    if isinstance(kernel, Kernel) and kernel.is_on_a_line(predictions.n_classes):
+        return None
+    few = FULL_ROWS if predictions.clusters is None else FULL_ROWS_OF_CLUSTERS
+    return None if predictions.n_samples <= few else "nystrom"
+
+
+def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
+    """Raise if a kernel cannot be approximated so; None is no approximation."""
+    if method is None:
+        return
+    choose("approximation", method, dict.fromkeys(get_args(Approximation)))
+    if len(kernel.terms) > 1:
+        raise InputError(
+            f"kernel has {len(kernel.terms)} parts, and an approximation takes one kernel between "
+            "predictions and one matrix between classes; leave the approximation out."
+        )
+    if method == "fourier" and not has_fourier_features(kernel.terms[0][0]):
+        raise InputError(
+            f"there are no Fourier features of {quoted(kernel.terms[0][0], 200)}; use "
+            "approximation='nystrom', which takes any kernel."
+        )

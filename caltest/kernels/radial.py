@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import arguments, as_float
+from caltest._arguments import as_float, options
 from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -119,8 +119,7 @@ class _Radial(_WithBandwidth):
             )
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Exponential(_Radial):
     r"""Exponential (Laplacian) kernel, :math:`\exp(-d(s, t) / \nu)`: the default of the SKCE.
 
@@ -173,8 +172,7 @@ class Exponential(_Radial):
         return _student(stream, shape, 1.0) / self._width
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Gaussian(_Radial):
     r"""Gaussian kernel, :math:`\exp(-d(s, t)^2 / (2 \gamma^2))`: smoother than the exponential.
 
@@ -227,8 +225,7 @@ class Gaussian(_Radial):
         return np.asarray(stream.standard_normal(shape) / self._width)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Matern(_Radial):
     r"""Matérn kernel, with a choice of smoothness between exponential and Gaussian.
 
@@ -293,8 +290,7 @@ class Matern(_Radial):
         return {**super().parameters, "smoothness": self.smoothness}
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class LinearGaussian(_WithBandwidth):
     r"""Inner product plus Gaussian kernel, the default of the CKCE.
 
@@ -342,8 +338,7 @@ class LinearGaussian(_WithBandwidth):
         return 2.0
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Linear(Kernel):
     """Linear kernel, the inner product s·t: sees errors that are linear in the predictions.
 

@@ -13,7 +13,7 @@ from caltest._numbers import confidence_text
 from caltest.data import sample_of_law, without_zeros
 from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
-from caltest.forms.pit import LEVELS, STEPS, Pit
+from caltest.forms.numbers import LEVELS, STEPS, Pit
 from caltest.laws import Pool, Predictive, Quantiles
 from caltest.lenses import Lens, show
 from caltest.pictures.axes import Array

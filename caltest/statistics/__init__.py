@@ -1,11 +1,12 @@
 """Statistics: the measures of miscalibration that tests and estimates use."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from caltest._arguments import check_takes, choose, takes
 from caltest._visible import quoted
 from caltest.exceptions import InputError
+from caltest.laws import Classes, Law
 from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Statistic
 from caltest.statistics.ckce import CKCE, JKCE
 from caltest.statistics.classical import (
@@ -33,24 +34,28 @@ from caltest.statistics.ece import (
     SquaredECE,
     TCal,
 )
-from caltest.statistics.members import EnergyScore, OmnibusOfVectors, VariogramScore
 from caltest.statistics.numbers import (
     CRPS,
     ENCE,
     UCE,
+    DawidSebastiani,
+    EnergyScore,
+    OmnibusOfVectors,
+    SKCEOfNumbers,
+    VariogramScore,
+)
+from caltest.statistics.omnibus import Omnibus
+from caltest.statistics.pit import (
     Bias,
     Coverage,
-    DawidSebastiani,
     OmnibusOfNumbers,
     PitAndersonDarling,
     PitChiSquare,
     PitCramerVonMises,
     PitKolmogorovSmirnov,
     PitKuiper,
-    SKCEOfNumbers,
     Spread,
 )
-from caltest.statistics.omnibus import Omnibus
 from caltest.statistics.skce import MMCE, UCME, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from caltest.statistics.times import (
     E50,
@@ -62,138 +67,85 @@ from caltest.statistics.times import (
     GreenwoodNamDAgostino,
 )
 
-STATISTICS: dict[str, type[Statistic]] = {
-    statistic.name: statistic
-    for statistic in (
-        Omnibus,
-        UnbiasedSKCE,
-        BiasedSKCE,
-        LinearSKCE,
-        UCME,
-        MMCE,
-        CKCE,
-        JKCE,
-        ECE,
-        MCE,
-        ACE,
-        ESCE,
-        SquaredECE,
-        DebiasedECE,
-        ECESweep,
-        ClasswiseECE,
-        SmoothECE,
-        BrierMCB,
-        LogMCB,
-        KolmogorovSmirnov,
-        Kuiper,
-        Scan,
-        LargestBinError,
-        TCal,
-        ECD,
-        LogScore,
-        Brier,
-        Spiegelhalter,
-        HosmerLemeshow,
-        CalibrationInTheLarge,
-        CoxRecalibration,
-    )
-}
-
-#: Statistics that look at predicted distributions of numbers (:mod:`caltest.predictive`).
-DENSITY_STATISTICS: dict[str, type[Statistic]] = {
-    statistic.name: statistic
-    for statistic in (
-        PitKolmogorovSmirnov,
-        PitKuiper,
-        PitCramerVonMises,
-        PitAndersonDarling,
-        PitChiSquare,
-        Bias,
-        Spread,
-        Coverage,
-        CRPS,
-        DawidSebastiani,
-        ECD,
-        NEES,
-        UCE,
-        ENCE,
-        EnergyScore,
-        VariogramScore,
-        DCalibration,
-        Events,
-        EventSlope,
-        GreenwoodNamDAgostino,
-        ICI,
-        E50,
-        E90,
-    )
-}
-
 __all__ = [
-    "ACE",
+    # of classes, in the order in which they are listed
+    "Omnibus",
+    "UnbiasedSKCE",
+    "BiasedSKCE",
+    "LinearSKCE",
+    "UCME",
+    "MMCE",
     "CKCE",
+    "JKCE",
+    "ECE",
+    "MCE",
+    "ACE",
+    "ESCE",
+    "SquaredECE",
+    "DebiasedECE",
+    "ECESweep",
+    "ClasswiseECE",
+    "SmoothECE",
+    "BrierMCB",
+    "LogMCB",
+    "KolmogorovSmirnov",
+    "Kuiper",
+    "Scan",
+    "LargestBinError",
+    "TCal",
+    "ECD",
+    "LogScore",
+    "Brier",
+    "Spiegelhalter",
+    "HosmerLemeshow",
+    "CalibrationInTheLarge",
+    "CoxRecalibration",
+    # of numbers and times
+    "PitKolmogorovSmirnov",
+    "PitKuiper",
+    "PitCramerVonMises",
+    "PitAndersonDarling",
+    "PitChiSquare",
+    "Bias",
+    "Spread",
+    "Coverage",
     "CRPS",
-    "E50",
-    "E90",
-    "ICI",
+    "DawidSebastiani",
+    "NEES",
+    "UCE",
+    "ENCE",
+    "EnergyScore",
+    "VariogramScore",
     "DCalibration",
     "Events",
     "EventSlope",
     "GreenwoodNamDAgostino",
+    "ICI",
+    "E50",
+    "E90",
+    # what stands for others by the same name, and what is said of statistics
     "DENSITY_STATISTICS",
-    "ECD",
-    "ECE",
-    "ENCE",
-    "ESCE",
-    "JKCE",
-    "MCE",
-    "MMCE",
-    "NEES",
-    "UCE",
-    "UCME",
     "AllRowsNeededError",
     "STATISTICS",
-    "Bias",
-    "BiasedSKCE",
-    "Brier",
-    "BrierMCB",
-    "CalibrationInTheLarge",
-    "ClasswiseECE",
-    "Coverage",
-    "CoxRecalibration",
-    "DawidSebastiani",
-    "DebiasedECE",
-    "ECESweep",
-    "EnergyScore",
     "FunctionStatistic",
-    "HosmerLemeshow",
-    "KolmogorovSmirnov",
-    "Kuiper",
-    "LargestBinError",
-    "LinearSKCE",
-    "LogMCB",
-    "LogScore",
-    "Omnibus",
     "OmnibusOfNumbers",
     "OmnibusOfVectors",
-    "PitAndersonDarling",
-    "PitChiSquare",
-    "PitCramerVonMises",
-    "PitKolmogorovSmirnov",
-    "PitKuiper",
     "SKCEOfNumbers",
-    "Scan",
-    "SmoothECE",
-    "Spiegelhalter",
-    "Spread",
-    "SquaredECE",
     "Statistic",
     "StatisticLike",
-    "TCal",
-    "UnbiasedSKCE",
-    "VariogramScore",
     "find_statistic",
 ]
+
+_NAMED: list[Any] = [each for each in map(globals().get, __all__) if hasattr(each, "measures")]
+
+STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _NAMED if Classes in each.laws}
+
+#: Statistics that look at predicted distributions of numbers (:mod:`caltest.predictive`).
+DENSITY_STATISTICS: dict[str, type[Statistic]] = {
+    each.name: each
+    for each in _NAMED
+    if each is ECD or (each.name not in STATISTICS and not {Classes, Law} & set(each.laws))
+}
 
 #: A name, an object, or a function of yours.
 StatisticLike: TypeAlias = str | Statistic | Callable[..., float]

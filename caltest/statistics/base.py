@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, check_takes, takes
+from caltest._arguments import check_takes, options, takes
 from caltest._numbers import counted
 from caltest._parallel import Work, Workers, announce
 from caltest._visible import quoted
@@ -64,8 +64,7 @@ class Statistic(ABC):
     of_seen: ClassVar[bool] = False
     #: Whether, once it is fitted, it can be given a part of the rows, in units of `Rows.whole`.
     of_parts: ClassVar[bool] = False
-    #: Names of options: what is left to chance, by a seed; and which of two sides counts.
-    seeded: ClassVar[str | None] = None
+    #: Name of the option that says which of two sides counts.
     sided: ClassVar[str | None] = None
     #: Whether a different order of the rows is a different statistic.
     depends_on_row_order: ClassVar[bool] = False
@@ -106,7 +105,7 @@ class Statistic(ABC):
 
     def shuffled(self, seed: int) -> Self:
         """Return the statistic with what it leaves to chance drawn from the seed of a test."""
-        return self if self.seeded is None else replace(self, **{self.seeded: seed})  # type: ignore[type-var]
+        return self
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -162,23 +161,7 @@ class BinaryStatistic(Statistic):
         return predictions.probs[:, 1]
 
 
-@dataclass(frozen=True, eq=False)
-class _Counting:
-    """A function that gets the weights of all rows, a copy, each time."""
-
-    function: Callable[..., float]
-    weights: NDArray[np.float64]
-
-    @property
-    def __name__(self) -> str:
-        return getattr(self.function, "__name__", type(self.function).__name__)
-
-    def __call__(self, probs: Any, labels: Any) -> float:
-        return self.function(probs, labels, self.weights.copy())
-
-
-@arguments()
-@dataclass(frozen=True)
+@options()
 class FunctionStatistic(Statistic):
     """Your own function ``f(probs, labels) -> float`` as a statistic, large where calibration is bad.
 
@@ -221,4 +204,4 @@ class FunctionStatistic(Statistic):
                 argument="function",
                 found="two arguments",
             )
-        return LabelFunction(_Counting(self.function, predictions.weights), predicted)
+        return LabelFunction(self.function, predicted, predictions.weights)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack
 
-from caltest._arguments import Number, Whole, anything, arguments, choose, positive_integer
+from caltest._arguments import Number, Whole, anything, choose, options, positive_integer
 from caltest._memory import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
@@ -263,12 +263,11 @@ class _Fit:
     ratio: float  # (tr K − tr ΦΦᵀ) / (λ n)
 
 
-@arguments(
+@options(
     features=positive_integer,
     groups=anything,
     seed=Whole(0, MOST_SEED - 1, "give a whole number that is not negative"),
 )
-@dataclass(frozen=True)
 class CKCE(Statistic):
     """Conditional kernel calibration error: predicted against estimated label distributions.
 
@@ -494,8 +493,7 @@ class CKCE(Statistic):
         return ProductWeights((own, KernelWeights(self.groups.kernel, groups))), groups
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class JKCE(UnbiasedSKCE):
     """Joint kernel calibration error: the unbiased SKCE with the kernel of the CKCE. O(n² m).
 

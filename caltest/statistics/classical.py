@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
-from caltest._arguments import arguments, choose, positive_integer
+from caltest._arguments import choose, options, positive_integer
 from caltest._sums import over_columns
 from caltest.binning import EqualMass
 from caltest.data import Rows
@@ -19,10 +19,10 @@ from caltest.forms import (
     LabelFunction,
     LinearSum,
     LogisticRecalibration,
+    MeanOfNumbers,
     MeanSquare,
     MeanSurprise,
     PearsonGroups,
-    WeightedMeanSquare,
     WeightedRecalibration,
 )
 from caltest.forms.base import CERTAIN, Array, Labels
@@ -32,8 +32,7 @@ from caltest.statistics.base import SIGNED, BinaryStatistic, Statistic
 # ------------------------------------------------------------------ ecd
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ECD(Statistic):
     """Entropic calibration difference: how much more surprising the labels are than predicted.
 
@@ -82,7 +81,7 @@ class ECD(Statistic):
     reported = ("clip",)
     of_parts = True
 
-    def given(self, predictions: Rows) -> LinearSum | MeanSurprise | WeightedMeanSquare:
+    def given(self, predictions: Rows) -> LinearSum | MeanOfNumbers:
         """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
         law = predictions.law
         if isinstance(law, Classes):
@@ -93,13 +92,11 @@ class ECD(Statistic):
             raise InputError("clip is for probabilities of classes; leave it out for densities.")
         assert isinstance(law, Predictive)
         if isinstance(law, GaussianPredictions):
-            mean = MeanSquare if predictions.are_alike else WeightedMeanSquare
-            return mean(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
-        return MeanSurprise(law, predictions.weights)
+            return MeanSquare.of(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
+        return MeanSurprise.of(law, predictions.weights)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class NEES(Statistic):
     """Normalised estimation error squared: squared errors over predicted variances, for Gaussians.
 
@@ -126,11 +123,10 @@ class NEES(Statistic):
     alternatives = SIGNED
     laws = (GaussianPredictions,)
 
-    def given(self, predictions: Rows) -> WeightedMeanSquare:
+    def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         assert isinstance(predictions.law, GaussianPredictions)
-        mean = MeanSquare if predictions.are_alike else WeightedMeanSquare
-        return mean(predictions.law, predictions.weights)
+        return MeanSquare.of(predictions.law, predictions.weights)
 
 
 # ------------------------------------------------------------------ scores
@@ -139,8 +135,7 @@ class NEES(Statistic):
 _EPSILON = float(np.finfo(float).eps)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Brier(Statistic):
     """Brier score minus its expectation: how much worse the model scores than it expects.
 
@@ -176,8 +171,7 @@ class Brier(Statistic):
         return LinearSum(table, predictions.probs)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class LogScore(ECD):
     """Logarithmic score (cross-entropy) minus its expectation: the ECD under its older name.
 
@@ -201,8 +195,7 @@ class LogScore(ECD):
     measures = "logarithmic score less its expectation if calibrated, overconfident above 0"
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Spiegelhalter(Statistic):
     """Spiegelhalter's z: the Brier score minus its expectation, in standard deviations.
 
@@ -270,8 +263,7 @@ def _difference(one: Array, other: Array) -> Array:
 _TESTS = {"likelihood_ratio": False, "wald": True}
 
 
-@arguments(groups=positive_integer)
-@dataclass(frozen=True)
+@options(groups=positive_integer)
 class HosmerLemeshow(BinaryStatistic):
     """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
 
@@ -323,8 +315,7 @@ class HosmerLemeshow(BinaryStatistic):
         return PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class CalibrationInTheLarge(BinaryStatistic):
     """Calibration in the large: is the event as frequent as predicted, overall? For two classes.
 
@@ -383,8 +374,7 @@ def _errors_of_certainty(probs: Array) -> Array:
     return np.where(unlikely, np.array([-1.0, 1.0]) + raised, 0.0)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class CoxRecalibration(BinaryStatistic):
     """Cox's test of the recalibration line: intercept 0 and slope 1, for two classes.
 
@@ -465,8 +455,7 @@ class _MCB(BinaryStatistic):
         return LabelFunction(evaluate, predictions.probs)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class BrierMCB(_MCB):
     """Miscalibration part of the Brier score: how much isotonic recalibration would improve it.
 
@@ -492,8 +481,7 @@ class BrierMCB(_MCB):
     score = "brier"
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class LogMCB(_MCB):
     """Miscalibration part of the log score: how much isotonic recalibration would improve it.
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from caltest._arguments import arguments, choose
+from caltest._arguments import choose, options
 from caltest.binning import Binning, EqualMass
 from caltest.data import Rows
 from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError, Side
@@ -44,8 +44,7 @@ class _PathStatistic(BinaryStatistic):
         return GriddedDifference(scores, cells, len(edges) + 1, weights, whole, self.functional)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class KolmogorovSmirnov(_PathStatistic):
     """Kolmogorov–Smirnov calibration error: the largest cumulative difference, for two classes.
 
@@ -83,8 +82,7 @@ class KolmogorovSmirnov(_PathStatistic):
     functional = "maximum"
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Kuiper(_PathStatistic):
     """Kuiper calibration error: the range of the cumulative differences, for two classes.
 
@@ -149,8 +147,7 @@ class _LargestSigned(BinaryStatistic):
         raise NotImplementedError
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Scan(_LargestSigned):
     """Scan statistic: the largest standardised error of any range of predictions, for two classes.
 
@@ -198,8 +195,7 @@ class Scan(_LargestSigned):
         return Intervals.dyadic(predictions.probs[:, 1])
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class LargestBinError(_LargestSigned):
     """Largest standardised error of any bin, for two classes: like "scan", with bins you choose.
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from caltest._arguments import OneOf, Whole, arguments, choose
+from caltest._arguments import OneOf, Whole, arguments, choose, options
 from caltest.binning import Binning, EqualMass, EqualWidth, FromEdges, ScoreBinning, Uniform, intervals
 from caltest.data import Rows
 from caltest.forms import BinnedDistance, BinnedSquares, LinearSum, MultiscaleBins, SmoothedResiduals
@@ -70,8 +70,7 @@ class _DistanceStatistic(_BinnedStatistic):
         return BinnedDistance(*self._bins(predictions), self.distance, self.maximum)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ECE(_DistanceStatistic):
     """Expected calibration error: the mean difference between predicted and observed, over bins.
 
@@ -106,8 +105,7 @@ class ECE(_DistanceStatistic):
     measures = "expected calibration error"
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class MCE(_DistanceStatistic):
     """Maximum calibration error: the largest difference between predicted and observed in any bin.
 
@@ -132,8 +130,7 @@ class MCE(_DistanceStatistic):
     maximum = True
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ACE(ECE):
     """Adaptive calibration error: the ECE with equally filled bins, for two classes.
 
@@ -165,8 +162,7 @@ class ACE(ECE):
     default_lens = "top_label"
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class SquaredECE(_BinnedStatistic):
     """Squared ECE: the mean squared difference between predicted and observed, over bins.
 
@@ -200,8 +196,7 @@ class SquaredECE(_BinnedStatistic):
         return BinnedSquares(*self._bins(predictions), debiased=self.debiased)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class DebiasedECE(SquaredECE):
     """Squared ECE, corrected for its upward bias.
 
@@ -231,8 +226,7 @@ class DebiasedECE(SquaredECE):
     debiased = True
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ESCE(BinaryStatistic):
     """Expected signed calibration error: observed event rate less mean predicted, for two classes.
 
@@ -331,8 +325,7 @@ class ClasswiseECE(Statistic):
 # ------------------------------------------------------------------ as many bins as rise
 
 
-@arguments(norm=Whole(1, 2, "give 1 or 2", "give 1 or 2"))
-@dataclass(frozen=True)
+@options(norm=Whole(1, 2, "give 1 or 2", "give 1 or 2"))
 class ECESweep(BinaryStatistic):
     """ECE sweep: a binned error whose number of bins is chosen by the labels, for two classes.
 
@@ -386,8 +379,7 @@ class ECESweep(BinaryStatistic):
 # ------------------------------------------------------------------ smooth ece
 
 
-@arguments(grid=Whole(1, 1_000_000))
-@dataclass(frozen=True)
+@options(grid=Whole(1, 1_000_000))
 class SmoothECE(BinaryStatistic):
     """Smooth ECE: a calibration error from smoothed residuals, without bins, for two classes.
 
@@ -435,8 +427,7 @@ _HALVINGS = 19  # bins of the finest scale are no more than 2¹⁹,
 _HALVINGS_IN_PARTS = 10  # and 1024 where rows come a part at a time: the sums of all draws are held
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class TCal(BinaryStatistic):
     """T-Cal: a debiased binned error, at whichever number of bins shows it best, for two classes.
 

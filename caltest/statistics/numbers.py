@@ -1,314 +1,35 @@
-"""Statistics of predicted distributions of numbers: where outcomes lie in them, and their scores.
-
-All of the PIT are functions of the same sums, see :mod:`caltest.forms.pit`: distances (Kolmogorov and
-Smirnov, Kuiper, Cramér and von Mises, Anderson and Darling), the two words of a report (too high or too
-low, too narrow or too wide), and the coverage of intervals.
-"""
+"""Scores and kernel errors of predicted distributions of numbers; statistics of vectors of these."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self, cast
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 
-from caltest._arguments import Number, arguments, choose
+from caltest._arguments import Number, choose, options
 from caltest._parallel import ALONE, Workers
+from caltest._sums import blocks
 from caltest.binning import EqualMass, intervals
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import Combined, Component
+from caltest.forms import Combined, Component, LinearSum, MeanOfNumbers, MeanSquare
 from caltest.forms.base import ROUNDING, Array, OneByOne
-from caltest.forms.pit import (
-    STEPS,
-    DrawnMoments,
-    PitDistance,
-    PitForm,
-    PitMean,
-    levels_of,
-    steps_of,
-)
-from caltest.forms.sums import MeanOfNumbers, MeanSquare
-from caltest.forms.waves import Waved, WavePairs, Waves
+from caltest.forms.numbers import DrawnMoments, Waved, WavePairs, Waves
 from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order, representatives
-from caltest.laws import GaussianPredictions, Pool, Predictive
-from caltest.pvalues import Alternative
+from caltest.laws import GaussianPredictions, Pool, Pools, Predictive
+from caltest.laws.members import fair_scores, standardised
+from caltest.lenses import Entry, Lens, Pair
 from caltest.statistics.base import SIGNED, Statistic
-
-
-class PitStatistic(Statistic):
-    """Base class of statistics of the PIT."""
-
-    laws = (Predictive,)
-    of_quantiles = True
-
-    @abstractmethod
-    def given(self, predictions: Rows) -> PitForm:
-        """Fix the predictions."""
-
-
-class _Distance(PitStatistic):
-    @staticmethod
-    @abstractmethod
-    def _of(levels: Array, shares: Array) -> Array:
-        """Return the distances from mean scores (B, T) at the levels."""
-
-    def given(self, predictions: Rows) -> PitForm:
-        """Fix the predictions."""
-        law: Any = predictions.law
-        distance = partial(type(self)._of, levels_of(law))
-        return PitDistance(law, predictions.weights, None, None, distance)
-
-
-_EVENLY = 1.0 / STEPS
-_CENTRAL = (0.5, 0.8, 0.9, 0.95)
-_ROUNDED = 1e-9  # of levels
-
-
-@arguments()
-@dataclass(frozen=True)
-class PitKolmogorovSmirnov(_Distance):
-    """Largest distance of the PIT's distribution from the uniform one, over levels .005, .01, ….
-
-    sup_t |n⁻¹ Σ_i s_t(y_i)|, with s_t(y) = clip((t − F(y−)) / (F(y) − F(y−)), 0, 1) − t, which is
-    1{F(y) ≤ t} − t without atoms, and 0 on average for every distribution, counts included.
-
-    References
-    ----------
-    Rosenblatt, "Remarks on a multivariate transformation", 1952; Czado, Gneiting, Held, "Predictive
-    model assessment for count data", Biometrics 65 (2009), Equation 2.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> predicted = caltest.predictive.Normal(np.zeros(300), sd=1.0)
-    >>> caltest.test(predicted, rng.normal(0.4, 1.0, 300), "pit_ks", rng=0).pvalue
-    0.001
-    """
-
-    name = "pit_ks"
-    measures = "largest distance of the PIT from uniform"
-
-    @staticmethod
-    def _of(levels: Array, shares: Array) -> Array:
-        return np.asarray(np.abs(shares).max(axis=1))
-
-
-@arguments()
-@dataclass(frozen=True)
-class PitKuiper(_Distance):
-    """Range of the PIT's distribution less the uniform one: the largest error of an interval of levels.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
-    >>> round(caltest.estimate(predicted, [-1.0, 1.0], "pit_kuiper"), 3)
-    0.68
-    """
-
-    name = "pit_kuiper"
-    measures = "largest error of a range of the PIT"
-
-    @staticmethod
-    def _of(levels: Array, shares: Array) -> Array:
-        return np.asarray(shares.max(axis=1).clip(min=0.0) - shares.min(axis=1).clip(max=0.0))
-
-
-@arguments()
-@dataclass(frozen=True)
-class PitCramerVonMises(_Distance):
-    """Mean squared distance of the PIT's distribution from the uniform one.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
-    >>> round(caltest.estimate(predicted, [3.0, 3.0], "pit_cvm"), 3)
-    0.331
-    """
-
-    name = "pit_cvm"
-    measures = "mean squared distance of the PIT from uniform"
-
-    @staticmethod
-    def _of(levels: Array, shares: Array) -> Array:
-        return np.asarray((shares**2 * steps_of(levels)).sum(axis=1) * _EVENLY)
-
-
-@arguments()
-@dataclass(frozen=True)
-class PitAndersonDarling(_Distance):
-    """The same, with squared distances over t (1 − t): errors of the tails count as much as others.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
-    >>> round(caltest.estimate(predicted, [3.0, 3.0], "pit_ad"), 2)
-    4.88
-    """
-
-    name = "pit_ad"
-    measures = "mean squared distance of the PIT from uniform, over its variance"
-
-    @staticmethod
-    def _of(levels: Array, shares: Array) -> Array:
-        squares = (shares / np.sqrt(levels * (1.0 - levels))) ** 2
-        return np.asarray((squares * steps_of(levels)).sum(axis=1) * _EVENLY)
-
-
-_TENTHS = 10
-
-
-@arguments()
-@dataclass(frozen=True)
-class PitChiSquare(_Distance):
-    """Chi-square of the PIT's histogram with ten bars, divided by the number of rows.
-
-    10 Σ_k (share of outcomes in bar k − 1/10)². Of members it is that of the rank histogram, whose bars
-    share what lies across their ends.
-
-    References
-    ----------
-    Pearson 1900; of ranks of ensembles: Hamill and Colucci, "Verification of Eta–RSM short-range
-    ensemble forecasts", Monthly Weather Review 125 (1997).
-
-    Examples
-    --------
-    >>> import caltest
-    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
-    >>> round(caltest.estimate(predicted, [3.0, 3.0], "pit_chi2"), 2)
-    9.0
-    """
-
-    name = "pit_chi2"
-    measures = "chi-square of the PIT's histogram"
-    of_quantiles = False
-
-    @staticmethod
-    def _of(levels: Array, shares: Array) -> Array:
-        ends = shares[:, STEPS // _TENTHS - 1 :: STEPS // _TENTHS]
-        bars = np.diff(ends, prepend=0.0, append=0.0)
-        return np.asarray(_TENTHS * (bars**2).sum(axis=1))
-
-
-@arguments()
-@dataclass(frozen=True)
-class Coverage(PitStatistic):
-    """Largest standardised error of the coverage of central intervals of 50, 80, 90 and 95%.
-
-    Of quantile forecasts, of the stated intervals that are nearest to these.
-
-    Raises
-    ------
-    InputError
-        If a quantile forecast states no two levels as far from 0 as from 1.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> predicted = caltest.predictive.Normal(np.zeros(300), sd=1.0)
-    >>> caltest.test(predicted, rng.normal(0.0, 1.5, 300), "coverage", rng=0).pvalue
-    0.001
-    """
-
-    name = "coverage"
-    measures = "largest standardised error of the coverage of central intervals"
-
-    def given(self, predictions: Rows) -> PitForm:
-        """Fix the predictions, and the intervals."""
-        law: Any = predictions.law
-        levels = levels_of(law)
-        low, high = np.nonzero(np.abs(np.add.outer(levels, levels) - 1.0) < _ROUNDED)
-        low, high = low[low < high], high[low < high]
-        if not len(low):
-            raise InputError(
-                "'coverage' needs two stated levels as far from 0 as from 1, such as 0.05 and 0.95; "
-                "use 'spread' or 'pit_ad'."
-            )
-        stated = np.round(levels[high] - levels[low], 9)
-        nearest = np.unique([np.abs(stated - each).argmin() for each in _CENTRAL])
-        every, sd = np.eye(len(levels)), np.sqrt(stated * (1.0 - stated))[nearest]
-        inside = (every[high] - every[low])[nearest].T
-        return PitDistance(law, predictions.weights, None, inside, partial(_largest, sd))
-
-
-def _largest(sd: Array, errors: Array) -> Array:
-    return np.asarray((np.abs(errors) / sd).max(axis=1))
-
-
-class _Mean(PitStatistic):
-    alternatives = SIGNED
-
-    @staticmethod
-    @abstractmethod
-    def _signs(levels: Array) -> Array:
-        """Return what levels count with, besides their steps."""
-
-    def given(self, predictions: Rows) -> PitForm:
-        """Fix the predictions."""
-        law: Any = predictions.law
-        levels = levels_of(law)
-        of_levels = type(self)._signs(levels) * (steps_of(levels) * _EVENLY)
-        return PitMean(law, predictions.weights, None, of_levels)
-
-
-@arguments()
-@dataclass(frozen=True)
-class Bias(_Mean):
-    """Half less the mean PIT: above 0 predictions are too high, below 0 too low.
-
-    It is between −½ and ½ and about ranks, whatever the units: of a normal law, an error of the mean of
-    δ standard deviations gives .28 δ.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
-    >>> round(caltest.estimate(predicted, [-1.0, -1.0], "bias"), 2)
-    0.34
-    """
-
-    name = "bias"
-    measures = "half less the mean PIT, above 0 where predictions are too high"
-
-    @staticmethod
-    def _signs(levels: Array) -> Array:
-        return np.ones_like(levels)
-
-
-@arguments()
-@dataclass(frozen=True)
-class Spread(_Mean):
-    """Whether predicted distributions are too wide (above 0) or too narrow (below 0).
-
-    A quarter less the mean distance of the PIT from ½: between −¼ and ¼.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
-    >>> round(caltest.estimate(predicted, [-3.0, 3.0], "spread"), 2)
-    -0.25
-    """
-
-    name = "spread"
-    measures = "a quarter less the mean distance of the PIT from its middle, above 0 where too wide"
-
-    @staticmethod
-    def _signs(levels: Array) -> Array:
-        return np.asarray(np.sign(levels - 0.5))
-
+from caltest.statistics.pit import Bias, PitAndersonDarling, PitStatistic, Spread
 
 # ------------------------------------------------------------------ scores
 
@@ -343,77 +64,50 @@ def pinball(outcomes: Array, levels: Array, quantiles: Iterable[Array]) -> Array
     return np.asarray(found * (2.0 / len(levels)))
 
 
-@dataclass(frozen=True, eq=False)
-class MeanCRPS(MeanOfNumbers):
-    """T = the mean of CRPS(F_i, y_i) less its expectation, in closed form."""
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of the mean, of as much as it is at medians."""
-        medians = self.law.quantile(np.full(self.law.n_samples, 0.5))
-        return ROUNDING * float(np.abs(self._of_rows(medians[None])).mean())
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        return np.asarray(self.law.crps_excess(outcomes))[..., None]
+Excess: TypeAlias = Callable[[Array], Array]
+"""Takes outcomes (…, n), returns their CRPS less its expectation."""
 
 
-@dataclass(frozen=True, eq=False)
-class MeanCRPSOfCounts(MeanCRPS):
-    """The same of whole numbers: E|X − y| − E|X − X′|, from a table of probabilities."""
+def _excess_of_counts(law: Predictive) -> Excess | None:
+    """Return that of whole numbers, E|X − y| − E|X − X′|, from a table of probabilities.
 
-    first: Array  #: The least number of every row, (n,).
-    masses: Array  #: Probabilities from there on, (K, n).
+    None if outcomes are no whole numbers, or too many.
+    """
+    first, last = (law.quantile(np.full(law.n_samples, u)) for u in (_COUNTED, 1.0 - _COUNTED))
+    ends = np.concatenate([first, last])
+    if (ends != np.rint(ends)).any() or (last - first).max() * len(first) > _MOST_COUNTS:
+        return None
+    below, at = law.cdf(first + np.arange((last - first).max() + 1.0)[:, None])
+    total = (at - below).sum(axis=0)
+    if total.min() < 1.0 - _ELSEWHERE:
+        return None
+    masses, rows = (at - below) / total, np.arange(len(first))  # masses from the first on, (K, n)
+    steps, most = 2.0 * np.cumsum(masses, axis=0) - 1.0, len(masses) - 1
+    distances = np.cumsum(np.insert(steps[:-1], 0, 0.0, axis=0), axis=0)
+    table = distances - (masses * distances).sum(axis=0)
 
-    @classmethod
-    def of(cls, law: Predictive, weights: Array) -> MeanCRPSOfCounts | None:
-        """Return the form; None if outcomes are no whole numbers, or too many."""
-        first, last = (law.quantile(np.full(law.n_samples, u)) for u in (_COUNTED, 1.0 - _COUNTED))
-        ends = np.concatenate([first, last])
-        if (ends != np.rint(ends)).any() or (last - first).max() * len(first) > _MOST_COUNTS:
-            return None
-        below, at = law.cdf(first + np.arange((last - first).max() + 1.0)[:, None])
-        total = (at - below).sum(axis=0)
-        if total.min() < 1.0 - _ELSEWHERE:
-            return None
-        return cls(law, weights, first, (at - below) / total)
-
-    @cached_property
-    def _excess(self) -> Array:
-        steps = 2.0 * np.cumsum(self.masses, axis=0) - 1.0
-        distances = np.cumsum(np.insert(steps[:-1], 0, 0.0, axis=0), axis=0)
-        return np.asarray(distances - (self.masses * distances).sum(axis=0))
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        last, rows = len(self.masses) - 1, np.arange(len(self.first))
-        inside = (outcomes - self.first).clip(0.0, last)
+    def excess(outcomes: Array) -> Array:
+        inside = (outcomes - first).clip(0.0, most)
         place = inside.astype(np.intp)
-        here, there = (self._excess[each, rows] for each in (place, np.minimum(place + 1, last)))
-        outside = np.abs(outcomes - self.first - inside)
-        return np.asarray(here + (inside - place) * (there - here) + outside)[..., None]
+        here, there = (table[each, rows] for each in (place, np.minimum(place + 1, most)))
+        outside = np.abs(outcomes - first - inside)
+        return np.asarray(here + (inside - place) * (there - here) + outside)
+
+    return excess
 
 
-@dataclass(frozen=True, eq=False)
-class MeanPinball(MeanCRPS):
-    """The same by the mean loss of quantiles."""
+def _excess_of_quantiles(law: Predictive) -> Excess:
+    """Return that by the mean loss of quantiles."""
 
-    @cached_property
-    def _expected(self) -> Array:
-        levels, masses = _expecting()
-        n = self.law.n_samples
-        at = (mass * self.law.quantile(np.full(n, u)) for u, mass in zip(levels, masses, strict=True))
-        return np.asarray(sum(at))
+    def at(level: float) -> Array:
+        return law.quantile(np.full(law.n_samples, level))
 
-    @cached_property
-    def _at(self) -> Array:
-        law = self.law
-        return np.stack([law.quantile(np.full(law.n_samples, level)) for level in QUANTILES])
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        return np.asarray(pinball(outcomes, QUANTILES, self._at) - self._expected)[..., None]
+    expected = sum(mass * at(level) for level, mass in zip(*_expecting(), strict=True))
+    quantiles = np.stack([at(level) for level in QUANTILES])
+    return lambda outcomes: np.asarray(pinball(outcomes, QUANTILES, quantiles) - expected)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class CRPS(Statistic):
     """Continuous ranked probability score less its expectation: above 0 worse than predicted.
 
@@ -444,33 +138,17 @@ class CRPS(Statistic):
     alternatives = SIGNED
     laws = (Predictive,)
 
-    def given(self, predictions: Rows) -> MeanCRPS:
+    def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         law: Any = predictions.law
-        weights = predictions.weights
-        if law.crps_excess(law.quantile(np.full(law.n_samples, 0.5))) is not None:
-            return MeanCRPS(law, weights)
-        return MeanCRPSOfCounts.of(law, weights) or MeanPinball(law, weights)
+        medians, excess = law.quantile(np.full(law.n_samples, 0.5)), law.crps_excess
+        if excess(medians) is None:
+            excess = _excess_of_counts(law) or _excess_of_quantiles(law)
+        rounding = ROUNDING * float(np.abs(excess(medians[None])).mean())  # of as much as at medians
+        return MeanOfNumbers(law, predictions.weights, excess, rounding)
 
 
-@dataclass(frozen=True, eq=False)
-class MeanStandardisedSquare(MeanOfNumbers):
-    """T = the mean of (y_i − μ_i)² / σ_i² − 1."""
-
-    centre: Array  #: μ, (n,).
-    variance: Array  #: σ², (n,).
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of the mean."""
-        return ROUNDING
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        return np.asarray((outcomes - self.centre) ** 2 / self.variance - 1.0)[..., None]
-
-
-@arguments()
-@dataclass(frozen=True)
+@options()
 class DawidSebastiani(Statistic):
     """Dawid–Sebastiani score less its expectation: above 0 errors are larger than predicted.
 
@@ -508,8 +186,12 @@ class DawidSebastiani(Statistic):
         law: Any = predictions.law
         mean, variance = finite_moments(self.name, law)
         if isinstance(law, GaussianPredictions) and predictions.are_alike:
-            return MeanSquare(law, predictions.weights, 1.0, -1.0)
-        return MeanStandardisedSquare(law, predictions.weights, mean, variance)
+            return MeanSquare.of(law, predictions.weights, 1.0, -1.0)
+
+        def excess(outcomes: Array) -> Array:
+            return (outcomes - mean) ** 2 / variance - 1.0
+
+        return MeanOfNumbers(law, predictions.weights, excess, ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -556,8 +238,7 @@ class _OfSpread(Statistic):
         return BySpread(mean, w, cells, np.bincount(cells, w * variance) / shares, shares, error)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class UCE(_OfSpread):
     """Uncertainty calibration error: how far squared errors are from predicted variances, in bins.
 
@@ -588,8 +269,7 @@ class UCE(_OfSpread):
         return shares @ np.abs(squares - predicted)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ENCE(_OfSpread):
     """Expected normalised calibration error: how far errors are from predicted ones, as their share.
 
@@ -640,8 +320,7 @@ _RANK = 128
 _positive = Number(0.0, np.inf, advice="give a positive number, in units of the outcome")
 
 
-@arguments(bandwidth=_positive, outcome_bandwidth=_positive)
-@dataclass(frozen=True)
+@options(bandwidth=_positive, outcome_bandwidth=_positive)
 class SKCEOfNumbers(Statistic):
     """Squared kernel calibration error of predicted numbers, unbiased: it may be negative.
 
@@ -734,54 +413,142 @@ class SKCEOfNumbers(Statistic):
         return WavePairs(Waves(law, features, unit), 1.0 / predictions.whole.pairs)
 
 
-# ------------------------------------------------------------------ omnibus
+# ------------------------------------------------------------------ vectors
 
 
-@arguments()
-@dataclass(frozen=True)
-class OmnibusOfNumbers(Statistic):
-    """The default statistic of numbers: several kinds of error at once.
+_HELD = 2**16  # numbers of pools looked at at a time
 
-    The parts are "bias", "spread" and "pit_ad", and bias and spread that change with the level: the
-    same scores times the rank of a row's predicted median, from −1 to 1. Each is standardised by its
-    moments over draws that do not depend on the outcomes, and the statistic is the largest evidence;
-    ``parts`` of the result has a p-value for each, adjusted for their number.
+
+class _Score(Statistic):
+    """A score of every place of a pool, less its mean over the pool."""
+
+    alternatives = SIGNED
+    laws = (Pools,)
+
+    @abstractmethod
+    def _scores(self, points: Array) -> Array:
+        """Return the scores of all places, (r, N), of some standardised pools (r, N, d)."""
+
+    def given(self, predictions: Rows) -> LinearSum:
+        """Fix the predictions."""
+        law = cast("Pools", predictions.law)
+        parts = blocks(law.n_samples, max(1, _HELD // law.pool[0].size))
+        scores = np.concatenate([self._scores(standardised(law.pool[rows])) for rows in parts])
+        table = predictions.weighted(scores - scores.mean(axis=1, keepdims=True))
+        probs = np.broadcast_to(1.0 / law.size, table.shape)
+        return LinearSum(np.ascontiguousarray(table) / predictions.whole.total, probs)
+
+
+@options()
+class EnergyScore(_Score):
+    """Energy score of vectors less its mean over the pool: above 0 worse than predicted.
+
+    n⁻¹ Σ_i of L⁻¹ Σ_k ‖x_k − y‖ − (2 L (L − 1))⁻¹ Σ_{k,l} ‖x_k − x_l‖ over the other L values of the
+    pool, entries divided by their standard deviations in the pool, so that units do not matter. It sees
+    errors of location and spread; for dependence see "variogram".
+
+    References
+    ----------
+    Gneiting and Raftery, "Strictly proper scoring rules, prediction, and estimation", JASA 102 (2007),
+    Equation 22; fair for any number of members: Ferro, "Fair scores for ensemble forecasts", QJRMS 140
+    (2014).
 
     Examples
     --------
     >>> import numpy as np, caltest
     >>> rng = np.random.default_rng(0)
-    >>> predicted = caltest.predictive.Normal(np.zeros(300), sd=1.0)
-    >>> result = caltest.test(predicted, rng.normal(0.0, 1.5, 300), rng=0)
-    >>> [(part.name, part.adjusted) for part in result.parts]
-    [('bias', 0.292), ('spread', 0.001), ('pit_ad', 0.001)]
+    >>> members = caltest.predictive.Members(rng.normal(size=(200, 19, 3)))
+    >>> caltest.test(members, rng.normal(0.0, 1.4, size=(200, 3)), "energy", rng=0).pvalue
+    0.002
+    """
+
+    name = "energy"
+    measures = "energy score less its expectation, above 0 worse than predicted"
+
+    def _scores(self, points: Array) -> Array:
+        distances = np.stack([squareform(pdist(own)).sum(axis=0) for own in points])
+        return fair_scores(distances, distances.sum(axis=1, keepdims=True), points.shape[1])
+
+
+@options()
+class VariogramScore(_Score):
+    """Variogram score of vectors less its mean over the pool: it sees wrong dependence of entries.
+
+    n⁻¹ Σ_i Σ_{a<b} (|y_a − y_b|^½ − L⁻¹ Σ_k |x_ka − x_kb|^½)², entries with mean 0 and standard
+    deviation 1 in the pool.
+
+    References
+    ----------
+    Scheuerer and Hamill, "Variogram-based proper scoring rules for probabilistic forecasts of
+    multivariate quantities", Monthly Weather Review 143 (2015), Equation 5, p = ½.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> members = caltest.predictive.Members(rng.normal(size=(500, 19, 2)))
+    >>> truth = rng.multivariate_normal([0, 0], [[1, -0.9], [-0.9, 1]], size=500)
+    >>> caltest.test(members, truth, "variogram", rng=0).pvalue
+    0.002
+    """
+
+    name = "variogram"
+    measures = "variogram score less its expectation, above 0 worse than predicted"
+
+    def _scores(self, points: Array) -> Array:
+        found, size = np.zeros(points.shape[:2]), points.shape[1]
+        entries = np.ascontiguousarray(np.moveaxis(points, 2, 0))
+        for one, other in combinations(entries, 2):
+            apart = np.sqrt(np.abs(one - other))
+            found += (apart - apart.mean(axis=1, keepdims=True)) ** 2
+        return np.asarray(found * (size / (size - 1.0)) ** 2)
+
+
+_MOST_PAIRED = 10  # entries of which every two are looked at
+
+
+@options()
+class OmnibusOfVectors(Statistic):
+    """The default statistic of members that are vectors: every entry, and how entries go together.
+
+    The parts are "energy" and "variogram", "bias", "spread" and "pit_ad" of every entry, and of up to
+    ten entries the "bias" of every pair (:class:`caltest.lenses.Pair`). All see the same places in
+    the pool, so that the largest evidence is exact whatever the dependence of entries; ``parts`` of the
+    result has a p-value for each, adjusted for their number.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> members = caltest.predictive.Members(rng.normal(size=(300, 19, 2)), names=["u", "v"])
+    >>> truth = rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], size=300)
+    >>> result = caltest.test(members, truth, rng=0)
+    >>> [part.name for part in result.parts if part.adjusted <= 0.05]
+    ['bias, pair:u,v']
     """
 
     name = "omnibus"
     measures = "evidence of its strongest part, −log of a tail probability"
-    laws = (Predictive,)
-    of_quantiles = True
+    laws = (Pools,)
     growth = None
-    _more: ClassVar[tuple[Statistic, ...]] = ()
 
     def given(self, predictions: Rows) -> Combined:
         """Fix the predictions: every part as a function of the outcomes."""
-        law: Any = predictions.law
-        n, means = predictions.n_samples, (Bias(), Spread())
-        _, places, counts = np.unique(law.level(), return_inverse=True, return_counts=True)
-        forms: dict[str, Any] = {
-            each.name: each.given(predictions) for each in (*means, PitAndersonDarling())
-        }
-        if len(counts) > 1:
-            ranks = np.cumsum(counts) - 0.5 * (counts + 1)
-            tilts = 2.0 * ranks[places] / (n - 1.0) - 1.0
-            forms |= {
-                f"{each.name}, by level": replace(each.given(predictions), tilts=tilts)
-                for each in means
-            }
-        forms |= {each.name: each.given(predictions) for each in self._more}
-        drawn, parts = DrawnMoments(tuple(forms.values())), []
-        for place, (name, form) in enumerate(forms.items()):
-            side: Alternative = "greater" if isinstance(form, PitDistance) else "two-sided"
-            parts.append(Component(name, form, side, law=partial(drawn.of, place)))
+        law = cast("Pools", predictions.law)
+        parts = [
+            Component(each.name, each.given(predictions), "two-sided")
+            for each in (EnergyScore(), VariogramScore())[: law.dimension]
+        ]
+        found: list[tuple[Lens, tuple[PitStatistic, ...]]] = [
+            (Entry(name), (Bias(), Spread(), PitAndersonDarling())) for name in law.names
+        ]
+        if law.dimension <= _MOST_PAIRED:
+            found += [(Pair(*names), (Bias(),)) for names in combinations(law.names, 2)]
+        for lens, statistics in found:
+            view, label = lens.show(predictions), lens.label.removesuffix("/distribution")
+            forms = tuple(each.given(view.rows) for each in statistics)
+            drawn = DrawnMoments(forms)
+            for place, (statistic, form) in enumerate(zip(statistics, forms, strict=True)):
+                side, moments = statistic.alternatives[0], partial(drawn.of, place)
+                parts.append(Component(f"{statistic.name}, {label}", form, side, view, law=moments))
         return Combined(tuple(parts))

@@ -19,6 +19,14 @@ from caltest.exceptions import InputError
 from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
 from caltest.forms.low_rank import sharing
+from caltest.forms.weights import (
+    HELD_UP_TO,
+    RANK,
+    Approximation,
+    check_approximation,
+    chosen,
+    fitting_rows,
+)
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
 from caltest.laws import Law, Pools, Predictive, Survival
@@ -28,17 +36,9 @@ from caltest.sampling import generator
 from caltest.statistics.base import Statistic
 from caltest.statistics.classical import ECD
 from caltest.statistics.cumulative import Kuiper
-from caltest.statistics.members import OmnibusOfVectors
-from caltest.statistics.numbers import OmnibusOfNumbers
-from caltest.statistics.skce import (
-    HELD_UP_TO,
-    RANK,
-    Approximation,
-    UnbiasedSKCE,
-    check_approximation,
-    chosen,
-    fitting_rows,
-)
+from caltest.statistics.numbers import OmnibusOfVectors
+from caltest.statistics.pit import OmnibusOfNumbers
+from caltest.statistics.skce import UnbiasedSKCE
 from caltest.statistics.times import OmnibusOfTimes
 
 _SAMPLE = 1024  # rows that the moments of kernels of low rank come from

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, arguments
+from caltest._arguments import Number, options
 from caltest._parallel import ALONE, Workers
 from caltest.data import Rows
 from caltest.exceptions import InputError
+from caltest.forms import MeanOfNumbers
 from caltest.forms.base import Array, ChiSquare, HasChiSquare, OneByOne
-from caltest.forms.pit import LEVELS, PitDistance, PitForm
-from caltest.forms.sums import MeanOfNumbers
 from caltest.laws import Survival
 from caltest.statistics.base import SIGNED, Statistic
-from caltest.statistics.numbers import OmnibusOfNumbers, PitStatistic
+from caltest.statistics.pit import OmnibusOfNumbers, PitChiSquare
 
 _horizon = Number(0.0, np.inf, advice="give a time, in the units of the outcomes")
 
@@ -34,13 +33,8 @@ class EventMean(MeanOfNumbers):
     """T = a mean of events less expected ones, of which rows may count by what is predicted."""
 
     law: Any
-    horizon: float
-    tilts: Array | None  #: What residuals are multiplied by, (n,); None: by 1.
-
-    def _of_rows(self, outcomes: Array) -> Array:
-        came, expected = self.law.events(outcomes, self.horizon)
-        found = came - expected
-        return np.asarray(found if self.tilts is None else found * self.tilts)[..., None]
+    horizon: float = np.inf
+    tilts: Array | None = None  #: What residuals are multiplied by, (n,); None: by 1.
 
 
 @dataclass(frozen=True)
@@ -54,15 +48,21 @@ class _Events(Statistic):
 
     def given(self, predictions: Rows) -> EventMean:
         """Fix the predictions."""
-        at = np.inf if self.horizon is None else self.horizon
-        return EventMean(predictions.law, predictions.weights, at, self._tilts(predictions.law))
+        law: Any = predictions.law
+        at, tilts = np.inf if self.horizon is None else self.horizon, self._tilts(law)
+
+        def residuals(outcomes: Array) -> Array:
+            came, expected = law.events(outcomes, at)
+            found: Array = came - expected
+            return found if tilts is None else found * tilts
+
+        return EventMean(law, predictions.weights, residuals, horizon=at, tilts=tilts)
 
     def _tilts(self, law: Any) -> Array | None:
         return None
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class Events(_Events):
     """Events observed less those expected, per row: above 0 predicted risks are too low.
 
@@ -94,8 +94,7 @@ class Events(_Events):
     measures = "events observed less expected, per row, above 0 where risks are too low"
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class EventSlope(_Events):
     """The same, with rows that count from −1, the lowest predicted risk, to 1, the highest.
 
@@ -125,8 +124,7 @@ class EventSlope(_Events):
         return np.asarray(2.0 * middle[places] / max(law.n_samples - 1.0, 1.0) - 1.0)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class OmnibusOfTimes(OmnibusOfNumbers):
     """The default statistic of times whose limits are known: "events" and "event_slope" besides.
 
@@ -148,9 +146,8 @@ class OmnibusOfTimes(OmnibusOfNumbers):
 # ------------------------------------------------------------------ D-calibration
 
 
-@arguments()
-@dataclass(frozen=True)
-class DCalibration(PitStatistic):
+@options()
+class DCalibration(PitChiSquare):
     """Chi-square of the PIT in ten cells, per row: is each tenth of predicted chances as frequent?
 
     Σ_k (share_k − 0.1)² / 0.1. Censored times are completed, so that it has its exact level; the usual
@@ -172,18 +169,6 @@ class DCalibration(PitStatistic):
 
     name = "d_calibration"
     measures = "chi-square of tenths of the PIT, per row"
-    of_quantiles = False
-
-    def given(self, predictions: Rows) -> PitForm:
-        """Fix the predictions."""
-        law: Any = predictions.law
-        at = np.eye(len(LEVELS))[:, np.abs(np.subtract.outer(LEVELS, np.arange(1, 10) / 10)).argmin(0)]
-        cells = np.diff(np.pad(at, ((0, 0), (1, 1))), axis=1)
-        return PitDistance(law, predictions.weights, None, cells, _chi_square)
-
-
-def _chi_square(shares: Array) -> Array:
-    return np.asarray((shares**2).sum(axis=1) * 10.0)
 
 
 # ------------------------------------------------------------------ risk at a horizon
@@ -291,8 +276,7 @@ class _AtHorizon(Statistic):
         return law, float(at), law.risk(float(at))
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class GreenwoodNamDAgostino(_AtHorizon):
     """Greenwood–Nam–D'Agostino chi-square of risk at a time in tenths: for comparison.
 
@@ -378,8 +362,7 @@ class _Smooth(_AtHorizon):
         return errors.mean()
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class ICI(_Smooth):
     """Integrated calibration index at a time: mean distance of predicted from observed risk.
 
@@ -410,8 +393,7 @@ class ICI(_Smooth):
     measures = "mean distance of predicted from observed risk at a time"
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class E50(_Smooth):
     """Median distance of predicted from observed risk at a time, as of :class:`ICI`.
 
@@ -432,8 +414,7 @@ class E50(_Smooth):
         return np.quantile(errors, 0.5)
 
 
-@arguments(horizon=_horizon)
-@dataclass(frozen=True)
+@options(horizon=_horizon)
 class E90(_Smooth):
     """90% quantile of the distance of predicted from observed risk at a time, as of :class:`ICI`.
 
