@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import OneOf, Whole, arguments, axes, choose
+from caltest._arguments import OneOf, Whole, arguments, choose
 from caltest._numbers import confidence_text, percents, points
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -20,8 +20,6 @@ from caltest.plots.display import ResultDisplay
 from caltest.text.summaries import at_most, centre_text, extent, row_text
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.bounds import Certificate, MiscalibrationBounds
     from caltest.bounds.lower import SideBound
     from caltest.localisation import Witness
@@ -107,14 +105,6 @@ class BoundsDisplay(ResultDisplay):
                 "from 0."
             )
 
-    @classmethod
-    @arguments(ax=axes)
-    def from_result(
-        cls, result: MiscalibrationBounds, *, view: int = 0, ax: Axes | Sequence[Axes] | None = None
-    ) -> Self:
-        """Draw bounds: ``result`` and ``view`` as above, ``ax`` as in ``plot``."""
-        return cls(result, view).plot(ax)
-
     def _grid(self) -> dict[str, Any]:
         found = sum(side.found for side in self.result.views[self.view].sides)
         return {"figsize": (6.2, 6.6 + 0.8 * found)}
@@ -192,18 +182,6 @@ class CertificateDisplay(ResultDisplay):
 
     def __post_init__(self) -> None:
         choose("axis", self.against, {"scores": True, "rows": True})
-
-    @classmethod
-    @arguments(ax=axes)
-    def from_result(
-        cls,
-        result: Certificate,
-        *,
-        against: Against = "scores",
-        ax: Axes | Sequence[Axes] | None = None,
-    ) -> Self:
-        """Draw a certificate: ``result`` and ``against`` as above, ``ax`` as in ``plot``."""
-        return cls(result, against).plot(ax)
 
     def _grid(self) -> dict[str, Any]:
         return {"figsize": (6.2, 7.4) if self.against == "scores" else (7.6, 5.6)}
@@ -449,16 +427,12 @@ class WitnessDisplay(ResultDisplay):
         largest = float(np.abs(z).max())
         scale = min(max(largest, _LEAST_SCALE), _MOST_SCALE)
         hues = [canvas.VERMILION, "#FFFFFF", canvas.BLUE]
-        look = {
-            "cmap": LinearSegmentedColormap.from_list("errors", hues),
-            "vmin": -scale,
-            "vmax": scale,
-        }
-        names = [lettering(w.names[c], _LONGEST_NAME) for c in classes]
-        image = canvas.heat_map(
-            ax, z, names, [_described(w, place, narrow) for place in places], **look
-        )
-        ax.tick_params(labelsize=size)
+        colours = LinearSegmentedColormap.from_list("errors", hues)
+        image = ax.imshow(z, aspect="auto", cmap=colours, vmin=-scale, vmax=scale)
+        ax.set_xticks(range(len(classes)), [lettering(w.names[c], _LONGEST_NAME) for c in classes])
+        ax.set_yticks(range(len(places)), [_described(w, place, narrow) for place in places])
+        ax.tick_params(length=0, labelsize=size)
+        ax.spines[:].set_visible(False)
         if narrow or len(classes) > 5:
             ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
         bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
@@ -481,8 +455,9 @@ class WitnessDisplay(ResultDisplay):
                 if claimed and full == "percentages":
                     ends = percents(float(w.predicted[entry]), float(w.observed[entry]))
                     text += "\n" + "→".join(each.rstrip("%") for each in ends)
-                dark = bool(abs(value) > _DARK * scale)
-                cells.append(canvas.write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))
+                ink = "white" if abs(value) > _DARK * scale else canvas.BLACK
+                style = {"color": ink, "weight": "bold" if claimed else "normal", "size": "small"}
+                cells.append(ax.text(j, i, text, ha="center", va="center", **style))
             how = "" if full == "stars" else "signed numbers: z-scores; "
             how += f"* significant at {w.level:.3g} for all together"
             lines = what, how + (": % predicted → % observed" if full == "percentages" else "")
