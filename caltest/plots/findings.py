@@ -220,7 +220,11 @@ class CertificateDisplay(ResultDisplay):
             draw(ax, Mark("line", "limit", ends, y, label=label))
         self._shade(ax, *((ends, ends) if by_score else (scores.ravel(), places.ravel())))
         if bins:
-            _draw_bins(ax, places, bounds[:2], f"{what}, {sure} band")
+            wide = np.maximum(np.diff(places)[:, 0], _LEAST_BOX * np.ptp(ax.get_xlim()))
+            look = {"color": canvas.WIDE_BAND, "edgecolor": canvas.NARROW_BAND, "linewidth": 0.8}
+            boxes = places.mean(axis=1), bounds[1] - bounds[0], wide, bounds[0]
+            ax.use_sticky_edges = False  # room below the boxes, too
+            ax.bar(*boxes, **look, zorder=1, label=f"{what}, {sure} band")
             for mark in told_apart(x, bounds[2], (c.lower > c.predicted) | (c.upper < c.predicted)):
                 more = ", proved wrong" if mark.style == BAD else ""
                 draw(ax, mark._replace(label=f"observed share of the bin{more}"), markersize=6)
@@ -326,21 +330,6 @@ def _shade(ax: Any, low: float, high: float, colour: str, label: str | None = No
     missing = max(0.0, _LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (high - low)) / 2.0
     ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
     return [low - missing, high + missing]
-
-
-def _draw_bins(ax: Any, places: Array, bounds: Array, label: str) -> None:
-    from matplotlib.collections import PolyCollection
-
-    left, right = places.T
-    missing = np.maximum(0.0, _LEAST_BOX * np.ptp(ax.get_xlim()) - (right - left)) / 2.0
-    (left, right), (low, high) = (left - missing, right + missing), bounds
-    corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
-    boxes = PolyCollection(
-        list(corners), facecolor=canvas.WIDE_BAND, edgecolor=canvas.NARROW_BAND, linewidth=0.8
-    )
-    boxes.set(zorder=1, label=label)
-    ax.add_collection(boxes)
-    ax.autoscale_view()
 
 
 def _merged(ranges: Sequence[Any], scores: Array, places: Array) -> list[list[float]]:

@@ -315,32 +315,6 @@ def small(parts: Sequence[Part]) -> bool:
     return max(part.most for part in parts) <= SMALL_ERROR * wide
 
 
-# ------------------------------------------------------------------ bars of the table of slices
-
-
-def gauges(
-    ends: Sequence[tuple[float, float, float]],
-    axis: Axis,
-    limit: tuple[float, float] | None,
-    zero: float,
-) -> tuple[list[SimpleNamespace], SimpleNamespace]:
-    """Lay intervals out on a common axis, in percent of its width: of each low, high and its middle.
-
-    Returned are the bars, and the axis: its marks, where zero is, and the limit. ``cut``: whether a
-    bar goes on beyond the axis, on the left and on the right.
-    """
-
-    def at(value: float) -> float:
-        return round(100.0 * axis.at(value), 2)
-
-    bars = [SimpleNamespace(low=at(low), high=at(high), at=at(value)) for low, value, high in ends]
-    for bar, (low, _, high) in zip(bars, ends, strict=True):
-        bar.cut = low < axis.low, high > axis.high
-    corridor = None if limit is None else (at(limit[0]), round(at(limit[1]) - at(limit[0]), 2))
-    marks = [(at(value), label) for value, label in axis.marks]
-    return bars, SimpleNamespace(marks=marks, zero=at(zero), corridor=corridor)
-
-
 # ------------------------------------------------------------------ the evidence among that of draws
 
 _BINS, _FAR = 30, 2.0  # times what most draws reach, which the axis then leaves out
