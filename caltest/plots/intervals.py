@@ -263,7 +263,7 @@ def _draw_curve(ax: Any, result: SquaredErrorEstimate, function: FunctionRisk, t
             ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
             ax.xaxis.set_major_formatter("{x:g}")
         else:
-            ax.xaxis.set_major_locator(LogLocator(numticks=4))
+            ax.xaxis.set_major_locator(LogLocator(numticks=3))
 
 
 def _draw_given(ax: Any, result: SquaredErrorEstimate, *, as_points: bool) -> None:
