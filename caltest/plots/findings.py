@@ -267,16 +267,12 @@ class CertificateDisplay(ResultDisplay):
         """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be named."""
         c = self.result
         for name, side in _SIDES.items():
-            label: str | None = f"proved {side.too}"
             ranges = [each for each in c.miscalibrated if each.direction == name and not c.crossings]
-            for start, end in _merged(ranges, scores, places):
-                _shade(ax, start, end, side.colour, label)
-                label = None
-        label = "bounds cross"
-        for start, end in _merged(c.crossings, scores, places):
-            look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
-            ax.axvspan(start, end, label=label, zorder=0, **look)
-            label = None
+            for k, ends in enumerate(_merged(ranges, scores, places)):
+                _shade(ax, *ends, side.colour, None if k else f"proved {side.too}")
+        look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
+        for k, ends in enumerate(_merged(c.crossings, scores, places)):
+            ax.axvspan(*ends, label=None if k else "bounds cross", zorder=0, **look)
 
 
 def _draw_side(ax: Any, bound: SideBound) -> list[str]:

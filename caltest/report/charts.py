@@ -401,10 +401,8 @@ def _evidence(
 
 def _beside(limit: float, observed: float, width: float) -> float:
     """Return where the middle of the threshold's name is: near it, and off the line of the labels."""
-    half = _NAME / 2
-    middle = min(max(limit, half), width - half)
-    if abs(middle - observed) >= half + _GAP:
-        return middle
-    left, right = observed - half - _GAP, observed + half + _GAP
-    before = observed >= limit  # beside the line, on the side of the threshold, if there is room
-    return left if (before and left >= half) or right + half > width else right
+    half, away = _NAME / 2, _NAME / 2 + _GAP
+    # Else beside the line, on the side of the threshold, if there is room.
+    beside = sorted((observed - away, observed + away), key=lambda middle: abs(middle - limit))
+    places = [min(max(limit, half), width - half), *beside]
+    return next(x for x in places if half <= x <= width - half and abs(x - observed) > away - 1e-9)
