@@ -268,11 +268,11 @@ class CertificateDisplay(ResultDisplay):
         c = self.result
         for name, side in _SIDES.items():
             ranges = [each for each in c.miscalibrated if each.direction == name and not c.crossings]
-            for k, ends in enumerate(_merged(ranges, scores, places)):
-                _shade(ax, *ends, side.colour, None if k else f"proved {side.too}")
+            for k, (start, end) in enumerate(_merged(ranges, scores, places)):
+                _shade(ax, start, end, side.colour, None if k else f"proved {side.too}")
         look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
-        for k, ends in enumerate(_merged(c.crossings, scores, places)):
-            ax.axvspan(*ends, label=None if k else "bounds cross", zorder=0, **look)
+        for k, (start, end) in enumerate(_merged(c.crossings, scores, places)):
+            ax.axvspan(start, end, label=None if k else "bounds cross", zorder=0, **look)
 
 
 def _draw_side(ax: Any, bound: SideBound) -> list[str]:

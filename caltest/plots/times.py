@@ -138,7 +138,8 @@ class SurvivalDisplay(Display):
                 "without limit=."
             )
         at = float(law.marks(1)[0]) if horizon is None else float(horizon)
-        drawn: Any
+        drawn: tuple[Any, ...]
+        common: Any = {"horizon": at, "confidence": confidence, "n_samples": law.n_samples}
         if kind == "horizon":
             time, event = law.until(law.seen)
             risk, found = law.risk(at), []
@@ -163,7 +164,7 @@ class SurvivalDisplay(Display):
                     raise InputError("fewer than five events are expected; draw kind='events'.")
                 others = np.array(c.predicted, float), np.array(c.kaplan_meier, float)
                 drawn = times, observed, observed, observed, others
-        return cls(kind, *drawn, at, confidence, law.n_samples).plot(ax)
+        return cls(kind, *drawn, **common).plot(ax)
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), n = axes, f"n = {self.n_samples:,}"
