@@ -212,7 +212,9 @@ class ResultDisplay(Display):
 
     @classmethod
     @arguments(ax=axes)
-    def from_result(cls, result: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Self:
+    def from_result(
+        cls, result: Any, *, ax: Axes | Sequence[Axes] | None = None, **options: Any
+    ) -> Self:
         """Draw a result.
 
         Parameters
@@ -221,10 +223,12 @@ class ResultDisplay(Display):
             What is shown.
         ax
             As in :meth:`~caltest.plots.Display.plot`.
+        **options
+            What else the display takes besides its result, by name.
 
         Returns
         -------
         Display
             Drawn.
         """
-        return cls(result).plot(ax)
+        return cls(result, **options).plot(ax)

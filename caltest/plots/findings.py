@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import OneOf, Whole, arguments, axes, choose
+from caltest._arguments import OneOf, Whole, arguments, choose
 from caltest._numbers import confidence_text, percents, points
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -20,8 +20,6 @@ from caltest.plots.display import ResultDisplay
 from caltest.text.summaries import at_most, centre_text, extent, row_text
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.bounds import Certificate, MiscalibrationBounds
     from caltest.bounds.lower import SideBound
     from caltest.localisation import Witness
@@ -107,14 +105,6 @@ class BoundsDisplay(ResultDisplay):
                 "from 0."
             )
 
-    @classmethod
-    @arguments(ax=axes)
-    def from_result(
-        cls, result: MiscalibrationBounds, *, view: int = 0, ax: Axes | Sequence[Axes] | None = None
-    ) -> Self:
-        """Draw bounds: ``result`` and ``view`` as above, ``ax`` as in ``plot``."""
-        return cls(result, view).plot(ax)
-
     def _grid(self) -> dict[str, Any]:
         found = sum(side.found for side in self.result.views[self.view].sides)
         return {"figsize": (6.2, 6.6 + 0.8 * found)}
@@ -193,18 +183,6 @@ class CertificateDisplay(ResultDisplay):
     def __post_init__(self) -> None:
         choose("axis", self.against, {"scores": True, "rows": True})
 
-    @classmethod
-    @arguments(ax=axes)
-    def from_result(
-        cls,
-        result: Certificate,
-        *,
-        against: Against = "scores",
-        ax: Axes | Sequence[Axes] | None = None,
-    ) -> Self:
-        """Draw a certificate: ``result`` and ``against`` as above, ``ax`` as in ``plot``."""
-        return cls(result, against).plot(ax)
-
     def _grid(self) -> dict[str, Any]:
         return {"figsize": (6.2, 7.4) if self.against == "scores" else (7.6, 5.6)}
 
@@ -242,7 +220,11 @@ class CertificateDisplay(ResultDisplay):
             draw(ax, Mark("line", "limit", ends, y, label=label))
         self._shade(ax, *((ends, ends) if by_score else (scores.ravel(), places.ravel())))
         if bins:
-            _draw_bins(ax, places, bounds[:2], f"{what}, {sure} band")
+            wide = np.maximum(np.diff(places)[:, 0], _LEAST_BOX * np.ptp(ax.get_xlim()))
+            look = {"color": canvas.WIDE_BAND, "edgecolor": canvas.NARROW_BAND, "linewidth": 0.8}
+            boxes = places.mean(axis=1), bounds[1] - bounds[0], wide, bounds[0]
+            ax.use_sticky_edges = False  # room below the boxes, too
+            ax.bar(*boxes, **look, zorder=1, label=f"{what}, {sure} band")
             for mark in told_apart(x, bounds[2], (c.lower > c.predicted) | (c.upper < c.predicted)):
                 more = ", proved wrong" if mark.style == BAD else ""
                 draw(ax, mark._replace(label=f"observed share of the bin{more}"), markersize=6)
@@ -285,16 +267,12 @@ class CertificateDisplay(ResultDisplay):
         """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be named."""
         c = self.result
         for name, side in _SIDES.items():
-            label: str | None = f"proved {side.too}"
             ranges = [each for each in c.miscalibrated if each.direction == name and not c.crossings]
-            for start, end in _merged(ranges, scores, places):
-                _shade(ax, start, end, side.colour, label)
-                label = None
-        label = "bounds cross"
-        for start, end in _merged(c.crossings, scores, places):
-            look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
-            ax.axvspan(start, end, label=label, zorder=0, **look)
-            label = None
+            for k, (start, end) in enumerate(_merged(ranges, scores, places)):
+                _shade(ax, start, end, side.colour, None if k else f"proved {side.too}")
+        look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
+        for k, (start, end) in enumerate(_merged(c.crossings, scores, places)):
+            ax.axvspan(start, end, label=None if k else "bounds cross", zorder=0, **look)
 
 
 def _draw_side(ax: Any, bound: SideBound) -> list[str]:
@@ -348,21 +326,6 @@ def _shade(ax: Any, low: float, high: float, colour: str, label: str | None = No
     missing = max(0.0, _LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (high - low)) / 2.0
     ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
     return [low - missing, high + missing]
-
-
-def _draw_bins(ax: Any, places: Array, bounds: Array, label: str) -> None:
-    from matplotlib.collections import PolyCollection
-
-    left, right = places.T
-    missing = np.maximum(0.0, _LEAST_BOX * np.ptp(ax.get_xlim()) - (right - left)) / 2.0
-    (left, right), (low, high) = (left - missing, right + missing), bounds
-    corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
-    boxes = PolyCollection(
-        list(corners), facecolor=canvas.WIDE_BAND, edgecolor=canvas.NARROW_BAND, linewidth=0.8
-    )
-    boxes.set(zorder=1, label=label)
-    ax.add_collection(boxes)
-    ax.autoscale_view()
 
 
 def _merged(ranges: Sequence[Any], scores: Array, places: Array) -> list[list[float]]:
@@ -449,16 +412,12 @@ class WitnessDisplay(ResultDisplay):
         largest = float(np.abs(z).max())
         scale = min(max(largest, _LEAST_SCALE), _MOST_SCALE)
         hues = [canvas.VERMILION, "#FFFFFF", canvas.BLUE]
-        look = {
-            "cmap": LinearSegmentedColormap.from_list("errors", hues),
-            "vmin": -scale,
-            "vmax": scale,
-        }
-        names = [lettering(w.names[c], _LONGEST_NAME) for c in classes]
-        image = canvas.heat_map(
-            ax, z, names, [_described(w, place, narrow) for place in places], **look
-        )
-        ax.tick_params(labelsize=size)
+        colours = LinearSegmentedColormap.from_list("errors", hues)
+        image = ax.imshow(z, aspect="auto", cmap=colours, vmin=-scale, vmax=scale)
+        ax.set_xticks(range(len(classes)), [lettering(w.names[c], _LONGEST_NAME) for c in classes])
+        ax.set_yticks(range(len(places)), [_described(w, place, narrow) for place in places])
+        ax.tick_params(length=0, labelsize=size)
+        ax.spines[:].set_visible(False)
         if narrow or len(classes) > 5:
             ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
         bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
@@ -481,8 +440,9 @@ class WitnessDisplay(ResultDisplay):
                 if claimed and full == "percentages":
                     ends = percents(float(w.predicted[entry]), float(w.observed[entry]))
                     text += "\n" + "→".join(each.rstrip("%") for each in ends)
-                dark = bool(abs(value) > _DARK * scale)
-                cells.append(canvas.write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))
+                ink = "white" if abs(value) > _DARK * scale else canvas.BLACK
+                style = {"color": ink, "weight": "bold" if claimed else "normal", "size": "small"}
+                cells.append(ax.text(j, i, text, ha="center", va="center", **style))
             how = "" if full == "stars" else "signed numbers: z-scores; "
             how += f"* significant at {w.level:.3g} for all together"
             lines = what, how + (": % predicted → % observed" if full == "percentages" else "")

@@ -11,7 +11,7 @@ from caltest._arguments import OneOf, arguments
 from caltest._numbers import confidence_text, counted
 from caltest.auditing.views import View
 from caltest.pictures.axes import Array
-from caltest.pictures.marks import BAD, OK, Mark
+from caltest.pictures.marks import BAD, OK, Mark, told_apart
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from caltest.estimation import FunctionRisk, SquaredErrorEstimate
 
 # ------------------------------------------------------------------ models
+
+_SHOWN = {"value": "error", BAD: "shown", OK: "not shown"}
 
 
 @arguments(result=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
@@ -75,11 +77,10 @@ class ComparisonDisplay(ResultDisplay):
         places = np.arange(len(names))
         for ax, (low, value, high), own in zip(axes, (errors, gaps), (places, places[1:]), strict=True):
             draw(ax, Mark("bars", "error", low, own, high, f"{sure} interval"), linewidth=5.0)
-            shown = low > 0.0 if ax is axes[1] else np.ones(len(own), dtype=bool)
-            looks = ((BAD, "shown"), (OK, "not shown")) if ax is axes[1] else (("value", "error"),)
-            for (look, label), those in zip(looks, (shown, ~shown), strict=False):
-                if those.any():
-                    draw(ax, Mark("points", look, value[those], own[those], label=label))
+            values = [Mark("points", "value", value, own)]
+            if ax is axes[1]:
+                values = told_apart(value, own, low > 0.0)
+            draw(ax, *(mark._replace(label=_SHOWN[mark.style]) for mark in values))
             canvas.ranked_rows(ax, names, 0.06, (-3, 4))
             ax.axvline(0.0, **canvas.DASHED | {"color": canvas.FAINT, "zorder": 1})
             canvas.legend_below(ax, 3)
@@ -107,8 +108,7 @@ _GAP = 0.13  # of the axis: room for a number
 
 @arguments(
     result=OneOf(
-        "caltest.estimation:SquaredErrorEstimate",
-        "give what caltest.estimate_squared_error returns",
+        "caltest.estimation:SquaredErrorEstimate", "give what caltest.estimate_squared_error returns"
     )
 )
 @dataclass(frozen=True, eq=False)
@@ -239,7 +239,7 @@ def _limits(result: SquaredErrorEstimate) -> tuple[float, float]:
 
 def _draw_curve(ax: Any, result: SquaredErrorEstimate, function: FunctionRisk, top: float) -> None:
     """Draw the risk along the tuned option, and say what lies above the top."""
-    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+    from matplotlib.ticker import LogLocator, NullLocator
 
     (mean, ends), values = _roots(result, function.risks), function.values
     draw(ax, Mark("area", "error", values, *ends), alpha=0.22, linewidth=0, zorder=1)
@@ -263,9 +263,7 @@ def _draw_curve(ax: Any, result: SquaredErrorEstimate, function: FunctionRisk, t
             ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
             ax.xaxis.set_major_formatter("{x:g}")
         else:
-            first, last = round(np.log10(values.min())), round(np.log10(values.max()))
-            powers = np.arange(last, first - 1.0, (first - last) // 3)
-            ax.xaxis.set_major_locator(FixedLocator((10.0**powers).tolist()))
+            ax.xaxis.set_major_locator(LogLocator(numticks=3))
 
 
 def _draw_given(ax: Any, result: SquaredErrorEstimate, *, as_points: bool) -> None:

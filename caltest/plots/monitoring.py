@@ -75,7 +75,7 @@ class MonitorDisplay(ResultDisplay):
         low, high = (
             100.0 * np.array([getattr(each, end) for each in s.periods]) for end in ("low", "high")
         )
-        draw(errors, Mark("grid", "grid"), Mark("intervals", "error", ends, low, high))
+        draw(errors, GRID, Mark("intervals", "error", ends, low, high))
         draw(errors, *told_apart(ends, error, (low > 0.0) | (high < 0.0)))
         errors.axhline(0.0, **canvas.DASHED)
         heading(errors, "Error in every batch", "all rows")

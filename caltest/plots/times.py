@@ -138,6 +138,7 @@ class SurvivalDisplay(Display):
                 "without limit=."
             )
         at = float(law.marks(1)[0]) if horizon is None else float(horizon)
+        drawn: tuple[Any, ...]
         common: Any = {"horizon": at, "confidence": confidence, "n_samples": law.n_samples}
         if kind == "horizon":
             time, event = law.until(law.seen)
@@ -151,24 +152,19 @@ class SurvivalDisplay(Display):
                     f"fewer than five events are expected until {at:g}, or no row is left."
                 )
             smooth: Any = ICI(horizon=at).given(whole.rows)
-            drawn: Any = (*np.array(found).T, smooth.curve(time, event))
-            return cls(kind, *drawn, **common).plot(ax)
-        curves = curves_of(whole)
-        times, observed, *others = (
-            np.array(each, dtype=np.float64)
-            for each in (curves.times, curves.observed, curves.predicted, curves.kaplan_meier)
-        )
-        if kind == "curves":
-            if np.isnan(observed).all():
-                raise InputError("fewer than five events are expected; draw kind='events'.")
-            return cls(
-                kind, times, observed, observed, observed, (others[0], others[1]), **common
-            ).plot(ax)
-        expected = np.array(curves.expected)
-        reach = _BAND * np.sqrt(expected)
-        return cls(
-            kind, times, np.array(curves.events) - expected, -reach, reach, (times, times), **common
-        ).plot(ax)
+            drawn = (*np.array(found).T, smooth.curve(time, event))
+        else:
+            c = curves_of(whole)
+            times, expected = np.array(c.times, float), np.array(c.expected)
+            reach = _BAND * np.sqrt(expected)
+            drawn = times, np.array(c.events) - expected, -reach, reach, (times, times)
+            if kind == "curves":
+                observed = np.array(c.observed, float)
+                if np.isnan(observed).all():
+                    raise InputError("fewer than five events are expected; draw kind='events'.")
+                others = np.array(c.predicted, float), np.array(c.kaplan_meier, float)
+                drawn = times, observed, observed, observed, others
+        return cls(kind, *drawn, **common).plot(ax)
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), n = axes, f"n = {self.n_samples:,}"

@@ -315,32 +315,6 @@ def small(parts: Sequence[Part]) -> bool:
     return max(part.most for part in parts) <= SMALL_ERROR * wide
 
 
-# ------------------------------------------------------------------ bars of the table of slices
-
-
-def gauges(
-    ends: Sequence[tuple[float, float, float]],
-    axis: Axis,
-    limit: tuple[float, float] | None,
-    zero: float,
-) -> tuple[list[SimpleNamespace], SimpleNamespace]:
-    """Lay intervals out on a common axis, in percent of its width: of each low, high and its middle.
-
-    Returned are the bars, and the axis: its marks, where zero is, and the limit. ``cut``: whether a
-    bar goes on beyond the axis, on the left and on the right.
-    """
-
-    def at(value: float) -> float:
-        return round(100.0 * axis.at(value), 2)
-
-    bars = [SimpleNamespace(low=at(low), high=at(high), at=at(value)) for low, value, high in ends]
-    for bar, (low, _, high) in zip(bars, ends, strict=True):
-        bar.cut = low < axis.low, high > axis.high
-    corridor = None if limit is None else (at(limit[0]), round(at(limit[1]) - at(limit[0]), 2))
-    marks = [(at(value), label) for value, label in axis.marks]
-    return bars, SimpleNamespace(marks=marks, zero=at(zero), corridor=corridor)
-
-
 # ------------------------------------------------------------------ the evidence among that of draws
 
 _BINS, _FAR = 30, 2.0  # times what most draws reach, which the axis then leaves out
@@ -427,10 +401,8 @@ def _evidence(
 
 def _beside(limit: float, observed: float, width: float) -> float:
     """Return where the middle of the threshold's name is: near it, and off the line of the labels."""
-    half = _NAME / 2
-    middle = min(max(limit, half), width - half)
-    if abs(middle - observed) >= half + _GAP:
-        return middle
-    left, right = observed - half - _GAP, observed + half + _GAP
-    before = observed >= limit  # beside the line, on the side of the threshold, if there is room
-    return left if (before and left >= half) or right + half > width else right
+    half, away = _NAME / 2, _NAME / 2 + _GAP
+    # Else beside the line, on the side of the threshold, if there is room.
+    beside = sorted((observed - away, observed + away), key=lambda middle: abs(middle - limit))
+    places = [min(max(limit, half), width - half), *beside]
+    return next(x for x in places if half <= x <= width - half and abs(x - observed) > away - 1e-9)

@@ -7,15 +7,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from caltest._numbers import (
-    counted,
-    leading,
-    number,
-    outward_points,
-    percents,
-    pvalue,
-    signed_points,
-)
+from caltest._numbers import counted, leading, number, outward_points, percents, pvalue, signed_points
 from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
 from caltest.auditing.result import Audit, against_limit, shows
@@ -72,6 +64,11 @@ def first_screen(
     chip, why = words.chip(audit)
     slices = None if subject is None else _slices(audit, subject)
     figure = _chance(audit) if subject is None else _figure(audit, subject)
+    # Of a group or a class the table of slices carries the sentence.
+    slice_leads = subject is not None and (
+        subject.group is not None
+        or (subject.class_index is not None and subject.lens.startswith("class:"))
+    )
     return SimpleNamespace(
         audit=audit,
         title=visible(title) if title else "Calibration audit",
@@ -88,7 +85,7 @@ def first_screen(
         gate=None if gate is None else sentence(gate),
         slices=slices,
         figure=figure,
-        table_leads=figure is None or (subject is not None and _is_slice(subject)),
+        table_leads=figure is None or slice_leads,
         advice=[sentence(text) for text in words.advice(audit)],
         evidence=words.evidence(audit),
         evidence_note=sentence(words.evidence_note(audit)),
@@ -101,11 +98,6 @@ def first_screen(
 def _ends_of(audit: Audit) -> tuple[str, str]:
     """Return what errors below 0 are, and those above: of probabilities, or of outcomes somewhere."""
     return ("too low", "too high") if of_probabilities(audit) else ("too many", "too few")
-
-
-def _is_slice(view: View) -> bool:
-    """Whether a view is a group or a class, so that the table of slices carries the sentence."""
-    return view.group is not None or (view.class_index is not None and view.lens.startswith("class:"))
 
 
 def _subject(audit: Audit) -> View | None:
@@ -135,7 +127,11 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     bad = [of for of in sized if shows(audit, of)]
     label = capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
     told = audit.told if audit.rejected and not audit.n_classes else None
-    whole = _distribution(audit, view) if told is None or told.event is not None else told
+    whole = told
+    if told is None or told.event is not None:  # that of the whole distribution, in the same rows
+        entry, _ = within(view.lens)
+        key = (f"entry:{entry}/distribution" if entry else "distribution"), view.group
+        whole = next((each for each in audit.views if each.key == key), None)
     if told is not None and whole is told and told.cumulative is None:  # as of correlations
         return _chance(audit)
     if whole is not None and whole.cumulative is not None:
@@ -158,13 +154,6 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     else:
         drawings = charts.curve(view, f"{label}predicted against observed. {title}", bad)
     return _pictured(title, captions.parts_note(audit, kind, parts, shown), drawings)
-
-
-def _distribution(audit: Audit, view: View) -> View | None:
-    """Return the view of the whole distribution of a number, in the same rows; None of classes."""
-    entry, _ = within(view.lens)
-    key = (f"entry:{entry}/distribution" if entry else "distribution"), view.group
-    return next((each for each in audit.views if each.key == key), None)
 
 
 def _chance(audit: Audit) -> SimpleNamespace | None:
@@ -241,7 +230,6 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         axis, zero = axes.points(low, high, most=6 if max(-low, high) < 0.1 else 4), 0.0
         corridor = None if limit is None or audit.materiality_ratio is not None else (-limit, limit)
         head = "Error, points"
-    bars, scale = charts.gauges(ends, axis, corridor, zero)
     of_rows = name(column, 24).short if column else capital(noun)
     if noun == "part":
         title = captions.rows_title(audit, subject)
@@ -259,7 +247,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         noun=of_rows if audit.n_classes else "Stated",
         ends=_ends_of(audit),
         by_class=by_class,
-        axis=scale,
+        axis=axis,
+        zero=zero,
+        corridor=corridor,
         rows=[
             SimpleNamespace(
                 name=name(called),
@@ -268,10 +258,10 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 observed=rate(rates(of)[1]),
                 bad=shows(audit, of) is not None,
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
-                bar=bar,
+                bar=bar,  # its low end, the estimate and its high end
                 words=f"{name(called).short}: {captions.size_words(audit, of, as_ratio)}",
             )
-            for (called, of), bar in zip(rows, bars, strict=True)
+            for (called, of), bar in zip(rows, ends, strict=True)
         ],
         more=more,
         nouns="stated probabilities" if by_numbers else captions.plural(noun, more),
@@ -366,7 +356,7 @@ def summarise(
         "rests": (sorted(audit.rests, key=lambda rest: rest.adjusted_pvalue), _rest_row),
         "pictures": (
             [each for each in views if (each.reliability if audit.n_classes else each.cumulative)],
-            _picture if audit.n_classes else _picture_of_levels,
+            _picture,
         ),
     }
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
@@ -486,44 +476,35 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
 
 
 def _picture(view: View, audit: Audit) -> SimpleNamespace:
-    """Return the reliability diagram of a view that has one, and its numbers."""
-    r = view.reliability
-    assert r is not None
-    bins = [
-        SimpleNamespace(
-            rows=rows,
-            rates=percents(predicted, observed, 1),
-            band=" to ".join(percents(low, high, 1)),
-            outside=not low <= observed <= high,
-        )
-        for predicted, observed, rows, low, high in zip(
-            r.predicted, r.observed, r.rows, r.low, r.high, strict=True
-        )
-    ]
-    outside = sum(each.outside for each in bins)
-    seen = f"{outside} of {counted(len(bins), 'bin')} outside the band"
-    if not outside and view.adjusted_pvalue <= audit.alpha:
-        seen = (
-            f"an error was found; each of {counted(len(bins), 'bin')} alone has too few rows to show it"
-        )
-    shown = named(view, audit)
-    drawing = charts.reliability(r, f"Reliability diagram of {shown.short}: {seen}.")
+    """Return the reliability diagram of a view and its numbers, or the picture of all levels."""
+    shown, outside = named(view, audit), int(view.adjusted_pvalue <= audit.alpha)
+    r, drawn, bins = view.reliability, view.cumulative, []
+    seen = "an error was found" if outside else "nothing was found"
+    if drawn is not None and not audit.n_classes:
+        label = f"Level by level. {shown.short}: {captions.levels_title(audit, view, drawn)}"
+        (drawing,) = charts.cumulative(drawn, label, charts.OF_LEVELS, [charts.SMALL])
+    else:
+        assert r is not None
+        bins = [
+            SimpleNamespace(
+                rows=rows,
+                rates=percents(predicted, observed, 1),
+                band=" to ".join(percents(low, high, 1)),
+                outside=not low <= observed <= high,
+            )
+            for predicted, observed, rows, low, high in zip(
+                r.predicted, r.observed, r.rows, r.low, r.high, strict=True
+            )
+        ]
+        found, outside = outside, sum(each.outside for each in bins)
+        of_bins = counted(len(bins), "bin")
+        if outside or not found:
+            seen = f"{outside} of {of_bins} outside the band"
+        else:
+            seen += f"; each of {of_bins} alone has too few rows to show it"
+        drawing = charts.reliability(r, f"Reliability diagram of {shown.short}: {seen}.")
     return SimpleNamespace(
         name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=bins
-    )
-
-
-def _picture_of_levels(view: View, audit: Audit) -> SimpleNamespace:
-    """Return the picture of all levels of predicted distributions."""
-    shown, drawn = named(view, audit), view.cumulative
-    assert drawn is not None
-    outside = view.adjusted_pvalue <= audit.alpha
-    seen = captions.levels_title(audit, view, drawn)
-    label = f"Level by level. {shown.short}: {seen}"
-    (drawing,) = charts.cumulative(drawn, label, charts.OF_LEVELS, [charts.SMALL])
-    seen = "an error was found" if outside else "nothing was found"
-    return SimpleNamespace(
-        name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=()
     )
 
 
