@@ -361,10 +361,7 @@ def _toml(value: object) -> str:
 
 
 #: What states distributions of numbers, in place of columns of probabilities.
-NUMBERS = (
-    *("mean", "sd", "variance", "quantiles", "members"),
-    *("time", "survival-at", "limit"),
-)
+NUMBERS = (*("mean", "sd", "variance", "quantiles", "members"), *("time", "survival-at", "limit"))
 STATED = NUMBERS[:5]
 #: What messages of all commands call as it is typed.
 _ANYWHERE = ("logits", "rounding", "truth", "where", "event")

@@ -107,8 +107,7 @@ _GAP = 0.13  # of the axis: room for a number
 
 @arguments(
     result=OneOf(
-        "caltest.estimation:SquaredErrorEstimate",
-        "give what caltest.estimate_squared_error returns",
+        "caltest.estimation:SquaredErrorEstimate", "give what caltest.estimate_squared_error returns"
     )
 )
 @dataclass(frozen=True, eq=False)

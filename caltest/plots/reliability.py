@@ -193,11 +193,7 @@ class ReliabilityDisplay(PredictionsDisplay):
         choose("curve", curve, _CURVES)
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
-        counting = {
-            "weights": weights,
-            "sampling_rates": sampling_rates,
-            "class_names": class_names,
-        }
+        counting = {"weights": weights, "sampling_rates": sampling_rates, "class_names": class_names}
         views = views_of(probs, labels, lens, classes, counting)
         names = tuple(str(name) for name in probs) if isinstance(probs, Mapping) else ()
         if curve == "corp" and binning is not None:

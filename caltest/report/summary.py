@@ -7,15 +7,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from caltest._numbers import (
-    counted,
-    leading,
-    number,
-    outward_points,
-    percents,
-    pvalue,
-    signed_points,
-)
+from caltest._numbers import counted, leading, number, outward_points, percents, pvalue, signed_points
 from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
 from caltest.auditing.result import Audit, against_limit, shows

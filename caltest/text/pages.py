@@ -85,10 +85,7 @@ def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
     def beneath(caller: Callable[[], str]) -> str:
         above = blocks.pop()
         blocks.append(
-            [
-                *(paragraph(above) if isinstance(above, str) else above),
-                *paragraph(_joined(caller())),
-            ]
+            [*(paragraph(above) if isinstance(above, str) else above), *paragraph(_joined(caller()))]
         )
         return ""
 

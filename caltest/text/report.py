@@ -6,27 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from caltest._numbers import (
-    confidence_text,
-    number,
-    outward_points,
-    percent,
-    percents,
-)
+from caltest._numbers import confidence_text, number, outward_points, percent, percents
 from caltest._visible import visible
 from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
 from caltest.lenses import within
 from caltest.text import sizes
-from caltest.text.vocabulary import (
-    capital,
-    group_name,
-    kind_of,
-    limit,
-    outcomes_called,
-    view_name,
-    way,
-)
+from caltest.text.vocabulary import capital, group_name, kind_of, limit, outcomes_called, view_name, way
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
