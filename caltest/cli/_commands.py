@@ -21,7 +21,7 @@ from caltest._arguments import check_draws, choose, whole_number
 from caltest._visible import line, quoted, shown, visible
 from caltest.cli import _output as out
 from caltest.cli._options import (
-    NUMBERS,
+    READ,
     STATED,
     Config,
     Found,
@@ -472,7 +472,6 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-_READ = ("label", "columns", *NUMBERS, "truth", "where", "logits", "group", "weights", "clusters")
 #: What the numbers follow from: all before what is written.
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 
@@ -509,8 +508,9 @@ def _audit(typed: dict[str, Any]) -> None:
     except InputError as error:
         raise error.renamed(of_typed) from error
     weaker = _configured(loaded, said)
-    reads = (*_READ, "event") if "time" in asked else _READ
-    source = Input.of(file, {**asked, "example": example}, (*reads, "example"))
+    reads = {*READ} - ({"event"} if "time" not in asked else set())  # else a name, and no column
+    read = {name: asked[name] for name in reads if name in asked}
+    source = Input.of(file, read | {"example": example})
     sample, groups, column = source.with_groups(rounding=asked.get("rounding"))
 
     passed = [name for name in _NUMBERS if name in asked and name not in reads]

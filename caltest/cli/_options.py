@@ -13,7 +13,7 @@ import inspect
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter, getdoc
 from pathlib import Path
@@ -120,9 +120,8 @@ def declared(name: str, about: str | None, run: Callable[[dict[str, Any]], None]
     Values are by the names of the options; what goes wrong is said, and leads to an exit status.
     """
     known = COMMANDS[name]
-    hidden = {each: COMMANDS["audit"][each] for each in _OF_ROWS if each not in known}
-    parameters = {each: _parameter(option) for each, option in known.items()}
-    parameters |= {each: _parameter(option, hidden=True) for each, option in hidden.items()}
+    options = known | {each: COMMANDS["audit"][each] for each in _OF_ROWS if each not in known}
+    parameters = {each: _parameter(of, hidden=each not in known) for each, of in options.items()}
 
     def main(**given: Any) -> None:
         values = {each: given[parameter.name] for each, parameter in parameters.items()}
@@ -378,6 +377,11 @@ _OF_EXAMPLES = {
 }
 
 
+#: Options of what is read, besides FILE.
+READ = ("label", "columns", *NUMBERS, "event", "truth", "where")
+READ += ("logits", "group", "example", "weights", "clusters")
+
+
 @dataclass(frozen=True)
 class Input:
     """Whose predictions a command is asked about."""
@@ -403,9 +407,9 @@ class Input:
     limit: str | None = None
 
     @classmethod
-    def of(cls, file: str | Path | None, given: Mapping[str, Any], names: Iterable[str]) -> Input:
-        """Return it by what was typed, of options by these names."""
-        return cls(file, **{name.replace("-", "_"): given[name] for name in names if name in given})
+    def of(cls, file: str | Path | None, given: Mapping[str, Any]) -> Input:
+        """Return it by what was typed, by the names of the options."""
+        return cls(file, **{name.replace("-", "_"): given[name] for name in READ if name in given})
 
     @property
     def stated(self) -> Any:
@@ -536,19 +540,10 @@ _OF_ROWS = {
         "predictions are probabilities here; use caltest test, estimate, compare or audit for numbers",
     ),
 }
-#: Options of what is read, besides FILE; those, and of what is written.
-_OF_TABLES = ("label", "columns", *NUMBERS, "event", "truth", "where")
-_READ = (*_OF_TABLES, "logits", "group", "example", "weights", "clusters")
-_FRAME = ("FILE", *_READ, "json", "plot", "report")
-#: Options that messages of a command call as they are typed, and not as they are called in Python.
-_TYPED = {
-    "test": ("logits", "lens", "rounding", "weights", "clusters", "sampling-rate"),
-    "estimate": ("lens", "weights", "clusters", "sampling-rate"),
-    **{
-        name: [each for each in COMMANDS[name] if each not in _READ]
-        for name in ("power", "plan", "monitor")
-    },
-}
+#: Options of the frame of commands: of what is read, and of what is written.
+_FRAME = ("FILE", *READ, "json", "plot", "report")
+#: Options of what a command writes beside its text, and the suffixes of its files.
+_SUFFIXES = {"plot": (".png", ".pdf", ".svg"), "report": (".html", ".htm")}
 
 
 def command(run: Callable[..., Found]) -> Any:
@@ -562,21 +557,21 @@ def command(run: Callable[..., Found]) -> Any:
                 known[each].check(f"--{each}", value)
             elif value is not None:
                 raise InputError(f"--{each} is not for this command: {_OF_ROWS[each]}.")
-        picture = given.get("plot")
-        out.check_picture(picture, given.get("FILE"))
-        if (page := given.get("report")) is not None:
-            read = [given.get("FILE"), *(given.get("FILES") or ()), picture]
-            out.check_outputs({"--report": page}, {"--report": (".html", ".htm")}, read)
+        written = {f"--{each}": given[each] for each in _SUFFIXES if given.get(each) is not None}
+        picture, page = written.get("--plot"), written.get("--report")
+        if picture is not None:  # of a device too: it names the format
+            out.check_suffix(f"--plot is {picture}", picture, _SUFFIXES["plot"])
+        suffixes = {f"--{each}": known_as for each, known_as in _SUFFIXES.items()}
+        out.check_outputs(written, suffixes, [given.get("FILE"), *(given.get("FILES") or ())])
         given["columns"], given["group"] = column_names(given["columns"]), given["group"] or ()
-        asked = Input.of(given.get("FILE"), given, _READ)
+        asked = Input.of(given.get("FILE"), given)
         if "sampling-rate" in known:
             given["sampling-rate"] = rates_of(given["sampling-rate"])
         own = {known[each].argument: given[each] for each in known if each not in _FRAME}
         try:
             found = run(asked, **own)
-        except InputError as error:
-            typed = {known[each].argument: f"--{each}" for each in _TYPED.get(name, ())}
-            raise error.renamed(typed) from error
+        except InputError as error:  # in the words of who typed it
+            raise error.renamed({of.argument: f"--{each}" for each, of in known.items()}) from error
         problem = None
         if page is not None:
             from caltest.report import save

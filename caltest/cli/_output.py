@@ -266,7 +266,7 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"{name}, which is a folder; give a file in it.")
     new = not path.exists()
     if new or path.is_file():
-        _check_suffix(name, path, suffixes)
+        check_suffix(name, path, suffixes)
     if new and not path.parent.is_dir():
         raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
     if path.is_symlink() and path.is_file() and not _is_ours(path):
@@ -277,7 +277,8 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
     check_file(path)
 
 
-def _check_suffix(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
+def check_suffix(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    """Raise if the name of a file has none of these suffixes."""
     if path.suffix.lower() not in suffixes:
         *some, last = suffixes
         either = f"{', '.join(some)} or {last}" if some else last
@@ -297,16 +298,6 @@ def _is_ours(path: Path) -> bool:
 
 
 # ------------------------------------------------------------------ pictures
-
-_PICTURES = (".png", ".pdf", ".svg")
-
-
-def check_picture(path: Path | None, file: str | Path | None) -> None:
-    """Raise, before anything is computed, if no picture can be written, or in place of the input."""
-    if path is None:
-        return
-    _check_suffix(f"--plot is {path}", path, _PICTURES)  # of a device too: it names the format
-    check_outputs({"--plot": path}, {"--plot": _PICTURES}, [file])
 
 
 def draw(path: Path, display: Callable[[], Any]) -> InputError | None:

@@ -266,24 +266,6 @@ def scale_above(ax: Any, places: Any, labels: Sequence[str], length: float) -> A
     return top
 
 
-def heat_map(ax: Any, values: Any, columns: Sequence[str], rows: Sequence[str], **colours: Any) -> Any:
-    """Colour cells by their values, and name columns and rows; return the image."""
-    image = ax.imshow(values, aspect="auto", **colours)
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    return image
-
-
-def write_cell(
-    ax: Any, row: int, column: int, text: str, *, dark: bool, bold: bool, **style: Any
-) -> Any:
-    """Write in a cell of a heat map; return the text."""
-    ink, weight = "white" if dark else BLACK, "bold" if bold else "normal"
-    return ax.text(column, row, text, ha="center", va="center", color=ink, weight=weight, **style)
-
-
 def reliability_axes(
     ax: Any, scale: Scale, points: Array, rest: Array, heights: Array, *, few: bool, label: str = ""
 ) -> tuple[Limits, Limits]:

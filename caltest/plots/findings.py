@@ -137,7 +137,7 @@ class BoundsDisplay(ResultDisplay):
                 line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
                 shown.append(np.array([[place.predicted, place.observed], *line]).T)
         x, y = np.concatenate(shown, axis=1)
-        limits = _diagram(ax, event, x, x, y, observed="observed share")
+        limits = _diagram(ax, event, (x, x, y), observed="observed share")
         within = [(low <= v) & (v <= high) for v, (low, high) in zip(bins, limits, strict=True)]
         inside, label = np.all(within, axis=0), "15 bins of equal width"
         if not inside.all():
@@ -226,7 +226,7 @@ class CertificateDisplay(ResultDisplay):
             seen = np.ones(len(share), bool) if bins else (share > _TAIL) & (share < 1.0 - _TAIL)
             seen |= not seen.any()
             inside = c.predicted[seen], scores.ravel()[[0, -1]], bounds[:, seen].ravel()
-            _diagram(ax, event, *inside, label=canvas.AS_PREDICTED)
+            _diagram(ax, event, inside, label=canvas.AS_PREDICTED)
             x = c.predicted
         else:
             bounds = 100.0 * (bounds - c.predicted)
@@ -326,18 +326,15 @@ def _draw_side(ax: Any, bound: SideBound) -> list[str]:
 
 
 def _diagram(
-    ax: Any,
-    event: str,
-    points: Array,
-    rest: Array,
-    heights: Array,
-    *,
-    observed: str = "",
-    label: str = "",
+    ax: Any, event: str, places: Sequence[Array], observed: str = "", label: str = ""
 ) -> tuple[Limits, Limits]:
-    """Make axes those of a reliability diagram of an event, square if both directions are the same."""
-    few, heights = canvas.is_narrow(ax), heights.clip(0.0, 1.0)
-    limits = canvas.reliability_axes(ax, LINEAR, points, rest, heights, few=few, label=label)
+    """Make axes those of a reliability diagram of an event, square if both directions are the same.
+
+    ``places``: points, what else lies across, and all heights.
+    """
+    few, (points, rest, heights) = canvas.is_narrow(ax), places
+    shown = points, rest, heights.clip(0.0, 1.0)
+    limits = canvas.reliability_axes(ax, LINEAR, *shown, few=few, label=label)
     ax.set(xlabel=f"predicted {event}", ylabel=observed or event)
     ax.set_aspect("equal" if limits[0] == limits[1] else "auto")
     return limits
@@ -449,16 +446,12 @@ class WitnessDisplay(ResultDisplay):
         largest = float(np.abs(z).max())
         scale = min(max(largest, _LEAST_SCALE), _MOST_SCALE)
         hues = [canvas.VERMILION, "#FFFFFF", canvas.BLUE]
-        look = {
-            "cmap": LinearSegmentedColormap.from_list("errors", hues),
-            "vmin": -scale,
-            "vmax": scale,
-        }
-        names = [lettering(w.names[c], _LONGEST_NAME) for c in classes]
-        image = canvas.heat_map(
-            ax, z, names, [_described(w, place, narrow) for place in places], **look
-        )
-        ax.tick_params(labelsize=size)
+        map_of = LinearSegmentedColormap.from_list("errors", hues)
+        image = ax.imshow(z, aspect="auto", cmap=map_of, vmin=-scale, vmax=scale)
+        ax.set_xticks(range(len(classes)), [lettering(w.names[c], _LONGEST_NAME) for c in classes])
+        ax.set_yticks(range(len(places)), [_described(w, place, narrow) for place in places])
+        ax.tick_params(length=0, labelsize=size)
+        ax.spines[:].set_visible(False)
         if narrow or len(classes) > 5:
             ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
         bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
@@ -481,8 +474,10 @@ class WitnessDisplay(ResultDisplay):
                 if claimed and full == "percentages":
                     ends = percents(float(w.predicted[entry]), float(w.observed[entry]))
                     text += "\n" + "→".join(each.rstrip("%") for each in ends)
-                dark = bool(abs(value) > _DARK * scale)
-                cells.append(canvas.write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))
+                ink = "white" if abs(value) > _DARK * scale else canvas.BLACK
+                look = {"ha": "center", "va": "center", "size": "small", "color": ink}
+                weight = "bold" if claimed else "normal"
+                cells.append(ax.text(j, i, text, weight=weight, **look))
             how = "" if full == "stars" else "signed numbers: z-scores; "
             how += f"* significant at {w.level:.3g} for all together"
             lines = what, how + (": % predicted → % observed" if full == "percentages" else "")

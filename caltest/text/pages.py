@@ -68,41 +68,34 @@ def said(template: str, macro: str, *facts: Any) -> str:
     return _joined(getattr(_environment().get_template(f"{template}.j2").module, macro)(*facts))
 
 
-def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
+def filled(template: str, notes: Iterable[str], **facts: Any) -> Page:
     """Return the page that a template makes of facts."""
     rows: list[tuple[str, str]] = []
     blocks: list[Sequence[str]] = []
     lead = dict.fromkeys(("title", "headline", "brief"), "")
 
-    def add_row(name: str, caller: Callable[[], str]) -> str:
-        rows.append((name, _joined(caller())))
-        return ""
+    def part(take: Callable[..., object]) -> Callable[..., str]:
+        """Return what hands over the text that a template writes, and leaves nothing in its place."""
 
-    def add_paragraph(caller: Callable[[], str]) -> str:
-        blocks.append(_joined(caller()))
-        return ""
+        def called(*about: str, caller: Callable[[], str]) -> str:
+            take(*about, _joined(caller()))
+            return ""
 
-    def beneath(caller: Callable[[], str]) -> str:
+        return called
+
+    def beneath(text: str) -> None:
         above = blocks.pop()
-        blocks.append(
-            [*(paragraph(above) if isinstance(above, str) else above), *paragraph(_joined(caller()))]
-        )
-        return ""
+        blocks.append([*(paragraph(above) if isinstance(above, str) else above), *paragraph(text)])
 
     def lines(block: Sequence[str]) -> str:
         blocks.append(block)
         return ""
 
-    def leading(caller: Callable[[], str], name: str) -> str:
-        lead[name] = _joined(caller())
-        return ""
-
-    facts |= {"row": add_row, "paragraph": add_paragraph, "beneath": beneath, "lines": lines}
-    facts |= {name: partial(leading, name=name) for name in lead}
+    facts |= {"row": part(lambda name, text: rows.append((name, text))), "beneath": part(beneath)}
+    facts |= {"paragraph": part(blocks.append), "lines": lines}
+    facts |= {name: part(partial(lead.__setitem__, name)) for name in lead}
     _environment().get_template(f"{template}.j2").render(facts)
-    return page(
-        lead["title"], rows, *blocks, notes=notes, headline=lead["headline"], brief=lead["brief"]
-    )
+    return page(lead.pop("title"), rows, *blocks, notes=notes, **lead)
 
 
 # ------------------------------------------------------------------ layout

@@ -146,11 +146,11 @@ def part_name(part: Part, view: View) -> str:
     return f"Predicted {' to '.join(ends)}"
 
 
-def _about(audit: Audit, view: View) -> str:
-    """Return of what a picture is, before its title; nothing where there is one thing to see."""
-    if audit.n_classes == 2:
-        return f"{group_name(view.group)}: " if view.group else ""
-    return f"{capital(view_name(view))}: "
+def _titled(audit: Audit, view: View, text: str) -> str:
+    """Return a title, and before it of what the picture is, unless there is one thing to see."""
+    if audit.n_classes != 2:
+        return f"{capital(view_name(view))}: {text}"
+    return f"{group_name(view.group)}: {text}" if view.group else capital(text)
 
 
 def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
@@ -186,8 +186,7 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
             text = f"no error was found, though some intervals of {several} exclude zero."
         else:
             text = f"no {one} of the predictions is shown to be wrong."
-    about = _about(audit, view)
-    return f"{about}{text}" if about else capital(text)
+    return _titled(audit, view, text)
 
 
 def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part]) -> str:
@@ -217,9 +216,7 @@ def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     """Return what a cumulative difference shows, where it leaves its band."""
     out = [value > 0.0 for value in drawn.difference if abs(value) > drawn.band]
     ways = [f"predicted too {way}" for over, way in ((True, "often"), (False, "rarely")) if over in out]
-    text = f"{' and '.join(ways) or 'no more than chance alone explains'}."
-    about = _about(audit, view)
-    return f"{about}{text}" if about else capital(text)
+    return _titled(audit, view, f"{' and '.join(ways) or 'no more than chance alone explains'}.")
 
 
 def cumulative_note(audit: Audit) -> str:

@@ -25,7 +25,8 @@ from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.auditing.views import View
 from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
-from caltest.text.pages import written
+from caltest.text.pages import filled
+from caltest.text.sizes import about_rows
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
@@ -58,7 +59,7 @@ def calibration(result: CalibrationResult) -> str:
     p = f"{'at most ' if result.guarantee == 'bound' else ''}{result.pvalue:.3g}"
     if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
         p = f"below {_UNRESOLVED:g}"
-    return written(
+    return filled(
         "test",
         result.warnings,
         t=result,
@@ -98,7 +99,7 @@ def rounded(step: float, n_summed: int = 1) -> str:
 
 def recalibration(result: Recalibration) -> str:
     """Return the line that recalibrates."""
-    return written("recalibration", result.warnings, r=result, chi_square=chi_square)
+    return filled("recalibration", result.warnings, r=result, chi_square=chi_square)
 
 
 def chi_square(test: ChiSquareTest) -> str:
@@ -138,7 +139,7 @@ def bounds(b: MiscalibrationBounds) -> str:
     ]
     placed = any(side.places for view in b.views for side in view.sides)
     facts = {"placed": placed, "table": table, "largest": largest, "found": found, "places": _places}
-    return written("bounds", b.warnings, b=b, **facts)
+    return filled("bounds", b.warnings, b=b, **facts)
 
 
 def _places(side: SideBound) -> list[str]:
@@ -164,14 +165,10 @@ def certificate(c: Certificate) -> str:
     """Return what is certified, what is proved wrong, and what more rows would do."""
     from caltest.bounds.certificates import CHANCE, SHARE
 
-    def about(rows: int) -> int:
-        """Round up to two digits: a plan is no better."""
-        step = int(10 ** max(0, len(str(rows)) - 2))
-        return -(-rows // step) * step
-
     largest = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_RANGES])
-    facts = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between, "about": about}
-    return written("certificate", c.warnings, c=c, largest=largest, SHARE=SHARE, CHANCE=CHANCE, **facts)
+    words = {each.__name__: each for each in (at_most, at_least, scores_between, about_rows)}
+    facts = {"largest": largest, "SHARE": SHARE, "CHANCE": CHANCE}
+    return filled("certificate", c.warnings, c=c, **facts, **words)
 
 
 def scores_between(low: float, high: float) -> str:
@@ -226,7 +223,7 @@ def comparison(c: Comparison) -> str:
     narrow = float(wide[np.isfinite(wide) & (wide > 0.0)].min(initial=1.0))
     pairs = list(combinations(c.order, 2))
     tested = [pair for pair in pairs if np.isfinite(c.difference_errors[pair])]
-    return written(
+    return filled(
         "comparison",
         c.warnings,
         c=c,
@@ -300,7 +297,7 @@ def estimation(found: SquaredErrorEstimate) -> str:
     twins = (best.name, best.value)
     others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
     gaps = [(_name(each), *found.gap(each)) for each in others]
-    return written(
+    return filled(
         "estimation",
         found.warnings,
         e=found,
@@ -350,7 +347,7 @@ def witness(found: Witness) -> str:
         values = [short(each.get(key, "–")) for each in kernels]
         options.append(f"{key} {values[0] if len(set(values)) == 1 else ' / '.join(values)}")
     facts = {"row_text": row_text, "centre_text": centre_text, "extent": extent}
-    return written("witness", found.warnings, w=found, options=options, **facts)
+    return filled("witness", found.warnings, w=found, options=options, **facts)
 
 
 def row_text(found: Witness, place: int) -> str:
@@ -394,7 +391,7 @@ def planning(result: Simulation) -> str:
             line += f"  {percent(point.size, 1)} ({_between(point.size_interval)})"
         table.append(line)
     facts = {"sized": hasattr(result, "max_n"), "between": _between, "infinity": math.inf}
-    return written("planning", result.warnings, s=result, table=table, **facts)
+    return filled("planning", result.warnings, s=result, table=table, **facts)
 
 
 def audit_plan(result: AuditPlan) -> str:
@@ -417,7 +414,7 @@ def audit_plan(result: AuditPlan) -> str:
     if (more := len(result.views) - _PLANNED) > 0:
         table.append(f"  {more:,} more need no more rows than these.")
     skipped = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
-    return written("plan", skipped, a=result, table=table, limit=limit(result))
+    return filled("plan", skipped, a=result, table=table, limit=limit(result))
 
 
 _PLANNED = 12  # views of one table
@@ -460,7 +457,7 @@ def monitor(state: MonitorState) -> str:
         )
     if (more := len(state.evidence) - len(ordered)) > 0:
         table.append(f"  {more:,} more have less.")
-    return written(
+    return filled(
         "monitor",
         (),
         s=state,
