@@ -120,7 +120,7 @@ def declared(name: str, about: str | None, run: Callable[[dict[str, Any]], None]
     Values are by the names of the options; what goes wrong is said, and leads to an exit status.
     """
     known = COMMANDS[name]
-    options = known | {each: COMMANDS["audit"][each] for each in _OF_ROWS if each not in known}
+    options = {**known, **{each: COMMANDS["audit"][each] for each in _OF_ROWS if each not in known}}
     parameters = {each: _parameter(of, hidden=each not in known) for each, of in options.items()}
 
     def main(**given: Any) -> None:
@@ -378,8 +378,10 @@ _OF_EXAMPLES = {
 
 
 #: Options of what is read, besides FILE.
-READ = ("label", "columns", *NUMBERS, "event", "truth", "where")
-READ += ("logits", "group", "example", "weights", "clusters")
+READ = (
+    *("label", "columns", *NUMBERS, "event", "truth", "where"),
+    *("logits", "group", "example", "weights", "clusters"),
+)
 
 
 @dataclass(frozen=True)
