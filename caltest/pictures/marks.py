@@ -30,6 +30,7 @@ Marks: TypeAlias = list[Mark]
 
 GRID = Mark("grid", "grid")
 DIAGONAL = Mark("line", "diag", (0.0, 1.0), (0.0, 1.0))
+_ROUNDING = 1e-9  # of a number of draws
 OK, BAD = "ok", "bad"  # a hollow circle; a filled diamond: shown to be wrong
 
 
@@ -75,6 +76,15 @@ def over_time(times: Any, predicted: Any, observed: Any, kaplan_meier: Any, *lab
         at, there = (np.append(0.0, np.asarray(each)[known]) for each in (times, values))
         found.append(Mark("line", style, at, there, label=label))
     return found
+
+
+def critical(draws: Any, alpha: float) -> float:
+    """Return what one more of these B draws exceeds with probability at most alpha: the k-th largest.
+
+    k = ⌊alpha (B + 1)⌋: p = (1 + #{draws at least as large})/(B + 1) is at most alpha beyond it alone.
+    """
+    ordered = np.sort(np.asarray(draws))
+    return float(ordered[-int((len(ordered) + 1) * alpha + _ROUNDING)])
 
 
 def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:

@@ -7,14 +7,12 @@ from typing import Any
 
 from caltest.exceptions import InputError
 from caltest.plots.display import Display
-from caltest.plots.evidence import CumulativeDisplay, NullDisplay
+from caltest.plots.evidence import CumulativeDisplay, MonitorDisplay, NullDisplay
 from caltest.plots.findings import BoundsDisplay, CertificateDisplay, WitnessDisplay
 from caltest.plots.intervals import ComparisonDisplay, PowerDisplay, RiskDisplay
-from caltest.plots.monitoring import MonitorDisplay
-from caltest.plots.numbers import PITDisplay
+from caltest.plots.numbers import PITDisplay, SurvivalDisplay
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
-from caltest.plots.times import SurvivalDisplay
 
 __all__ = [
     "BoundsDisplay",

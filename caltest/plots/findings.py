@@ -127,7 +127,7 @@ class BoundsDisplay(ResultDisplay):
                 line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
                 shown.append(np.array([[place.predicted, place.observed], *line]).T)
         x, y = np.concatenate(shown, axis=1)
-        limits = _diagram(ax, event, x, x, y, observed="observed share")
+        limits = _diagram(ax, event, (x, x, y), observed="observed share")
         within = [(low <= v) & (v <= high) for v, (low, high) in zip(bins, limits, strict=True)]
         inside, label = np.all(within, axis=0), "15 bins of equal width"
         if not inside.all():
@@ -204,7 +204,7 @@ class CertificateDisplay(ResultDisplay):
             seen = np.ones(len(share), bool) if bins else (share > _TAIL) & (share < 1.0 - _TAIL)
             seen |= not seen.any()
             inside = c.predicted[seen], scores.ravel()[[0, -1]], bounds[:, seen].ravel()
-            _diagram(ax, event, *inside, label=canvas.AS_PREDICTED)
+            _diagram(ax, event, inside, label=canvas.AS_PREDICTED)
             x = c.predicted
         else:
             bounds = 100.0 * (bounds - c.predicted)
@@ -304,18 +304,15 @@ def _draw_side(ax: Any, bound: SideBound) -> list[str]:
 
 
 def _diagram(
-    ax: Any,
-    event: str,
-    points: Array,
-    rest: Array,
-    heights: Array,
-    *,
-    observed: str = "",
-    label: str = "",
+    ax: Any, event: str, places: Sequence[Array], observed: str = "", label: str = ""
 ) -> tuple[Limits, Limits]:
-    """Make axes those of a reliability diagram of an event, square if both directions are the same."""
-    few, heights = canvas.is_narrow(ax), heights.clip(0.0, 1.0)
-    limits = canvas.reliability_axes(ax, LINEAR, points, rest, heights, few=few, label=label)
+    """Make axes those of a reliability diagram of an event, square if both directions are the same.
+
+    ``places``: points, what else lies across, and all heights.
+    """
+    few, (points, rest, heights) = canvas.is_narrow(ax), places
+    shown = points, rest, heights.clip(0.0, 1.0)
+    limits = canvas.reliability_axes(ax, LINEAR, *shown, few=few, label=label)
     ax.set(xlabel=f"predicted {event}", ylabel=observed or event)
     ax.set_aspect("equal" if limits[0] == limits[1] else "auto")
     return limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -29,7 +29,6 @@ Curve: TypeAlias = Literal["binned", "corp"]
 
 _BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the caller does not say
 _BINS_OF_MODELS = 10  # where several share a diagram
-_CURVES = dict.fromkeys(("binned", "corp"), True)
 _BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic root of the rows
 _TAIL = 0.005  # share of the predictions on either side that need not be on the axes
 #: Of models that share a diagram: colour, mark, what it is called, and line.
@@ -190,7 +189,7 @@ class ReliabilityDisplay(PredictionsDisplay):
         ('Top class', 0.001, 13, 15)
         >>> plt.close(display.figure_)
         """
-        choose("curve", curve, _CURVES)
+        choose("curve", curve, dict.fromkeys(get_args(Curve)))
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
         counting = {"weights": weights, "sampling_rates": sampling_rates, "class_names": class_names}

@@ -191,7 +191,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             kept = list(dict.fromkeys(view.key for view in [*first, *chosen]))[: max(_ROWS, len(first))]
             whole = [view for view in whole if view.key in kept]
         chosen = [*whole, *[view for view in chosen if view.group is not None][: _ROWS - len(whole)]]
-    column = _one_column(pool)
+    columns = {each.column for view in pool if view.group for each in view.group.conditions}
+    column = columns.pop() if len(columns) == 1 else None  # that all groups are of
     rows: list[tuple[str, View | Part]] = [
         (_called(audit, view, by_class, column is not None), view) for view in chosen
     ]
@@ -203,11 +204,13 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             rows += named if len(parts) > 1 else []
         elif audit.worst is None and any(shows(audit, half) for half in halves):
             rows = [*named, *rows[: _ROWS - len(named)]]
-    if (
-        groups and audit.n_classes
-    ):  # the overall gap first, then groups: those shown to be wrong, by size of error
-        rows.sort(key=lambda row: (not shows(audit, row[1]), -abs(row[1].error or 0.0)))
-        rows.sort(key=lambda row: row[1].group is not None if isinstance(row[1], View) else True)
+    if groups and audit.n_classes:  # the overall gap first, then groups: wrong ones, by size of error
+
+        def place(row: tuple[str, View | Part]) -> tuple[bool, bool, float]:
+            whole = isinstance(row[1], View) and row[1].group is None
+            return not whole, not shows(audit, row[1]), -abs(row[1].error or 0.0)
+
+        rows.sort(key=place)
     noun, by_numbers = "class" if by_class else "group", by_class and not audit.n_classes
     if not by_class and not groups:
         noun = "part"
@@ -220,13 +223,13 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         unit = capital(lens_name(subject))
     ends = [_ends(of, as_ratio) for _, of in rows]
     if as_ratio:
-        low, high = _interest([(max(a, 0.05), b, min(c, 50.0)) for a, b, c in ends], 1.0, 1.0)
+        low, high = min(max(a, 0.05) for a, _, _ in ends), max(min(c, 50.0) for _, _, c in ends)
         axis, zero = axes.ratios(low, high, most=4), 1.0
         ratio = audit.materiality_ratio
         corridor = None if ratio is None else (1.0 / ratio, ratio)
         head = "Predicted ÷ observed"
     else:
-        low, high = _interest(ends, 0.0, limit or 0.0)
+        low, high = _interest(ends, limit or 0.0)
         axis, zero = axes.points(low, high, most=6 if max(-low, high) < 0.1 else 4), 0.0
         corridor = None if limit is None or audit.materiality_ratio is not None else (-limit, limit)
         head = "Error, points"
@@ -266,12 +269,6 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         more=more,
         nouns="stated probabilities" if by_numbers else captions.plural(noun, more),
     )
-
-
-def _one_column(views: Sequence[View]) -> str | None:
-    """Return the column that all groups are of; None if there are several, or none."""
-    columns = {each.column for view in views if view.group for each in view.group.conditions}
-    return columns.pop() if len(columns) == 1 else None
 
 
 def _called(audit: Audit, view: View, by_class: bool, one_column: bool) -> str:
@@ -322,12 +319,8 @@ def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
     return low, rates(of)[0] / of.observed if of.observed else high, high
 
 
-def _interest(
-    ends: Sequence[tuple[float, float, float]], zero: float, limit: float
-) -> tuple[float, float]:
+def _interest(ends: Sequence[tuple[float, float, float]], limit: float) -> tuple[float, float]:
     """Return from where to where an axis goes: wide intervals of small groups do not press the rest."""
-    if zero == 1.0:
-        return min(low for low, _, _ in ends), max(high for _, _, high in ends)
     proved = [end for low, _, high in ends if not low <= 0.0 <= high for end in (low, high)]
     narrow = sorted(max(-low, high) for low, _, high in ends)[len(ends) // 2]
     least = max([limit, narrow, *(abs(value) for _, value, _ in ends), *map(abs, proved)])
