@@ -7,6 +7,7 @@ out already. Line breaks in a template are blanks.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import textwrap
@@ -22,19 +23,6 @@ from caltest.results import Page
 from caltest.text.vocabulary import TENDS, WRONG
 
 _BREAK: Literal["\r\n"] = "\r\n"  # of a template; texts that come with the data are made visible before
-_FACTS = (
-    "confidence_text",
-    "counted",
-    "in_units",
-    "kept_of",
-    "number",
-    "percent",
-    "percents",
-    "points",
-    "pvalue",
-    "short",
-    "without_rounding",
-)
 
 
 @cache
@@ -47,7 +35,7 @@ def _environment() -> Environment:
         newline_sequence=_BREAK,
         autoescape=False,  # a page is plain text; who shows it escapes it
     )
-    environment.globals |= {name: getattr(_numbers, name) for name in _FACTS}
+    environment.globals |= dict(inspect.getmembers(_numbers, inspect.isfunction))
     environment.globals |= {"shown": shown, "through": through, "finite": math.isfinite}
     environment.globals |= {"TENDS": TENDS, "WRONG": WRONG}
     environment.filters |= {"quoted": repr, "visible": visible}

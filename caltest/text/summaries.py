@@ -11,9 +11,7 @@ import numpy as np
 
 from caltest._arguments import level_of_confidence
 from caltest._numbers import (
-    about_points,
     counted,
-    in_units,
     outward_points,
     percent,
     percents,
@@ -242,17 +240,15 @@ def comparison(c: Comparison) -> str:
         numbers=c.n_predicted is None,
         stated=is_stated(c.probability),
         impossible=[name for name in c.names if name not in possible],
-        in_units=in_units,
         tables=grouped,
         group_name=group_name,
         shortened=shortened,
         width=min(max(len("model"), *map(len, names)), _COLUMN),
         decimals=min(1 - math.floor(math.log10(narrow)), 9),
-        level_of_confidence=level_of_confidence,
+        alpha=alpha,
         leaders=[names[j] for j in c.order if c.differences[best, j] == 0.0],
         alike=(known > alpha).all(),
         often=int(c.first_proportions.argmax()),
-        share=_share,
         pairs=len(pairs),
         apart=[pair for pair in tested if c.adjusted_pvalues[pair] <= alpha],
         together=[pair for pair in tested if c.adjusted_pvalues[pair] > alpha],
@@ -266,11 +262,6 @@ def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [f"{name} ({number})" for number, name in enumerate(names, 1)]
-
-
-def _share(share: float) -> str:
-    """Write a share in percent, with a digit near none and all."""
-    return percent(share, 0 if 0.01 <= share <= 0.99 else 1)
 
 
 # ------------------------------------------------------------------ an estimate of a squared error
@@ -459,7 +450,6 @@ def monitor(state: MonitorState) -> str:
         (),
         s=state,
         table=table if ordered else [],
-        points_of=lambda gap: about_points(abs(gap), "point"),
         between=partial(_between_points, unit),
         times=times,
         odds=odds,
