@@ -475,6 +475,7 @@ OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not opt
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 
 
+@as_typed("audit")
 def _audit(typed: dict[str, Any]) -> None:
     """Look at a model in many ways, and give one exact answer.
 
@@ -500,13 +501,11 @@ def _audit(typed: dict[str, Any]) -> None:
     if loaded.path is not None and loaded.place is not None:
         configured = {option: path for option, path in outputs.items() if option[2:] not in said}
         out.check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
-    with as_typed("audit"):
-        limited = "materiality" in asked or "materiality-ratio" in asked
-        fail_on = gate_of(asked.get("fail-on"), limited)
+    limited = "materiality" in asked or "materiality-ratio" in asked
+    fail_on = gate_of(asked.get("fail-on"), limited)
     weaker = _configured(loaded, said)
     source = Input.of({**asked, "FILE": file, "example": example})
-    with as_typed("audit"):
-        sample, groups, column = source.with_groups(rounding=asked.get("rounding"))
+    sample, groups, column = source.with_groups(rounding=asked.get("rounding"))
 
     own = {"event"} if "time" not in asked else set()  # else it is a column
     passed = [name for name in _NUMBERS if name in asked and (name in own or name not in READ)]
@@ -515,7 +514,7 @@ def _audit(typed: dict[str, Any]) -> None:
     given["sampling_rates"] = rates_of(asked.get("sampling-rate"))
     if sample.rows.n_classes == 2 and sample.rows.classes is None and column:
         given.setdefault("event", event_called(asked.get("label") or "", column))
-    with as_typed("audit"), on_cluster(scheduler):
+    with on_cluster(scheduler):
         audit = auditing.audit(sample.rows, sample.labels, **given)
 
     title = asked.get("title", str(example if file is None else Path(file).name))
