@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import Parameter, getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -372,6 +372,9 @@ _OF_EXAMPLES = {
 }
 
 
+_How = Literal["read", "read_with_groups", "read_late", "read_pilot", "scan"]
+
+
 @dataclass(frozen=True)
 class Input:
     """Whose predictions a command is asked about."""
@@ -468,7 +471,7 @@ class Input:
                 words = f" {value}" if isinstance(value, str) else several
                 raise InputError(f"--{name}{words} is for {whose}; {why}.")
 
-    def read(self, how: str, **more: Any) -> Any:
+    def read(self, how: _How, **more: Any) -> Any:
         """Read the file by a function of `caltest.files`, or load the example."""
         if self.example is not None:
             if self.file is not None:
