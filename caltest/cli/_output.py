@@ -206,13 +206,13 @@ def check_outputs(
     read = [each for each in inputs if isinstance(each, Path)]  # no output is written to a URL
     taken: dict[Path, str] = {}
     for option, path in outputs.items():
-        name = f"{option} is {path}"
+        name, printed = f"{option} is {path}", path == STANDARD_OUTPUT and option != "--plot"
         try:
-            place = path if path == STANDARD_OUTPUT else resolved(path)
+            place = path if printed else resolved(path)
             if place in taken:
                 raise InputError(f"{name}, which is that of {taken[place]} too; give another file.")
             taken[place] = option
-            if path != STANDARD_OUTPUT:
+            if not printed:
                 for each in read:
                     if _is_same(path, each):
                         raise InputError(
