@@ -19,7 +19,7 @@ from caltest.auditing.describe import bins_of
 from caltest.auditing.result import finds_mean
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
-from caltest.text import report as captions
+from caltest.text import captions
 from caltest.text import sizes as told_sizes
 from caltest.text.audit import advice
 from caltest.text.vocabulary import group_name, lens_name, narrow_name, view_name

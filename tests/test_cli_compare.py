@@ -206,7 +206,10 @@ def test_wrong_options(folder):
     assert "--jobs is 0" in fails(*files, "--jobs", "0")
     assert "missing.csv" in fails(files[0], folder / "missing.csv")
     assert "both files" in fails(*files, "--example", "digits")
-    assert "--label and --columns are for files" in fails("--example", "digits", "--label", "y")
+    assert "--label y is for files; the labels of an example" in fails(
+        "--example", "digits", "--label", "y"
+    )
+    assert "--mean m is for files; an example has" in fails("--example", "digits", "--mean", "m")
     assert "did you mean 'digits'" in fails("--example", "digit")
 
 

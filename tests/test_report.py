@@ -18,8 +18,7 @@ from caltest.auditing.result import shows
 from caltest.auditing.views import Check, Part, Skipped, View
 from caltest.report.summary import first_screen, summarise
 from caltest.text import audit as words
-from caltest.text import report as captions
-from caltest.text import sizes
+from caltest.text import captions, sizes
 from caltest.text.audit import advice
 
 FORMATS = {

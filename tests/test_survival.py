@@ -586,6 +586,12 @@ def test_columns_of_times_go_together(seen_file, options, message):
     assert message in " ".join(found.output.split())
 
 
+def test_a_test_of_times_needs_their_survival(seen_file):
+    found = CliRunner().invoke(app, ["test", str(seen_file[0]), "--time", "t", "--event", "d"])
+    assert found.exit_code == 2
+    assert "give --survival-at, --event" in " ".join(found.output.split())
+
+
 @pytest.mark.slow
 def test_a_page_counts_events_and_draws_curves():
     predicted, time, event, *_ = cohort(14, 600)

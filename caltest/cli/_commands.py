@@ -21,11 +21,12 @@ from caltest._arguments import check_draws, choose, whole_number
 from caltest._visible import line, quoted, shown, visible
 from caltest.cli import _output as out
 from caltest.cli._options import (
-    NUMBERS,
+    READ,
     STATED,
     Config,
     Found,
     Input,
+    as_typed,
     checked,
     command,
     declared,
@@ -211,10 +212,7 @@ def _models(
             raise InputError(
                 f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
             )
-        for name in "weights", "clusters", "logits":
-            asked.refuse(name, "files")
-        if asked.label is not None or asked.columns is not None or asked.group:
-            raise InputError("--label and --columns are for files; those of an example are known.")
+        asked.refuse("files")
 
         from caltest.data import Rows
         from caltest.datasets import digits_models, load_digits_predictions
@@ -225,26 +223,27 @@ def _models(
         models = {each.model: Rows(Classes(each.probs, each.classes)) for each in loaded}
         return None, models, loaded[0].labels
     if len(files) == 1 and asked.columns and len(asked.columns) > 1:  # one of P(class 1) a model
-        whose = {name: replace(asked, file=files[0], columns=[name]).sample() for name in asked.columns}
-        rows = {name: sample.rows for name, sample in whose.items()}
-        return dict.fromkeys(rows, str(files[0])), rows, next(iter(whose.values())).labels
-    if len(files) < 2:
+        read = {name: replace(asked, file=files[0], columns=[name]) for name in asked.columns}
+    elif len(files) < 2:
         raise InputError(
             f"there {'is one file' if files else 'are no files'} to compare; give two or more, or one "
             "whose --columns are P(class 1) by each model, or --example digits."
         )
-    places = [os.path.realpath(path) for path in files]  # of a loop of links, too
-    twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
-    if twice:
-        raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
-    stems = [Path(path).stem for path in files]
-    # What models are called: their paths if stems are equal.
-    names = [Path(path).stem if stems.count(Path(path).stem) == 1 else str(path) for path in files]
-    sources = {name: str(path) for name, path in zip(names, files, strict=True)}
-    reference, *others = (replace(asked, file=path).sample() for path in files)
-    predictions = {names[0]: reference.rows}
-    for name, other in zip(names[1:], others, strict=True):
-        predictions[name] = _aligned(sources[names[0]], reference, sources[name], other)
+    else:
+        places = [os.path.realpath(path) for path in files]  # of a loop of links, too
+        twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
+        if twice:
+            raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
+        stems = [Path(path).stem for path in files]
+        # What models are called: their paths if stems are equal.
+        pairs = zip(stems, files, strict=True)
+        names = [stem if stems.count(stem) == 1 else str(path) for stem, path in pairs]
+        read = {name: replace(asked, file=path) for name, path in zip(names, files, strict=True)}
+    sources = {name: str(each.file) for name, each in read.items()}
+    (first, reference), *others = ((name, each.sample()) for name, each in read.items())
+    predictions = {first: reference.rows}
+    for name, other in others:
+        predictions[name] = _aligned(sources[first], reference, sources[name], other)
     return sources, predictions, reference.labels
 
 
@@ -265,11 +264,11 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
     differ = np.flatnonzero(reference.labels != found.labels)
     if len(differ):
         row = int(differ[0])
-        classes = reference.rows.classes or range(reference.rows.n_classes)
-        names = [str(each) for each in classes]
+        names = reference.rows.classes or range(reference.rows.n_classes)
+        one, two = (str(names[each.labels[row]]) for each in (reference, found))
         raise InputError(
-            f"the labels differ: {Row(row)} is {names[reference.labels[row]]!r} in {first} and "
-            f"{names[found.labels[row]]!r} in {second}; give files of the same rows in the same order."
+            f"the labels differ: {Row(row)} is {one!r} in {first} and {two!r} in {second}; give files "
+            "of the same rows in the same order."
         )
     return found.rows
 
@@ -472,11 +471,11 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-_READ = ("label", "columns", *NUMBERS, "truth", "where", "logits", "group", "weights", "clusters")
 #: What the numbers follow from: all before what is written.
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 
 
+@as_typed("audit")
 def _audit(typed: dict[str, Any]) -> None:
     """Look at a model in many ways, and give one exact answer.
 
@@ -502,28 +501,21 @@ def _audit(typed: dict[str, Any]) -> None:
     if loaded.path is not None and loaded.place is not None:
         configured = {option: path for option, path in outputs.items() if option[2:] not in said}
         out.check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
-    of_typed = {each.argument: f"--{each.name}" for each in OPTIONS.values()}
-    try:
-        limited = "materiality" in asked or "materiality-ratio" in asked
-        fail_on = gate_of(asked.get("fail-on"), limited)
-    except InputError as error:
-        raise error.renamed(of_typed) from error
+    limited = "materiality" in asked or "materiality-ratio" in asked
+    fail_on = gate_of(asked.get("fail-on"), limited)
     weaker = _configured(loaded, said)
-    reads = (*_READ, "event") if "time" in asked else _READ
-    source = Input.of(file, {**asked, "example": example}, (*reads, "example"))
+    source = Input.of({**asked, "FILE": file, "example": example})
     sample, groups, column = source.with_groups(rounding=asked.get("rounding"))
 
-    passed = [name for name in _NUMBERS if name in asked and name not in reads]
+    own = {"event"} if "time" not in asked else set()  # else it is a column
+    passed = [name for name in _NUMBERS if name in asked and (name in own or name not in READ)]
     given = {"groups": groups, "n_jobs": asked.get("jobs", -1), "progress": True}
     given |= {OPTIONS[name].argument: asked[name] for name in passed}
     given["sampling_rates"] = rates_of(asked.get("sampling-rate"))
     if sample.rows.n_classes == 2 and sample.rows.classes is None and column:
         given.setdefault("event", event_called(asked.get("label") or "", column))
-    try:
-        with on_cluster(scheduler):
-            audit = auditing.audit(sample.rows, sample.labels, **given)
-    except InputError as error:  # in the words of who typed it
-        raise error.renamed(of_typed) from error
+    with on_cluster(scheduler):
+        audit = auditing.audit(sample.rows, sample.labels, **given)
 
     title = asked.get("title", str(example if file is None else Path(file).name))
     date = asked.get("date", datetime.now().astimezone().date().isoformat())

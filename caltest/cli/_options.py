@@ -13,11 +13,12 @@ import inspect
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import Parameter, getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -316,28 +317,20 @@ def _path(option: Option, name: str, value: object) -> Path:
 
 
 def _number(option: Option, name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _wrong(name, value, "a number")
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise InputError(f"{name} is too large a number; give a smaller one.") from error
-
-
-def _whole(option: Option, name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _wrong(name, value, "a whole number")
-    if value.bit_length() > _MOST_BITS:
+    whole = option.takes == "INT"
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        raise _wrong(name, value, "a whole number" if whole else "a number")
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise InputError(f"{name} is too large a number; give a smaller one.")
     if option.least is not None and value < option.least:
         raise InputError(f"{name} is {value}; give a whole number from {option.least} on.")
-    return value
+    return value if whole else float(value)
 
 
 #: How a value is read, by what the option takes, or by its name.
 _KINDS: Mapping[str, Callable[[Option, str, object], Any]] = {
     "-": lambda option, name, value: value,  # which the option itself checks
-    "INT": _whole,
+    "INT": _number,
     "FLOAT": _number,
     "FILE": _path,
     "columns": _columns,
@@ -366,8 +359,6 @@ NUMBERS = (
     *("time", "survival-at", "limit"),
 )
 STATED = NUMBERS[:5]
-#: What messages of all commands call as it is typed.
-_ANYWHERE = ("logits", "rounding", "truth", "where", "event")
 #: What examples do not have, and why.
 _OF_EXAMPLES = {
     "group": "the examples have no groups",
@@ -381,11 +372,14 @@ _OF_EXAMPLES = {
 }
 
 
+_How = Literal["read", "read_with_groups", "read_late", "read_pilot", "scan"]
+
+
 @dataclass(frozen=True)
 class Input:
     """Whose predictions a command is asked about."""
 
-    file: str | Path | None
+    file: str | Path | None = None
     label: str | None = None
     columns: Sequence[str] | None = None
     group: Sequence[str] = ()
@@ -406,9 +400,10 @@ class Input:
     limit: str | None = None
 
     @classmethod
-    def of(cls, file: str | Path | None, given: Mapping[str, Any], names: Iterable[str]) -> Input:
-        """Return it by what was typed, of options by these names."""
-        return cls(file, **{name.replace("-", "_"): given[name] for name in names if name in given})
+    def of(cls, given: Mapping[str, Any]) -> Input:
+        """Return it by what was typed."""
+        told = {name: value for name, value in given.items() if name in READ and value is not None}
+        return cls(**{READ[name]: value for name, value in told.items()})
 
     @property
     def stated(self) -> Any:
@@ -465,25 +460,26 @@ class Input:
         sample, frame = self.read("read_with_groups", **how)
         return sample, frame if self.group else None, frame.attrs.get("event")
 
-    def refuse(self, name: str, whose: str = "a FILE") -> None:
+    def refuse(self, whose: str = "a FILE") -> None:
         """Raise if an option is given that examples do not have."""
-        value = getattr(self, name.replace("-", "_"))
-        if value not in (None, (), [], False):
-            several = "" if value is True else f" {value[0] if name == 'group' else ','.join(value)}"
-            words = f" {value}" if isinstance(value, str) else several
-            raise InputError(f"--{name}{words} is for {whose}; {_OF_EXAMPLES[name]}.")
+        for name, why in _OF_EXAMPLES.items():
+            value = getattr(self, READ[name])
+            if value not in (None, (), [], False):
+                several = (
+                    "" if value is True else f" {value[0] if name == 'group' else ','.join(value)}"
+                )
+                words = f" {value}" if isinstance(value, str) else several
+                raise InputError(f"--{name}{words} is for {whose}; {why}.")
 
-    def read(self, how: str, **more: Any) -> Any:
+    def read(self, how: _How, **more: Any) -> Any:
         """Read the file by a function of `caltest.files`, or load the example."""
         if self.example is not None:
-            self.refuse("group")
             if self.file is not None:
                 raise InputError(
                     f"both FILE ({self.file}) and --example ({self.example or 'empty'}) are given; "
                     "give one."
                 )
-            for name in _OF_EXAMPLES:
-                self.refuse(name)
+            self.refuse()
             from caltest.data import Rows, Sample
             from caltest.datasets import digits_models, load_digits_predictions
             from caltest.laws import Classes
@@ -507,9 +503,16 @@ class Input:
             return read(self.file, label, columns=self.stated, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
-            names = ("columns", *_ANYWHERE, *NUMBERS)
-            typed = error.renamed({name.replace("-", "_"): f"--{name}" for name in names})
-            raise typed.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
+            raise error.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
+
+
+#: The fields of an input, by the options that fill them.
+READ = {
+    name: option.argument
+    for known in COMMANDS.values()
+    for name, option in known.items()
+    if option.argument in Input.__dataclass_fields__
+}
 
 
 # ------------------------------------------------------------------ commands
@@ -539,19 +542,19 @@ _OF_ROWS = {
         "predictions are probabilities here; use caltest test, estimate, compare or audit for numbers",
     ),
 }
-#: Options of what is read, besides FILE; those, and of what is written.
-_OF_TABLES = ("label", "columns", *NUMBERS, "event", "truth", "where")
-_READ = (*_OF_TABLES, "logits", "group", "example", "weights", "clusters")
-_FRAME = ("FILE", *_READ, "json", "plot", "report")
-#: Options that messages of a command call as they are typed, and not as they are called in Python.
-_TYPED = {
-    "test": ("logits", "lens", "rounding", "weights", "clusters", "sampling-rate"),
-    "estimate": ("lens", "weights", "clusters", "sampling-rate"),
-    **{
-        name: [each for each in COMMANDS[name] if each not in _READ]
-        for name in ("power", "plan", "monitor")
-    },
-}
+
+
+@contextmanager
+def as_typed(name: str) -> Iterator[None]:
+    """Have errors name the options of a command, and not the arguments of Python."""
+    try:
+        yield
+    except InputError as error:
+        options = (each for each in COMMANDS[name].values() if not each.name.isupper())
+        raise error.renamed({each.argument: f"--{each.name}" for each in options}) from error
+
+
+_SUFFIXES = {"--plot": (".png", ".pdf", ".svg"), "--report": (".html", ".htm")}
 
 
 def command(run: Callable[..., Found]) -> Any:
@@ -565,21 +568,18 @@ def command(run: Callable[..., Found]) -> Any:
                 known[each].check(f"--{each}", value)
             elif value is not None:
                 raise InputError(f"--{each} is not for this command: {_OF_ROWS[each]}.")
-        picture = given.get("plot")
-        out.check_picture(picture, given.get("FILE"))
-        if (page := given.get("report")) is not None:
-            read = [given.get("FILE"), *(given.get("FILES") or ()), picture]
-            out.check_outputs({"--report": page}, {"--report": (".html", ".htm")}, read)
-        given["columns"], given["group"] = column_names(given["columns"]), given["group"] or ()
-        asked = Input.of(given.get("FILE"), given, _READ)
+        picture, page = given.get("plot"), given.get("report")
+        outputs = {f"--{each}": given[each] for each in ("plot", "report") if given.get(each)}
+        out.check_outputs(outputs, _SUFFIXES, [given.get("FILE"), *(given.get("FILES") or ())])
+        given["columns"] = column_names(given["columns"])
+        asked = Input.of(given)
         if "sampling-rate" in known:
             given["sampling-rate"] = rates_of(given["sampling-rate"])
-        own = {known[each].argument: given[each] for each in known if each not in _FRAME}
-        try:
-            found = run(asked, **own)
-        except InputError as error:
-            typed = {known[each].argument: f"--{each}" for each in _TYPED.get(name, ())}
-            raise error.renamed(typed) from error
+        apart = {*READ, "json", "plot", "report"}
+        with as_typed(name):
+            found = run(
+                asked, **{known[each].argument: given[each] for each in known if each not in apart}
+            )
         problem = None
         if page is not None:
             from caltest.report import save

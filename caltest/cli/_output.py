@@ -200,24 +200,25 @@ def check_outputs(
     """Raise, before anything is computed, if a file could not be written, or would destroy another.
 
     By option: where to write ("-" is standard output), and the suffixes that it takes. An output that
-    leads to one of the inputs is refused, whichever links of either kind lead there.
+    leads to one of the inputs is refused, whichever links of either kind lead there. The suffix of a
+    picture names its format, so that one is needed on a device too.
     """
     read = [each for each in inputs if isinstance(each, Path)]  # no output is written to a URL
     taken: dict[Path, str] = {}
     for option, path in outputs.items():
-        name = f"{option} is {path}"
+        name, printed = f"{option} is {path}", path == STANDARD_OUTPUT and option != "--plot"
         try:
-            place = path if path == STANDARD_OUTPUT else resolved(path)
+            place = path if printed else resolved(path)
             if place in taken:
                 raise InputError(f"{name}, which is that of {taken[place]} too; give another file.")
             taken[place] = option
-            if path != STANDARD_OUTPUT:
+            if not printed:
                 for each in read:
                     if _is_same(path, each):
                         raise InputError(
                             f"{name}, which is the file that is read ({each}); give another file."
                         )
-                _check_place(name, path, suffixes[option])
+                _check_place(name, path, suffixes[option], option == "--plot")
         except OSError as error:
             raise InputError(
                 f"{name}, which cannot be written: {error.strerror}; give another file."
@@ -261,12 +262,14 @@ def _is_same(output: Path, read: Path) -> bool:
     return same_file(output, read)
 
 
-def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
+def _check_place(name: str, path: Path, suffixes: tuple[str, ...], by_suffix: bool) -> None:
     if path.is_dir():
         raise InputError(f"{name}, which is a folder; give a file in it.")
     new = not path.exists()
-    if new or path.is_file():
-        _check_suffix(name, path, suffixes)
+    if (new or path.is_file() or by_suffix) and path.suffix.lower() not in suffixes:
+        *some, last = suffixes
+        either = f"{', '.join(some)} or {last}" if some else last
+        raise InputError(f"{name}; give a file name that ends in {either}.")
     if new and not path.parent.is_dir():
         raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
     if path.is_symlink() and path.is_file() and not _is_ours(path):
@@ -275,13 +278,6 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
             "if it may be replaced."
         )
     check_file(path)
-
-
-def _check_suffix(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
-    if path.suffix.lower() not in suffixes:
-        *some, last = suffixes
-        either = f"{', '.join(some)} or {last}" if some else last
-        raise InputError(f"{name}; give a file name that ends in {either}.")
 
 
 def _is_ours(path: Path) -> bool:
@@ -297,16 +293,6 @@ def _is_ours(path: Path) -> bool:
 
 
 # ------------------------------------------------------------------ pictures
-
-_PICTURES = (".png", ".pdf", ".svg")
-
-
-def check_picture(path: Path | None, file: str | Path | None) -> None:
-    """Raise, before anything is computed, if no picture can be written, or in place of the input."""
-    if path is None:
-        return
-    _check_suffix(f"--plot is {path}", path, _PICTURES)  # of a device too: it names the format
-    check_outputs({"--plot": path}, {"--plot": _PICTURES}, [file])
 
 
 def draw(path: Path, display: Callable[[], Any]) -> InputError | None:

@@ -30,7 +30,7 @@ from caltest.files.writing import write_whole
 from caltest.report.summary import first_screen, name, sentence, summarise
 from caltest.results import Result
 from caltest.text import audit as words
-from caltest.text.report import chance_note
+from caltest.text.captions import chance_note
 from caltest.text.sizes import finding_of_rest
 from caltest.text.vocabulary import lens_name, lenses_of, limit
 

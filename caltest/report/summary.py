@@ -16,7 +16,7 @@ from caltest.lenses import within
 from caltest.pictures import axes
 from caltest.report import charts
 from caltest.text import audit as words
-from caltest.text import report as captions
+from caltest.text import captions
 from caltest.text.sizes import decided_apart, rates, size
 from caltest.text.vocabulary import (
     capital,
@@ -215,7 +215,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     if not by_class and not groups:
         noun = "part"
     limit = audit.materiality
-    rare = captions.is_rare(audit)
+    rare = captions.is_per_thousand(audit)
     as_ratio = limit is None and (audit.materiality_ratio is not None or rare)
     unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
     rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
@@ -400,7 +400,7 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
 
 def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
     """Return a row of an error with its interval; ``of``: as numbers, by which tables are sorted."""
-    rare = captions.is_rare(audit)
+    rare = captions.is_per_thousand(audit)
     predicted, observed = (captions.share(rate, rare) for rate in rates(of))
     return SimpleNamespace(
         of=of,

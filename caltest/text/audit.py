@@ -419,7 +419,9 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
     around: set[tuple[str, Group | None]] = set()
     if told is not None and told.group is not None:
-        around = {each.key for each in audit.views if _contains(each, told)}
+        own = set(told.group.conditions)
+        some = ((each.key, set(each.group.conditions if each.group else ())) for each in audit.views)
+        around = {key for key, conditions in some if conditions <= own or own <= conditions}
     others = [
         check.adjusted
         for check in audit.checks
@@ -428,14 +430,6 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     if others:
         rows.append(("Other groups, smallest p", f"adjusted p = {p(min(others))}"))
     return tuple(rows)
-
-
-def _contains(view: View, other: View) -> bool:
-    """Whether a view's rows contain another's, or are among them."""
-    if view.group is None or other.group is None:
-        return True
-    one, two = set(view.group.conditions), set(other.group.conditions)
-    return one <= two or two <= one
 
 
 def evidence_note(audit: Audit) -> str:

@@ -7,10 +7,11 @@ out already. Line breaks in a template are blanks.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -22,19 +23,6 @@ from caltest.results import Page
 from caltest.text.vocabulary import TENDS, WRONG
 
 _BREAK: Literal["\r\n"] = "\r\n"  # of a template; texts that come with the data are made visible before
-_FACTS = (
-    "confidence_text",
-    "counted",
-    "in_units",
-    "kept_of",
-    "number",
-    "percent",
-    "percents",
-    "points",
-    "pvalue",
-    "short",
-    "without_rounding",
-)
 
 
 @cache
@@ -47,14 +35,9 @@ def _environment() -> Environment:
         newline_sequence=_BREAK,
         autoescape=False,  # a page is plain text; who shows it escapes it
     )
-    environment.globals |= {name: getattr(_numbers, name) for name in _FACTS}
-    environment.globals |= {
-        "shown": shown,
-        "through": through,
-        "TENDS": TENDS,
-        "WRONG": WRONG,
-        "finite": math.isfinite,
-    }
+    environment.globals |= dict(inspect.getmembers(_numbers, inspect.isfunction))
+    environment.globals |= {"shown": shown, "through": through, "finite": math.isfinite}
+    environment.globals |= {"TENDS": TENDS, "WRONG": WRONG}
     environment.filters |= {"quoted": repr, "visible": visible}
     return environment
 
@@ -71,41 +54,25 @@ def said(template: str, macro: str, *facts: Any) -> str:
 def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
     """Return the page that a template makes of facts."""
     rows: list[tuple[str, str]] = []
-    blocks: list[Sequence[str]] = []
+    blocks: list[list[str]] = []
     lead = dict.fromkeys(("title", "headline", "brief"), "")
 
-    def add_row(name: str, caller: Callable[[], str]) -> str:
-        rows.append((name, _joined(caller())))
-        return ""
+    def part(put: Callable[..., object]) -> Callable[..., str]:
+        def called(*name: str, caller: Callable[[], str]) -> str:
+            put(*name, _joined(caller()))
+            return ""  # stands in its place
 
-    def add_paragraph(caller: Callable[[], str]) -> str:
-        blocks.append(_joined(caller()))
-        return ""
+        return called
 
-    def beneath(caller: Callable[[], str]) -> str:
-        above = blocks.pop()
-        blocks.append(
-            [
-                *(paragraph(above) if isinstance(above, str) else above),
-                *paragraph(_joined(caller())),
-            ]
-        )
-        return ""
-
-    def lines(block: Sequence[str]) -> str:
-        blocks.append(block)
-        return ""
-
-    def leading(caller: Callable[[], str], name: str) -> str:
-        lead[name] = _joined(caller())
-        return ""
-
-    facts |= {"row": add_row, "paragraph": add_paragraph, "beneath": beneath, "lines": lines}
-    facts |= {name: partial(leading, name=name) for name in lead}
+    facts |= {
+        "row": part(lambda name, text: rows.append((name, text))),
+        "paragraph": part(lambda text: blocks.append(paragraph(text))),
+        "beneath": part(lambda text: blocks[-1].extend(paragraph(text))),
+        "lines": blocks.append,
+    }
+    facts |= {name: part(partial(lead.__setitem__, name)) for name in lead}
     _environment().get_template(f"{template}.j2").render(facts)
-    return page(
-        lead["title"], rows, *blocks, notes=notes, headline=lead["headline"], brief=lead["brief"]
-    )
+    return page(lead.pop("title"), rows, *blocks, notes=notes, **lead)
 
 
 # ------------------------------------------------------------------ layout
@@ -118,22 +85,21 @@ _PARAGRAPH = 4000  # characters
 def page(
     title: str,
     rows: Iterable[tuple[str, str]],
-    *blocks: Sequence[str],
+    *blocks: list[str],
     notes: Iterable[str] = (),
     headline: str = "",
     brief: str = "",
 ) -> Page:
     """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
 
-    A block is a paragraph, or lines; empty ones are left out. Every summary is made here, and every
-    line is one to whatever shows it, so that no name that comes with the data is obeyed by a terminal
-    or a log. ``headline`` and ``brief`` are for other printers, as :class:`Page` says.
+    A block is lines, such as those of a paragraph; empty ones are left out. Every summary is made here,
+    and every line is one to whatever shows it, so that no name that comes with the data is obeyed by a
+    terminal or a log. ``headline`` and ``brief`` are for other printers, as :class:`Page` says.
     """
     rows, notes = tuple(rows), tuple(notes)
     lines = [title, *(each for name, text in rows for each in row(name, text))]
-    for block in (*blocks, *(f"Note: {note}" for note in notes)):
-        if block:
-            lines += ["", *(paragraph(block) if isinstance(block, str) else block)]
+    for block in (*blocks, *(paragraph(f"Note: {note}") for note in notes)):
+        lines += ["", *block] if block else []
     found = Page("\n".join(map(line, lines)))
     found.headline, found.brief = (
         line(message(text, _PARAGRAPH)) for text in (headline or title, brief)
@@ -145,14 +111,8 @@ def page(
 
 def row(name: str, text: str) -> list[str]:
     """Return the lines of a row of a table: a name, and a text that may wrap."""
-    whole = message(text, _PARAGRAPH)
-    return textwrap.wrap(
-        whole,
-        _WIDTH,
-        initial_indent=f"  {name:<11}",
-        subsequent_indent=" " * 13,
-        break_on_hyphens=False,
-    )
+    layout = textwrap.TextWrapper(_WIDTH, f"  {name:<11}", " " * 13, break_on_hyphens=False)
+    return layout.wrap(message(text, _PARAGRAPH))
 
 
 def paragraph(text: str) -> list[str]:

@@ -79,8 +79,8 @@ def rates(view: Sized) -> tuple[float, float]:
     return view.predicted or 0.0, view.observed or 0.0
 
 
-def is_rare(view: View) -> bool:
-    """Say whether an error of a view is stated as a ratio, and its rates per 1,000."""
+def told_as_ratio(view: View) -> bool:
+    """Say whether an error of a view is stated as a ratio, since its event is rare."""
     low, high = sorted(rates(view))
     return view.lens != "top_label" and 0.0 < low <= high / _TOLD_RATIO and high <= RARE
 
@@ -92,7 +92,7 @@ def too(view: View, outcomes: str = "outcomes") -> str:
         share = percents(predicted, observed)[1]
         place = "lie in it" if kind_of(view.lens) == "interval" else "lie at or below it"
         return f"{side}: about {share} of {outcomes} {place}"
-    if is_rare(view):
+    if told_as_ratio(view):
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
         return f"{side}: about {number} times the observed rate"
@@ -153,7 +153,11 @@ def times(view: Sized, confidence: float) -> str:
 
 def size(audit: Audit) -> str:
     """Return the paragraph below the headline: the size, and where else."""
-    texts = [_unseen(column, rows, audit) for column, rows in audit.unseen.items()]
+    texts = [
+        f"Column {shown_column(column)!r}: {rows:,} of {audit.n_samples:,} rows are in groups too "
+        "small to check; merge its values, or lower min_rows."
+        for column, rows in audit.unseen.items()
+    ]
     few = [each for each in audit.skipped if each.rows and "fewer than" in each.reason]
     left = [f"{each.what} ({each.rows:,} rows)" for each in few] if not audit.unseen else []
     unchecked = f"Too few rows to look at: {listed(left)}." if left else ""
@@ -198,14 +202,6 @@ def size(audit: Audit) -> str:
     return " ".join(texts)
 
 
-def _unseen(column: str, rows: int, audit: Audit) -> str:
-    """Say that most rows of a column are in groups that were not checked."""
-    return (
-        f"Column {shown_column(column)!r}: {rows:,} of {audit.n_samples:,} rows are in groups too "
-        "small to check; merge its values, or lower min_rows."
-    )
-
-
 def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -> str:
     """Return predicted and observed, the interval, and events; ``named``: with the rows they are of."""
     text = capital(means(view))
@@ -232,7 +228,7 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
         events = f"Of {rows}, {expected:,.0f} {outcomes} were expected {place}, and {seen:,.0f} are."
     if view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
-    told = times(view, audit.confidence) if is_rare(view) else interval(view, audit.confidence)
+    told = times(view, audit.confidence) if told_as_ratio(view) else interval(view, audit.confidence)
     if view.side is None and finds_mean(audit, view):
         told += ". The check of the mean is sharper than this interval, which holds for all at once"
     if named or audit.sampled or audit.effective_n is not None:  # of a population, not of these rows
@@ -255,7 +251,7 @@ def _size_beyond(audit: Audit) -> str:
     others = [each for each in audit.views if each.key in wholes and each.key != whole.key]
     also = f" Beyond it too: {listed(_whole_name(each, audit) for each in others)}." if others else ""
     if part is None:
-        told = times if is_rare(whole) else interval
+        told = times if told_as_ratio(whole) else interval
         rows = f"{'these' if whole.group else 'all'} {counted(whole.rows, 'row')}"
         return f"{capital(means(whole))} in {rows}: {told(whole, audit.confidence)}.{also}"
     ends = " to ".join(dict.fromkeys(percents(part.start, part.end)))
@@ -279,7 +275,7 @@ def _worst_part(view: View) -> Iterable[str]:
     """Name the tenth or fifth that is furthest off, if it is much further off than the mean."""
     finest = [part for part in view.parts if part.of > 2]
     part = max(finest, key=lambda each: each.proved, default=None)
-    if part is None or part.side is None or is_rare(view):
+    if part is None or part.side is None or told_as_ratio(view):
         return
     if part.proved < _STRIKING * abs(view.error or 0.0):
         return

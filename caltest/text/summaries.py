@@ -11,9 +11,7 @@ import numpy as np
 
 from caltest._arguments import level_of_confidence
 from caltest._numbers import (
-    about_points,
     counted,
-    in_units,
     outward_points,
     percent,
     percents,
@@ -26,6 +24,7 @@ from caltest.auditing.views import View
 from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
 from caltest.text.pages import written
+from caltest.text.sizes import about_rows
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
@@ -116,16 +115,13 @@ _PLACES = 5  # that are named, of a side
 
 def bounds(b: MiscalibrationBounds) -> str:
     """Return what was looked at, what is proved of either side, where, and what is not proved."""
-    table = [f"  {'':<24}  {'too high by':>18}  {'too low by':>18}"]
+    layout = "  {:<24}  {:>18}  {:>18}"
+    table = [layout.format("", "too high by", "too low by")]
     for view in b.views:
         name = shortened(visible(view.event.removeprefix("the label is ")), 24)
-        over, under = (
-            (points(side.bound) if side.bound > 0.0 else "unknown amount")
-            if side.found
-            else "not shown"
-            for side in view.sides
-        )
-        table.append(f"  {name:<24}  {over:>18}  {under:>18}")
+        known = (points(side.bound) if side.bound > 0.0 else "unknown amount" for side in view.sides)
+        by = (each if side.found else "not shown" for side, each in zip(view.sides, known, strict=True))
+        table.append(layout.format(name, *by))
     largest = [(side, view.event) for view in b.views for side in view.sides if side.found]
     largest.sort(key=lambda each: -each[0].bound)
     found = [
@@ -144,12 +140,13 @@ def bounds(b: MiscalibrationBounds) -> str:
 def _places(side: SideBound) -> list[str]:
     """Lay out the named places as a table, from low to high probability."""
     named = [place for place in side.places if place.named]
-    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'predicted':>9}  {'observed':>8}  some wrong by"]
+    layout = "  {:>9}  {:>9}  {:>8}  {:>9}  {:>8}  {}"
+    lines = [layout.format("from", "to", "rows", "predicted", "observed", "some wrong by")]
     for place in sorted(named[:_PLACES], key=lambda place: place.low):
-        low, high = percents(place.low, place.high, 1)
-        predicted, observed = percents(place.predicted, place.observed, 1)
+        ends = percents(place.low, place.high, 1)
+        rates = percents(place.predicted, place.observed, 1)
         least = f"> {points(place.somewhere_by)}" if place.somewhere_by > 0.0 else "not shown"
-        lines.append(f"  {low:>9}  {high:>9}  {place.rows:>8,}  {predicted:>9}  {observed:>8}  {least}")
+        lines.append(layout.format(*ends, f"{place.rows:,}", *rates, least))
     if len(named) > _PLACES:
         lines.append(f"  and {len(named) - _PLACES} more, in where()")
     return lines
@@ -164,13 +161,9 @@ def certificate(c: Certificate) -> str:
     """Return what is certified, what is proved wrong, and what more rows would do."""
     from caltest.bounds.certificates import CHANCE, SHARE
 
-    def about(rows: int) -> int:
-        """Round up to two digits: a plan is no better."""
-        step = int(10 ** max(0, len(str(rows)) - 2))
-        return -(-rows // step) * step
-
     largest = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_RANGES])
-    facts = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between, "about": about}
+    facts = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between}
+    facts["about_rows"] = about_rows
     return written("certificate", c.warnings, c=c, largest=largest, SHARE=SHARE, CHANCE=CHANCE, **facts)
 
 
@@ -247,17 +240,15 @@ def comparison(c: Comparison) -> str:
         numbers=c.n_predicted is None,
         stated=is_stated(c.probability),
         impossible=[name for name in c.names if name not in possible],
-        in_units=in_units,
         tables=grouped,
         group_name=group_name,
         shortened=shortened,
         width=min(max(len("model"), *map(len, names)), _COLUMN),
         decimals=min(1 - math.floor(math.log10(narrow)), 9),
-        level_of_confidence=level_of_confidence,
+        alpha=alpha,
         leaders=[names[j] for j in c.order if c.differences[best, j] == 0.0],
         alike=(known > alpha).all(),
         often=int(c.first_proportions.argmax()),
-        share=_share,
         pairs=len(pairs),
         apart=[pair for pair in tested if c.adjusted_pvalues[pair] <= alpha],
         together=[pair for pair in tested if c.adjusted_pvalues[pair] > alpha],
@@ -273,11 +264,6 @@ def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
     return [f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 
-def _share(share: float) -> str:
-    """Write a share in percent, with a digit near none and all."""
-    return percent(share, 0 if 0.01 <= share <= 0.99 else 1)
-
-
 # ------------------------------------------------------------------ an estimate of a squared error
 
 _CLEAR = 2.0  # standard errors
@@ -288,14 +274,14 @@ def estimation(found: SquaredErrorEstimate) -> str:
     """Return what was estimated, the table of functions, which was picked, and the p-value."""
     names = [_name(each) for each in found.functions]
     width = max(len(_ZERO), *map(len, names))
-    table = [f"  {'function':<{width}}  {'best option':<22}  {'√risk × 100':<17}  squared error"]
+    layout = f"  {{:<{width}}}  {{:<22}}  {{:<17}}  {{}}"
+    table = [layout.format("function", "best option", "√risk × 100", "squared error")]
     for name, each in zip(names, found.functions, strict=True):
-        risk = _root(each.risk, each.risk_error)
-        error = _with_error(each.estimate, each.standard_error)
-        table.append(f"  {name:<{width}}  {_option(each):<22}  {risk:<17}  {error}")
+        risk, error = _root(each.risk, each.risk_error), _with_error(each.estimate, each.standard_error)
+        table.append(layout.format(name, _option(each), risk, error))
     risks = found.zero_risks
     zero = _root(float(risks.mean()), float(risks.std(ddof=1) / len(risks) ** 0.5))
-    table.append(f"  {_ZERO:<{width}}  {'':<22}  {zero:<17}  0")
+    table.append(layout.format(_ZERO, "", zero, "0"))
     best = found.recommended
     twins = (best.name, best.value)
     others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
@@ -383,13 +369,12 @@ def extent(weight: float, n_samples: int) -> str:
 def planning(result: Simulation) -> str:
     """Return what was assumed, tested and found."""
     null = any(point.false_rejections is not None for point in result.points)
-    head = f"  {'rows':>10}  {'data sets':>9}  {'rejected':>8}  {'95% interval':>16}"
+    layout = "  {:>10}  {:>9}  {:>8}  {:>16}"
+    head = layout.format("rows", "data sets", "rejected", "95% interval")
     table = [head + ("  if calibrated" if null else "")]
     for point in result.points:
-        line = (
-            f"  {point.n:>10,}  {point.n_datasets:>9,}  {percent(point.power, 1):>8}"
-            f"  {_between(point.interval):>16}"
-        )
+        power, interval = percent(point.power, 1), _between(point.interval)
+        line = layout.format(f"{point.n:,}", f"{point.n_datasets:,}", power, interval)
         if point.size is not None and point.size_interval is not None:
             line += f"  {percent(point.size, 1)} ({_between(point.size_interval)})"
         table.append(line)
@@ -465,7 +450,6 @@ def monitor(state: MonitorState) -> str:
         (),
         s=state,
         table=table if ordered else [],
-        points_of=lambda gap: about_points(abs(gap), "point"),
         between=partial(_between_points, unit),
         times=times,
         odds=odds,

@@ -1,4 +1,4 @@
-"""What only reports say: titles and notes of pictures and tables, made from their own intervals."""
+"""Captions: titles and notes of the pictures and tables of a report, from their own intervals."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def shaded(audit: Audit) -> str | None:
     return own if own is None or audit.materiality is None else f"±{own}"
 
 
-def is_rare(audit: Audit) -> bool:
+def is_per_thousand(audit: Audit) -> bool:
     """Whether rates are stated per 1,000 rows: of two classes, where all of the event's are small."""
     views = [view for view in audit.views if view.group is None and view.predicted is not None]
     rates = [rate for view in views for rate in (view.predicted, view.observed) if rate is not None]
