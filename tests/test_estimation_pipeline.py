@@ -11,6 +11,7 @@ from scipy.special import softmax
 from support import binomial_limits, dirichlet, labels_from
 
 import caltest
+from caltest._parallel import Workers
 from caltest.estimation import (
     CalibrationPipeline,
     DirichletKernelDensity,
@@ -27,6 +28,8 @@ from caltest.estimation.estimate import HeldOut, PipelineForm, ProductsOfPairs
 from caltest.estimation.pipeline import recommended
 from caltest.forms import Pairwise
 from caltest.kernels import Gaussian
+from caltest.laws import Classes
+from caltest.resampling import Draws, batches, columns_of
 from caltest.simulation import tempered
 
 PROBS = dirichlet(300, 3, 0)
@@ -470,3 +473,17 @@ def test_all_and_one_more():
     assert set(found.table().index) == {
         *("kernel_density", "kronecker_ridge", "two_step_ridge", "temperature"),
     }
+
+
+def test_equal_labels_have_equal_estimates_wherever_they_are_among_the_draws():
+    """Bit for bit: where labels are all but certain, rounding chooses among equal risks."""
+    p = np.random.default_rng(1).random(40) * 0.01
+    law, pipeline = Classes(np.column_stack([1.0 - p, p])), CalibrationPipeline()
+    form = PipelineForm(law.probs, pipeline, pipeline.split(40, seed=1))
+    draws = Draws(law.sampler(0), np.zeros(40, int), 999)
+    values = np.concatenate(list(batches(columns_of(form), draws, Workers(1), at_most=999)))[:, 0]
+    labels = np.vstack([draws.observed, draws.sampler.draw(0, 999)])
+    _, of_vector = np.unique(labels, axis=0, return_inverse=True)
+    by_vector = [values[of_vector == vector] for vector in range(of_vector.max() + 1)]
+    assert 1 < len(by_vector) < 100
+    assert all(len(set(each)) == 1 for each in by_vector)

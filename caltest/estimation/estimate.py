@@ -538,7 +538,7 @@ class PipelineForm(Form):
     pipeline: CalibrationPipeline
     split: Split
 
-    together: ClassVar[bool] = True
+    parallel_inside: ClassVar[bool] = True
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) estimates for ``labels`` (B, n).
