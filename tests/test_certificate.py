@@ -297,6 +297,7 @@ def test_row_order_does_not_matter(method):
     assert one["lens"] == "top_label"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["bins", "isotonic"])
 @pytest.mark.parametrize(
     ("scores", "labels"),

@@ -147,6 +147,7 @@ def test_the_same_seed_gives_the_same_numbers(statistic, null):
             assert other.pvalue == pytest.approx(first.pvalue, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "null"),
     [pair for pair in PAIRS if pair[1] == "monte_carlo" or FAST[pair[1]] == pair[0]],

@@ -317,6 +317,7 @@ def largest(content, rng):
     return content[:start] + b"\xff" * 4 + content[start + 4 :]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("damage", [cut, flipped, noisy, nulled, longer, largest])
 @pytest.mark.parametrize(("write", "suffix"), FORMATS.values(), ids=FORMATS)

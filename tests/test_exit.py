@@ -214,6 +214,7 @@ def test_a_full_disk_is_never_a_rejection(arguments, stream):
 # --- files: whole, or not at all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", PICTURES)
 @pytest.mark.parametrize("command", PICTURED)
 @pytest.mark.parametrize("link", ["symbolic", "hard", "to a link", "itself"])

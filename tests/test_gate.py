@@ -115,6 +115,7 @@ def shifted(tmp_path, monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", some_fast(GATES, "material", "undecided", "within, found", "found"))
 def test_the_gate_fails_alike_in_all_four_places(shifted, kind):
     by, limit = GATES[kind]

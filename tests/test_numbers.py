@@ -374,6 +374,7 @@ def test_every_statistic_of_classes_works_through_a_lens():
     assert caltest.test(law, outcomes, "ece", lens="below:2", **options).pvalue == same.pvalue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_statistics_of_the_pit_are_the_same_through_the_lens_of_whole_distributions(name):
     """The omnibus sorts rows by their predicted medians, which ranks do not know."""
@@ -457,6 +458,7 @@ FINDS = {
 POWERS = [(kind, name) for kind, both in FINDS.items() for name in (*both[0], *both[1])]
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     "power", some_fast(POWERS, ("spread by level", "omnibus"), mark="level"), ids="-".join
 )

@@ -168,6 +168,7 @@ def test_statistics_of_a_density_are_refused_with_what_to_use(limit):
         caltest.test(predicted, outcomes, "nees")
 
 
+@pytest.mark.slow
 def test_one_row_of_each_cluster_is_completed_as_all_are():
     rng = np.random.default_rng(0)
     rate, which = np.repeat(rng.uniform(0.5, 2.0, 40), 3), np.repeat(np.arange(40), 3)
