@@ -16,7 +16,7 @@ from caltest._parallel import single_threaded_blas
 from caltest.data import Sample, sample, without_zeros
 from caltest.data.attributes import refuse_clusters
 from caltest.forms.solved import Line, Logits, fit_line
-from caltest.lenses import Lens, seen
+from caltest.lenses import Lens, through
 from caltest.results import Result
 from caltest.statistics import CoxRecalibration
 
@@ -191,7 +191,7 @@ def recalibration(
 
 def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibration:
     """Fit the line to predictions and labels already checked; see :func:`recalibration`."""
-    view, lens_label = seen(whole, lens, CoxRecalibration.default_lens)
+    view, lens_label = through(whole, lens, CoxRecalibration.default_lens)
     CoxRecalibration().probability(view.rows)
     with single_threaded_blas():
         logits, labels = Logits.of(view.rows.probs), view.labels

@@ -31,7 +31,7 @@ from caltest.kernels import Exponential, Kernel
 from caltest.kernels.bandwidth import fixed_order
 from caltest.laws import recognised
 from caltest.laws.classes import LabelSampler
-from caltest.lenses import Lens, find_lens, seen
+from caltest.lenses import Lens, find_lens, through
 from caltest.pvalues import StepDown
 from caltest.results import Result, plain
 from caltest.sampling import Rng, seed_of
@@ -311,7 +311,7 @@ def witness(
     find_lens(lens)  # a wrong name is found before the data are read
     if recognised(probs) is not None:
         raise InputError("probs are distributions of numbers; give probabilities of classes.")
-    view, lens_label = seen(sample(probs, labels, class_names=class_names), lens)
+    view, lens_label = through(sample(probs, labels, class_names=class_names), lens)
     check_alike(view.rows, "a witness", "test with caltest.test, which takes weights")
     known = view.rows
     with single_threaded_blas():

@@ -15,7 +15,7 @@ from caltest.data import Rows, Sample, impossible_rows
 from caltest.files import Stored
 from caltest.forms import Combined
 from caltest.laws import Classes
-from caltest.lenses import Lens, find_lens, seen
+from caltest.lenses import Lens, find_lens, through
 from caltest.nulls import Null, Question, answer_of, check_alternative
 from caltest.nulls.clusters import Confirmation, Trial, answer_of_signs, names_and_sides
 from caltest.resampling import columns_of
@@ -47,7 +47,7 @@ class SeenRows:
         whole = self.stored.extent
         for each in self.stored.samples(first, last):
             part = Sample(replace(each.rows, part_of=whole), each.labels)
-            yield seen(part, self.lens, self.default)[0]
+            yield through(part, self.lens, self.default)[0]
 
 
 def in_one_pass(
@@ -71,7 +71,7 @@ def in_one_pass(
     side = check_alternative(measure, null, alternative)
     rows = SeenRows(stored, lens, measure.default_lens)
     block = next(stored.samples(0, 1))
-    first, label = seen(block, lens, measure.default_lens)
+    first, label = through(block, lens, measure.default_lens)
     if not isinstance(first.rows.law, Classes):
         raise AllRowsNeededError(f"{measure.name!r} of numbers needs all rows at once.")
     head = replace(first.rows, part_of=stored.extent)

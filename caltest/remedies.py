@@ -25,7 +25,7 @@ from scipy.special import logsumexp
 
 from caltest._sums import Array
 from caltest.data import Rows, Sample
-from caltest.lenses import Lens, TopLabel, seen
+from caltest.lenses import Lens, TopLabel, through
 from caltest.sampling import generator
 
 Labels: TypeAlias = NDArray[np.intp]
@@ -204,7 +204,7 @@ class _Trial:
 
     def _errors(self, probs: Array) -> tuple[float, float, float]:
         """Return the mean error of the view, its standard error, and that of its tenths."""
-        view, _ = seen(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), self.lens)
+        view, _ = through(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), self.lens)
         scores, w = view.rows.probs[:, 1], np.where(self.member, self.rows.weights, 0.0)
         errors, total = scores - view.labels, float(w.sum())
         order = np.argsort(scores, kind="stable")

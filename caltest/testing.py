@@ -21,8 +21,7 @@ from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.weights import HELD_UP_TO
 from caltest.laws import Classes, Predictive, Quantiles, Survival
-from caltest.lenses import Lens, View, event, find_lens
-from caltest.lenses import seen as through
+from caltest.lenses import Lens, View, event, find_lens, through
 from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative

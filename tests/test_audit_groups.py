@@ -28,7 +28,7 @@ from caltest.files import read_with_groups
 @pytest.fixture(autouse=True)
 def _without_bounds(monkeypatch):
     """Leave out what is not looked at, and most of the work."""
-    monkeypatch.setattr("caltest.auditing.engine.bounds", lambda *_: {})
+    monkeypatch.setattr("caltest.auditing.run.bounds", lambda *_: {})
 
 
 # ------------------------------------------------------------------ crossed

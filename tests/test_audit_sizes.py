@@ -30,8 +30,8 @@ from caltest.pvalues import evidence_of_draws, reaching
 @pytest.fixture(autouse=True)
 def _without_bounds(monkeypatch):
     """Leave out what is not looked at, and most of the work."""
-    monkeypatch.setattr("caltest.auditing.engine.bounds", lambda *_: {})
-    monkeypatch.setattr("caltest.auditing.engine.remedies", lambda *_: ())
+    monkeypatch.setattr("caltest.auditing.run.bounds", lambda *_: {})
+    monkeypatch.setattr("caltest.auditing.run.remedies", lambda *_: ())
 
 
 def drawn(truth, rng):

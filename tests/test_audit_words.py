@@ -14,7 +14,7 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.auditing import Condition, Group, View, describe, engine
+from caltest.auditing import Condition, Group, View, describe, run
 from caltest.auditing.describe import bins_of
 from caltest.auditing.result import finds_mean
 from caltest.pvalues import CORRECTIONS
@@ -42,7 +42,7 @@ def right():
 @pytest.mark.slow
 def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
     """Bounds and checks are different tests: here every bound says something."""
-    monkeypatch.setattr(engine, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.1, 0.2)))
+    monkeypatch.setattr(run, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.1, 0.2)))
     probs, labels, group = one_bad_group(1500, 3, 3, t=0.3)
     audit = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     found = {check.view.key for check in audit.found}
@@ -64,9 +64,9 @@ def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
 def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
     """All views of one probability are drawn; the chance that any shows a mark outside is alpha."""
     monkeypatch.setattr(
-        engine, "bounded_looks", lambda looks, _: ([look for look in looks if look.event], 0)
+        run, "bounded_looks", lambda looks, _: ([look for look in looks if look.event], 0)
     )
-    monkeypatch.setattr(engine, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.0, 0.0)))
+    monkeypatch.setattr(run, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.0, 0.0)))
     repetitions, outside = 120, 0
     for seed in range(repetitions):
         probs = dirichlet(240, 3, seed)

@@ -10,7 +10,7 @@ import pytest
 
 import caltest
 from caltest import InputError, data
-from caltest.data.rows import Event, merged_notes
+from caltest.data.rows import Note, merged_notes
 from caltest.exceptions import Argument, Phrase
 from caltest.sampling import ROWS
 
@@ -104,8 +104,8 @@ def test_what_a_user_wrote_is_no_template(text):
 
 
 def test_notes_with_an_amount_are_merged_by_it():
-    far, near = Event("renormalised", 0.9e-6), Event("renormalised", 1e-7)
-    clipped = Event("clipped", 1e-8)
+    far, near = Note("renormalised", 0.9e-6), Note("renormalised", 1e-7)
+    clipped = Note("clipped", 1e-8)
     assert merged_notes([near, "a note", far, clipped, near, "a note"]) == (far, "a note", clipped)
     again = pickle.loads(pickle.dumps(far))
     assert (again, again.kind, again.amount) == (far, "renormalised", 0.9e-6)

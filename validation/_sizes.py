@@ -24,7 +24,7 @@ from scipy.stats import binom, binomtest
 import caltest
 from caltest._parallel import ALONE
 from caltest.forms import Combined, HasSigns
-from caltest.lenses import View, seen, show
+from caltest.lenses import View, show, through
 from caltest.nulls import answer_of
 from caltest.resampling import Draws, columns_of
 from caltest.resampling import table as values_of
@@ -232,7 +232,7 @@ def with_signs(data: Data) -> tuple[str, ...]:
     found = []
     for name, made in STATISTICS.items():
         statistic = made()
-        rows = seen(whole, None, statistic.default_lens)[0].rows
+        rows = through(whole, None, statistic.default_lens)[0].rows
         form = statistic.fitted(rows).given(rows)
         parts = form.components if isinstance(form, Combined) else ()
         if (

@@ -12,7 +12,7 @@ from typing import Any
 import caltest
 from caltest.data import Rows, sample
 from caltest.forms import Form
-from caltest.lenses import seen
+from caltest.lenses import through
 from caltest.nulls import possible_nulls
 from caltest.simulation import Simulated
 from caltest.statistics import STATISTICS
@@ -28,7 +28,7 @@ Pair = tuple[str, str]
 def fixed(statistic: str, simulated: Simulated) -> tuple[Form, Rows]:
     """Return a registered statistic as a function of the labels, and the predictions it sees."""
     measure = STATISTICS[statistic]()
-    view, _ = seen(sample(simulated.probs, simulated.labels), None, measure.default_lens)
+    view, _ = through(sample(simulated.probs, simulated.labels), None, measure.default_lens)
     predictions = view.rows
     return measure.given(predictions), predictions
 

@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest._parallel import ALONE
-from caltest.auditing import engine
+from caltest.auditing import run
 from caltest.auditing.draws import answers, draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Options, make_plan
@@ -72,7 +72,7 @@ def smallest(groups: int, default: bool, seed: np.random.SeedSequence) -> tuple[
     n = groups * ROWS_OF_A_GROUP
     drawn = tempered(n, np.ones(3), temperature=1.0, rng=data)
     options: Any = {} if default else {"lenses": LENSES, "statistics": STATISTICS}
-    with threadpool_limits(1), patch.object(engine, "bounded_looks", lambda *_: ((), 0)):
+    with threadpool_limits(1), patch.object(run, "bounded_looks", lambda *_: ((), 0)):
         audit = caltest.audit(
             drawn.probs,
             drawn.labels,

@@ -94,7 +94,7 @@ def quantiles(name: str, seed: np.random.SeedSequence) -> Data:
 def event(name: str, lens: str, seed: np.random.SeedSequence) -> Data:
     """Draw predictions and outcomes, seen through a lens."""
     whole = calibrated(name, seed)
-    view = caltest.lenses.seen(caltest.data.whole_sample(whole.probs, whole.labels), lens)[0]
+    view = caltest.lenses.through(caltest.data.whole_sample(whole.probs, whole.labels), lens)[0]
     return Data(view.rows.probs, view.labels)
 
 

@@ -22,7 +22,7 @@ from caltest.cox import Recalibration, recalibration_of
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws import Predictive
-from caltest.lenses import seen
+from caltest.lenses import through
 from caltest.statistics import ECE
 
 _MOST_SMOOTHED = 20_000  # rows of the smooth curve
@@ -76,7 +76,7 @@ class UsualNumbers:
 
 def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumbers:
     """Return the usual numbers of predictions and labels already checked, ``line`` if it is fitted."""
-    view, lens = seen(whole, None, "top_label")
+    view, lens = through(whole, None, "top_label")
     p, y = view.rows.probs[:, 1], view.labels.astype(np.float64)
     w = view.rows.weights / view.rows.weights.sum()
     order = np.argsort(p, kind="stable")

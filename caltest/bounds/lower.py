@@ -21,7 +21,7 @@ from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Lens, event, one_probability, seen
+from caltest.lenses import ClassWise, Lens, event, one_probability, through
 from caltest.results import Result
 from caltest.sampling import Rng, seed_of
 
@@ -316,7 +316,9 @@ def miscalibration_bounds(
     m = whole.rows.n_classes
     if classwise:
         # Of two classes, one says all: claiming too much of it is claiming too little of the other.
-        views = [seen(whole, each) for each in ([ClassWise(k) for k in range(m)] if m > 2 else [None])]
+        views = [
+            through(whole, each) for each in ([ClassWise(k) for k in range(m)] if m > 2 else [None])
+        ]
     else:
         do = "give 'top_label', 'classwise', 'class:0' or 'top:5'"
         views = [one_probability(whole, lens, "the bounds are about", do)]

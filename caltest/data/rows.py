@@ -17,7 +17,7 @@ from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
 
 
-class Event(str):
+class Note(str):
     """A note on what was done to the input, of a kind and by an amount: those of parts are merged."""
 
     _SENTENCES: ClassVar[dict[str, str]] = {
@@ -28,11 +28,11 @@ class Event(str):
     kind: str
     amount: float
 
-    def __new__(cls, kind: str, amount: float) -> Event:
+    def __new__(cls, kind: str, amount: float) -> Note:
         """Make the sentence."""
-        event = super().__new__(cls, cls._SENTENCES[kind].format(amount))
-        event.kind, event.amount = kind, amount
-        return event
+        note = super().__new__(cls, cls._SENTENCES[kind].format(amount))
+        note.kind, note.amount = kind, amount
+        return note
 
     def __getnewargs__(self) -> tuple[str, float]:  # type: ignore[override]
         return self.kind, self.amount
@@ -152,8 +152,8 @@ class Rows:
     @property
     def sums_off(self) -> float:
         """By how much sums of rows differed from 1 at most when they were read, as far as was noted."""
-        events = [note for note in self.notes if isinstance(note, Event) and note.kind != "clipped"]
-        return max((event.amount for event in events), default=0.0)
+        known = [note for note in self.notes if isinstance(note, Note) and note.kind != "clipped"]
+        return max((note.amount for note in known), default=0.0)
 
     def take(self, rows: Any, law: Law | None = None) -> Rows:
         """Return some rows, with all that belongs to them; notes are of the whole input.
@@ -238,9 +238,9 @@ def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
     """Merge the notes on parts of one table: each once, with the largest of its numbers."""
     found: dict[str, str] = {}
     for note in notes:
-        about = note.kind if isinstance(note, Event) else note
+        about = note.kind if isinstance(note, Note) else note
         known = found.get(about)
-        if not (isinstance(known, Event) and isinstance(note, Event) and known.amount >= note.amount):
+        if not (isinstance(known, Note) and isinstance(note, Note) and known.amount >= note.amount):
             found[about] = note
     return tuple(found.values())
 

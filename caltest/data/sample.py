@@ -27,7 +27,7 @@ from caltest.data.containers import (
 )
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
-from caltest.data.rows import Event, Rows, Sample
+from caltest.data.rows import Note, Rows, Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws import Classes, Law, Normal, Quantiles, recognised
 
@@ -420,7 +420,7 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     if low < 0 or high > 1:
         values = np.clip(values, 0, 1)
         suspect = Suspect(replace(table, values=values), tolerance)
-        notes.append(Event("clipped", max(-low, high - 1)))
+        notes.append(Note("clipped", max(-low, high - 1)))
     stated = None
     if rounding is not None:
         stated = in_steps(suspect, rounding)
@@ -438,9 +438,9 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     if most > tolerance:
         if not looks_rounded(suspect):
             raise probs_error(suspect)
-        notes.append(Event("rounded", most))
+        notes.append(Note("rounded", most))
     elif most > _WORTH_A_NOTE:
-        notes.append(Event("renormalised", most))
+        notes.append(Note("renormalised", most))
     rounding = n_classes * np.finfo(np.float64).eps  # rows that sum to 1 up to this stay as they are
     rows = values.astype(np.float64)
     if most > rounding:

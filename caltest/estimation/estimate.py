@@ -28,7 +28,7 @@ from caltest.estimation.pipeline import CalibrationPipeline, FunctionLike, Split
 from caltest.exceptions import InputError
 from caltest.forms import Form, Pairwise
 from caltest.forms.weights import DenseWeights, Term
-from caltest.lenses import Lens, seen
+from caltest.lenses import Lens, through
 from caltest.results import CalibrationResult, Facts, Result, plain
 from caltest.sampling import ROWS, Rng, child_seed, seed_of
 from caltest.statistics import Statistic
@@ -364,7 +364,7 @@ def estimate_squared_error(
         draws = int(n_resamples)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    view, lens_label = seen(sample(probs, labels, class_names=class_names), lens)
+    view, lens_label = through(sample(probs, labels, class_names=class_names), lens)
     do = "estimate with caltest.estimate, which takes weights"
     check_alike(view.rows, "the estimate of lowest risk", do, weighted="the pipeline")
     known = view.rows.probs

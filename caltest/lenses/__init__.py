@@ -107,7 +107,7 @@ def show(rows: Rows, lens: str | Lens | None, default: str | None = None) -> Vie
     return found.show(rows)
 
 
-def seen(
+def through(
     whole: Sample, lens: str | Lens | None, default: str | None = None
 ) -> tuple[Sample, str | None]:
     """Return the sample through a lens, and the lens's label."""
@@ -122,7 +122,7 @@ def one_probability(
     do: str = "give a lens such as 'top_label' or 'class:0'",
 ) -> tuple[Sample, str | None]:
     """Return the same where ``what`` is of one probability: without a lens, the top label of many."""
-    view, label = seen(whole, lens, "top_label")
+    view, label = through(whole, lens, "top_label")
     if (m := view.rows.n_classes) != 2:
         raise InputError(
             f"{what} one probability, and there are {m} classes through the lens {quoted(label)}; {do}."
