@@ -400,7 +400,6 @@ def extremes_of_events(
 
 
 _LINE = 8  # rows whose labels are fetched together
-_TOGETHER = 16  # draws at a time, so that none waits for itself
 
 
 @loop
@@ -410,10 +409,10 @@ def chain_sums(labels: Any, order: Any, steps: Any, expected: Any, decay: Any, s
     In order, (n,): ``steps`` s, ``expected`` e, and ``decay``, W of a row and the one before it.
     """
     draws, n = labels.shape
-    drawn = np.empty((_LINE, _TOGETHER))
-    before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
-    for first in range(0, draws, _TOGETHER):
-        together = min(_TOGETHER, draws - first)
+    drawn = np.empty((_LINE, _AT_A_TIME))
+    before, total = np.empty(_AT_A_TIME), np.empty(_AT_A_TIME)
+    for first in range(0, draws, _AT_A_TIME):
+        together = min(_AT_A_TIME, draws - first)
         drawn[:], before[:], total[:] = 0.0, 0.0, 0.0
         for start in range(0, n, _LINE):
             side = min(_LINE, n - start)
@@ -422,7 +421,7 @@ def chain_sums(labels: Any, order: Any, steps: Any, expected: Any, decay: Any, s
                     drawn[r, b] = steps[start + r] * labels[first + b, order[start + r]]
             for r in range(side):
                 factor, score = decay[start + r], expected[start + r]
-                for b in range(_TOGETHER):
+                for b in range(_AT_A_TIME):
                     own = drawn[r, b] - score
                     shrunk = before[b] * factor
                     total[b] += shrunk * own
@@ -434,15 +433,15 @@ def chain_sums(labels: Any, order: Any, steps: Any, expected: Any, decay: Any, s
 @loop
 def chain_sums_of_signs(signs: Any, clusters: Any, residuals: Any, decay: Any, sums: Any) -> None:
     """Write Σ_{i<j} W_ij ε_g(i) d_i ε_g(j) d_j for ``signs`` (B, G); the others (n,) in order."""
-    before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
-    of_draws = np.zeros((signs.shape[1], _TOGETHER), np.int8)
-    for first in range(0, len(signs), _TOGETHER):
-        together = min(_TOGETHER, len(signs) - first)
+    before, total = np.empty(_AT_A_TIME), np.empty(_AT_A_TIME)
+    of_draws = np.zeros((signs.shape[1], _AT_A_TIME), np.int8)
+    for first in range(0, len(signs), _AT_A_TIME):
+        together = min(_AT_A_TIME, len(signs) - first)
         _turn(signs[first : first + together], of_draws)
         before[:], total[:] = 0.0, 0.0
         for i in range(len(residuals)):
             factor, residual, cluster = decay[i], residuals[i], clusters[i]
-            for b in range(_TOGETHER):
+            for b in range(_AT_A_TIME):
                 own = residual * of_draws[cluster, b]
                 shrunk = before[b] * factor
                 total[b] += shrunk * own
