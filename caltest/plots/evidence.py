@@ -465,11 +465,11 @@ class MonitorDisplay(ResultDisplay):
 
     Make it with ``from_result``.
 
-    Left: the evidence after every batch, on a logarithmic scale, with the line of the alarm; below it
-    predicted less observed in every batch, with limits that hold for all batches at once (a filled
-    diamond: without 0). Right: reliability of the first rows and of the latest where evidence is
-    strongest, all rows or a group; of numbers and times, how many outcomes lie in each tenth of what
-    was predicted.
+    Left: the evidence after every batch, on a logarithmic scale, with the line of the alarm and the row
+    at which it was reached (a filled diamond); below it predicted less observed in every batch, with
+    limits that hold for all batches at once (a filled diamond: without 0). Right: reliability of the
+    first rows and of the latest where evidence is strongest, all rows or a group; of numbers and times,
+    how many outcomes lie in each tenth of what was predicted.
 
     Parameters
     ----------
@@ -500,11 +500,11 @@ class MonitorDisplay(ResultDisplay):
         ends = np.array([each.end for each in s.periods], float)
         logs = np.array([each.log_evalue for each in s.periods]) / math.log(10.0)
         goal = math.log10(s.threshold)
-        draw(
-            path,
-            GRID,
-            Mark("line", "line", np.r_[0.0, ends], np.r_[0.0, logs.clip(-_HIGHEST, _HIGHEST)]),
-        )
+        reached = np.array([s.alarm_row], float)[: int(s.alarm)]
+        rows, first = np.unique(np.r_[0.0, ends, reached], return_index=True)
+        evidence = np.r_[0.0, logs, np.full(len(reached), goal)][first]
+        draw(path, GRID, Mark("line", "line", rows, evidence.clip(-_HIGHEST, _HIGHEST)))
+        draw(path, *told_apart(reached, np.full(len(reached), goal), reached > 0.0))
         path.axhline(goal, **canvas.DASHED)
         path.text(0.0, goal, f" alarm at {s.threshold:,.4g} to 1", va="bottom", fontsize="small")
         path.set_ylabel("evidence, powers of ten")
