@@ -534,7 +534,7 @@ def test_numbers_are_as_the_pages_say():
     by_level = {name: share(power["spread by level"], name) for name in tests}
     assert max(by_level[name] for name in ("pit_ks", "pit_ad", "bias", "spread")) < 0.1
     assert all(0.3 < by_level[name] < 0.7 for name in ("coverage", "crps", "ecd"))
-    assert min(by_level["omnibus"], by_level["audit"]) > 0.85
+    assert min(by_level["omnibus"], by_level["audit"]) > 0.8
     for row in rows_of("numbers_published"):
         ours, theirs = float(row["rate"]), float(row["published"])
         if row["design"].startswith("Arnold"):

@@ -265,7 +265,7 @@ def run(options: Options) -> None:
         (100 + number, {"rows": rows, "correlation": rho}, partial(rejected, rows, rho))
         for number, (rows, rho) in enumerate((rows, rho) for rows in ROWS for rho in (0.0, 0.5))
     )
-    counted("members_joint", joint, options, SEED, 400)
+    counted("members_joint", joint, options, SEED, 1000)
     groups = ((200 + k, {"members": n}, partial(in_tenths, n)) for k, n in enumerate((9, 20, 50)))
     counted("members_groups", groups, options, SEED, 200)
     tests = (

@@ -155,7 +155,7 @@ def rejected(error: str, seed: np.random.SeedSequence) -> list[bool]:
 def power(options: Options) -> None:
     """Run errors that are known."""
     table = Table(options.results / "numbers_power.csv", ("error", "seed"))
-    wanted = options.datasets or (1 if options.quick else 200)
+    wanted = options.datasets or (1 if options.quick else 400)
     with joblib.Parallel(n_jobs=options.jobs) as parallel:
         for number, error in enumerate(ERRORS):
             if not options.wants(f"power: {error}"):
