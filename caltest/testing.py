@@ -269,7 +269,7 @@ def test(
             )
         rows, observed = given.view.rows, given.view.labels
         measure = measure.for_law(rows.law)
-        _check_law(measure, rows)
+        check_law(measure, rows)
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
         seen, completions = getattr(rows.law, "seen", None), given.completions
@@ -369,7 +369,7 @@ def estimate(
     given = _given(probs, labels, lens, measure, counting=counting)
     rows, observed = given.view.rows, given.view.labels
     measure = measure.for_law(rows.law)
-    _check_law(measure, rows)
+    check_law(measure, rows)
     seen = getattr(rows.law, "seen", None)
     if seen is not None and measure.of_seen:
         observed = seen
@@ -489,7 +489,7 @@ def _completed(kept: Sample, lens: Lens | None) -> tuple[NDArray[Any], ...]:
     return tuple(shown.outcomes(law.completed(k)[None])[0] for k in range(1, law.completions))
 
 
-def _check_law(measure: Statistic, rows: Rows) -> None:
+def check_law(measure: Statistic, rows: Rows) -> None:
     """Raise unless the statistic can be one of what was predicted."""
     law = rows.law
     quantiles = isinstance(law, Quantiles)

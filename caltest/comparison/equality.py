@@ -30,6 +30,7 @@ from caltest.lenses import Lens, show
 from caltest.pvalues import SMALLEST, TIE_TOLERANCE
 from caltest.sampling import SignSampler, generator
 from caltest.statistics import CKCE, Statistic
+from caltest.testing import check_law
 
 # ------------------------------------------------------------------ resampling
 
@@ -106,6 +107,7 @@ def model_statistics(
                 raise InputError(
                     "groups belong to fixed rows, which a comparison draws anew; leave them out."
                 )
+            check_law(measure, view.rows)
             fitted = measure.fitted(view.rows)
             form, clusters, effective = fitted.given(view.rows), clusters_of(view.rows), np.inf
             if isinstance(form, Combined):

@@ -522,6 +522,9 @@ class MonitorDisplay(ResultDisplay):
         unit = "events per 100 rows" if s.about == Survival.about else "points"
         errors.set(xlabel="rows so far", ylabel=f"predicted − observed,\n{unit}")
 
+        if not s.evidence:  # all rows wait for their outcomes
+            heading(shape, "Then and now", "no row has its outcome yet")
+            return
         worst = s.worst
         both = [("first", worst.first, "hollow"), ("latest", worst.latest, "found")]
         for name, bins, style in both[: 1 if worst.latest is worst.first else 2]:
