@@ -669,3 +669,12 @@ def test_what_is_of_one_probability_looks_through_lenses_too(lens):
         assert any("outcome is" in " ".join(text.split()) for text in texts)
     with pytest.raises(InputError, match="these are normal distributions of numbers; give a lens"):
         caltest.bin_table(law, outcomes)
+
+
+def test_scores_in_units_of_the_outcome_are_not_of_ranks():
+    law = caltest.predictive.Normal(np.zeros(40), sd=1.0)
+    outcomes = np.random.default_rng(0).normal(size=40)
+    with pytest.raises(caltest.exceptions.InputError, match=r"ranks in normal .* such as 'pit_ad'"):
+        caltest.test(law, outcomes, "crps", lens="distribution")
+    with pytest.raises(caltest.exceptions.InputError, match="'crps' is in units"):
+        caltest.audit(law, outcomes, statistics=["crps"], n_resamples=99)

@@ -485,6 +485,8 @@ class Ranks(Predictive):
     Groups of rows then need not ask their distributions again.
     """
 
+    instead = "use a statistic of ranks, such as 'pit_ad'"
+
     def __init__(self, law: Predictive) -> None:
         self.law, self.about = law, f"ranks in {law.about}"
 
