@@ -158,6 +158,11 @@ def sided_answer(
     workers: Workers,
 ) -> SidedAnswer:
     """Test one side, or both and double the smaller p-value."""
+    if (m := view.rows.n_classes) != 2:
+        raise InputError(
+            f"a tolerance is about one probability, and there are {m} classes through the lens; give a "
+            "lens such as 'top_label' or 'class:0', or 'below:10' of numbers."
+        )
     sides: tuple[Side, ...] = ("over", "under") if alternative == "two-sided" else (alternative,)
     found = []
     for side in sides:

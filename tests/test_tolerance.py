@@ -321,3 +321,11 @@ def test_workers_do_not_change_a_number():
     )
     assert one.pvalue == two.pvalue
     assert np.array_equal(one.null_distribution, two.null_distribution)
+
+
+@pytest.mark.parametrize("statistic", ["esce", "citl"])
+def test_more_classes_than_two_have_no_tolerance(statistic):
+    """Labels of more classes would be looked up among two."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(5), 60)
+    with pytest.raises(caltest.exceptions.InputError, match="one probability, and there are 5 classes"):
+        caltest.test(probs, np.arange(60) % 5, statistic, lens="sorted", tolerance=0.05)
