@@ -499,6 +499,12 @@ class Ranks(Predictive):
     def dimension(self) -> None:
         """None: it is of numbers."""
 
+    def crps_excess(self, outcomes: Array) -> Array | None:
+        """Raise: ranks are in no units."""
+        raise InputError(
+            f"'crps' is in units of the outcome, and these are {self.about}; {self.instead}."
+        )
+
     def of(self, outcomes: Array, rows: Any = slice(None)) -> Array:
         """Return the ranks of outcomes, all or of some rows."""
         law = self.law if rows == slice(None) else self.law.take(rows)

@@ -27,7 +27,6 @@ from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.laws import GaussianPredictions, Pool, Pools, Predictive
 from caltest.laws.members import fair_scores, standardised
-from caltest.laws.numbers import Ranks
 from caltest.lenses import Entry, Lens, Pair
 from caltest.statistics.base import SIGNED, Statistic
 from caltest.statistics.pit import Bias, PitAndersonDarling, PitStatistic, Spread
@@ -142,10 +141,6 @@ class CRPS(Statistic):
     def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         law: Any = predictions.law
-        if isinstance(law, Ranks):
-            raise InputError(
-                f"'crps' is in units of the outcome, and these are {law.about}; {law.instead}."
-            )
         medians, excess = law.quantile(np.full(law.n_samples, 0.5)), law.crps_excess
         if excess(medians) is None:
             excess = _excess_of_counts(law) or _excess_of_quantiles(law)
