@@ -46,13 +46,13 @@ def test_boxes_are_the_bounds_of_the_bins():
     found = certified("bins")
     for against, shift, scale in (("scores", 0.0, 1.0), ("rows", found.predicted, 100.0)):
         ax = CertificateDisplay.from_result(found, against=against).ax_
-        (boxes,) = (each for each in ax.collections if isinstance(each, PolyCollection))
-        ends = np.array([path.vertices[:4] for path in boxes.get_paths()])
-        assert ends[:, 0, 1] == pytest.approx(scale * (found.lower - shift))
-        assert ends[:, 1, 1] == pytest.approx(scale * (found.upper - shift))
+        (boxes,) = ax.containers
+        corners = np.array([box.get_bbox().get_points() for box in boxes])
+        assert corners[:, 0, 1] == pytest.approx(scale * (found.lower - shift))
+        assert corners[:, 1, 1] == pytest.approx(scale * (found.upper - shift))
         if against == "scores":
-            assert ends[:, 0, 0] == pytest.approx(found.starts)
-            assert ends[:, 2, 0] == pytest.approx(found.ends)
+            assert corners[:, 0, 0] == pytest.approx(found.starts)
+            assert corners[:, 1, 0] == pytest.approx(found.ends)
 
 
 def test_steps_are_the_band():
