@@ -43,40 +43,40 @@ def test_the_page_is_read_whole():
     assert len(claims) == len(set(claims))
 
 
-@pytest.mark.parametrize(("claim", "where"), [(row[0], row[1]) for row in ROWS])
-def test_a_claim_stands_on_its_page(claim, where):
+@cache
+def words_of(where: str) -> str:
     (target,) = re.findall(r"\]\((.*)\)$", where)
-    text = plain(page("README.md" if target == "index.md" else f"docs/{target}"))
-    start = 0
-    for part in claim.split("…"):
-        start = text.find(plain(part), start)
-        assert start >= 0, part
+    return plain(page("README.md" if target == "index.md" else f"docs/{target}"))
 
 
-@pytest.mark.parametrize("file", sorted({row[2] for row in ROWS} - {"–"}))
-def test_a_file_is_in_the_record(file):
-    assert (RESULTS / file.strip("`")).is_file()
+def test_claims_stand_on_their_pages():
+    for claim, where, _, _ in ROWS:
+        start = 0
+        for part in claim.split("…"):
+            start = words_of(where).find(plain(part), start)
+            assert start >= 0, (where, part)
 
 
-@pytest.mark.parametrize("test", sorted({row[3] for row in ROWS}))
-def test_a_test_is_there(test):
-    name, _, function = test.strip("`").partition("::")
-    assert function in functions_of(name)
+def test_files_are_in_the_record():
+    files = {row[2].strip("`") for row in ROWS} - {"–"}
+    assert not {file for file in files if not (RESULTS / file).is_file()}
 
 
-@pytest.mark.parametrize(
-    "row",
-    [row for row in ROWS if "_prose.py" in row[3] or "_record.py" in row[3]],
-    ids=lambda row: row[0],
-)
-def test_a_test_that_holds_a_page_to_a_file_reads_that_file(row):
-    name, _, function = row[3].strip("`").partition("::")
-    if row[2] == "–":
-        return
-    text = (ROOT / "tests" / name).read_text(encoding="utf-8")
-    (body,) = re.findall(rf"^def {function}\(.*?(?=^\S|\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    study = row[2].strip("`").removesuffix(".csv")
-    assert re.search(rf"\b{study}\b", body) or study == "validity_summary"  # added up from validity.csv
+def test_tests_of_claims_are_there():
+    tests = {row[3].strip("`").partition("::")[::2] for row in ROWS}
+    assert not {(name, test) for name, test in tests if test not in functions_of(name)}
+
+
+def test_a_test_that_holds_a_page_to_a_file_reads_that_file():
+    for claim, _, file, test in ROWS:
+        name, _, function = test.strip("`").partition("::")
+        if file == "–" or not name.endswith(("_prose.py", "_record.py")):
+            continue
+        text = page(f"tests/{name}")
+        (body,) = re.findall(rf"^def {function}\(.*?(?=^\S|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        study = file.strip("`").removesuffix(".csv")
+        # the summary is added up from validity.csv
+        assert re.search(rf"\b{study}\b", body) or study == "validity_summary", claim
 
 
 def test_every_file_that_a_page_shows_is_read_by_a_test():

@@ -52,18 +52,16 @@ def beside():
     return [pair for text in texts for pair in re.findall(pattern, text, flags=re.MULTILINE)]
 
 
-@pytest.mark.parametrize("command", printed())
-def test_printed_commands_are_accepted_and_write_something(command):
+def test_printed_commands_are_accepted_and_write_something():
     from validation.__main__ import writes
 
-    assert writes(command)
+    assert not [command for command in printed() if not writes(command)]
 
 
-@pytest.mark.parametrize(("name", "command"), beside())
-def test_the_command_beside_a_file_writes_it(name, command):
+def test_the_command_beside_a_file_writes_it():
     from validation.__main__ import writes
 
-    assert name in writes(command)
+    assert not [(name, command) for name, command in beside() if name not in writes(command)]
 
 
 def test_shown_files_have_a_command():
