@@ -32,9 +32,12 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 import caltest
-from caltest.auditing.plan import Options
-from caltest.auditing.times import _Sizing, _Where
+from caltest.auditing.limits import Limit
+from caltest.auditing.plan import Look, Scope
+from caltest.auditing.sizes import Family
+from caltest.auditing.times import _Seen
 from caltest.data import sample_of_law
+from caltest.lenses import find_lens
 from caltest.predictive import Survival
 from caltest.statistics import GreenwoodNamDAgostino
 from validation._cells import Options as Run
@@ -216,17 +219,16 @@ def _sized(n: int, way: str, factor: float, seed: np.random.SeedSequence) -> dic
     law = Survival(np.exp(-np.outer(rate, times)), times)
     whole = sample_of_law(law, (np.minimum(time, limit), time <= limit))
     assert whole is not None
-    options = Options.of(lenses="until:1", materiality=0.01)
-    everyone = _Where("until:1", 1.0, None, np.arange(n))
-    found, *_ = _Sizing.of(whole, options, 1, 0).of_rows(everyone)
-    truth = found.predicted - float(np.mean(-np.expm1(-rate * factor)))
-    count = found.events
+    scope = Scope(whole.rows, "until:1", "until:1", find_lens("until:1"))
+    seen, level = _Seen.of(Look(scope, None, None, n, np.inf)), Family.of(ALPHA, 1, 0).of_view
+    found, count = seen.sizes(level, Limit(None, None), ALPHA), seen.count(level)
+    truth = found["predicted"] - float(np.mean(-np.expm1(-rate * factor)))
     assert count.low is not None
     assert count.high is not None
     return {
-        "risk": found.low <= truth <= found.high,
+        "risk": found["low"] <= truth <= found["high"],
         "ratio": count.low <= factor <= count.high,
-        "beyond 1 point": found.low > 0.01 or found.high < -0.01,
+        "beyond 1 point": found["low"] > 0.01 or found["high"] < -0.01,
     }
 
 

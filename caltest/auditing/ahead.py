@@ -13,7 +13,7 @@ from caltest._arguments import Number, arguments
 from caltest._numbers import counted
 from caltest.auditing.draws import subtractions
 from caltest.auditing.groups import read_groups
-from caltest.auditing.limits import Limit, Wanted, joint_chance, rows_in_all, rows_needed
+from caltest.auditing.limits import Wanted, joint_chance, rows_in_all, rows_needed
 from caltest.auditing.plan import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Look, Options, make_plan
 from caltest.auditing.sizes import Design
 from caltest.auditing.views import Group, Skipped
@@ -210,7 +210,7 @@ def plan(
         min_rows=_FEWEST,
         intersections=intersections,
     )
-    limit = Limit(materiality, materiality_ratio)
+    limit = options.limit
     if not limit:
         raise InputError(
             "there is no limit; give {materiality}.", materiality=Argument("materiality", 0.02)

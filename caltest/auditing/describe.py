@@ -99,7 +99,7 @@ def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
     w = seen.rows.weights
     mean = float(w @ each) / float(w.sum())
     sums = design.sums(w * (each - mean))
-    if len(sums) < 2 or abs(mean) <= half_width(sums, float(w.sum()), level / 2):
+    if abs(mean) <= half_width(sums, float(w.sum()), level / 2):
         return None
     if mean > 0.0:
         return "over"

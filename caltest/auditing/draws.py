@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
@@ -23,7 +22,7 @@ from caltest._numbers import counted
 from caltest._parallel import announce, together
 from caltest._sums import Array
 from caltest._visible import quoted
-from caltest.auditing.plan import MEAN, WESTFALL_YOUNG, Hypothesis, Look, Options, form_of
+from caltest.auditing.plan import MEAN, WESTFALL_YOUNG, Hypothesis, Look, Options, around, form_of
 from caltest.auditing.views import Check
 from caltest.auditing.views import View as Seen
 from caltest.data import Sample
@@ -227,11 +226,8 @@ class Subtraction(NamedTuple):
 
     @property
     def remaining(self) -> Look:
-        """The rows of the parent that are not in the group, which are found anew and not held."""
-        of_whole = np.arange(self.parent.n_rows) if self.parent.places is None else self.parent.places
-        assert self.look.places is not None
-        places = np.setdiff1d(of_whole, self.look.places, assume_unique=True)
-        return replace(self.parent, places=places, n_rows=self.rows)
+        """The rows of the parent that are not in the group."""
+        return self.parent.without(self.look)
 
 
 def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtraction]:
@@ -240,23 +236,16 @@ def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtra
     Like groups, they need ``min_rows`` rows.
     """
     places = {look: h for h, (look, statistic) in enumerate(hypotheses) if statistic == MEAN}
-    by_key = {(look.scope.label, look.group): look for look in places}
     variances = {}
     for look in places:
         seen = look.view().rows
         variances[look] = float(seen.weights**2 @ (seen.probs[:, 0] * seen.probs[:, 1]))
     found = []
-    for look, own in places.items():
-        for parent in () if look.group is None else look.group.parents():
-            whole = by_key.get((look.scope.label, parent))
-            if whole is None or whole.n_rows <= look.n_rows:
-                continue
-            left = variances[whole] - variances[look]
+    for look, whole in around(places, min_rows):
+        own, left = variances[look], variances[whole] - variances[look]
+        if left > _LEAST_LEFT * variances[whole] and own > CERTAIN:
             rows = whole.n_rows - look.n_rows
-            if rows < min_rows:
-                continue
-            if left > _LEAST_LEFT * variances[whole] and variances[look] > CERTAIN:
-                found.append(Subtraction(look, whole, own, places[whole], variances[look], left, rows))
+            found.append(Subtraction(look, whole, places[look], places[whole], own, left, rows))
     return found
 
 
@@ -384,8 +373,7 @@ def tolerated(
         if options.rounding is None:
             view = look.sample(labels)
         else:
-            places = slice(None) if look.places is None else look.places
-            rows = Sample(look.scope.whole.take(places), labels[places])
+            rows = Sample(look.scope.whole.take(look.where), labels[look.where])
             rounded = rounded_view(rows, look.scope.lens, options.rounding)
             view, allowed = rounded.view, tolerance + rounded.tolerance
         null = MonteCarlo() if view.rows.clusters is None else ClusterSigns()

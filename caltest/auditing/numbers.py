@@ -181,7 +181,7 @@ class InUnits:
             error = design.stretch * (predicted - observed)
             predicted = observed + error
             sums = design.sums(w * (design.stretch * (mean - outcomes) - error))
-            half = half_width(sums, float(w.sum()), level / 2) if len(sums) > 1 else float("inf")
+            half = half_width(sums, float(w.sum()), level / 2)
             low, high = error - half, error + half
         widening = _widening(law, outcomes, design.plain, level)
         return cls(rows.n_samples, predicted, observed, low, high, *widening)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import signature
@@ -19,12 +19,13 @@ from caltest._numbers import counted
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted, shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, large_enough
+from caltest.auditing.limits import Limit
 from caltest.auditing.views import Group, Skipped
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
-from caltest.laws import Classes, Law, Pools
+from caltest.laws import Classes, Law, Pools, Survival
 from caltest.lenses import (
     ClassWise,
     Entry,
@@ -87,6 +88,8 @@ def lenses_of(law: Law, lenses: Lenses) -> Lenses:
     Pairs of entries are looked at by default where these are few.
     """
     default = lenses == LENSES
+    if default and isinstance(law, Survival):
+        return _lenses_of_times(law)
     if not isinstance(law, Pools):
         return lenses if not default or law.n_classes is not None else LENSES_OF_NUMBERS
     found: list[str | Lens] = list(_OF_VECTORS) if default and law.dimension > 1 else []
@@ -99,6 +102,19 @@ def lenses_of(law: Law, lenses: Lenses) -> Lenses:
     if default and law.dimension <= _MOST_PAIRED:
         found += [Pair(*names) for names in combinations(law.names, 2)]
     return found
+
+
+def _lenses_of_times(law: Survival) -> tuple[str, ...]:
+    """Return the default lenses: until half of all events are predicted, until the end, the whole."""
+    if law.horizon is not None:
+        return (f"until:{law.horizon:.12g}",)
+    marks = law.marks(100)
+    risks = np.array([float(law.risk(time).mean()) for time in marks])
+    last = float(marks[-1])
+    half = float(marks[int(np.searchsorted(risks, 0.5 * risks[-1]))])
+    half = min(float(f"{half:.2g}"), last)  # two digits, if that is not too late
+    names = dict.fromkeys(f"until:{time:.12g}" for time in (half, last))
+    return (DISTRIBUTION, *names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +186,11 @@ class Options:
             usual=usual or tuple(found) in (LENSES, LENSES_OF_NUMBERS),
             **others,
         )
+
+    @property
+    def limit(self) -> Limit:
+        """The mean error that matters; it is false where none was given."""
+        return Limit(self.materiality, self.materiality_ratio)
 
     def of_scope(self, scope: Scope) -> tuple[Statistic, ...]:
         """Return the statistics that fit what a lens shows.
@@ -318,6 +339,11 @@ class Look:
         group = self.group
         return self.scope.label, group.column if group else "", group.value if group else ""
 
+    @property
+    def where(self) -> Any:
+        """The places of its rows, as an index."""
+        return slice(None) if self.places is None else self.places
+
     def view(self) -> View:
         """Return it as the engine takes it."""
         return self.scope.view(self.places)
@@ -329,6 +355,22 @@ class Look:
     def sample(self, labels: NDArray[Any]) -> Sample:
         """Return predictions and observed labels."""
         return self.view().sample(labels)
+
+    def without(self, part: Look) -> Look:
+        """Return its rows that are not in a group inside, which are found anew and not held."""
+        places = np.arange(self.scope.whole.n_samples)[self.where]
+        places = np.setdiff1d(places, part.where, assume_unique=True)
+        return replace(self, places=places, n_rows=len(places))
+
+
+def around(looks: Collection[Look], min_rows: int) -> Iterator[tuple[Look, Look]]:
+    """List every group with each that has a condition less, if that has ``min_rows`` rows besides."""
+    by_key = {(look.scope.label, look.group): look for look in looks}
+    for look in looks:
+        for parent in () if look.group is None else look.group.parents():
+            whole = by_key.get((look.scope.label, parent))
+            if whole is not None and whole.n_rows - look.n_rows >= max(min_rows, 1):
+                yield look, whole
 
 
 #: That a look is calibrated, by a statistic.
@@ -374,11 +416,15 @@ class Plan(NamedTuple):
 
     def stated(self, rows: Rows, options: Options) -> dict[str, Any]:
         """Return what an audit of these rows states of itself, whatever it finds."""
+        m = rows.n_classes or 0  # 0 of numbers
+        classes = rows.classes if m else None
         return {
             "skipped": self.skipped,
             "unseen": self.unseen,
             "confidence": level_of_confidence(options.alpha),
             "n_samples": rows.n_samples,
+            "n_classes": m,
+            "classes": classes or tuple(f"class {k}" for k in range(m)),
             "clusters": None if rows.clusters is None else int(rows.clusters.max()) + 1,
             "effective_n": None if rows.are_alike else rows.effective,
             "about": rows.law.about,

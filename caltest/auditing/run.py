@@ -17,7 +17,6 @@ from caltest._visible import quoted
 from caltest.auditing.describe import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
-from caltest.auditing.limits import Limit
 from caltest.auditing.numbers import InUnits, usual_numbers
 from caltest.auditing.plan import (
     ALPHA,
@@ -38,7 +37,7 @@ from caltest.auditing.plan import (
 )
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
-from caltest.auditing.times import audit_of_times, lenses_of_times
+from caltest.auditing.times import audit_of_times
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
@@ -277,9 +276,7 @@ def audit(
         options = Options.of(**asked)
         whole, name_of_event = named_sample(probs, labels, **named, **of_rows)
     else:
-        stated = numbers.rows.law
-        times = isinstance(stated, Survival) and lenses == LENSES
-        seen = lenses_of_times(stated) if times else lenses_of(stated, lenses)  # type: ignore[arg-type]
+        seen = lenses_of(numbers.rows.law, lenses)
         options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
@@ -336,14 +333,13 @@ def audit(
         bounded = {}
         if design.plain and numbers is None:
             bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options)
-        limit = Limit(options.materiality, options.materiality_ratio)
-        sizes = Sizes.of(design, plan.looks, len(rests), level, limit)
+        sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit)
         views = views_of(plan, whole.labels, found, values, bounded, sizes)
         left = [
             rest_of(each, views, whole.labels, sizes, float(found.adjusted[h]))
             for h, each in enumerate(rests, start=len(plan.hypotheses))
         ]
-        if limit:
+        if options.limit:
             looks = [*views, *(each.remaining for each in rests)]
             told, in_all = sizes.with_rows_needed([*views.values(), *left], looks, whole.labels)
             views, left = dict(zip(views, told, strict=False)), told[len(views) :]
@@ -377,9 +373,7 @@ def audit(
     fitted = n_classes == 2 and p <= level and design.plain
     line = recalibration_of(whole) if fitted else None
     alike, zeros, usual = whole.rows.are_alike, None, None
-    classes: tuple[str, ...] = ()
     if numbers is None:
-        classes = whole.rows.classes or tuple(f"class {k}" for k in range(n_classes))
         zeros = why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None
         if error is None and sampling_rates is None:
             usual = usual_numbers(whole, line)
@@ -390,8 +384,6 @@ def audit(
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
         rests=tuple(left),
-        n_classes=n_classes or 0,
-        classes=classes,
         event=name_of_event,
         lenses=tuple(dict.fromkeys(look.scope.asked for look in plan.looks)),
         groups=plan.columns,
@@ -416,8 +408,7 @@ def audit(
     if isinstance(law, Survival):
         return audited
     if numbers is not None:
-        where = slice(None) if look is None or look.places is None else look.places
-        at = design if look is None else design.at(look.places)
+        where, at = (slice(None), design) if look is None else (look.where, design.at(look.places))
         rows, outcomes = whole.rows.take(where), whole.labels[where]
         if isinstance(law, Pools):
             if look is None or not isinstance(look.scope.lens, Entry):

@@ -208,6 +208,8 @@ class Design:
 def half_width(sums: Array, whole: float, level: float) -> float:
     """Return half the width of the t interval of a mean, by centred sums of what is independent."""
     n = len(sums)
+    if n < 2:
+        return math.inf
     error: float = (n / (n - 1.0) * float(sums @ sums)) ** 0.5 / whole
     return float(stdtrit(n - 1, 1.0 - level)) * error
 
