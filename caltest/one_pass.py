@@ -17,7 +17,8 @@ from caltest.forms import Combined
 from caltest.laws import Classes
 from caltest.lenses import Lens, find_lens, through
 from caltest.nulls import Null, Question, answer_of, check_alternative
-from caltest.nulls.clusters import Confirmation, Trial, answer_of_signs, names_and_sides
+from caltest.nulls.base import Trial
+from caltest.nulls.clusters import Confirmation, answer_of_signs, names_and_sides
 from caltest.resampling import columns_of
 from caltest.results import CalibrationResult, result_of
 from caltest.sampling import ROWS
@@ -85,14 +86,14 @@ def in_one_pass(
     work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
     fitted.announce(work, stored.n_samples, workers, null.name)
     read, count = Read(fitted.given, rows, seed), stored.clusters
+    trial = Trial(first.rows, first.labels, n_resamples, seed, workers)
+    question = trial.question(fitted, form, side)
     parameters = dict(fitted.parameters)
     if not stored.extent.are_alike:
         parameters["effective_n"] = stored.extent.effective
     if count is not None:
         parameters["clusters"] = count
         columns, found = signed_columns_of_blocks(read, count, stored.share_between, workers)
-        rest = (first.rows, first.labels, side, n_resamples, seed, workers)
-        question = Question(fitted, form, *rest)
         confirm = partial(_confirmed, rows, question)
         answer = answer_of_signs(question, columns, count, confirm, found.rounding)
     else:
@@ -102,15 +103,11 @@ def in_one_pass(
         answer = answer_of(form, values, side, workers, float(found.rounding[0]))
     broken = impossible_rows(found.impossible, stored.n_samples)
     return result_of(
-        fitted,
+        question,
         null,
         answer,
-        null.guarantee,
-        seed,
-        warnings=(*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes),
-        alternative=side,
+        (*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes),
         n_samples=stored.n_samples,
-        n_classes=first.rows.n_classes,
         lens=label,
         parameters=parameters,
     )
@@ -123,4 +120,4 @@ def _confirmed(stored: SeenRows, question: Question, by_signs: Array) -> Confirm
     labels = np.concatenate([each.labels for each in parts])
     asked = replace(question, rows=rows, labels=labels)
     columns = columns_of(question.statistic.given(rows))
-    return Confirmation.of(Trial.of(asked), *names_and_sides(asked), columns, by_signs)
+    return Confirmation.of(asked.numbered(), *names_and_sides(asked), columns, by_signs)

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from caltest import _printers
 from caltest._arguments import arguments, axes, flag
 from caltest.forms import Side
-from caltest.nulls import Answer, Guarantee, Null, Part
+from caltest.nulls import Answer, Guarantee, Null, Part, Question
 from caltest.pvalues import Alternative
-from caltest.statistics import Statistic
 
 
 def plain(value: Any) -> Any:
@@ -236,28 +235,28 @@ class CalibrationResult(Result):
 
 
 def result_of(
-    measure: Statistic,
-    null: Null,
-    answer: Answer,
-    guarantee: Guarantee,
-    seed: int,
-    warnings: tuple[str, ...],
-    **stated: Any,
+    question: Question, null: Null, answer: Answer, warnings: tuple[str, ...], **stated: Any
 ) -> CalibrationResult:
     """Put together what was asked, what the null answered, and facts about the rows."""
+    measure, value = question.statistic, answer.statistic
+    facts: dict[str, Any] = {
+        "alternative": question.alternative,
+        "n_classes": question.rows.n_classes,
+        **stated,
+    }
     return CalibrationResult(
-        statistic=float(answer.statistic),  # type: ignore[arg-type]
+        statistic=float(question.observed if value is None else value),
         pvalue=answer.pvalue,
         name=measure.name,
         null=null.name,
-        guarantee=answer.guarantee or guarantee,
+        guarantee=answer.guarantee or null.guarantee_for(question.form),
         n_resamples=answer.n_resamples,
         exceedances=answer.exceedances,
         pvalue_interval=answer.pvalue_interval,
         null_distribution=answer.null_distribution,
         warnings=(*warnings, *answer.notes),
-        seed=seed if answer.n_resamples is not None else None,
+        seed=question.seed if answer.n_resamples is not None else None,
         measures=measure.measures,
         parts=answer.parts,
-        **stated,
+        **facts,
     )

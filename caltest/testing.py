@@ -20,8 +20,9 @@ from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.weights import HELD_UP_TO
-from caltest.laws import Classes, Predictive, Quantiles, Survival
-from caltest.lenses import Lens, View, event, find_lens, through
+from caltest.laws import Classes, Predictive, Quantiles
+from caltest.lenses import Lens, event, find_lens, show
+from caltest.nulls.base import Trial
 from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
@@ -262,17 +263,16 @@ def test(
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
     counting |= {"class_names": class_names, "logits": logits}
     given = _given(probs, labels, lens, measure, rounding, counting)
+    rows = given.view.rows
+    trial = Trial(rows, given.view.labels, draws, seed, workers)
     with single_threaded_blas():
         if tolerant:
-            return _tolerated(
-                measure, chosen, given, tolerance, rounding, alternative, draws, seed, workers
-            )
-        rows, observed = given.view.rows, given.view.labels
+            return _tolerated(measure, chosen, trial, given, tolerance, rounding, alternative)
         measure = measure.for_law(rows.law)
         check_law(measure, rows)
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
-        seen, completions = getattr(rows.law, "seen", None), given.completions
+        seen, completions = rows.law.seen, given.completions
         if seen is not None and fitted.of_seen and null is None:
             chosen = next(
                 each() for each in (nulls.EventSigns, nulls.Chi2, nulls.MonteCarlo) if each.fits(form)
@@ -284,37 +284,26 @@ def test(
                 f"not; possible here: {', '.join(nulls.possible_nulls(form, chosen.of_clusters))}."
             )
         if seen is not None and fitted.of_seen and not isinstance(chosen, nulls.MonteCarlo):
-            observed, completions = seen, ()
+            trial, completions = replace(trial, labels=seen), ()
         work = form.work(chosen.label_vectors(draws))
         fitted.announce(work, rows.n_samples, workers, chosen.name)
         side = nulls.check_alternative(fitted, chosen, alternative)
-        question = nulls.Question(
-            fitted, form, rows, observed, side, draws, seed, workers, None, measure, completions
-        )
+        question = trial.question(fitted, form, side, asked=measure, completions=completions)
         answer = chosen.answer(question)
         if statistic is _DEFAULT and seen is not None:
             answer = beside_events(question, answer)
-        if answer.statistic is None:
-            answer = replace(answer, statistic=question.observed)
         if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, nulls.MonteCarlo)):
-            form.check_unmoved(observed, float(answer.statistic or 0.0))
+            form.check_unmoved(question.labels, question.observed)
         rates = {} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}
+        unlikely, unusual = impossible_labels(given.view), _bins_of_vectors(form, given.lens)
         return result_of(
-            fitted,
+            question,
             chosen,
             answer,
-            chosen.guarantee_for(form),
-            seed,
-            alternative=side,
-            **given.stated,
-            warnings=(
-                *rows.notes,
-                *impossible_labels(given.view),
-                *given.copies,
-                *_bins_of_vectors(form, given.lens),
-                *fitted.notes,
-            ),
-            parameters={**fitted.parameters, **rates, **given.parameters},
+            (*rows.notes, *unlikely, *copied_rows(given.whole), *unusual, *fitted.notes),
+            n_samples=given.whole.rows.n_samples,
+            lens=given.lens,
+            parameters={**fitted.parameters, **rates, **_counted(rows)},
         )
 
 
@@ -370,9 +359,8 @@ def estimate(
     rows, observed = given.view.rows, given.view.labels
     measure = measure.for_law(rows.law)
     check_law(measure, rows)
-    seen = getattr(rows.law, "seen", None)
-    if seen is not None and measure.of_seen:
-        observed = seen
+    if rows.law.seen is not None and measure.of_seen:
+        observed = rows.law.seen
     with single_threaded_blas():
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
@@ -399,40 +387,23 @@ class _Given(NamedTuple):
 
     Attributes
     ----------
+    whole
+        All rows, before any lens.
     view
         The rows that count, and what was observed of them.
     lens
         Label of the lens.
-    n_samples
-        Rows that were given.
-    parameters
-        How many rows there are in effect, and clusters, where rows count differently or depend.
-    rounded
-        The one probability as it was stated, where it was rounded.
     completions
         Of censored times, the same labels completed anew.
-    whole
-        All rows before any lens, of classes.
+    rounded
+        The one probability as it was stated, where it was rounded.
     """
 
+    whole: Sample
     view: Sample
     lens: str | None
-    n_samples: int
-    parameters: dict[str, float]
     completions: tuple[NDArray[Any], ...] = ()
     rounded: RoundedView | None = None
-    whole: Sample | None = None
-
-    @property
-    def stated(self) -> dict[str, Any]:
-        """What a result says of it."""
-        n_classes = self.view.rows.n_classes
-        return {"n_samples": self.n_samples, "n_classes": n_classes, "lens": self.lens}
-
-    @property
-    def copies(self) -> tuple[str, ...]:
-        """What is to be said of rows that look like copies."""
-        return () if self.whole is None else copied_rows(self.whole)
 
 
 def _given(
@@ -449,44 +420,32 @@ def _given(
     """
     asked = find_lens(lens)  # a wrong name is found before the data are read
     whole = whole_sample(probs, labels, rounding=rounding, **counting)
-    of_classes = isinstance(whole.rows.law, Classes)
-    kept, rounded = without_zeros(whole), None
-    if rounding is None:
-        view, label = through(kept, asked, measure.default_lens)
-        if asked is not None and isinstance(kept.rows.law, Quantiles):
-            opened = asked.show(kept.rows).opened.sample(kept.labels)
-            if tied := np.count_nonzero(opened.labels != view.labels):
-                raise InputError(
-                    f"in {tied:,} of {len(view.labels):,} rows the outcome equals the quantile that "
-                    "the lens looks at, so that the event is open; leave the lens out and use 'bias', "
-                    "'spread' or 'coverage', which allow for that."
-                )
-    else:
+    kept = without_zeros(whole)
+    if rounding is not None:
         rounded = rounded_view(kept, asked, rounding)
-        view, label = rounded.view, None if asked is None else asked.label
-    rows, found = view.rows, dict[str, float]()
+        return _Given(whole, rounded.view, None if asked is None else asked.label, rounded=rounded)
+    shown = show(kept.rows, asked, measure.default_lens)
+    view = shown.sample(kept.labels)
+    if shown.see_open is not None:
+        opened = shown.opened.sample(kept.labels)
+        if tied := np.count_nonzero(opened.labels != view.labels):
+            raise InputError(
+                f"in {tied:,} of {len(view.labels):,} rows the outcome equals the quantile that "
+                "the lens looks at, so that the event is open; leave the lens out and use 'bias', "
+                "'spread' or 'coverage', which allow for that."
+            )
+    completed = (shown.outcomes(each[None])[0] for each in kept.rows.law.completed_anew())
+    return _Given(whole, view, shown.label, tuple(completed))
+
+
+def _counted(rows: Rows) -> dict[str, float]:
+    """Return the effective number of rows, and that of clusters, where there are such."""
+    found = dict[str, float]()
     if not rows.are_alike:
         found["effective_n"] = rows.effective
     if rows.clusters is not None:
         found["clusters"] = len(np.unique(rows.clusters))
-    return _Given(
-        view,
-        label,
-        whole.rows.n_samples,
-        found,
-        _completed(kept, asked),
-        rounded,
-        whole if of_classes else None,
-    )
-
-
-def _completed(kept: Sample, lens: Lens | None) -> tuple[NDArray[Any], ...]:
-    """Return what a lens shows of censored times, completed again and again; nothing of all else."""
-    law = kept.rows.law
-    if not isinstance(law, Survival) or law.seen is None or law.horizon is not None:
-        return ()
-    shown = View(kept.rows) if lens is None else lens.show(kept.rows)
-    return tuple(shown.outcomes(law.completed(k)[None])[0] for k in range(1, law.completions))
+    return found
 
 
 def check_law(measure: Statistic, rows: Rows) -> None:
@@ -508,17 +467,15 @@ def check_law(measure: Statistic, rows: Rows) -> None:
 def _tolerated(
     measure: Statistic,
     null: nulls.Null,
+    trial: Trial,
     given: _Given,
     tolerance: float | None,
     rounding: float | None,
     alternative: str | None,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
 ) -> CalibrationResult:
     """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
-    view, impossible = given.view, tuple[str, ...]()
-    if not isinstance(view.rows.law, Classes):
+    rows, impossible = trial.rows, tuple[str, ...]()
+    if not isinstance(rows.law, Classes):
         raise InputError(
             "a tolerance is about probabilities of an event, and the predictions are distributions of "
             "numbers; give a lens, such as 'quantile:0.5' or 'below:10', or leave it out."
@@ -529,21 +486,20 @@ def _tolerated(
         error = min(error + given.rounded.tolerance, 1.0)
         stated = {"rounding": rounding, "summed": given.rounded.n_summed}
     sides = check_possible(measure, null, alternative)
-    sided = sided_answer(measure, null, view, error, sides, n_resamples, seed, workers)
-    found = {**sided.statistic.parameters, "tolerance": error, **stated, "side": sided.side}
+    question, answer, side = sided_answer(measure, null, trial, error, sides)
+    options = {**question.statistic.parameters, "tolerance": error, **stated, "side": side}
     if error == 0.0:  # a label of probability 0 proves no error beyond a tolerance
-        impossible = impossible_labels(view, {"over": 0, "under": 1}.get(sides))
+        impossible = impossible_labels(given.view, {"over": 0, "under": 1}.get(sides))
     return result_of(
-        sided.statistic,
+        question,
         null,
-        replace(sided.answer, statistic=sided.value),
-        null.guarantee_for(sided.form),
-        seed,
+        answer,
+        (*rows.notes, *impossible, *copied_rows(given.whole), *measure.notes),
         alternative=sides,
-        **given.stated,
-        warnings=(*view.rows.notes, *impossible, *given.copies, *measure.notes),
-        parameters={**found, **given.parameters},
-        claim=claim(event(given.lens, view.rows), sides, error),
+        n_samples=given.whole.rows.n_samples,
+        lens=given.lens,
+        parameters={**options, **_counted(rows)},
+        claim=claim(event(given.lens, rows), sides, error),
     )
 
 

@@ -30,13 +30,13 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from caltest._numbers import points
-from caltest._parallel import Workers
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
-from caltest.forms import Form, LargestError, Side
+from caltest.forms import LargestError, Side
 from caltest.lenses import Lens, show
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
+from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
 from caltest.statistics import STATISTICS, Statistic
 
@@ -51,9 +51,7 @@ _NULLS: tuple[type[Null], ...] = (MonteCarlo, ConditionalMoments)
 class SidedAnswer(NamedTuple):
     """What was found on the side with the smaller p-value, which is doubled if both were tested."""
 
-    statistic: Statistic
-    form: Form  # under the shifted model
-    value: float
+    question: Question  # of the shifted model
     answer: Answer
     side: Side
 
@@ -150,15 +148,13 @@ def one_sided(measure: Statistic, side: Side) -> tuple[Statistic, Alternative]:
 def sided_answer(
     measure: Statistic,
     null: Null,
-    view: Sample,
+    trial: Trial,
     tolerance: float,
     alternative: ToleranceAlternative,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
 ) -> SidedAnswer:
     """Test one side, or both and double the smaller p-value."""
-    if (m := view.rows.n_classes) != 2:
+    rows = trial.rows
+    if (m := rows.n_classes) != 2:
         raise InputError(
             f"a tolerance is about one probability, and there are {m} classes through the lens; give a "
             "lens such as 'top_label' or 'class:0', or 'below:10' of numbers."
@@ -167,9 +163,9 @@ def sided_answer(
     found = []
     for side in sides:
         sided, counting = one_sided(measure, side)
-        hardest = shifted(view.rows, side, tolerance)
-        sided = sided.fitted(view.rows)
-        form = sided.given(hardest if sided.sided is None else view.rows)
+        hardest = shifted(rows, side, tolerance)
+        sided = sided.fitted(rows)
+        form = sided.given(hardest if sided.sided is None else rows)
         if isinstance(form, LargestError):  # whose intervals are those of the predictions
             form = replace(form, chances=hardest.probs[:, 1])
         if not null.fits(form):
@@ -177,10 +173,8 @@ def sided_answer(
                 f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
                 f"possible here: {', '.join(each.name for each in _NULLS if each.fits(form))}."
             )
-        question = Question(sided, form, hardest, view.labels, counting, n_resamples, seed, workers)
-        answer = null.answer(question)
-        value = question.observed if answer.statistic is None else answer.statistic
-        found.append(SidedAnswer(sided, form, value, answer, side))
+        question = replace(trial, rows=hardest).question(sided, form, counting)
+        found.append(SidedAnswer(question, null.answer(question), side))
     least = min(found, key=lambda one: one.answer.pvalue)
     if len(found) == 1:
         return least

@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binom
 
 from caltest._parallel import ALONE
-from caltest.data import Sample
 from caltest.kernels import (
     Exponential,
     Gaussian,
@@ -19,6 +18,7 @@ from caltest.kernels import (
     MatrixKernel,
 )
 from caltest.nulls import MonteCarlo
+from caltest.nulls.base import Trial
 from caltest.tolerance import sided_answer
 
 P6 = np.array(
@@ -125,5 +125,5 @@ def binomial_limits(trials, chance, false_alarm=1e-4):
 
 def form_within(statistic, rows, side, tolerance):
     """The form whose draws tell whether the model is wrong by more than a tolerance, on one side."""
-    view = Sample(rows, np.zeros(rows.n_samples, dtype=int))
-    return sided_answer(statistic, MonteCarlo(), view, tolerance, side, 1, 0, ALONE).form
+    trial = Trial(rows, np.zeros(rows.n_samples, dtype=int), 1, 0, ALONE)
+    return sided_answer(statistic, MonteCarlo(), trial, tolerance, side).question.form

@@ -14,7 +14,7 @@ from caltest.auditing.plan import Options, make_plan
 from caltest.data import Rows
 from caltest.forms import sums
 from caltest.forms.sums import EventColumns, OfOneClass, of_events
-from caltest.nulls.clusters import Trial
+from caltest.nulls.base import Trial
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
 N, M = 2500, 12

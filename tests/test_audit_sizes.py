@@ -23,7 +23,7 @@ from caltest.auditing.result import against_limit
 from caltest.auditing.sizes import Family, binned_error, cut
 from caltest.bounds.intervals import mean_bounds
 from caltest.data import Rows, sample
-from caltest.nulls.clusters import Trial
+from caltest.nulls.base import Trial
 from caltest.pvalues import evidence_of_draws, reaching
 
 

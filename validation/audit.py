@@ -41,7 +41,7 @@ from caltest.auditing.draws import answers, draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Options, make_plan
 from caltest.data import sample
-from caltest.nulls.clusters import Trial
+from caltest.nulls.base import Trial
 from caltest.sampling import seed_of
 from caltest.simulation import tempered
 from validation._study import CONFIDENCE, ROOT, command_line, markdown, write_csv

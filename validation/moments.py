@@ -34,7 +34,7 @@ from caltest.data import Rows
 from caltest.forms import Form, HasCumulantGenerator, HasLeadingSum, HasMoments, Moments
 from caltest.laws.classes import LabelSampler
 from caltest.nulls import NULLS, check_alternative
-from caltest.nulls.base import Question
+from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
 from caltest.sampling import DRAWS
 from caltest.simulation import Simulated, m1, mixture
@@ -132,9 +132,10 @@ def answers(statistic: str, form: Form, predictions: Rows, labels: np.ndarray) -
     """Return by which means the package answers here, and its p-value of any observed value."""
     null, measure, side = NULLS["moments"](), STATISTICS[statistic](), alternative(statistic)
 
+    trial = Trial(predictions, labels, RESAMPLES, SEED, ALONE)
+
     def ask(known: Any, observed: float) -> Any:
-        asked = Question(measure, known, predictions, labels, side, RESAMPLES, SEED, ALONE, observed)
-        return null.answer(asked)
+        return null.answer(trial.question(measure, known, side, value=observed))
 
     first = ask(form, form.value(labels))
     if first.n_resamples is not None:

@@ -31,8 +31,8 @@ from caltest.forms import HasSigns, LabelFunction
 from caltest.forms.base import CERTAIN
 from caltest.lenses import View
 from caltest.nulls import ClusterSigns, MonteCarlo
-from caltest.nulls.base import ranked
-from caltest.nulls.clusters import Confirmation, Trial
+from caltest.nulls.base import Trial, ranked
+from caltest.nulls.clusters import Confirmation
 from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
 from caltest.resampling import Column, Draws, draws_of_signs, signed_columns, table
 from caltest.sampling import child_seed
@@ -91,7 +91,8 @@ def draw_all(
     Return (1 + B, H) values, those of the rows that groups leave last; how far two evaluations of one
     may differ by rounding, (H,); and with clusters what confirms hypotheses that few of them carry.
     """
-    whole, labels, n_resamples, seed, workers = trial
+    whole, labels, n_resamples = trial.rows, trial.labels, trial.n_resamples
+    seed, workers = trial.seed, trial.workers
     check_fits(
         _TABLES * 8.0 * n_resamples * len(hypotheses),
         f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",
@@ -365,10 +366,9 @@ def tolerated(
     the mean of the least favourable model is tested by signs: within the tolerance all others have, on
     average, smaller sums in every cluster.
     """
-    count, seed, workers = options.n_resamples, options.seed, options.workers
     found = []
     for look, statistic in hypotheses:
-        own = child_seed(seed, *key_of("tolerance", *look.key, statistic.name))
+        own = child_seed(options.seed, *key_of("tolerance", *look.key, statistic.name))
         allowed = tolerance
         if options.rounding is None:
             view = look.sample(labels)
@@ -377,10 +377,11 @@ def tolerated(
             rounded = rounded_view(rows, look.scope.lens, options.rounding)
             view, allowed = rounded.view, tolerance + rounded.tolerance
         null = MonteCarlo() if view.rows.clusters is None else ClusterSigns()
-        found.append(sided_answer(statistic, null, view, allowed, "two-sided", count, own, workers))
+        trial = Trial(view.rows, view.labels, options.n_resamples, own, options.workers)
+        found.append(sided_answer(statistic, null, trial, allowed, "two-sided"))
     pvalues = np.array([each.answer.pvalue for each in found])
     return Answers(
-        values=np.array([each.value for each in found]),
+        values=np.array([each.answer.statistic for each in found]),
         pvalues=pvalues,
         intervals=tuple(each.answer.pvalue_interval or (0.0, 1.0) for each in found),
         adjusted=adjusted(pvalues, options.correction),

@@ -45,7 +45,7 @@ from caltest.data.diagnose import copied_rows, why_zero
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Pools, Predictive, Survival
 from caltest.lenses import Entry
-from caltest.nulls.clusters import Trial
+from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
 from caltest.remedies import remedies
 from caltest.resampling import draws_of_signs
@@ -290,7 +290,7 @@ def audit(
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]
         groupings += tuple(by_prediction(law, columns, options.min_rows))
-    if getattr(law, "seen", None) is not None:
+    if law.seen is not None:
         counted = [name for name in ("weights", "clusters") if of_rows[name] is not None]
         own_columns = tuple(each.column for each in groupings if each.crosses)
         call = call_of(audit, given, own_columns, counted, options.seed)
@@ -354,7 +354,7 @@ def audit(
     impossible = 0 if forgiven else len(whole.rows.impossible(whole.labels))
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
     warnings = [*whole.rows.notes, *by_members, *notes_on(groupings, whole.labels)]
-    warnings += [*(copied_rows(whole) if numbers is None else ()), *sizes.few_clusters()]
+    warnings += [*copied_rows(whole), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():
         warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)

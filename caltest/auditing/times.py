@@ -30,7 +30,7 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import Until, find_lens
 from caltest.lenses import event as clause
-from caltest.nulls.clusters import Trial
+from caltest.nulls.base import Trial
 from caltest.nulls.times import of_count, of_sum, signed
 from caltest.pvalues import Alternative, adjusted, of_exchangeable
 from caltest.statistics import Events
@@ -314,8 +314,7 @@ def _of_completed(whole: Sample, plan: Any, options: Options, share: float) -> t
     values, resolutions, _ = draw_all(plan.hypotheses, trial(whole.labels))
     every = [asked(values, resolutions)]
     columns = columns_of_looks(plan.hypotheses, options.seed) if whole.rows.clusters is None else []
-    for k in range(1, law.completions):
-        labels = law.completed(k)
+    for labels in law.completed_anew():
         if columns:
             own = [each.form.of_labels(each.outcomes(labels[None]))[0] for each in columns]
             every.append(asked(np.vstack([own, values[1:]]), resolutions))

@@ -478,7 +478,7 @@ _ROUND = 3.1e-8  # how far from such a share a number of single precision is
 def copied_rows(sample: Sample) -> tuple[str, ...]:
     """Say so where rows look like copies; ask where they look like repeated measurements.
 
-    Rows in clusters are not checked: they are known to belong together.
+    Rows in clusters are not checked: they are known to belong together. Nor are numbers.
 
     Examples
     --------
@@ -491,7 +491,7 @@ def copied_rows(sample: Sample) -> tuple[str, ...]:
     >>> copied_rows(sample(np.tile(p, 2), np.tile(labels, 2)))[0].partition(":")[0]
     'Rows look like copies of each other'
     """
-    if sample.rows.clusters is not None:
+    if sample.rows.clusters is not None or sample.rows.n_classes is None:
         return ()
     expected, seen, rows, predictions = shared_predictions(sample)
     if expected >= _ENOUGH and seen <= _HARDLY * expected:

@@ -6,6 +6,7 @@ Of labels it is a probability for each of m classes, and labels are drawn from t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeAlias
@@ -56,6 +57,8 @@ class Law(ABC):
     n_classes: int | None = None
     #: What the parameters were read from: outcomes in another order of rows are recognised.
     given: object = None
+    #: What was observed before it was completed, (n,); None where nothing had to be.
+    seen: Any = None
 
     @property
     @abstractmethod
@@ -88,6 +91,10 @@ class Law(ABC):
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
         """Return what a user should know of outcomes beside what was predicted, in sentences."""
+        return ()
+
+    def completed_anew(self) -> Iterable[Outcomes]:
+        """Return what was observed completed anew, exchangeable with the first, if it had to be."""
         return ()
 
     @abstractmethod

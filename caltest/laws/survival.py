@@ -9,6 +9,7 @@ prediction, completed times are draws from the predicted distributions, exactly.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
 from hashlib import sha256
@@ -101,8 +102,7 @@ class Survival(Shaped):
     ends: Array  #: Until when curves go, (n,).
     limit: Array  #: Until when rows are looked at, (n,).
     stated: Any = None  #: The same as it was given, (n,), if it is known.
-    #: Times (n,), those of censored rows negative, where limits are not known.
-    seen: Array | None = None
+    seen: Any = None  #: Times (n,), those of censored rows negative, where limits are not known.
 
     def __init__(
         self,
@@ -361,7 +361,6 @@ class Survival(Shaped):
         ``number`` counts completions: they are exchangeable, and the same in every call. Their seed is
         made of what was seen: with one seed for all data the same luck would return in every data set.
         """
-        assert self.seen is not None
         digest = sha256(self.seen.tobytes()).digest()
         seed = child_seed(int.from_bytes(digest[:16], "little"), _COMPLETED, number)
         ended, censored = np.abs(self.seen), np.signbit(self.seen)
@@ -370,11 +369,15 @@ class Survival(Shaped):
         drawn = self.quantile(passed + (1.0 - passed) * uniforms)
         return np.where(censored, drawn, self._on_curve(ended))
 
+    def completed_anew(self) -> Iterator[Array]:
+        """Yield all completions but the first; of the risk at one time alone there are none."""
+        count = 0 if self.seen is None or self.horizon is not None else self.completions
+        return map(self.completed, range(1, count))
+
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
         """Say how many rows are censored, and what that takes."""
         if self.known:
             return ()
-        assert self.seen is not None
         share = float(np.mean(np.signbit(self.seen)))
         found = [
             f"{share:.0%} of rows are censored: this assumes that they were so independently of the "

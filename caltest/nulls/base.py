@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,27 +41,46 @@ GUARANTEES: dict[Guarantee, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Trial:
+    """Rows with what was observed of them, and how outcomes are drawn in place of that.
+
+    One statistic is asked of a trial in a :class:`Question`; an audit asks many.
+    """
+
+    rows: Rows
+    labels: NDArray[Any]
+    n_resamples: int
+    seed: int
+    workers: Workers
+
+    def question(self, statistic: Statistic, form: Form, side: Alternative, **more: Any) -> Question:
+        """Return the question of one statistic and its form; ``more`` are other fields of it."""
+        drawn = self.n_resamples, self.seed, self.workers
+        return Question(self.rows, self.labels, *drawn, statistic, form, side, **more)
+
+
+@dataclass(frozen=True, eq=False)
+class Question(Trial):
     """One test to carry out: all that a null needs to know.
 
     Attributes
     ----------
-    statistic
-        The statistic, with its options chosen.
-    form
-        What ``statistic.given(rows)`` returned: the value as a function of the labels.
     rows
         The predictions, weights and clusters, after the lens.
     labels
         The observed labels, (n,), after the lens; or observed numbers.
-    alternative
-        Which values count against calibration.
     n_resamples
         How many label sets to draw, for a null that draws any.
     seed
         Seed of all random numbers: the same seed gives the same p-value.
     workers
         The threads, processes or machines that share the draws; pass them on to the form.
+    statistic
+        The statistic, with its options chosen.
+    form
+        What ``statistic.given(rows)`` returned: the value as a function of the labels.
+    alternative
+        Which values count against calibration.
     value
         The observed value, where it is known. Default None: computed where a null asks for it.
     asked
@@ -72,12 +91,7 @@ class Question:
 
     statistic: Statistic
     form: Form
-    rows: Rows
-    labels: NDArray[Any]
     alternative: Alternative
-    n_resamples: int
-    seed: int
-    workers: Workers
     value: float | None = None
     asked: Statistic | None = None
     completions: tuple[NDArray[Any], ...] = ()
@@ -110,6 +124,10 @@ class Question:
         if numbers.max() == 0:
             raise one_cluster_counts()
         return numbers
+
+    def numbered(self) -> Self:
+        """Return the same question with clusters numbered anew, as some rows may count nothing."""
+        return replace(self, rows=replace(self.rows, clusters=self.clusters))
 
     @property
     def chance(self) -> float:

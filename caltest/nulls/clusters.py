@@ -29,14 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, positive_integer
-from caltest._parallel import Workers
-from caltest._sums import blocks
-from caltest.data import Rows
+from caltest._sums import Array, blocks
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, HasSigns, LinearSum
 from caltest.forms.signs import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
-from caltest.nulls.base import Answer, Array, Guarantee, MonteCarlo, Null, Question, of_parts, ranked
+from caltest.nulls.base import Answer, Guarantee, MonteCarlo, Null, Question, Trial, of_parts, ranked
 from caltest.pvalues import (
     Alternative,
     combine_sides,
@@ -117,10 +115,10 @@ class ClusterSigns(_OfSums):
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
-        codes = question.clusters  # numbered anew, if some rows count nothing
-        trial, columns = Trial.of(question), columns_of(question.form)
-        signed = signed_columns(columns, question.labels, codes, trial.rows.weights)
-        confirm = partial(Confirmation.of, trial, *names_and_sides(question), columns)
+        question, columns = question.numbered(), columns_of(question.form)
+        codes = question.clusters
+        signed = signed_columns(columns, question.labels, codes, question.rows.weights)
+        confirm = partial(Confirmation.of, question, *names_and_sides(question), columns)
         return answer_of_signs(question, signed, int(codes.max()) + 1, confirm)
 
 
@@ -165,22 +163,6 @@ def answer_of_signs(
 
 
 # ------------------------------------------------------------------ draws of comonotone labels
-
-
-class Trial(NamedTuple):
-    """Rows with their observed labels, and how labels are drawn in place of these."""
-
-    rows: Rows
-    labels: NDArray[np.intp]
-    n_resamples: int
-    seed: int
-    workers: Workers
-
-    @classmethod
-    def of(cls, question: Question) -> Trial:
-        """Take a test as it is asked."""
-        rows = replace(question.rows, clusters=question.clusters)
-        return cls(rows, question.labels, question.n_resamples, question.seed, question.workers)
 
 
 def _carried(columns: Sequence[Column], trial: Trial) -> list[Carried]:
@@ -394,7 +376,7 @@ class ComonotoneLabels(_OfSums):
         if self.guaranteed:
             return self._guaranteed(question)
         columns = columns_of(question.form)
-        values = table_of_labels(columns, Trial.of(question))
+        values = table_of_labels(columns, question.numbered())
         return rank(question, values, [column.form.resolution for column in columns])
 
     def _guaranteed(self, question: Question) -> Answer:
@@ -472,19 +454,12 @@ class OnePerCluster(Null):
             some = replace(rows.take(chosen), clusters=None)
             # To these rows alone: their labels may depend on the predictions of other rows.
             fitted = (question.asked or question.statistic).fitted(some)
-            form = fitted.given(some)
-            asked = replace(
-                question,
-                statistic=fitted,
-                form=form,
-                rows=some,
-                labels=question.labels[chosen],
-                completions=tuple(each[chosen] for each in question.completions),
-                seed=child_seed(question.seed, _DRAWS, choice),
-            )
-            answer = MonteCarlo().answer(asked)
-            value = asked.observed if answer.statistic is None else answer.statistic
-            found.append((answer.pvalue, value))
+            seed = child_seed(question.seed, _DRAWS, choice)
+            trial = replace(question, rows=some, labels=question.labels[chosen], seed=seed)
+            anew = tuple(each[chosen] for each in question.completions)
+            asked = fitted, fitted.given(some), question.alternative
+            answer = MonteCarlo().answer(trial.question(*asked, completions=anew))
+            found.append((answer.pvalue, cast("float", answer.statistic)))
         mean, statistic = np.mean(found, axis=0).tolist()
         return Answer(
             pvalue=min(1.0, 2.0 * mean),

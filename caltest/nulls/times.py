@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
@@ -94,14 +93,10 @@ def of_count(events: float, expected: float, alternative: Alternative = "two-sid
 
 def beside_events(question: Question, answer: Answer) -> Answer:
     """Add events less expected ones to the answer of completed times: each has half of the level."""
-    law: Any = question.rows.law
+    rows, seen = question.rows, replace(question, labels=question.rows.law.seen)
     parts = [replace(each, adjusted=min(1.0, 2.0 * each.adjusted)) for each in answer.parts]
     for measure in (Events(), EventSlope()):
-        form = measure.given(question.rows)
-        asked = replace(
-            question, statistic=measure, form=form, labels=law.seen, alternative="two-sided"
-        )
-        own = EventSigns().answer(replace(asked, value=None, completions=()))
+        own = EventSigns().answer(seen.question(measure, measure.given(rows), "two-sided"))
         parts.append(
             Part(measure.name, float(own.statistic or 0.0), own.pvalue, min(1.0, 4.0 * own.pvalue))
         )
