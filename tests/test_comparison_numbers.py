@@ -163,6 +163,25 @@ def test_what_is_refused(models, outcomes, message):
         caltest.ReliabilityDisplay.from_predictions(MODELS, OUTCOMES)
 
 
+PROBS = np.column_stack([MEAN, 60.0 - MEAN]) / 60.0
+CLASSES = {"a": PROBS, "b": PROBS[:, ::-1]}
+
+
+@pytest.mark.parametrize(
+    ("models", "outcomes", "statistic", "message"),
+    [
+        (MODELS, OUTCOMES, "ece", "model 'good': 'ece' is for probabilities of classes, and these are"),
+        (CLASSES, OUTCOMES > 30.0, "crps", "model 'a': 'crps' is for distributions of numbers, and"),
+    ],
+)
+def test_a_statistic_of_other_outcomes_is_refused_in_one_sentence(models, outcomes, statistic, message):
+    with pytest.raises(InputError, match=message) as raised:
+        quick(models, outcomes, statistic=statistic)
+    text = str(raised.value)
+    assert text.endswith(".")
+    assert text.count(". ") == text.count("\n") == 0
+
+
 @pytest.mark.level
 def test_equal_errors_are_seldom_called_different():
     """Two models that are wrong alike, of a law with two halves: intervals and p-values hold."""
