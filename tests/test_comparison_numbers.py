@@ -182,6 +182,20 @@ def test_a_statistic_of_other_outcomes_is_refused_in_one_sentence(models, outcom
     assert text.count(". ") == text.count("\n") == 0
 
 
+@pytest.mark.parametrize("clusters", [None, pytest.param(np.arange(ROWS) // 4, marks=pytest.mark.slow)])
+def test_the_kernel_error_is_that_of_numbers(clusters):
+    models = {"good": MODELS["good"], "high": MODELS["high"]}
+    given = {"statistic": "skce_uq", "clusters": clusters}
+    found = quick(models, **given)
+    expected = [caltest.estimate(law, OUTCOMES, **given) for law in models.values()]
+    assert found.values == pytest.approx(expected, rel=1e-9)
+    assert found.ranking == ("good", "high")
+    assert found.pvalues[0, 1] < 0.01
+    law = scipy.stats.poisson(MEAN)
+    with pytest.raises(InputError, match="'skce_uq' is for Gaussian predictions of numbers or members"):
+        quick({"a": law, "b": law}, np.round(OUTCOMES), **given)
+
+
 @pytest.mark.level
 def test_equal_errors_are_seldom_called_different():
     """Two models that are wrong alike, of a law with two halves: intervals and p-values hold."""
