@@ -352,10 +352,11 @@ def level_of_confidence(confidence: float) -> float:
 def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     """Raise if so few draws cannot reach a level: the smallest p-value is sides / (1 + draws)."""
     least = sides / (1 + draws)
-    if least <= level * (1 + 1e-12):
+    if least <= level:
         return
     needed = sides / level * (1 - 1e-12)
     count = math.ceil(min(needed, 2.0 * MOST_RESAMPLES)) - 1
+    count += sides / (1 + count) > level  # by rounding
     do = Phrase("give {enough} or more", {"enough": Argument(name, count)})
     if count > MOST_RESAMPLES:
         do = Phrase("choose a level that draws can reach, such as 0.01")

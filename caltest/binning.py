@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 from caltest._arguments import Whole, arguments, options, positive_integer, real_array
 from caltest._sums import law_of_sum
@@ -292,6 +293,42 @@ def intervals(values: Array, edges: Array) -> Cells:
     for edge in inner:
         below += edge < values
     return below.astype(np.intp)
+
+
+# ---------------------------------------------------------------------- isotonic regression
+
+
+def rising(events: Array, sizes: Array) -> Array:
+    """Return the rates that never fall and are nearest to those of events, (K,); sizes are above 0."""
+    return np.asarray(isotonic_regression(events / sizes, weights=sizes).x)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctScores:
+    """Rows pooled by their score: the distinct ones (K,), increasing, which is a row's, what it counts.
+
+    ``sizes`` is what the rows of every score count together, (K,).
+    """
+
+    scores: Array
+    group: Cells
+    weights: Array
+    sizes: Array
+
+    @classmethod
+    def of(cls, scores: Array, weights: Array) -> DistinctScores:
+        """Pool rows, with weights above 0."""
+        distinct, group = np.unique(scores, return_inverse=True)
+        group = group.reshape(-1)
+        return cls(distinct, group, weights, np.bincount(group, weights).astype(np.float64))
+
+    def counted(self, which: NDArray[Any]) -> Array:
+        """Return what those rows count that ``which`` (n,) says, of every score, (K,)."""
+        return np.bincount(self.group, self.weights * which, len(self.sizes)).astype(np.float64)
+
+    def rising(self, labels: NDArray[Any]) -> Array:
+        """Return the isotonic regression of labels 0 and 1 at every score, (K,)."""
+        return rising(self.counted(labels), self.sizes)
 
 
 # ---------------------------------------------------------------------- curves and tables

@@ -20,10 +20,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression, linear_sum_assignment, minimize
+from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import logsumexp
 
 from caltest._sums import Array
+from caltest.binning import DistinctScores
 from caltest.data import Rows, Sample
 from caltest.lenses import Lens, TopLabel, through
 from caltest.sampling import generator
@@ -269,12 +270,8 @@ def _isotonic(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float
     columns = range(1, 2) if probs.shape[1] == 2 else range(probs.shape[1])
     steps = []
     for column in columns:
-        order = np.argsort(probs[:, column], kind="stable")
-        scores, first = np.unique(probs[order, column], return_index=True)
-        w = np.add.reduceat(weights[order], first)
-        events = np.add.reduceat((weights * (labels == column))[order], first)
-        fitted = isotonic_regression(events / np.maximum(w, 1e-300), weights=np.maximum(w, 1e-300)).x
-        steps.append((scores, np.clip(fitted, least, 1.0 - least)))
+        pooled = DistinctScores.of(probs[:, column], weights)
+        steps.append((pooled.scores, pooled.rising(labels == column).clip(least, 1.0 - least)))
 
     def mend(more: Array) -> Array:
         pairs = zip(columns, steps, strict=True)

@@ -163,6 +163,39 @@ def test_what_is_refused(models, outcomes, message):
         caltest.ReliabilityDisplay.from_predictions(MODELS, OUTCOMES)
 
 
+PROBS = np.column_stack([MEAN, 60.0 - MEAN]) / 60.0
+CLASSES = {"a": PROBS, "b": PROBS[:, ::-1]}
+
+
+@pytest.mark.parametrize(
+    ("models", "outcomes", "statistic", "message"),
+    [
+        (MODELS, OUTCOMES, "ece", "model 'good': 'ece' is for probabilities of classes, and these are"),
+        (CLASSES, OUTCOMES > 30.0, "crps", "model 'a': 'crps' is for distributions of numbers, and"),
+    ],
+)
+def test_a_statistic_of_other_outcomes_is_refused_in_one_sentence(models, outcomes, statistic, message):
+    with pytest.raises(InputError, match=message) as raised:
+        quick(models, outcomes, statistic=statistic)
+    text = str(raised.value)
+    assert text.endswith(".")
+    assert text.count(". ") == text.count("\n") == 0
+
+
+@pytest.mark.parametrize("clusters", [None, pytest.param(np.arange(ROWS) // 4, marks=pytest.mark.slow)])
+def test_the_kernel_error_is_that_of_numbers(clusters):
+    models = {"good": MODELS["good"], "high": MODELS["high"]}
+    given = {"statistic": "skce_uq", "clusters": clusters}
+    found = quick(models, **given)
+    expected = [caltest.estimate(law, OUTCOMES, **given) for law in models.values()]
+    assert found.values == pytest.approx(expected, rel=1e-9)
+    assert found.ranking == ("good", "high")
+    assert found.pvalues[0, 1] < 0.01
+    law = scipy.stats.poisson(MEAN)
+    with pytest.raises(InputError, match="'skce_uq' is for Gaussian predictions of numbers or members"):
+        quick({"a": law, "b": law}, np.round(OUTCOMES), **given)
+
+
 @pytest.mark.level
 def test_equal_errors_are_seldom_called_different():
     """Two models that are wrong alike, of a law with two halves: intervals and p-values hold."""

@@ -729,6 +729,15 @@ def test_pages_and_pictures(numbers, tmp_path):
     plt.close("all")
 
 
+@pytest.mark.usefixtures("pictures")
+def test_a_picture_of_rows_that_all_wait_says_so():
+    state = caltest.Monitor().update([0.2, 0.7], [None, None], ids=["a", "b"])
+    assert (state.rows, state.waiting, state.evidence) == (0, 2, ())
+    display = caltest.MonitorDisplay.from_result(state)
+    display.figure_.canvas.draw()
+    assert "no row has its outcome yet" in display.axes_[2].get_title(loc="left")
+
+
 def batch(path, seed, shift=0.0, n=300):
     rng = RNG(seed)
     p, site = rng.uniform(0.1, 0.6, n).round(3), rng.choice(["007", "12"], n)

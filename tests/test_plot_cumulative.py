@@ -8,13 +8,31 @@ import pytest
 from support import dirichlet, labels_from
 
 import caltest
-from caltest import CumulativeDisplay, InputError
+from caltest import CumulativeDisplay, InputError, pvalues
+from caltest.pictures.marks import critical
 
 pytestmark = pytest.mark.usefixtures("pictures")
 
 
 def titles(display):
     return display.ax_.get_title(loc="left")
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.7, 0.3, 0.01, np.nextafter(0.05, 0.0), 0.05 + 1e-15])
+@pytest.mark.parametrize("count", [9, 19, 99, 169, 999])
+def test_p_is_at_most_the_level_exactly_beyond_the_mark(count, alpha):
+    rng = np.random.default_rng(count)
+    for most in (10**6, 20):  # draws are hardly ever tied, and often
+        draws = rng.integers(most, size=count).astype(float)
+        limit = critical(draws, alpha)
+        for observed in np.concatenate([draws, draws + 0.5, [draws.min() - 1.0]]):
+            p = pvalues.pvalue(pvalues.count(draws, observed, "greater"), count, "greater")
+            assert (p <= alpha) == (observed > limit)
+
+
+def test_a_level_that_draws_cannot_reach_by_rounding_is_refused():
+    with pytest.raises(InputError, match=r"n_resamples is 19, .* give n_resamples=20 or more"):
+        CumulativeDisplay.from_predictions([0.2, 0.7], [0, 1], confidence=0.9 + 0.05, n_resamples=19)
 
 
 def test_the_path_by_hand():

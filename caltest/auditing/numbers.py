@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.stats import binom
 
 from caltest._sums import Array
 from caltest.auditing.sizes import Design, half_width
+from caltest.binning import rising
 from caltest.cox import Recalibration, recalibration_of
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
@@ -85,7 +85,7 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
     scores, of_scores = ordered[first], np.add.reduceat(w[order], first)
     events = np.add.reduceat((w * y)[order], first)
     rates = events / of_scores
-    fitted = isotonic_regression(rates, weights=of_scores).x
+    fitted = rising(events, of_scores)
     event_rate, brier = float(w @ y), float(w @ (p - y) ** 2)
     calibrated = brier - float(of_scores @ ((scores - rates) ** 2 - (fitted - rates) ** 2))
     uncertainty = event_rate * (1.0 - event_rate)

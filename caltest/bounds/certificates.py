@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from caltest._arguments import (
     Number,
@@ -22,7 +21,7 @@ from caltest._arguments import (
 )
 from caltest._sums import Array
 from caltest._visible import quoted
-from caltest.binning import Binning, EqualMass, reliability_curve
+from caltest.binning import Binning, EqualMass, reliability_curve, rising
 from caltest.bounds import intervals
 from caltest.bounds.intervals import ConfidenceBand, Segment
 from caltest.data import Sample, whole_sample
@@ -476,9 +475,7 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
         "ends": cells.ends,
         "counts": cells.counts,
         "predicted": cells.predicted,
-        "estimates": np.clip(
-            isotonic_regression(cells.events / cells.counts, weights=cells.counts).x, 0.0, 1.0
-        ),
+        "estimates": rising(cells.events, cells.counts).clip(0.0, 1.0),
         "lower": lower,
         "upper": upper,
         "level": intervals.level_of(len(cells.counts), alpha),

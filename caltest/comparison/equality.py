@@ -98,7 +98,6 @@ def model_statistics(
     """
     found, count = [], len(wholes)
     apart = any(isinstance(whole.rows.law, Quantiles) for whole in wholes.values())
-    together = None if apart else np.concatenate(draws)
     for number, (name, whole) in enumerate(wholes.items()):
         with about_model(name):
             shown = show(whole.rows, lens)
@@ -107,8 +106,9 @@ def model_statistics(
                 raise InputError(
                     "groups belong to fixed rows, which a comparison draws anew; leave them out."
                 )
-            check_law(measure, view.rows)
-            fitted = measure.fitted(view.rows)
+            fitted = measure.for_law(view.rows.law)
+            check_law(fitted, view.rows)
+            fitted = fitted.fitted(view.rows)
             form, clusters, effective = fitted.given(view.rows), clusters_of(view.rows), np.inf
             if isinstance(form, Combined):
                 form = form.standardised(workers)
@@ -123,10 +123,9 @@ def model_statistics(
             value, signed = valued(form, view.labels, view.rows, workers)
             checked_value(fitted, value)
             drawn = np.full((count, LABEL_DRAWS), np.nan)
-            if together is not None:
-                drawn[:] = form.of_labels(shown.seen(together), workers).reshape(drawn.shape)
-            else:
-                drawn[number] = form.of_labels(shown.seen(draws[number]), workers)
+            whose = [number] if apart else [*range(count)]
+            outcomes = shown.seen(np.concatenate([draws[k] for k in whose]))
+            drawn[whose] = form.of_labels(outcomes, workers).reshape(-1, LABEL_DRAWS)
             gram, own = form.gram(view.labels) if form.is_u_statistic else None, drawn[number]
             if gram is not None:  # U-statistics have no bias
                 gram = gram if clusters is None else gram_of_clusters(gram, clusters, value)

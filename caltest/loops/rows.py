@@ -510,10 +510,23 @@ def rising_scores(
             starts[owner, last] += lower + weights[i]
 
 
-# ------------------------------------------------------------------ pools of members
+# ------------------------------------------------------------------ places in order
 
 
-_POOLS = 32  # that stay in the cache
+@loop
+def _first_reaching(table: Any, row: int, value: float) -> int:
+    """Return the first place of a row, in increasing order, that is not below a value; else its end."""
+    first, end = 0, table.shape[1]
+    while first < end:
+        middle = (first + end) >> 1
+        if table[row, middle] < value:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+_POOLS = 32  # pools of members that stay in the cache
 
 
 @loop
@@ -524,14 +537,8 @@ def ranks_in_pools(pools: Any, outcomes: Any, below: Any, at: Any) -> None:
         for b in range(len(outcomes)):
             for i in range(start, min(start + _POOLS, n)):
                 y = outcomes[b, i]
-                first, last = 0, size
-                while first < last:
-                    middle = (first + last) >> 1
-                    if pools[i, middle] < y:
-                        first = middle + 1
-                    else:
-                        last = middle
-                below[b, i] = first / size
+                last = _first_reaching(pools, i, y)
+                below[b, i] = last / size
                 while last < size and pools[i, last] == y:
                     last += 1
                 at[b, i] = last / size
@@ -546,9 +553,6 @@ def at_places(table: Any, places: Any, unit: Any, found: Any) -> None:
                 found[b, i, k] = table[i, places[b, i], k] * unit
 
 
-# ------------------------------------------------------------------ curves
-
-
 @loop
 def curve_at(times: Any, chances: Any, values: Any, steps: bool, below: Any, at: Any) -> None:
     """Write the chances of less than, and of at most, values (B, n) by curves (n, T) of such chances.
@@ -558,13 +562,8 @@ def curve_at(times: Any, chances: Any, values: Any, steps: bool, below: Any, at:
     last = chances.shape[1] - 1
     for b in range(len(values)):
         for i in range(values.shape[1]):
-            own, value, first, end = i % len(times), values[b, i], 0, last + 1
-            while first < end:  # to the first time that is not below the value
-                middle = (first + end) // 2
-                if times[own, middle] < value:
-                    first = middle + 1
-                else:
-                    end = middle
+            own, value = i % len(times), values[b, i]
+            first = _first_reaching(times, own, value)
             if steps or first == 0 or first > last:
                 left = chances[i, max(first - 1, 0)]
                 there = first <= last and times[own, first] == value
@@ -582,13 +581,8 @@ def curve_inverse(times: Any, chances: Any, levels: Any, steps: bool, values: An
     last = chances.shape[1] - 1
     for b in range(len(levels)):
         for i in range(levels.shape[1]):
-            own, level, first, end = i % len(times), levels[b, i], 0, last + 1
-            while first < end:
-                middle = (first + end) // 2
-                if chances[i, middle] < level:
-                    first = middle + 1
-                else:
-                    end = middle
+            own, level = i % len(times), levels[b, i]
+            first = _first_reaching(chances, i, level)
             if first > last:
                 values[b, i] = np.inf
             elif steps or first == 0:

@@ -30,7 +30,6 @@ Marks: TypeAlias = list[Mark]
 
 GRID = Mark("grid", "grid")
 DIAGONAL = Mark("line", "diag", (0.0, 1.0), (0.0, 1.0))
-_ROUNDING = 1e-9  # of a number of draws
 OK, BAD = "ok", "bad"  # a hollow circle; a filled diamond: shown to be wrong
 
 
@@ -82,9 +81,11 @@ def critical(draws: Any, alpha: float) -> float:
     """Return what one more of these B draws exceeds with probability at most alpha: the k-th largest.
 
     k = ⌊alpha (B + 1)⌋: p = (1 + #{draws at least as large})/(B + 1) is at most alpha beyond it alone.
+    Infinite where p is above alpha whatever is observed, as draws are too few.
     """
-    ordered = np.sort(np.asarray(draws))
-    return float(ordered[-int((len(ordered) + 1) * alpha + _ROUNDING)])
+    count = len(draws)
+    k = np.count_nonzero(np.arange(1, count + 1) / (count + 1) <= alpha)  # as p-values are compared
+    return float(np.sort(draws)[-k]) if k else np.inf
 
 
 def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq, isotonic_regression, minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtri, expit, logit, softmax
 
 from caltest import data
@@ -25,6 +25,7 @@ from caltest._arguments import (
 from caltest._numbers import points
 from caltest._sums import Array
 from caltest._visible import quoted
+from caltest.binning import DistinctScores
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
 from caltest.data.attributes import on_average_one, refuse_clusters
@@ -484,10 +485,8 @@ def _by_isotonic(pilot: Sample, careful: bool) -> _Truth:
             careful=_CAREFUL,
             other=Argument("recalibration", "logistic"),
         )
-    scores, group = np.unique(pilot.rows.probs[:, 1], return_inverse=True)
-    sizes = np.bincount(group.reshape(-1)).astype(np.float64)
-    events = np.bincount(group.reshape(-1), weights=pilot.labels, minlength=len(scores))
-    fit = np.clip(isotonic_regression(events / sizes, weights=sizes).x, 0.0, 1.0)[group.reshape(-1)]
+    pooled = DistinctScores.of(pilot.rows.probs[:, 1], pilot.rows.weights)
+    fit = pooled.rising(pilot.labels).clip(0.0, 1.0)[pooled.group]
     pair = np.column_stack([1.0 - fit, fit])
     same = test(pilot.rows, pilot.labels, "mcb_log", n_resamples=199, rng=0).pvalue
     finding = f"an exact test of what isotonic regression gains has p = {same:.2g}"

@@ -9,13 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 from scipy.stats import rankdata
 
 from caltest._parallel import Workers
 from caltest._sums import blocks
 from caltest._visible import quoted
-from caltest.binning import Binning, ConsistencyBand, reliability_curve, share_bands
+from caltest.binning import Binning, ConsistencyBand, DistinctScores, reliability_curve, share_bands
 from caltest.comparison.ranking import wholes_of
 from caltest.data import Sample, whole_sample, without_zeros
 from caltest.data.attributes import refuse_clusters
@@ -166,9 +165,8 @@ def panel_of(
     shown = canvas.event_labels(view.rows, lens, kept)
     last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
 
-    def drawn_bands(group: Indices, places: Indices, *, rising: bool) -> tuple[Array, Bands]:
-        """Return a curve, the rate in every group, and the bands of it at some places."""
-        rates = partial(_rates, group, np.bincount(group, weights).astype(np.float64), weights, rising)
+    def drawn_bands(rates: Callable[[Any], Array], places: Indices) -> tuple[Array, Bands]:
+        """Return a curve, which is a function of labels, and the bands of it at some places."""
         drawn = partial(_drawn, LabelSampler.of(view.rows.probs, seed), rates, places)
         tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
         curves = np.concatenate(list(workers.map(drawn, tasks, "label draws")))
@@ -182,27 +180,26 @@ def panel_of(
             bands = share_bands(scores, curve.cells, *levels)
         else:
             observed = np.round(observed, _DECIMALS)
-            bands = drawn_bands(curve.cells, np.arange(len(observed)), rising=False)[1]
+            rates = partial(_rates, curve.cells, curve.mass, weights)
+            bands = drawn_bands(rates, np.arange(len(observed)))[1]
         return Panel(*shown, curve.predicted, observed, curve.counts, None, *bands, **last)
-    values, group = np.unique(scores, return_inverse=True)
+    pooled = DistinctScores.of(scores, weights)
+    values = pooled.scores
     grid = np.arange(len(values))
     if len(values) > 2 * _GRID:  # evenly by rank, and evenly along the axis
         ranks = np.linspace(0, len(values) - 1, _GRID).round().astype(np.intp)
         places = np.searchsorted(values, np.linspace(values[0], values[-1], _GRID))
         grid = np.unique(np.concatenate([ranks, places]))
-    fit, bands = drawn_bands(group.reshape(-1), grid, rising=True)
+    fit, bands = drawn_bands(pooled.rising, grid)
     steps = np.flatnonzero(np.diff(np.round(fit, _DECIMALS)))
     ends = np.unique(np.concatenate([[0], steps, steps + 1, [len(values) - 1]]))
     fitted = np.round(fit[grid], _DECIMALS)
     return Panel(*shown, values[grid], fitted, None, (values[ends], fit[ends]), *bands, **last)
 
 
-def _rates(
-    group: Indices, sizes: Array, weights: Array, rising: bool, labels: NDArray[np.integer]
-) -> Array:
-    """Return the share of events in every group; ``rising``: the isotonic regression, ties pooled."""
-    rates = np.bincount(group, weights * labels, len(sizes)) / sizes
-    return np.asarray(isotonic_regression(rates, weights=sizes).x) if rising else rates
+def _rates(cells: Indices, mass: Array, weights: Array, labels: NDArray[np.integer]) -> Array:
+    """Return the share of events in every bin."""
+    return np.asarray(np.bincount(cells, weights * labels, len(mass)) / mass)
 
 
 def _drawn(

@@ -341,8 +341,7 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
         size = 10.0 ** math.floor(math.log10(most))
         end = next(k * size for k in (1.0, 2.0, 4.0, 6.0, 8.0, 10.0) if k * size >= most * (1 - 1e-12))
     ranked = audit.correction == "westfall_young"
-    allowed = math.floor(audit.alpha * (len(drawn) + 1) * (1.0 + 1e-12))
-    limit = float(np.sort(drawn)[-allowed]) if ranked and allowed else math.inf
+    limit = pictures.critical(drawn, audit.alpha) if ranked else math.inf
     # Where the p-value of the whole is not that rank, the labels may lie on the other side.
     stands = limit <= end and (observed > limit) == audit.rejected
     reached = pvalues.count(drawn, observed, "greater")

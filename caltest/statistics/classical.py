@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
 from caltest._arguments import choose, options, positive_integer
 from caltest._sums import over_columns
-from caltest.binning import EqualMass
+from caltest.binning import DistinctScores, EqualMass, rising
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import (
@@ -448,11 +447,8 @@ class _MCB(BinaryStatistic):
 
     def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, tied ones pooled."""
-        scores, group = np.unique(self.probability(predictions), return_inverse=True)
-        group, weights = group.reshape(-1), predictions.weights
-        sizes = np.bincount(group, weights=weights).astype(np.float64)
-        evaluate = partial(_miscalibration, self.score, scores, group, sizes, weights)
-        return LabelFunction(evaluate, predictions.probs)
+        pooled = DistinctScores.of(self.probability(predictions), predictions.weights)
+        return LabelFunction(partial(_miscalibration, self.score, pooled), predictions.probs)
 
 
 @options()
@@ -506,19 +502,11 @@ class LogMCB(_MCB):
     score = "log"
 
 
-def _miscalibration(
-    score: str,
-    scores: Array,
-    group: Any,
-    sizes: Array,
-    weights: Array,
-    probs: Array,
-    labels: Labels,
-) -> float:
-    count = partial(np.bincount, group, minlength=len(sizes))
+def _miscalibration(score: str, pooled: DistinctScores, probs: Array, labels: Labels) -> float:
     # Both are counted: a difference has rounding, which a logarithm of 0 would make much of.
-    positives, negatives = (count(weights=weights * (labels == y)).astype(np.float64) for y in (1, 0))
-    recalibrated = isotonic_regression(positives / sizes, weights=sizes).x
+    positives, negatives = (pooled.counted(labels == y) for y in (1, 0))
+    scores, sizes = pooled.scores, pooled.sizes
+    recalibrated = rising(positives, sizes)
     if score == "brier":
         # Σ (y − p)² − Σ (y − q)² with y² = y.
         gain = scores**2 - recalibrated**2
