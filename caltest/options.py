@@ -16,6 +16,9 @@ names alone stands for entries that several commands share. Between the name and
 ``harmless``
     that it cannot change the exit status of an audit, wherever it is given.
 
+Behind ``|`` in the brackets of the help, which does not show it, stands in a few words what holds where
+the option is not given.
+
 What an option may be is what the argument of that name may be, `caltest._arguments.KINDS`.
 """
 
@@ -34,9 +37,9 @@ FILE Any typed  CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tabl
     'part-*.parquet'; also s3://, gs://, abfs:// and other URLs. One column of probabilities per class,
     and one of labels.
 label COL  The column of labels, or of outcomes that are numbers.
-    [default: label, y, y_true, target or class]
+    [default: label, y, y_true, target or class | found by its name]
 columns COLS  The columns of probabilities, separated by commas.
-    [default: all but the label and the groups]
+    [default: all but the label and the groups | all others]
 mean COL  If a normal distribution of a number was predicted: the column of its mean; with --sd or
     --variance. [default: probabilities were predicted]
 sd COL  The column of its standard deviation. [default: --variance]
@@ -84,16 +87,15 @@ _TEXTS = {
 FILE label columns mean sd variance quantiles members truth where
 time survival-at limit logits
 group COL…  A column whose values group the rows; give it once for each column.
-weights clusters sampling-rate
-intersections
+weights clusters sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. [default: the name of its column] With
     --time: the column that says whether the event came, 1, or the row was censored, 0.
 materiality materiality-ratio
 lens/lenses NAME…  A view of the predictions, see below; once for each.
     [default: canonical, top_label and classwise; of two classes canonical; of numbers distribution,
-    intervals, the median and the tails; of times distribution and two horizons]
+    intervals, the median and the tails; of times distribution and two horizons | several]
 statistic/statistics NAME…  What is computed in every view, see below; once for each.
-    [default: skce_uq, ecd, ks and citl, where they fit; with a tolerance, scan]
+    [default: skce_uq, ecd, ks and citl, where they fit; with a tolerance, scan | several]
 alpha FLOAT  Level of the whole: of all findings together. [default: 0.05]
 tolerance FLOAT  An error that is allowed anywhere, 0.02 for 2 points. [default: none is]
 rounding FLOAT  The step of stated probabilities, 0.05 for 0%, 5%, …. [default: none]
@@ -109,7 +111,7 @@ junit FILE harmless  Write every check as a test case for CI: .xml, or -.
 title TEXT harmless  What the report is about. [default: the name of the file]
 date TEXT harmless  The date in the report. [default: today]
 fail-on NAME  When the exit status is 1: material, undecided (or material), found (any error) or never.
-    [default: material if there is a limit, else found]
+    [default: material if there is a limit, else found | found]
 config FILE typed  Options from this file. [default: pyproject.toml, if it has [tool.caltest]]
 scheduler
 jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
@@ -156,8 +158,7 @@ seed json plot jobs example
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
-label columns mean sd variance quantiles members truth where
-logits
+label columns mean sd variance quantiles members truth where logits
 group COL…  A column whose values group the rows: errors are reported in every group too; give it once
     for each column.
 weights clusters sampling-rate
@@ -277,6 +278,8 @@ class Option:
         What a command takes where it is not given; None: what the help says.
     help
         What it is, and what holds where it is not given.
+    usual
+        What holds then, in a few words.
     typed, harmless
         Whether no configuration may give it, and whether it cannot change the exit status of an audit.
     """
@@ -289,6 +292,7 @@ class Option:
     bound: int | None
     default: Any
     help: str
+    usual: str
     typed: bool
     harmless: bool
 
@@ -319,6 +323,7 @@ def _parsed(text: str, shared: Mapping[str, Option]) -> Iterator[Option]:
         of = _TYPES.get(takes, str)
         value = dict(re.findall(r"(>=|>|=)(\S+)", " ".join(more)))
         bound = int(value[">="]) if ">=" in value else None
+        usual = re.search(r" \| ([^]]+)|\[default: (\w[\w.]*)[];]", words)
         yield Option(
             name=flag,
             argument=argument or flag.lower().replace("-", "_"),
@@ -327,7 +332,8 @@ def _parsed(text: str, shared: Mapping[str, Option]) -> Iterator[Option]:
             least=int(value[">"]) + 1 if ">" in value else bound,
             bound=bound,
             default=of(value["="]) if "=" in value else False if takes == "-" else None,
-            help=words.replace(" [default", "  [default"),
+            help=re.sub(r" \| [^]]+", "", words).replace(" [default", "  [default"),
+            usual=usual[1] or usual[2] if usual else "False" if takes == "-" else "none",
             typed="typed" in more,
             harmless="harmless" in more,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from support import command
 
 import caltest
 from caltest.cli._output import check_outputs
@@ -266,3 +267,10 @@ def test_a_long_name(here):
     check_outputs({"--json": path}, SUFFIXES, [])
     write_whole({path: "new"})
     assert path.read_text() == "new"
+
+
+def test_a_page_does_not_replace_the_state_that_it_is_about(tmp_path):
+    state = tmp_path / "state.html"
+    result = command("monitor", state, tmp_path / "batch.csv", "--report", state)
+    assert result.exit_code == 2
+    assert "which is the file that is read" in result.stderr

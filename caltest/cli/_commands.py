@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import os
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,24 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from caltest._arguments import check_draws, choose, whole_number
 from caltest._visible import line, quoted, shown, visible
 from caltest.cli import _output as out
-from caltest.cli._options import (
-    READ,
-    STATED,
-    Config,
-    Found,
-    Input,
-    as_typed,
-    checked,
-    command,
-    declared,
-    load_config,
-    rates_of,
-)
+from caltest.cli._options import STATED, Config, Found, Input, command
 from caltest.exceptions import InputError, Row
 from caltest.files.places import called
 from caltest.files.writing import write_whole
@@ -85,7 +70,7 @@ def test(
     elif result.n_resamples is not None:  # else no outcome whatever could be rejected
         sides = 2 if result.alternative == "two-sided" else 1
         least = sides / (1 + result.n_resamples)
-        clusters = asked.clusters
+        clusters = asked["clusters"]
         if clusters is not None and result.n_resamples < n_resamples and least > alpha:
             raise InputError(  # all signs of few clusters
                 f"--clusters {clusters} names so few clusters that no p-value is below {least:.3g}, "
@@ -189,17 +174,17 @@ def compare(asked: Input, *, files: Sequence[Path] | None, correction: str, **gi
 
     A model is called by its file, or its column. Exit status: 0, or 2 if the input is wrong.
     """
-    sources, models, labels = _models(asked, files or [], asked.example)
+    sources, models, labels = _models(asked, files or [], asked["example"])
     groups = None
-    if files and asked.group:
-        columns = asked.columns if len(files) > 1 else (asked.columns or [])[:1]  # of the first model
-        groups = replace(asked, file=files[0], columns=columns).with_groups()[1]
+    if files and asked["group"]:
+        own = asked["columns"] if len(files) > 1 else asked["columns"][:1]  # of the first model
+        groups = asked.but(FILE=files[0], columns=own).with_groups()[1]
 
     from caltest import comparison
 
     given["correction"] = None if correction == "none" else correction
     found = comparison.compare(models, labels, groups=groups, progress=True, **given)
-    data = {"files": sources, "example": asked.example, **found.to_dict()}
+    data = {"files": sources, "example": asked["example"], **found.to_dict()}
     return Found(data, found.summary(), found.plot, result=found)
 
 
@@ -222,8 +207,8 @@ def _models(
         loaded = [load_digits_predictions(model) for model in digits_models()]
         models = {each.model: Rows(Classes(each.probs, each.classes)) for each in loaded}
         return None, models, loaded[0].labels
-    if len(files) == 1 and asked.columns and len(asked.columns) > 1:  # one of P(class 1) a model
-        read = {name: replace(asked, file=files[0], columns=[name]) for name in asked.columns}
+    if len(files) == 1 and asked["columns"] and len(asked["columns"]) > 1:  # one of P(class 1) a model
+        read = {name: asked.but(FILE=files[0], columns=[name]) for name in asked["columns"]}
     elif len(files) < 2:
         raise InputError(
             f"there {'is one file' if files else 'are no files'} to compare; give two or more, or one "
@@ -238,8 +223,8 @@ def _models(
         # What models are called: their paths if stems are equal.
         pairs = zip(stems, files, strict=True)
         names = [stem if stems.count(stem) == 1 else str(path) for stem, path in pairs]
-        read = {name: replace(asked, file=path) for name, path in zip(names, files, strict=True)}
-    sources = {name: str(each.file) for name, each in read.items()}
+        read = {name: asked.but(FILE=path) for name, path in zip(names, files, strict=True)}
+    sources = {name: str(each["FILE"]) for name, each in read.items()}
     (first, reference), *others = ((name, each.sample()) for name, each in read.items())
     predictions = {first: reference.rows}
     for name, other in others:
@@ -276,12 +261,7 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
 # ------------------------------------------------------------------ power
 
 #: Generative models, and the option that each of them needs.
-_SIMULATED: dict[str, str | None] = {
-    "m2": None,
-    "m3": None,
-    "tempered": "temperature",
-    "classwise": "bias",
-}
+_SIMULATED = {"m2": None, "m3": None, "tempered": "temperature", "classwise": "bias"}
 _MOST_CLASSES = 100_000
 _ASSUMED = ("temperature", "bias", "target", "overconfidence", "recalibration", "careful")
 
@@ -380,23 +360,24 @@ def monitor(
             )
     date = datetime.now().astimezone().date().isoformat() if date is None else date
     # Names of clusters are kept, so they are read as they stand, among the columns of groups.
-    columns = tuple(dict.fromkeys((*asked.group, *([asked.clusters] if asked.clusters else ()))))
-    if ids is not None and (asked.label is None or any(getattr(asked, name) for name in STATED)):
+    together, named = asked["clusters"], tuple(asked["group"] or ())
+    columns = named if together is None or together in named else (*named, together)
+    if ids is not None and (asked["label"] is None or any(asked[name] for name in STATED)):
         raise InputError(
             f"--id {ids} is about labels that come late; give --label too, and probabilities alone."
         )
     for path in files:
-        own = replace(asked, file=path, clusters=None, group=columns)
+        own = asked.but(FILE=path, clusters=None, group=columns)
         late: dict[str, Any] = {"ids": None}
         if ids is not None:
-            own = replace(own, columns=own.columns or watch._columns)
+            own = own.but(columns=own["columns"] or watch._columns)
             predicted, late["ids"], outcomes, apart, column = own.read("read_late", ids=ids)
         else:
             sample, frame, column = own.with_groups(part=True)
             predicted, outcomes = sample.rows, sample.labels
             apart = {name: frame[name] for name in columns}
-        groups = {name: apart[name] for name in asked.group if apart} or None
-        of = apart.get(asked.clusters)
+        groups = {name: apart[name] for name in named if apart} or None
+        of = apart.get(together)
         try:
             watch._of_column(column)
             watch.update(
@@ -420,15 +401,14 @@ def _model(
         if classes is not None:
             raise InputError(f"--classes {classes} is for --simulate; leave it out.")
         states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
-        whole = asked.read("read_pilot") if states and asked.example is None else asked.sample()
+        whole = asked.read("read_pilot") if states and asked["example"] is None else asked.sample()
 
         from caltest.planning import pilot
 
         return pilot(whole, **assumed)
-    for name in ("file", "example", "label", "columns", "group", "weights", "logits"):
-        value = getattr(asked, name)
-        if value not in (None, (), [], False):
-            called = "FILE" if name == "file" else f"--{name}"
+    for name in ("FILE", "example", "label", "columns", "group", "weights", "logits"):
+        if (value := asked[name]) is not None:
+            called = "FILE" if name == "FILE" else f"--{name}"
             words = ",".join(value) if name in ("columns", "group") else value
             raise InputError(
                 f"both {called} ({words}) and --simulate ({simulate}) are given; give one."
@@ -464,8 +444,6 @@ def _model(
 
 # ------------------------------------------------------------------ audit
 
-#: Which format an option writes.
-_FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--junit": "junit"}
 _PATH = 200  # characters of a path
 _VALUE = 24  # characters of an option: in a report no long one is to push the others out
 
@@ -475,8 +453,16 @@ OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not opt
 _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 
 
-@as_typed("audit")
-def _audit(typed: dict[str, Any]) -> None:
+@command
+def audit(
+    asked: Input,
+    *,
+    fail_on: str | None,
+    title: str | None,
+    date: str | None,
+    scheduler: str | None,
+    **given: Any,
+) -> Found:
     """Look at a model in many ways, and give one exact answer.
 
     Every lens and group is checked by every statistic; all p-values are adjusted for the number of
@@ -490,38 +476,30 @@ def _audit(typed: dict[str, Any]) -> None:
     from caltest.report import formats
     from caltest.text.audit import chip
 
-    file, example, config, scheduler = map(typed.pop, ("FILE", "example", "config", "scheduler"))
-    loaded = load_config(config, OPTIONS)
-    given = {name: value for name, value in typed.items() if value is not None and value is not False}
-    said = {name: checked(OPTIONS[name], f"--{name}", value) for name, value in given.items()}
-    asked = {**loaded.values, **said}
-    outputs = {option: asked[option[2:]] for option in _FORMATS if option[2:] in asked}
-    suffixes = {option: formats.SUFFIXES[kind] for option, kind in _FORMATS.items()}
-    out.check_outputs(outputs, suffixes, [file, config, loaded.path])
-    if loaded.path is not None and loaded.place is not None:
-        configured = {option: path for option, path in outputs.items() if option[2:] not in said}
-        out.check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
-    limited = "materiality" in asked or "materiality-ratio" in asked
-    fail_on = gate_of(asked.get("fail-on"), limited)
-    weaker = _configured(loaded, said)
-    source = Input.of({**asked, "FILE": file, "example": example})
-    sample, groups, column = source.with_groups(rounding=asked.get("rounding"))
-
-    own = {"event"} if "time" not in asked else set()  # else it is a column
-    passed = [name for name in _NUMBERS if name in asked and (name in own or name not in READ)]
-    given = {"groups": groups, "n_jobs": asked.get("jobs", -1), "progress": True}
-    given |= {OPTIONS[name].argument: asked[name] for name in passed}
-    given["sampling_rates"] = rates_of(asked.get("sampling-rate"))
-    if sample.rows.n_classes == 2 and sample.rows.classes is None and column:
-        given.setdefault("event", event_called(asked.get("label") or "", column))
+    given = {name: value for name, value in given.items() if value is not None}
+    fail_on = gate_of(fail_on, "materiality" in given or "materiality_ratio" in given)
+    sample, groups, column = asked.with_groups(rounding=given.get("rounding"))
+    if asked["event"] is not None and asked["time"] is None:  # else it is a column
+        given["event"] = asked["event"]
+    elif sample.rows.n_classes == 2 and sample.rows.classes is None and column:
+        given["event"] = event_called(asked["label"] or "", column)
+    given.setdefault("n_jobs", -1)
     with on_cluster(scheduler):
-        audit = auditing.audit(sample.rows, sample.labels, **given)
+        audit = auditing.audit(sample.rows, sample.labels, groups=groups, progress=True, **given)
 
-    title = asked.get("title", str(example if file is None else Path(file).name))
-    date = asked.get("date", datetime.now().astimezone().date().isoformat())
-    command = command_line(file, example, {**asked, "seed": audit.seed})
-    told = {"title": title, "date": date, "command": command, "gate": weaker, "fail_on": fail_on}
-    texts_of = {path: formats.rendered(audit, _FORMATS[each], **told) for each, path in outputs.items()}
+    file, example, weaker = asked["FILE"], asked["example"], _configured(asked.loaded)
+    told: dict[str, Any] = {
+        "title": str(example if file is None else Path(file).name) if title is None else title,
+        "date": datetime.now().astimezone().date().isoformat() if date is None else date,
+        "command": command_line(file, example, {**asked.given, "seed": audit.seed}),
+        "gate": weaker,
+        "fail_on": fail_on,
+    }
+    texts_of = {
+        asked.given[each[2:]]: formats.rendered(audit, kind, **told)
+        for each, kind in out.FORMATS.items()
+        if each[2:] in asked.given
+    }
     printed = texts_of.pop(out.STANDARD_OUTPUT, None)
     problem = None
     try:
@@ -535,8 +513,8 @@ def _audit(typed: dict[str, Any]) -> None:
     elif not fails and (audit.rejected or audit.verdict == "undecided"):
         why = f", by --fail-on {fail_on}"
     notes = []
-    if used := [name for name in loaded.values if name not in said]:
-        notes.append(f"Options from {loaded.place}: {', '.join(used)}.")
+    if asked.loaded.values:
+        notes.append(f"Options from {asked.loaded.place}: {', '.join(asked.loaded.values)}.")
     if texts_of and not problem:
         notes.append(f"Written: {', '.join(shown(str(path), _PATH) for path in texts_of)}.")
     verdict, beside = chip(audit)
@@ -544,46 +522,25 @@ def _audit(typed: dict[str, Any]) -> None:
     p = pvalue(audit.pvalue, audit.alpha)
     notes.append(f"{verdict}{because}, p = {p} (exit status {status}{why}).")
     first = [weaker] if weaker else []
-    if printed is None:
-        out.write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))
-    else:  # standard output is for a program to read
-        out.write_data(printed.rstrip("\n"))
-        out.note("\n".join(map(line, [*first, *notes])))
-    if problem:
-        raise problem
-    raise typer.Exit(status)
+    said = [] if printed else [audit.summary().rstrip(), ""]  # else a program reads standard output
+    text = "\n".join([*map(line, first), *said, *map(line, notes)])
+    printed = None if printed is None else printed.rstrip("\n")
+    return Found({}, text, status=status, printed=printed, problem=problem)
 
 
-audit = declared("audit", _audit.__doc__, _audit)
-
-#: Without a configuration, in words that are shorter than those of the help.
-_USUALLY = {
-    "label": "found by its name",
-    "columns": "all others",
-    "logits": "False",
-    "lens": "several",
-    "statistic": "several",
-    "correction": "westfall_young",
-    "seed": "random",
-    "fail-on": "found",
-}
-
-
-def _configured(loaded: Config, typed: Mapping[str, Any]) -> str | None:
+def _configured(config: Config) -> str | None:
     """Say what a configuration sets that may change the exit status: who reads the result is to know.
 
     It may come with a folder that someone else wrote, and change what its reader expects.
     """
     found = []
-    for name, value in loaded.values.items():
-        words = ", ".join(value) if isinstance(value, tuple) else str(value)
-        number = re.search(r"\[default: ([\d.]+)\]", OPTIONS[name].help)
-        usual = number[1] if number else _USUALLY.get(name, "none")
-        if not (name in typed or OPTIONS[name].harmless or words == usual):
-            found.append(f"{name} is {shown(words, _VALUE)} (by default {usual})")
+    for name, value in config.values.items():
+        words, option = ", ".join(value) if isinstance(value, tuple) else str(value), OPTIONS[name]
+        if not (option.harmless or words == option.usual):
+            found.append(f"{name} is {shown(words, _VALUE)} (by default {option.usual})")
     if not found:
         return None
-    place = shown(loaded.place or "", _PATH // 2)
+    place = shown(config.place or "", _PATH // 2)
     return f"Set by {place}, which may change the exit status: {'; '.join(found)}."
 
 

@@ -248,19 +248,14 @@ def column_names(columns: str | None) -> list[str] | None:
     return [name.strip() for cells in rows for name in cells]
 
 
-def rates_of(given: Sequence[str] | None) -> dict[str, float] | None:
-    """Split the values of --sampling-rate.
-
-    >>> rates_of(["0=0.01", "a=b=0.5"])
-    {'0': 0.01, 'a=b': 0.5}
-    """
-    return _pairs(given or (), "--sampling-rate", "class", "a class and its rate, as in 0=0.01") or None
-
-
 def _pairs(
     given: Sequence[str], option: str, what: str, wanted: str, first: bool = False
 ) -> dict[str, float]:
-    """Split names, each with a number behind it, or ``first``."""
+    """Split names, each with a number behind it, or ``first``.
+
+    >>> _pairs(["0=0.01", "a=b=0.5"], "--sampling-rate", "class", "a class and its rate")
+    {'0': 0.01, 'a=b': 0.5}
+    """
     found: dict[str, float] = {}
     for each in given:
         name, equals, text = each.partition("=")[::-1] if first else each.rpartition("=")
@@ -352,7 +347,6 @@ def _toml(value: object) -> str:
 
 # ------------------------------------------------------------------ what is read
 
-
 #: What states distributions of numbers, in place of columns of probabilities.
 NUMBERS = (
     *("mean", "sd", "variance", "quantiles", "members"),
@@ -370,59 +364,44 @@ _OF_EXAMPLES = {
     **dict.fromkeys(NUMBERS, "an example has probabilities"),
     **dict.fromkeys(("truth", "where"), "an example is no long table of a hub"),
 }
-
-
+#: What says whose predictions are meant.
+READ = ("FILE", "example", "event", *_OF_EXAMPLES)
 _How = Literal["read", "read_with_groups", "read_late", "read_pilot", "scan"]
 
 
 @dataclass(frozen=True)
 class Input:
-    """Whose predictions a command is asked about."""
+    """Whose predictions a command is asked about: what is given, by option, None where it is not."""
 
-    file: str | Path | None = None
-    label: str | None = None
-    columns: Sequence[str] | None = None
-    group: Sequence[str] = ()
-    example: str | None = None
-    weights: str | None = None
-    clusters: str | None = None
-    logits: bool = False
-    mean: str | None = None
-    sd: str | None = None
-    variance: str | None = None
-    quantiles: str | None = None
-    members: str | None = None
-    truth: str | None = None
-    where: Sequence[str] = ()
-    time: str | None = None
-    event: str | None = None
-    survival_at: Sequence[str] = ()
-    limit: str | None = None
+    given: Mapping[str, Any]
+    loaded: Config  # what of it is from a file
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Input:
-        """Return it by what was typed."""
-        told = {name: value for name, value in given.items() if name in READ and value is not None}
-        return cls(**{READ[name]: value for name, value in told.items()})
+    def __getitem__(self, name: str) -> Any:
+        return self.given.get(name)
+
+    def but(self, **changed: Any) -> Input:
+        """Return it with other values of some options."""
+        return replace(self, given={**self.given, **changed})
 
     @property
     def stated(self) -> Any:
         """The columns of probabilities, or those that state distributions of numbers."""
-        if self.time is None and (self.survival_at or self.limit is not None):
+        time, curve, limit = self["time"], self["survival-at"], self["limit"]
+        if time is None and (curve or limit is not None):
             raise InputError("--survival-at and --limit are of times until an event; give --time too.")
         of_times: dict[str, Any] = {}
-        if self.time is not None:
-            if self.label is not None:
+        if time is not None:
+            if self["label"] is not None:
                 raise InputError("--time holds the outcomes, with --event; leave --label out.")
-            each = [one for some in self.survival_at for one in column_names(some) or ()]
+            each = [one for some in curve or () for one in column_names(some) or ()]
             wanted = "a time and its column, as in 365=s365"
             of_times = {"survival": _pairs(each, "--survival-at", "column", wanted, True) or None}
-            of_times |= {"event": self.event, "limit": self.limit}
-        given = {name: getattr(self, name) for name in STATED} | of_times
+            of_times |= {"event": self["event"], "limit": limit}
+        given = {name: self[name] for name in STATED} | of_times
         numbers = {name: column for name, column in given.items() if column is not None}
         if not numbers:
-            return self.columns
-        if self.columns is not None:
+            return self["columns"]
+        if self["columns"] is not None:
             option, of = ("time", "times") if of_times else (next(iter(numbers)), "numbers")
             raise InputError(
                 f"--columns names probabilities of classes, and --{option} is about {of}; give one of "
@@ -437,7 +416,8 @@ class Input:
     @property
     def source(self) -> dict[str, str | None]:
         """Where predictions come from, for JSON."""
-        return {"file": None if self.file is None else str(self.file), "example": self.example}
+        file = self["FILE"]
+        return {"file": None if file is None else str(file), "example": self["example"]}
 
     def sample(self) -> Sample:
         """Read the file, or load the example."""
@@ -447,24 +427,23 @@ class Input:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
-        whole = (self.example, self.truth, self.where or None, self.time) != (None,) * 4
-        if not whole and self.file is not None and files.can_scan(self.file):
+        whole = any(self[name] is not None for name in ("example", "truth", "where", "time"))
+        if not whole and self["FILE"] is not None and files.can_scan(self["FILE"]):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
         return sample.rows, sample.labels
 
     def with_groups(self, **how: Any) -> tuple[Any, Any, str | None]:
         """Read the columns of groups too, None without any, and the name of a single probability."""
-        if self.example is not None:
+        if self["example"] is not None:
             return self.sample(), None, None
         sample, frame = self.read("read_with_groups", **how)
-        return sample, frame if self.group else None, frame.attrs.get("event")
+        return sample, frame if self["group"] else None, frame.attrs.get("event")
 
     def refuse(self, whose: str = "a FILE") -> None:
         """Raise if an option is given that examples do not have."""
         for name, why in _OF_EXAMPLES.items():
-            value = getattr(self, READ[name])
-            if value not in (None, (), [], False):
+            if (value := self[name]) not in (None, (), False):
                 several = (
                     "" if value is True else f" {value[0] if name == 'group' else ','.join(value)}"
                 )
@@ -473,11 +452,11 @@ class Input:
 
     def read(self, how: _How, **more: Any) -> Any:
         """Read the file by a function of `caltest.files`, or load the example."""
-        if self.example is not None:
-            if self.file is not None:
+        file, example = self["FILE"], self["example"]
+        if example is not None:
+            if file is not None:
                 raise InputError(
-                    f"both FILE ({self.file}) and --example ({self.example or 'empty'}) are given; "
-                    "give one."
+                    f"both FILE ({file}) and --example ({example or 'empty'}) are given; give one."
                 )
             self.refuse()
             from caltest.data import Rows, Sample
@@ -485,34 +464,24 @@ class Input:
             from caltest.laws import Classes
 
             models = {f"digits:{model}": model for model in digits_models()}
-            digits = load_digits_predictions(choose("example", self.example, models))
+            digits = load_digits_predictions(choose("example", example, models))
             return Sample(Rows(Classes(digits.probs, digits.classes)), digits.labels)
-        if self.file is None:
+        if file is None:
             raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
         from caltest.files import reading
         from caltest.files.columns import NAME_COLUMNS
 
         try:
             read = getattr(reading, how)
-            apart = {"weights": self.weights, "clusters": self.clusters}
-            more |= {name: column for name, column in apart.items() if column is not None}
-            more["logits"] = self.logits
-            if self.truth is not None or self.where:
-                more |= {"truth": self.truth, "where": dict(map(_picked, self.where or ()))}
-            label = self.label if self.time is None else self.time
-            return read(self.file, label, columns=self.stated, groups=self.group, **more)
+            more |= {each: self[each] for each in ("weights", "clusters") if self[each] is not None}
+            more["logits"] = bool(self["logits"])
+            if self["truth"] is not None or self["where"]:
+                more |= {"truth": self["truth"], "where": dict(map(_picked, self["where"] or ()))}
+            label = self["label"] if self["time"] is None else self["time"]
+            return read(file, label, columns=self.stated, groups=self["group"] or (), **more)
         except InputError as error:  # what is no probability may be meant as a group
             meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
             raise error.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
-
-
-#: The fields of an input, by the options that fill them.
-READ = {
-    name: option.argument
-    for known in COMMANDS.values()
-    for name, option in known.items()
-    if option.argument in Input.__dataclass_fields__
-}
 
 
 # ------------------------------------------------------------------ commands
@@ -527,6 +496,8 @@ class Found:
     picture: Callable[[], Any] | None = None
     status: int | None = None
     result: Any = None  # what is written as a page
+    printed: str | None = None  # for a program too, in place of the text, which is noted then
+    problem: InputError | None = None  # that is told last
 
 
 #: Options of rows, hidden where a command does not take them, and what it says of them then.
@@ -554,40 +525,32 @@ def as_typed(name: str) -> Iterator[None]:
         raise error.renamed({each.argument: f"--{each.name}" for each in options}) from error
 
 
-_SUFFIXES = {"--plot": (".png", ".pdf", ".svg"), "--report": (".html", ".htm")}
-
-
 def command(run: Callable[..., Found]) -> Any:
     """Make a function of an `Input` and its own options a command."""
     name = run.__name__.replace("_", "-")
     known = COMMANDS[name]
+    apart = {*READ, *_written(known), "config", "json"}
+    own = [option for each, option in known.items() if each not in apart]
 
-    def body(given: dict[str, Any]) -> None:
-        for each, value in given.items():
-            if value is not None and each in known:
-                known[each].check(f"--{each}", value)
-            elif value is not None:
-                raise InputError(f"--{each} is not for this command: {_OF_ROWS[each]}.")
-        picture, page = given.get("plot"), given.get("report")
-        outputs = {f"--{each}": given[each] for each in ("plot", "report") if given.get(each)}
-        out.check_outputs(outputs, _SUFFIXES, [given.get("FILE"), *(given.get("FILES") or ())])
-        given["columns"] = column_names(given["columns"])
-        asked = Input.of(given)
+    @as_typed(name)
+    def body(typed: dict[str, Any]) -> None:
+        config, given = _given(known, typed)
+        values = {each.argument: given.get(each.name, each.default) for each in own}
         if "sampling-rate" in known:
-            given["sampling-rate"] = rates_of(given["sampling-rate"])
-        apart = {*READ, "json", "plot", "report"}
-        with as_typed(name):
-            found = run(
-                asked, **{known[each].argument: given[each] for each in known if each not in apart}
-            )
-        problem = None
-        if page is not None:
+            rates, wanted = given.get("sampling-rate", ()), "a class and its rate, as in 0=0.01"
+            values["sampling_rates"] = _pairs(rates, "--sampling-rate", "class", wanted) or None
+        found = run(Input(given, config), **values)
+        problem = found.problem
+        if found.result is not None and "report" in given:
             from caltest.report import save
 
-            save(found.result, page)
-        if picture is not None and found.picture is not None:
-            problem = out.draw(picture, found.picture)
-        if given["json"]:
+            save(found.result, given["report"])
+        if found.picture is not None and "plot" in given:
+            problem = out.draw(given["plot"], found.picture)
+        if found.printed is not None:
+            out.write_data(found.printed)
+            out.note(found.text)
+        elif given.get("json") is True:
             out.write_data(json.dumps(found.data, indent=2, allow_nan=False))
         else:
             out.write(found.text)
@@ -597,3 +560,41 @@ def command(run: Callable[..., Found]) -> Any:
             raise typer.Exit(found.status)
 
     return declared(name, run.__doc__, body)
+
+
+def _written(known: Mapping[str, Option]) -> list[str]:
+    """Return the options that name files to write."""
+    return [each for each, option in known.items() if option.takes == "FILE" and not option.typed]
+
+
+def _given(known: Mapping[str, Option], typed: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
+    """Return what a configuration gives that is not typed, and all that is given, by option."""
+    config, options = Config(None, None, {}), dict[str, Option]()
+    if "config" in known:
+        options = {each: option for each, option in known.items() if not option.typed}
+        config = load_config(typed["config"], options)
+    given = {each: value for each, value in typed.items() if value is not None and value is not False}
+    for each, value in given.items():
+        if each not in known:
+            raise InputError(f"--{each} is not for this command: {_OF_ROWS[each]}.")
+        if each in options:
+            given[each] = checked(known[each], f"--{each}", value)
+        else:
+            known[each].check(f"--{each}", value)
+    if isinstance(given.get("columns"), str):
+        given["columns"] = column_names(given["columns"])
+    config = replace(config, values={n: v for n, v in config.values.items() if n not in given})
+    given |= config.values
+    outputs = {f"--{each}": given[each] for each in _written(known) if each in given}
+    read = [given[each] for each in ("FILE", "STATE", "config") if each in given]
+    out.check_outputs(
+        outputs,
+        {each: out.suffixes(each) for each in outputs},
+        [*read, *given.get("FILES", ()), config.path],
+    )
+    if config.path is not None and config.place is not None:
+        configured = {option: path for option, path in outputs.items() if option[2:] in config.values}
+        out.check_configured(
+            configured, out.FORMATS, config.path, config.place, named="config" in given
+        )
+    return config, given

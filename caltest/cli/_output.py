@@ -189,7 +189,17 @@ def _give_up(stream: TextIO, error: OSError) -> NoReturn:
 # ------------------------------------------------------------------ files
 
 STANDARD_OUTPUT = Path("-")
+#: Which format of a report an option writes.
+FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--junit": "junit"}
+_PICTURES = (".png", ".pdf", ".svg")
 _LARGEST_PICTURE = 2**24  # bytes
+
+
+def suffixes(option: str) -> tuple[str, ...]:
+    """Return the suffixes that an option takes."""
+    from caltest.report.formats import SUFFIXES
+
+    return _PICTURES if option == "--plot" else SUFFIXES[FORMATS[option]]
 
 
 def check_outputs(
