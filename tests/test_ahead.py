@@ -38,6 +38,7 @@ def test_so_many_rows_are_declared_within_as_often_as_asked(error):
     assert 0.4 <= within / 20 <= 0.95
 
 
+@pytest.mark.slow
 def test_views_are_those_of_the_audit():
     planned = caltest.plan(P, groups=GROUPS, materiality=0.03)
     p, y, groups = drawn(3000, 0)
@@ -74,6 +75,7 @@ def test_rows_give_a_power_and_a_power_rows():
     assert wider == caltest.plan(P, materiality_ratio=1.5).n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pilot", [300, 3000])
 def test_groups_that_are_small_in_the_pilot_count_if_they_will_be_looked_at(pilot):
     planned = caltest.plan(P[:pilot], groups={"site": SITE[:pilot]}, materiality=0.03)
@@ -136,6 +138,7 @@ def test_wrong_input(given, message):
         caltest.plan(P, **given)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     path = tmp_path / "pilot.csv"
     pd.DataFrame({"p": P, "site": SITE}).to_csv(path, index=False)

@@ -246,6 +246,7 @@ def test_a_p_value_close_to_the_level_asks_for_more_resamples():
     assert "another seed" not in " ".join(advice(signs))
 
 
+@pytest.mark.slow
 def test_rounding_is_not_advised_where_it_is_refused():
     """Stated confidences in steps of 5%, some of them certain and wrong."""
     rng = np.random.default_rng(0)

@@ -190,6 +190,7 @@ def test_scales_of_weights_do_not_matter_to_intervals():
         assert scaled == pytest.approx(found)
 
 
+@pytest.mark.slow
 def test_views_of_few_clusters_are_said():
     p, y, cluster = clustered(200, 5, 0)
     parts = np.where(cluster < 12, "few", "many")

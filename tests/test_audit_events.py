@@ -61,6 +61,7 @@ def drawn(probs, labels, groups, workers=ALONE):
     return draw_all(plan.hypotheses, Trial(rows, labels, 99, 0, workers))[:2]
 
 
+@pytest.mark.slow
 def test_an_audit_is_the_same_either_way(probs, monkeypatch):
     labels = np.random.default_rng(0).integers(0, M, N)
     groups = np.arange(N) % 8 > 0  # one group of each kind of size

@@ -70,6 +70,7 @@ def test_words_of_spread():
     assert found.units.predicted is not None
 
 
+@pytest.mark.slow
 def test_groups_that_are_functions_of_the_members_are_warned_of():
     members, outcomes = ensemble()
     mean, half = members.values.mean(axis=1), np.arange(600) % 2

@@ -53,6 +53,7 @@ def test_what_is_looked_at(narrow):
     assert sum(view.rows for view in levels) == 2 * narrow.n_samples
 
 
+@pytest.mark.slow
 def test_intervals_that_are_too_narrow(narrow):
     assert narrow.verdict == "material"
     assert "% interval is too narrow: about " in narrow.headline

@@ -452,6 +452,7 @@ def refusing():
     return Refusing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alternatives", "correction", "alpha", "needed"),
     [

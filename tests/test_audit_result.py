@@ -188,6 +188,7 @@ def test_one_class_only_and_what_is_impossible():
     assert {c["value"] for c in plain["checks"] if c["statistic"] == "ecd"} == {"inf"}
 
 
+@pytest.mark.slow
 def test_a_thousand_classes():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.full(1000, 0.05), 300)

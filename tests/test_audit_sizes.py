@@ -115,6 +115,7 @@ def _covers(seed, n, m=None):
     return True
 
 
+@pytest.mark.slow
 def test_all_intervals_hold_the_truth():
     missed = sum(not _covers(seed, 400) for seed in range(60))
     assert missed / 60 <= binomial_limits(60, 0.05)[1]

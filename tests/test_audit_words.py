@@ -290,6 +290,7 @@ def test_what_is_shown_to_be_within_comes_with_its_assurance(audit, text):
     assert re.search(text, told_sizes.size(made))
 
 
+@pytest.mark.slow
 def test_what_has_too_few_rows_is_named_with_what_it_needs():
     """The furthest from it is named, the others are counted; rows in all are what to do."""
     made = audits.binary(0.0, rows=4000, materiality=0.015)
@@ -496,6 +497,7 @@ def test_groups_that_are_the_labels_are_warned_of():
 # ------------------------------------------------------------------ plain data of changed audits
 
 
+@pytest.mark.slow
 def test_plain_data_of_a_changed_audit(wrong):
     copied = replace(wrong, checks=tuple(replace(c, view=replace(c.view)) for c in wrong.checks))
     assert copied.to_dict() == wrong.to_dict()

@@ -62,6 +62,7 @@ def test_files_are_in_the_record():
     assert not {file for file in files if not (RESULTS / file).is_file()}
 
 
+@pytest.mark.slow
 def test_tests_of_claims_are_there():
     tests = {row[3].strip("`").partition("::")[::2] for row in ROWS}
     assert not {(name, test) for name, test in tests if test not in functions_of(name)}
@@ -79,6 +80,7 @@ def test_a_test_that_holds_a_page_to_a_file_reads_that_file():
         assert re.search(rf"\b{study}\b", body) or study == "validity_summary", claim
 
 
+@pytest.mark.slow
 def test_every_file_that_a_page_shows_is_read_by_a_test():
     others = (path for path in (ROOT / "tests").glob("test_*.py") if path.name != "test_claims.py")
     texts = "".join(path.read_text(encoding="utf-8") for path in others)

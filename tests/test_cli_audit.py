@@ -165,6 +165,7 @@ def test_json_on_standard_output(here):
     assert result.stderr == ("Written: report.html.\nError found, p = 0.01 (exit status 1).\n")
 
 
+@pytest.mark.slow
 def test_what_takes_long_is_announced_before_it_starts(here, monkeypatch):
     assert run("plain.csv", *SMALL).stderr == ""
     monkeypatch.setattr("caltest._parallel.LONG", 1e-9)
@@ -471,6 +472,7 @@ def test_the_command_is_quoted_and_whole():
     command_line(Path("\udcff.csv"), None, {}).encode()
 
 
+@pytest.mark.slow
 def test_the_command_repeats_what_was_asked_whatever_a_configuration_says(here):
     run("plain.csv", *SMALL, "--alpha", "0.2", "--markdown", "report.md")
     (command,) = re.findall("(caltest audit .* --seed [0-9]+)", Path("report.md").read_text())

@@ -97,6 +97,7 @@ def test_a_test_of_a_file_is_that_of_its_columns(suffix):
     assert found["statistic"] == pytest.approx(expected.statistic, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_default_and_variances():
     expected = caltest.test(PREDICTED, ROWS["demand"], rng=1)
     stated = ["--label", "demand", "--mean", "forecast", "--variance", "squared"]
@@ -105,6 +106,7 @@ def test_the_default_and_variances():
     assert [part["name"] for part in found["parts"]] == [part.name for part in expected.parts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
 def test_lenses_take_weights_and_clusters(suffix):
     more = {"weights": ROWS["w"], "clusters": ROWS["day"], "lens": "quantile:0.9"}
@@ -122,6 +124,7 @@ def test_an_estimate():
     assert found == pytest.approx(caltest.estimate(PREDICTED, ROWS["demand"], "crps"), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [400, MANY])
 def test_a_variance_given_as_standard_deviation_is_noted(tmp_path, n):
     rows = frame(n)[["forecast", "squared", "demand"]]
@@ -294,6 +297,7 @@ def test_wrong_numbers_are_told_with_their_row(tmp_path, suffix, column, row, va
     assert said in fails("test", save(wrong, tmp_path / f"wrong.{suffix}"), *STATED)
 
 
+@pytest.mark.slow
 def test_rows_of_one_pass_are_counted_from_the_first(tmp_path):
     wrong = pq.read_table("many.parquet").to_pandas()
     wrong.loc[100_000, "error"] = 0.0

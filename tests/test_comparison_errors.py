@@ -164,6 +164,7 @@ def test_errors_of_sums():
     assert np.diagonal(found.sums) == pytest.approx([by_loops(2 * one), by_loops(2 * other)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lens", [None, "class:1", "top_label"])
 def test_the_least_standard_error(lens):
     """No class 1 happened: the rows vary little, and labels drawn from either model vary more."""

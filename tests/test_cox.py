@@ -22,6 +22,7 @@ def data():
     return p, (rng.random(400) < expit(0.3 + 0.7 * logit(p))).astype(int)
 
 
+@pytest.mark.slow
 def test_against_statsmodels(data):
     import statsmodels.api as sm
 

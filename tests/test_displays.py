@@ -264,6 +264,7 @@ def test_lines_have_one_length_and_no_more_than_it_takes(text, width):
     assert "\n0" not in wrapped(text, width)  # no word alone
 
 
+@pytest.mark.slow
 def test_a_result_draws_itself():
     for name, found in results().items():
         display = found.plot()
@@ -392,6 +393,7 @@ def test_a_model_that_cannot_be_shown(model, labels, told):
     assert told in str(caught.value)
 
 
+@pytest.mark.slow
 def test_columns_with_numbers_of_their_own_have_a_panel_each():
     """Column "1" is the first here, not the one at place 1."""
     pd = pytest.importorskip("pandas")

@@ -532,6 +532,7 @@ def test_the_address_space_that_is_left_is_memory():
     assert in_process(code, before="ulimit -v 1200000").stdout == "True\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 def test_threads_are_as_many_as_the_address_space_holds():
     code = "from caltest._parallel import Workers; print(Workers(32).hands)"

@@ -68,6 +68,7 @@ def test_nothing_is_imported_that_is_absent():
     assert not absent & {name.partition(".")[0] for name in loaded.stdout.split()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Forecast hubs", "Nixtla"])
 def test_tables(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -222,6 +223,7 @@ def test_shapes_of_scores():
     np.testing.assert_allclose(own, fair, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_posteriors(capsys):
     draws, thetas = STORED["posterior"], STORED["theta"]
     posterior = SimpleNamespace(sample_batched=lambda shape, x: draws)

@@ -183,6 +183,7 @@ def test_published_estimates_of_a_thousand_rows(reference):
 # ------------------------------------------------------------------ many label vectors, many workers
 
 
+@pytest.mark.slow
 def test_a_block_of_label_vectors_gives_what_each_gives():
     pipeline = CalibrationPipeline(["two_step_ridge", "kronecker_ridge", DirichletKernelDensity(0.1)])
     split = pipeline.split(120, seed=0)
@@ -466,6 +467,7 @@ def test_pairs_of_a_function_and_values_and_objects_that_differ_in_other_options
     assert len({row.label for row in found.functions}) == 3
 
 
+@pytest.mark.slow
 def test_all_and_one_more():
     found = estimate_squared_error(
         PROBS, LABELS, functions=["all", "temperature"], pvalue="none", rng=0

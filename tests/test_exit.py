@@ -385,6 +385,7 @@ def test_permissions_of_new_and_of_replaced_files(mask):
     assert stat.S_IMODE(Path("old.png").stat().st_mode) == 0o604
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [None, 3, ["a.html"]])
 def test_save_says_what_is_no_path(path):
     digits = caltest.datasets.load_digits_predictions("random_forest")
@@ -564,6 +565,7 @@ def test_an_interruption_of_imports_is_quiet(module, tmp_path):
     assert not Path("a.png").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*PICTURED, "audit"])
 def test_a_date_that_is_none_is_refused_before_anything_is_imported(command, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "abc")
@@ -575,6 +577,7 @@ def test_a_date_that_is_none_is_refused_before_anything_is_imported(command, mon
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["", "0"])
 def test_an_empty_date_is_none_given(given, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", given)

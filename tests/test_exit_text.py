@@ -220,6 +220,7 @@ def test_how_names_and_values_are_written(written, expected):
     assert written == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.text(max_size=900))
 def test_what_was_shown_is_shown_the_same_again(text):

@@ -8,6 +8,8 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
 ALLOWED = TOOLS["house"]
@@ -43,6 +45,7 @@ def test_lines_of_code_are_counted_without_what_explains_them():
     assert lines_of_code(said + "x = 1  # it counts\n\ndef f():\n    return (\n        x\n    )\n") == 5
 
 
+@pytest.mark.slow
 def test_rooms_have_the_lines_that_they_may_have():
     """Whoever raises a number in `pyproject.toml` says in the commit what the lines are for."""
     found, allowed = rooms(), ALLOWED["lines"]
@@ -64,6 +67,7 @@ def by_name(path):
             yield start.value if isinstance(start, ast.Constant) else None
 
 
+@pytest.mark.slow
 def test_only_the_front_door_imports_a_room_by_its_name():
     """Else rooms could know each other in ways that `lint-imports` does not see."""
     package = ROOT / "caltest"

@@ -52,6 +52,7 @@ def run(*arguments, code=(0, 1)):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", ["truth.csv", "oracle.csv"])
 def test_quantiles_and_samples(truth):
     values, outcomes = of("quantile", "inc hosp")

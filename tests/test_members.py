@@ -212,6 +212,7 @@ def rate(seed, names, data, **options):
     return counts / SETS
 
 
+@pytest.mark.slow
 def test_exchangeable_members_are_rejected_as_often_as_stated():
     """Limits that a rate of .05 leaves once in 10 000 times; with ties values tie, never more."""
     names = [(name, None) for name in ("pit_ad", "spread", "crps", "skce_uq")]

@@ -76,6 +76,7 @@ def test_batches_of_times_change_no_number():
     assert parts.state.evidence[0].low == pytest.approx(whole.state.evidence[0].low)
 
 
+@pytest.mark.slow
 def test_false_alarms_of_censored_times():
     alarms = sum(caltest.Monitor().update(*followed(RNG(seed), 400)).alarm for seed in range(120))
     assert alarms <= binom.ppf(0.999, 120, 0.05)

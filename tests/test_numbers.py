@@ -412,6 +412,7 @@ SIZES = [(name, asked) for name in SIZED for asked in ASKED]
 FAST = [("normal", "pit_ad"), *((name, "quantile:0.5") for name in SIZED)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", some_fast(SIZES, *FAST, mark="level"), ids="-".join)
 def test_sizes(case):
     """Of 112 rates at two levels one leaves its limits by chance in 1 of 90 runs at most."""

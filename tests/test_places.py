@@ -104,6 +104,7 @@ def test_readers_of_one_file_do_not_move_each_other(folder):
         pass
 
 
+@pytest.mark.slow
 def test_the_command_takes_them(folder):
     asked = ("--statistic", "ecd", "--seed", "0", "--resamples", "39", "--json")
     told = [

@@ -56,6 +56,7 @@ def test_power_grows_with_the_rows():
         found.power  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_tolerance_and_a_lens():
     wrong = pilot(dirichlet(300, 3, 0), overconfidence=0.15)
     ask = partial(caltest.power, wrong, 300, lens="top_label", n_datasets=40, rng=0)

@@ -147,6 +147,7 @@ def test_size_and_power(name):
     assert np.mean([caltest.test(model, x, "ecd", rng=0).pvalue for x in wider] <= np.array(0.05)) > 0.8
 
 
+@pytest.mark.slow
 def test_results():
     model = MODELS["ensemble"]
     result = caltest.test(model, LOCATION, "ecd", rng=3)

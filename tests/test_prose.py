@@ -167,6 +167,7 @@ def test_code_and_private_docstrings_are_not_prose():
     assert not faults(of_module('def _f():\n    """What came true."""\n'))
 
 
+@pytest.mark.slow
 def test_what_users_read_is_plain_english():
     found = {path: faults(lines) for path, lines in sources().items()}
     assert len(found) > 140

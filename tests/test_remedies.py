@@ -78,6 +78,7 @@ def test_promised_gains_are_those_on_fresh_rows():
     assert np.std(promised) < 1.6
 
 
+@pytest.mark.slow
 def test_the_named_group_is_mended_alone_if_all_rows_cannot_mend_it():
     """Of three groups one is wrong: a shift of all rows halves its error, and harms the others."""
     group = np.arange(len(LOGIT)) % 3 == 0
@@ -118,6 +119,7 @@ def test_rows_of_a_cluster_stay_in_one_fold():
     assert isotonic[0].gain < isotonic[1].gain
 
 
+@pytest.mark.slow
 def test_few_rows_and_impossible_labels():
     assert remedies(sample(P[:50], of_logit(LOGIT)[:50]), None, None, 0) == ()
     sure, labels = P.copy(), of_logit(LOGIT + 0.6)

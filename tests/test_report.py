@@ -157,6 +157,7 @@ def test_a_group_that_is_shown_is_in_the_picture_whatever_its_column():
     assert first.slices.more == 15 - 9
 
 
+@pytest.mark.slow
 def test_a_tenth_row_is_shown_rather_than_counted():
     for count in (9, 10, 11):
         audit = audits.audit([f"c{k}" for k in range(count)], (), wrong=False)
@@ -302,6 +303,7 @@ def test_the_cumulative_difference_is_drawn_only_where_no_interval_tells():
     assert "often" not in figure.title
 
 
+@pytest.mark.slow
 def test_of_many_classes_the_worst_are_shown_and_the_others_counted():
     first = first_screen(audits.audit([f"c{k}" for k in range(60)], ()))
     assert first.slices.noun == "Class"

@@ -92,6 +92,7 @@ def rejections(rates, data_sets):
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_level_of_a_model_that_is_calibrated_on_all_rows():
     found = rejections({0: 0.1}, 200)
     for level in (0.05, 0.2):

@@ -117,6 +117,7 @@ def test_what_is_looked_at_on_a_grid_comes_close(rows, stored, statistic):
         assert np.array_equal(result.null_distribution, found[0].null_distribution)
 
 
+@pytest.mark.slow
 def test_several_passes_give_the_numbers_of_one(rows, stored, monkeypatch):
     options = {"statistic": UnbiasedSKCE(approximation="nystrom", rank=9), "n_resamples": 70, "rng": 5}
     one = [caltest.test(*data, **options) for data in (rows, (scan(stored / "parts"),))]

@@ -218,6 +218,7 @@ def test_completions_are_those_of_the_data_whatever_the_seed():
     assert not np.array_equal(one.null_distribution, other.null_distribution)
 
 
+@pytest.mark.slow
 def test_no_curve_may_end_before_the_horizon():
     predicted, time, event, *_ = cohort(11)
     own = np.tile(TIMES, (200, 1)) * np.where(np.arange(200) == 7, 0.5, 1.0)[:, None]

@@ -56,6 +56,7 @@ def test_an_archive_of_arrays(tmp_path):
         read(tmp_path / "rows.npy", -1, weights="survey")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statistic", some_fast(["omnibus", "kuiper", "t_cal", "ucme", "ace"], "kuiper", "ucme")
 )

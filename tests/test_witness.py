@@ -106,6 +106,7 @@ def equal(one, other):
     assert one.identified == other.identified
 
 
+@pytest.mark.slow
 def test_workers_blocks_and_memory_change_no_number(monkeypatch):
     data = classwise(300, np.ones(4), rng=0)
     whole = caltest.witness(data.probs, data.labels, n_resamples=200, n_points=20, rng=3)

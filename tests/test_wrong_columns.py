@@ -97,6 +97,7 @@ DOORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_values_are_found_where_they_are(case, door, tmp_path):
