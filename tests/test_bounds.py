@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, ks_2samp
 from support import binomial_limits, dirichlet, form_within, labels_from
 
 import caltest
@@ -57,6 +57,30 @@ def test_the_grid():
     assert steps.max() == 100
     assert (steps[20:] <= 0.1 * GRID[20:-1]).all()
     assert (steps[100:] <= 0.05 * GRID[100:-1]).all()
+
+
+@pytest.mark.parametrize("kind", ["smooth", "ties", "certain"])
+def test_events_of_a_piece_are_drawn_from_their_law(kind):
+    """Tolerance 0 alone: what is drawn for a piece is what rows drawn one by one add up to."""
+    scores = scores_of(kind)
+    scan = ShiftedScan.of(two_columns(scores), GRID[:1])
+    for edge, chances in zip(scan.intervals.edges, scan.chances_of_counts, strict=False):
+        law = np.ones(1)
+        for p in np.sort(scores)[edge : edge + len(chances)]:
+            law = np.convolve(law, [1.0 - p, p])
+        assert chances == pytest.approx(np.cumsum(law)[:-1], abs=1e-12)
+    alone, every = (
+        np.concatenate([each.draw(seed, b, b + 64)["over"][1] for b in range(0, 2560, 64)])
+        for seed, each in ((5, scan), (6, ShiftedScan.of(two_columns(scores), GRID)))
+    )
+    kept = np.isfinite(alone).all(axis=0)  # intervals with rows
+    assert (kept == np.isfinite(every).all(axis=0)).all()
+    agree = [
+        ks_2samp(*pair, method="asymp").pvalue
+        for pair in zip(alone.T[kept], every.T[kept], strict=True)
+    ]
+    assert min(agree) >= 0.001 / len(agree)
+    assert ks_2samp(alone.max(axis=1), every.max(axis=1), method="asymp").pvalue >= 0.001
 
 
 @pytest.mark.parametrize("kind", ["smooth", "ties", "certain"])

@@ -298,13 +298,10 @@ def test_shifted_scans():
         assert np.array_equal(first, errors[:, :, 0])
 
 
-@pytest.mark.parametrize("width", [50, 100])  # two cells are counted in another way than five
-def test_counts_of_shifted_rows(width):
+def test_counts_of_shifted_rows():
     rng = np.random.default_rng(6)
     uniforms, chances = rng.random((3, 50)), rng.random(50)
-    pieces, cell_of = np.arange(50) // 20, np.minimum(np.arange(2 * 100 + 1) // width, 200 // width)
-    if width == 100:
-        cell_of = np.minimum(cell_of, 1)
+    pieces, cell_of = np.arange(50) // 20, np.arange(2 * 100 + 1) // 50
     counts = np.zeros((3, 3, cell_of[-1] + 1), dtype=np.uint16)
     _loops.count_shifted(uniforms, chances, 100.0, pieces, cell_of, counts)
     expected = np.zeros_like(counts)

@@ -3,7 +3,8 @@
 An event is drawn for a score p shifted by ε if u ≥ 1 − (p − ε), that is if p + u − 1 ≥ ε, with one
 uniform u for all ε. Counted over a piece of neighbouring rows, p + u − 1 in the cells of a grid of
 tolerances gives the number of events for every tolerance of the grid, of both sides: one number drawn
-for every row and draw, whatever the number of tolerances.
+for every row and draw, whatever the number of tolerances. For tolerance 0 alone the number of events of
+a piece is drawn from its law: one number for every piece and draw.
 """
 
 from __future__ import annotations
@@ -122,6 +123,11 @@ class ShiftedScan:
         from caltest.loops import rows as _loops
 
         edges, width = self.intervals.edges, 2 * len(self.grid)
+        if width == 2:
+            uniforms = generator(seed, block).random((n_draws, len(edges) - 1))
+            chances = zip(self.chances_of_counts, uniforms.T, strict=True)
+            events = np.stack([np.searchsorted(law, u, side="right") for law, u in chances], axis=1)
+            return np.stack([np.diff(edges) - events, events], axis=2).astype(np.uint32)
         most = int(np.diff(edges).max())
         counts = np.zeros(
             (n_draws, len(edges) - 1, width), dtype=np.uint16 if most < 2**16 else np.uint32
@@ -133,6 +139,18 @@ class ShiftedScan:
                 uniforms, self.probs[rows, 1].copy(), float(UNIT), pieces, self._cell_of, counts
             )
         return counts
+
+    @cached_property
+    def chances_of_counts(self) -> tuple[Array, ...]:
+        """The chances of at most 0, 1, … N − 1 events, of the N rows of every piece: (N,) each."""
+        from caltest.loops import rows as _loops
+
+        found = list[Array]()
+        for chances in np.split(self.probs[:, 1], self.intervals.edges[1:-1]):
+            law, other = np.empty((2, len(chances) + 2))
+            _loops.law_of_events(chances.copy(), law, other)
+            found.append(np.cumsum(law[: len(chances)]))
+        return tuple(found)
 
     @cached_property
     def _cell_of(self) -> NDArray[np.intp]:

@@ -151,24 +151,7 @@ def bin_counts(labels: Any, cells: Any, steps: Any, counts: Any) -> None:
 def count_shifted(
     uniforms: Any, chances: Any, unit: float, pieces: Any, cell_of: Any, counts: Any
 ) -> None:
-    """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells).
-
-    Rows come in the order of pieces; of two cells the second begins at 1.
-    """
-    if counts.shape[2] == 2:
-        start = 0
-        while start < len(chances):
-            end = start + 1
-            while end < len(chances) and pieces[end] == pieces[start]:
-                end += 1
-            for b in range(len(uniforms)):
-                above = 0
-                for i in range(start, end):
-                    above += (uniforms[b, i] + chances[i]) * unit >= unit
-                counts[b, pieces[start], 0] += end - start - above
-                counts[b, pieces[start], 1] += above
-            start = end
-        return
+    """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells)."""
     for b in range(len(uniforms)):
         for i in range(len(chances)):
             place = int((uniforms[b, i] + chances[i]) * unit)
