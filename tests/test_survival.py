@@ -533,6 +533,24 @@ def test_limits_of_ratios_are_chernoffs():
     assert high / 20.0 < own[1] < 1.3 * high / 20.0
 
 
+@pytest.mark.parametrize("events", [0, 1])
+def test_events_that_no_curve_expects_have_no_ratio(events):
+    law = Survival(np.ones((60, 2)), [1.0, 2.0])
+    outcomes = np.full(60, 1.5), np.arange(60) < events
+    for weights in (None, np.arange(1.0, 61.0)):
+        audit = caltest.audit(law, outcomes, weights=weights, lenses="until:1.5", n_resamples=199)
+        assert audit.views[0].events.high is None
+        json.dumps(audit.to_dict(), allow_nan=False)
+
+
+def test_a_risk_of_1_has_an_interval():
+    curves = np.linspace(0.9, 0.0, 4)[None].repeat(8, axis=0)
+    outcomes = np.full(8, 4.0), np.zeros(8)  # all were followed, and none had its event
+    audit = caltest.audit(Survival(curves, np.arange(1.0, 5.0)), outcomes, lenses="until:4", rng=0)
+    assert (audit.views[0].predicted, audit.views[0].observed) == (1.0, 0.0)
+    assert 0.0 <= audit.views[0].low <= audit.views[0].high <= 1.0
+
+
 def test_no_event_of_weighted_rows_is_not_a_ratio_of_0():
     law = Survival(np.exp(-np.outer(np.full(60, 0.02), TIMES)), TIMES)
     outcomes = np.full(60, 2.0), np.zeros(60)

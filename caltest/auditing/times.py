@@ -258,8 +258,9 @@ class _Seen:
     def count(self, level: float) -> Count:
         """Return the number of events, seen and expected; of a risk at one time these are not known."""
         total, whole = self.sums
-        known = self.law.horizon is None
-        return Count(total, *((whole, *self.ratio(level)[1:]) if known else (None, None, None)))
+        if self.law.horizon is not None:
+            return Count(total, None, None, None)
+        return Count(total, whole, *(self.ratio(level)[1:] if whole > 0.0 else (None, None)))
 
     def bounds(self, level: float) -> tuple[Sizing, bool]:
         """Return the risk until the horizon, with limits, and whether these rest on strata.

@@ -24,7 +24,7 @@ Labels: TypeAlias = NDArray[np.integer[Any]]
 Codes: TypeAlias = NDArray[np.intp] | None
 
 LARGEST_LEVEL = 0.25  # of a single bound, for the proof in `mean_bounds`
-_RATES = -12.0, 8.0  # logarithms of λ times what counts most
+_RATES = -12.0, 6.5  # logarithms of λ times what counts most
 
 
 def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Array]:
