@@ -71,6 +71,8 @@ def test_equal_weights_change_nothing():
     assert "weights" not in plain.call
     uneven = caltest.audit(p, y, groups=groups, weights=np.arange(1.0, 401.0), **SMALL)
     assert "weights=weights" in uneven.call
+    some = caltest.audit(p, y, groups=groups, weights=np.arange(400) % 2, **SMALL)
+    assert "weights=weights" in some.call  # they leave rows out
 
 
 def ends(sums, whole, level):

@@ -7,6 +7,7 @@ import json
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from support import binomial_limits
@@ -97,6 +98,14 @@ def test_levels_are_drawn(narrow):
     below = (outcomes <= law.quantile(np.full(law.n_samples, 0.105))).mean()
     assert drawn.difference[level] == pytest.approx(0.105 - below)
     assert 0.0 < drawn.band < max(map(abs, drawn.difference))
+
+
+def test_the_call_names_columns_that_there_are():
+    law, outcomes = forecasts(200)
+    frame = pd.DataFrame({"region": np.arange(200) % 2})
+    found = caltest.audit(law, outcomes, groups=frame, lenses="quantile:0.5", n_resamples=199, rng=0)
+    assert "predicted level" in found.groups
+    assert "groups=groups[['region']]" in found.call
 
 
 @pytest.mark.slow

@@ -14,9 +14,16 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import caltest
-from caltest.bounds.intervals import events_bounds, mean_bounds, product_bounds, risk_bounds
+from caltest.bounds.intervals import (
+    events_bounds,
+    mean_bounds,
+    product_bounds,
+    ratio_bounds,
+    risk_bounds,
+)
 from caltest.cli import app
 from caltest.exceptions import InputError
+from caltest.nulls.times import TIES, signed
 from caltest.predictive import Survival
 from caltest.pvalues import of_exchangeable
 from caltest.statistics.times import kaplan_meier, strata_of
@@ -371,7 +378,7 @@ def test_risk_within_strata_is_not_biased_by_predictors_of_censoring():
     _, expected = (
         Survival(predicted, TIMES).met((time, event))[0].events(np.where(event, time, -time), 1.0)
     )
-    size = risk_bounds(time, event, risk, expected, 1.0, 0.025)
+    size = risk_bounds(time, event, risk, expected, 1.0)(0.025)
     crude = 1.0 - kaplan_meier(time, event, 1.0).survival
     assert abs(size.estimate - risk.mean()) < 0.01 < abs(crude - risk.mean())
     assert size.low < risk.mean() < size.high
@@ -474,6 +481,125 @@ def test_what_an_audit_of_censored_times_cannot_do():
         caltest.audit(law, (time, event), lenses="until:1", tolerance=0.1)
     with pytest.raises(InputError, match="for predicted times"):
         caltest.test(caltest.predictive.Normal([0.0, 1.0], sd=1.0), [1.0, 2.0], "citl", lens="until:1")
+
+
+def shared(seed, k, rate, per=25):
+    """Clusters whose rows share everything: one uniform number each, and the predicted law of each."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(k), per)
+    rates = rate * np.exp(0.3 * rng.normal(size=len(codes)))
+    time, limit = -np.log(rng.random(k))[codes] / rates, rng.exponential(2.5, len(codes))
+    law = Survival(np.exp(-np.outer(rates, TIMES)), TIMES)
+    return law, (np.minimum(time, limit), time <= limit), codes
+
+
+def test_one_cluster_does_not_say_how_large_an_error_is():
+    law, seen, codes = shared(0, 8, 0.7)
+    audit = caltest.audit(
+        law, seen, groups={"site": codes}, clusters=codes, lenses="until:1", materiality=0.01,
+        min_rows=2, rng=0, n_resamples=499,
+    )  # fmt: skip
+    sites = [view for view in audit.views if view.group]
+    assert len(sites) == 8
+    assert all(view.direction is None and view.high - view.low > 0.9 for view in sites)
+    assert audit.verdict == "undecided"
+    assert audit.n_resamples == 255  # all signs of 8 clusters
+    assert "In 9 of 9 views fewer than 20 clusters count in effect" in " ".join(audit.warnings)
+    json.dumps(audit.to_dict(), allow_nan=False)
+    with pytest.raises(InputError, match="names 4 clusters, too few"):
+        caltest.audit(*shared(0, 4, 0.7)[:2], clusters=shared(0, 4, 0.7)[2], lenses="until:1")
+
+
+@pytest.mark.parametrize(("k", "rate"), [(2, 0.7), (3, 0.7), (6, 0.7), (8, 0.1), (25, 0.06)])
+def test_ratios_of_few_clusters_hold_the_truth(k, rate):
+    missed = 0
+    for seed in range(100):
+        law, seen, codes = shared(seed, k, rate)
+        came, expected = law.events(law.met(seen)[0].seen, 1.0)
+        low, high = ratio_bounds(came.sum(), expected, np.ones(len(codes)), codes, 0.025)
+        missed += not low <= 1.0 <= high
+    assert missed <= 5
+
+
+def test_limits_of_ratios_are_chernoffs():
+    each, one = np.full(40, 0.5), np.zeros(40, dtype=np.intp)
+    assert np.isclose(ratio_bounds(0.0, each, np.ones(40), None, 0.025)[1], -np.log(0.025) / 20.0)
+    assert np.isclose(ratio_bounds(0.0, each, np.ones(40), one, 0.025)[1], -np.log(0.025) * 2.0)
+    own, apart = (
+        ratio_bounds(20.0, each, np.ones(40), codes, 0.025) for codes in (None, np.arange(40))
+    )
+    low, high = events_bounds(20.0, 0.025)
+    assert own == apart
+    assert 0.7 * low / 20.0 < own[0] < low / 20.0
+    assert high / 20.0 < own[1] < 1.3 * high / 20.0
+
+
+@pytest.mark.parametrize("events", [0, 1])
+def test_events_that_no_curve_expects_have_no_ratio(events):
+    law = Survival(np.ones((60, 2)), [1.0, 2.0])
+    outcomes = np.full(60, 1.5), np.arange(60) < events
+    for weights in (None, np.arange(1.0, 61.0)):
+        audit = caltest.audit(law, outcomes, weights=weights, lenses="until:1.5", n_resamples=199)
+        assert audit.views[0].events.high is None
+        json.dumps(audit.to_dict(), allow_nan=False)
+
+
+def test_a_risk_of_1_has_an_interval():
+    curves = np.linspace(0.9, 0.0, 4)[None].repeat(8, axis=0)
+    outcomes = np.full(8, 4.0), np.zeros(8)  # all were followed, and none had its event
+    audit = caltest.audit(Survival(curves, np.arange(1.0, 5.0)), outcomes, lenses="until:4", rng=0)
+    assert (audit.views[0].predicted, audit.views[0].observed) == (1.0, 0.0)
+    assert 0.0 <= audit.views[0].low <= audit.views[0].high <= 1.0
+
+
+def test_no_event_of_weighted_rows_is_not_a_ratio_of_0():
+    law = Survival(np.exp(-np.outer(np.full(60, 0.02), TIMES)), TIMES)
+    outcomes = np.full(60, 2.0), np.zeros(60)
+    weights = np.linspace(1.0, 2.0, 60)
+    audit = caltest.audit(law, outcomes, weights=weights, lenses="until:1", rng=0, n_resamples=199)
+    assert audit.views[0].low < 0.0 < audit.views[0].high
+
+
+@pytest.mark.parametrize(("k", "rate"), [(8, 0.1), (25, 0.06)])
+def test_rare_events_of_few_clusters_are_no_evidence(k, rate):
+    """Clusters without an event have residuals of one sign: all of them may, by chance."""
+    found = []
+    for seed in range(40):
+        law, seen, codes = shared(seed, k, rate)
+        found.append(caltest.test(law, seen, "events", clusters=codes, n_resamples=99, rng=seed).pvalue)
+    assert few(np.array(found))
+
+
+def test_signs_that_tie_but_for_rounding_are_ties():
+    """Three clusters of many: a quarter of all signs give the same sum, in whatever order."""
+    sums = np.zeros((40, 1))
+    sums[[0, 17, 33], 0] = 0.1, 0.2, 0.3
+    values = np.round(signed(sums, 4000, 0)[:, 0] / TIES) * TIES
+    assert abs(np.mean(np.abs(values[1:]) >= values[0] - TIES) - 0.25) < 0.03
+
+
+def test_the_p_value_of_a_risk_at_one_time_is_that_of_its_interval():
+    """Of rows that are all followed it is about that of a binomial number, wherever it lies."""
+    law, found = Survival(risk=np.repeat([0.05, 0.1, 0.2, 0.3, 0.4], 100), times=1.0), []
+    for events in ([5, 10, 20, 30, 40], [10, 16, 28, 39, 50], [0, 4, 12, 21, 30]):
+        event = np.concatenate([np.arange(100) < each for each in events])
+        seen = np.where(event, 0.5, 1.0), event
+        audit = caltest.audit(law, seen, lenses="until:1", rng=0, n_resamples=9999)
+        found.append(audit.checks[0].pvalue)
+    z = 38.0 / np.sqrt(100.0 * (0.0475 + 0.09 + 0.16 + 0.21 + 0.24))
+    assert found[0] == 1.0
+    assert all(2.0 * stats.norm.sf(z) < p < 4e-3 for p in found[1:])
+
+
+def test_columns_are_read_with_the_notes_of_other_audits():
+    predicted, time, event, _, x = cohort(18, 300)
+    audit = caltest.audit(
+        Survival(predicted, TIMES), (time, event), groups={"x": x, "died": event}, lenses="until:1",
+        rng=0, n_resamples=199,
+    )  # fmt: skip
+    text = " ".join(audit.warnings)
+    assert "'x' has 300 different numbers, and was cut" in text
+    assert "'died' of groups groups the rows as the labels do" in text
 
 
 def test_times_are_not_compared():

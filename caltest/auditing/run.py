@@ -290,10 +290,12 @@ def audit(
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]
         groupings += tuple(by_prediction(law, columns, options.min_rows))
+    alike = whole.rows.are_alike and whole.rows.places is None  # weights that leave no row out
+    counted = [] if alike else ["weights"]
+    counted += [] if whole.rows.clusters is None else ["clusters"]
+    own_columns = tuple(each.column for each in groupings if each.crosses)
+    call = call_of(audit, given, own_columns, counted, options.seed)
     if law.seen is not None:
-        counted = [name for name in ("weights", "clusters") if of_rows[name] is not None]
-        own_columns = tuple(each.column for each in groupings if each.crosses)
-        call = call_of(audit, given, own_columns, counted, options.seed)
         return audit_of_times(whole, groupings, options, call)
     design = Design.of(whole.rows, sampling_rates)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
@@ -372,13 +374,11 @@ def audit(
             )
     fitted = n_classes == 2 and p <= level and design.plain
     line = recalibration_of(whole) if fitted else None
-    alike, zeros, usual = whole.rows.are_alike, None, None
+    zeros, usual = None, None
     if numbers is None:
         zeros = why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None
         if error is None and sampling_rates is None:
             usual = usual_numbers(whole, line)
-    named_rows = [] if alike else ["weights"]
-    named_rows += [] if n_clusters is None else ["clusters"]
     audited = Audit(
         pvalue=p,
         checks=checks,
@@ -390,7 +390,7 @@ def audit(
         n_resamples=draws,
         statistic=float(found.evidence.max()) + 0.0,
         null_distribution=found.largest,
-        call=call_of(audit, given, plan.columns, named_rows, options.seed),
+        call=call,
         warnings=tuple(warnings),
         impossible=impossible,
         zeros=zeros,

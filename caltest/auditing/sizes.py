@@ -62,7 +62,7 @@ def cut(scores: Array, whole: bool) -> Cut:
 
 
 _LARGE = 0.9  # of the sum of squares of what clusters count: the large ones
-_LEAST_LEVEL = 0.01  # of a side of it: further out t misses too often
+LEAST_LEVEL = 0.01  # of a side of it: further out t misses too often
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class Design:
 
     def by_t(self, chances: Array, labels: NDArray[np.integer], level: float) -> bool:
         """Whether enough clusters carry the mean error of a view for an interval of t."""
-        if self.clusters is None or level < _LEAST_LEVEL:
+        if self.clusters is None or level < LEAST_LEVEL:
             return False
         w = self.weights
         # True rates are not the predictions: many large clusters must have events, and many none.
@@ -178,7 +178,7 @@ class Design:
         predicted, observed = float((each * scores).sum()) / whole, float((each * labels).sum()) / whole
         error = predicted - observed
         if by_t:
-            below, above = _ends(self, each * (scores - labels - error), whole, level)
+            below, above = ends_by_t(self, each * (scores - labels - error), whole, level)
             low, high = max(error - below, predicted - 1.0), min(error + above, predicted)
         elif codes is None and each.min() == each.max() and self.kept is None:
             low, high = _errors(predicted, len(each), float(labels.sum()), level)
@@ -205,6 +205,19 @@ class Design:
         return share if self.kept is not None else min(share, 1.0), not by_t
 
 
+def few_carry(carrying: Sequence[float]) -> tuple[str, ...]:
+    """Note in how many views few clusters carry the error; ``carrying`` is how many of each do."""
+    few = sum(each < FEWEST_CLUSTERS for each in carrying)
+    if not few:
+        return ()
+    return (
+        f"In {few:,} of {len(carrying):,} views fewer than {FEWEST_CLUSTERS} clusters count in "
+        f"effect (as few as {min(carrying):.0f}): intervals there hold however the rows of a "
+        "cluster depend on each other, and are wide. More clusters, or larger groups, make them "
+        "narrower.",
+    )
+
+
 def half_width(sums: Array, whole: float, level: float) -> float:
     """Return half the width of the t interval of a mean, by centred sums of what is independent."""
     n = len(sums)
@@ -217,7 +230,7 @@ def half_width(sums: Array, whole: float, level: float) -> float:
 _STRAIGHT = 1e6  # events in effect from where on sums are not skewed
 
 
-def _ends(design: Design, values: Array, whole: float, level: float) -> tuple[float, float]:
+def ends_by_t(design: Design, values: Array, whole: float, level: float) -> tuple[float, float]:
     """Return how far the interval of t goes below and above an error, by centred values of rows.
 
     It is never shorter than if rows were independent: in few clusters, sums may cancel by chance.
@@ -318,16 +331,7 @@ class Sizes:
         """Note in how many views of an event few clusters carry the error, by the predictions."""
         if self.design.clusters is None:
             return ()
-        carrying = [self.design.of_look(look).effective(look.scores()) for look in self.cuts]
-        few = sum(each < FEWEST_CLUSTERS for each in carrying)
-        if not few:
-            return ()
-        return (
-            f"In {few:,} of {len(carrying):,} views fewer than {FEWEST_CLUSTERS} clusters count in "
-            f"effect (as few as {min(carrying):.0f}): intervals there hold however the rows of a "
-            "cluster depend on each other, and are wide. More clusters, or larger groups, make them "
-            "narrower.",
-        )
+        return few_carry([self.design.of_look(each).effective(each.scores()) for each in self.cuts])
 
     def interval(
         self,

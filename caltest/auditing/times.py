@@ -8,35 +8,55 @@ similar predicted risk, averaged. Where limits are known, an audit is as of all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtri
 
 from caltest._sums import Array
 from caltest.auditing.describe import views_of
 from caltest.auditing.draws import Answers, answers, check_resolution, columns_of_looks, draw_all
-from caltest.auditing.groups import Grouping
+from caltest.auditing.groups import Grouping, notes_on
 from caltest.auditing.limits import Limit, Wanted, rows_needed
 from caltest.auditing.plan import DISTRIBUTION, Look, Options, Plan, Scope, around, make_plan
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Design, Family, Sizes, binned_error
+from caltest.auditing.sizes import (
+    LEAST_LEVEL,
+    Design,
+    Family,
+    Sizes,
+    binned_error,
+    ends_by_t,
+    few_carry,
+)
 from caltest.auditing.views import Check, Count, Curves, Part, Rest, View
-from caltest.bounds.intervals import LARGEST_LEVEL, Sizing, events_bounds, risk_bounds, scaled_risk
+from caltest.bounds.intervals import (
+    LARGEST_LEVEL,
+    Sizing,
+    events_bounds,
+    ratio_bounds,
+    risk_bounds,
+    scaled_risk,
+)
 from caltest.data import Rows, Sample
+from caltest.data.attributes import effective_number
 from caltest.exceptions import Argument, InputError
+from caltest.forms import FEWEST_CLUSTERS
 from caltest.lenses import Until, find_lens
 from caltest.lenses import event as clause
 from caltest.nulls.base import Trial
-from caltest.nulls.times import of_count, of_sum, signed
+from caltest.nulls.times import TIES, if_shared, of_count, of_sum, signed
 from caltest.pvalues import Alternative, adjusted, of_exchangeable
+from caltest.resampling import draws_of_signs
 from caltest.statistics import Events
 from caltest.statistics.times import STRATA, kaplan_meier, strata_of
 
 _FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expected ones are
+_LEVELS = 500  # at which the interval of a risk at one time is looked at, for its p-value
 _MARKS = 40  # times of the curves
 _LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
 
@@ -49,12 +69,12 @@ def curves_of(whole: Sample) -> Curves:
         risk, km = law.risk(time), kaplan_meier(ended, event, time)
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
-        sized = risk_bounds(ended, event, risk, hazard, time, LARGEST_LEVEL)
+        sized = risk_bounds(ended, event, risk, hazard, time)
         observed: tuple[float, float] | tuple[None, None]
         if sized is None or km is None or km.left < _LEFT:
             observed = None, None
         else:
-            observed = sized.estimate, 1.0 - km.survival
+            observed = sized(LARGEST_LEVEL).estimate, 1.0 - km.survival
         found.append((time, float(risk.mean()), *observed, float(came.sum()), float(hazard.sum())))
     columns: Any = zip(*found, strict=True)
     return Curves(float(np.mean(np.signbit(law.seen))), *columns)
@@ -84,14 +104,22 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     left = list(around(looks, options.min_rows))
     completed = DISTRIBUTION in options.lenses and law.horizon is None
     share = 2.0 if completed and looks else 1.0  # of the level, for either block
-    level, draws = options.alpha, options.n_resamples
-    check_resolution(["two-sided"], options.correction, level / (share * (1.0 + completed)), draws)
+    level, draws, clusters = options.alpha, options.n_resamples, whole.rows.clusters
+    all_clusters = 0 if clusters is None else int(clusters.max()) + 1
+    if all_clusters:  # of few all signs
+        draws = draws_of_signs(all_clusters, draws, options.seed).count
+    all_signs = all_clusters if draws < options.n_resamples else None
+    own_level = level / (share * (1.0 + completed))
+    check_resolution(["two-sided"], options.correction, own_level, draws, all_signs)
+    notes = [*whole.rows.notes, *notes_on(groupings, np.signbit(law.seen).astype(np.intp))]
     views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
     if looks:
         family = Family.of(level, len(looks) + len(left), STRATA * len(until))
         seen = [_Seen.of(each) for each in (*looks, *(parent.without(part) for part, parent in left))]
-        found = _of_events(seen, family.of_view, options, share)
+        found = _of_events(seen, options, share)
         evidence.append(float(found.evidence.max()))
+        if all_clusters:
+            notes += few_carry([max(each.carried, 1.0) for each in seen[: len(looks)]])
         for h, each in enumerate(seen):
             p = float(found.adjusted[h])
             sizes = each.sizes(family.of_view, options.limit, level) | {"adjusted_pvalue": p}
@@ -128,7 +156,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         statistic=max(evidence) + 0.0,
         null_distribution=None,
         call=call,
-        warnings=whole.rows.notes,
+        warnings=tuple(notes),
         impossible=impossible,
         rows_in_all=max(map(int, needed), default=None),
         times=curves_of(whole) if whole.rows.are_alike else None,
@@ -199,18 +227,40 @@ class _Seen:
         whole = max(whole, 1e-300)
         if self.design.plain:
             low, high = events_bounds(total, level)
+        elif self.by_t(level):
+            values = self.rows.weights * (self.came - total / whole * self.expected)
+            below, above = ends_by_t(self.design, values, 1.0, level)
+            low, high = max(total - below, 0.0), total + above
         else:
-            each = self.design.sums(self.rows.weights * (self.came - total / whole * self.expected))
-            k = max(len(each), 2)
-            half = float(-stdtrit(k - 1, level)) * (k / (k - 1.0) * float(each @ each)) ** 0.5
-            low, high = max(total - half, 0.0), total + half
+            given = total, self.expected, self.rows.weights, self.design.codes, level
+            return Sizing(total / whole, *ratio_bounds(*given))
         return Sizing(total / whole, low / whole, high / whole)
+
+    def by_t(self, level: float) -> bool:
+        """Whether enough clusters carry the events, expected and seen, for an interval of t."""
+        seen = effective_number(self.design.sums(self.rows.weights * self.came) ** 2)
+        enough = min(seen, self.carried) >= FEWEST_CLUSTERS
+        return self.design.clusters is not None and level >= LEAST_LEVEL and enough
+
+    @cached_property
+    def carried(self) -> float:
+        """How many events of whole clusters are expected, in effect."""
+        return if_shared(self.rows.weights, self.expected, self.design.codes)[1]
+
+    @cached_property
+    def limits(self) -> Callable[[float], Sizing] | None:
+        """The risk until the horizon within strata, as limits at a level; None with few strata."""
+        if not self.design.plain:
+            return None
+        time, event = self.law.until(self.law.seen)
+        return risk_bounds(time, event, self.risk, self.expected, self.horizon, _FEWEST)
 
     def count(self, level: float) -> Count:
         """Return the number of events, seen and expected; of a risk at one time these are not known."""
         total, whole = self.sums
-        known = self.law.horizon is None
-        return Count(total, *((whole, *self.ratio(level)[1:]) if known else (None, None, None)))
+        if self.law.horizon is not None:
+            return Count(total, None, None, None)
+        return Count(total, whole, *(self.ratio(level)[1:] if whole > 0.0 else (None, None)))
 
     def bounds(self, level: float) -> tuple[Sizing, bool]:
         """Return the risk until the horizon, with limits, and whether these rest on strata.
@@ -218,11 +268,9 @@ class _Seen:
         Else they are those of events, as if all hazards were so many times as large: which describes,
         and does not show what is within a limit.
         """
+        if self.limits is not None:
+            return self.limits(level), True
         time, event = self.law.until(self.law.seen)
-        if self.design.plain:
-            given = time, event, self.risk, self.expected, self.horizon, level, _FEWEST
-            if (found := risk_bounds(*given)) is not None:
-                return found, True
         if self.law.horizon is not None or kaplan_meier(time, event, self.horizon) is None:
             return Sizing(self.predicted, 0.0, 1.0), False  # nothing is known
         by_events = (scaled_risk(self.risk, self.rows.weights, each) for each in self.ratio(level))
@@ -266,19 +314,25 @@ class _Seen:
         )
         return replace(view, direction=view.side)
 
-    def least_pvalue(self, of_view: float, n_resamples: int) -> float:
+    def least_pvalue(self, n_resamples: int) -> float:
         """Return a p-value that does not rest on signs, which that by signs is to be at least."""
         if self.law.horizon is None:
             if self.design.plain:
                 return of_count(*self.sums)
-            return of_sum(self.rows.weights, self.came, self.expected)
-        mean, (found, _) = self.predicted, self.bounds(of_view)  # about, by the width of the interval
-        far = (found.high if mean > found.estimate else found.low) - found.estimate
-        error = max(abs(far) / -float(ndtri(of_view)), 1e-12)
-        return max(2.0 * float(ndtr(-abs(mean - found.estimate) / error)), 1.0 / (1 + n_resamples))
+            given = self.rows.weights, self.came, self.expected
+            return of_sum(*given, clusters=self.design.codes)
+        mean = self.predicted
+
+        def holds(level: float) -> bool:
+            found, _ = self.bounds(level)
+            return found.low <= mean <= found.high
+
+        levels = np.geomspace(LARGEST_LEVEL, 0.5 / (1 + n_resamples), _LEVELS)
+        place = bisect_left(levels, True, key=lambda level: holds(float(level)))
+        return 1.0 if place == 0 else 2.0 * float(levels[place - 1])
 
 
-def _of_events(seen: Sequence[_Seen], of_view: float, options: Options, share: float) -> Answers:
+def _of_events(seen: Sequence[_Seen], options: Options, share: float) -> Answers:
     """Return p-values by signs of rows, joint, and at least those that do not rest on signs."""
     whole: Any = seen[0].look.scope.whole
     design, values = Design.of(whole, None), np.zeros((whole.n_samples, len(seen)))
@@ -289,8 +343,8 @@ def _of_events(seen: Sequence[_Seen], of_view: float, options: Options, share: f
     values = np.column_stack([design.sums(own) for own in values.T])
     drawn = signed(values, options.n_resamples, options.seed)
     sides: list[Alternative] = ["two-sided"] * len(seen)
-    found = answers(drawn, np.zeros(len(seen)), sides, options.correction, options.alpha)
-    least = np.array([each.least_pvalue(of_view, options.n_resamples) for each in seen])
+    found = answers(drawn, np.full(len(seen), TIES), sides, options.correction, options.alpha)
+    least = np.array([each.least_pvalue(options.n_resamples) for each in seen])
     together = np.maximum(by_signs * found.adjusted, adjusted(least, "holm"))
     return found._replace(
         pvalues=np.maximum(by_signs * found.pvalues, least), adjusted=np.minimum(share * together, 1.0)

@@ -6,7 +6,7 @@ Of events and of risk at a time, of which some rows are censored, about right.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
@@ -24,6 +24,7 @@ Labels: TypeAlias = NDArray[np.integer[Any]]
 Codes: TypeAlias = NDArray[np.intp] | None
 
 LARGEST_LEVEL = 0.25  # of a single bound, for the proof in `mean_bounds`
+_RATES = -12.0, 6.5  # logarithms of λ times what counts most
 
 
 def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Array]:
@@ -480,6 +481,47 @@ def events_bounds(events: float, level: float) -> tuple[float, float]:
     return low, float(gammainccinv(events + 1.0, level))
 
 
+def ratio_bounds(
+    events: float, expected: Array, counts: Array, codes: Codes, level: float
+) -> tuple[float, float]:
+    """Return limits of a ratio of events to those expected, of rows that count differently.
+
+    However rows of a cluster depend on each other. With N = Σ counts · events and any λ,
+    exp(λ N − ratio · Σ E_c (e^(λ C_c) − 1) / C_c) is 1 on average at most, where of a cluster E_c is
+    Σ counts · expected and C_c is Σ counts: by convexity its rows are at worst one event that counts
+    C_c. Each λ gives a limit (Chernoff), of which the best one is taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> each, one = np.full(40, 0.5), np.zeros(40, dtype=np.intp)
+    >>> low, high = ratio_bounds(20.0, each, np.ones(40), None, 0.025)  # of rows by themselves
+    >>> round(low, 3), round(high, 3)
+    (0.509, 1.736)
+    >>> low, high = ratio_bounds(20.0, each, np.ones(40), one, 0.025)  # of one cluster
+    >>> round(low, 3), round(high, 3)
+    (0.0, 10.753)
+    """
+    from scipy.optimize import minimize_scalar  # slow to import
+
+    if codes is not None:
+        expected = np.bincount(codes, counts * expected) / np.bincount(codes, counts)
+        counts = np.bincount(codes, counts).astype(np.float64)
+    most, far = float(counts.max()), -math.log(level)
+
+    def limit(at: float, side: float) -> float:
+        rate = side * math.exp(at) / most
+        with np.errstate(over="ignore"):
+            whole = abs(float(expected @ np.expm1(rate * counts)))
+        return (far - rate * events) / max(whole, 1e-300)
+
+    ends = []
+    for side in (1.0, -1.0):
+        best = minimize_scalar(limit, args=(side,), bounds=_RATES, method="bounded")
+        ends.append(float(best.fun))
+    return max(0.0, -ends[0]), ends[1]
+
+
 def product_bounds(found: Product, level: float) -> tuple[float, float]:
     """Return beta-product limits of a chance of no event, each missed with about ``level``.
 
@@ -511,10 +553,9 @@ def risk_bounds(
     risk: Array,
     expected: Array,
     horizon: float,
-    level: float,
     fewest: int = 1,
-) -> Sizing | None:
-    """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
+) -> Callable[[float], Sizing] | None:
+    """Return the risk at a time, averaged over strata of similar predicted risk, as limits at a level.
 
     There are ten strata, or fewer with five expected events each, by the predictions alone; None with
     less than the ``fewest``. In a stratum of which no row was followed until that time the risk may be
@@ -523,21 +564,27 @@ def risk_bounds(
     strata = strata_of(risk, expected)
     if len(strata) < fewest:
         return None
-    mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)
-    for rows in strata:
-        share, found = len(rows) / len(risk), kaplan_meier(time[rows], event[rows], horizon)
-        own = float(risk[rows].mean()) if found is None else 1.0 - found.survival
-        mean += share * own
-        if found is None:
-            missing += share * own, share * (1.0 - own)
-        else:
-            least, most = product_bounds(found, level)
-            squares += (share * (own - 1.0 + most)) ** 2, (share * (1.0 - least - own)) ** 2
-    low, high = missing + np.sqrt(squares)
-    return Sizing(mean, max(mean - float(low), 0.0), min(mean + float(high), 1.0))
+    each = [(rows, kaplan_meier(time[rows], event[rows], horizon)) for rows in strata]
+
+    def limits(level: float) -> Sizing:
+        mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)
+        for rows, found in each:
+            share = len(rows) / len(risk)
+            own = float(risk[rows].mean()) if found is None else 1.0 - found.survival
+            mean += share * own
+            if found is None:
+                missing += share * own, share * (1.0 - own)
+            else:
+                least, most = product_bounds(found, level)
+                squares += (share * (own - 1.0 + most)) ** 2, (share * (1.0 - least - own)) ** 2
+        low, high = missing + np.sqrt(squares)
+        return Sizing(mean, max(mean - float(low), 0.0), min(mean + float(high), 1.0))
+
+    return limits
 
 
 def scaled_risk(risk: Array, weights: Array, ratio: float) -> float:
     """Return the mean risk if all hazards were so many times as large."""
-    with np.errstate(divide="ignore"):
-        return float(weights @ -np.expm1(ratio * np.log1p(-risk)) / weights.sum())
+    with np.errstate(divide="ignore", over="ignore"):
+        logs = np.maximum(np.log1p(-risk), -1e200)  # of a certain event, which is none at ratio 0
+        return float(weights @ -np.expm1(ratio * logs) / weights.sum())

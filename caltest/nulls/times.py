@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import arguments
 from caltest.clusters import Clusters
+from caltest.forms import FEWEST_CLUSTERS
 from caltest.nulls.base import Answer, Array, Null, Part, Question, ranked
 from caltest.pvalues import Alternative, combine_sides
 from caltest.resampling import draws_of_signs
@@ -17,6 +19,7 @@ from caltest.statistics import Events, EventSlope
 from caltest.statistics.times import EventMean
 
 _SIGNS = 5  # key of the seed of signs
+TIES = 1e-10  # of values of variance 1: how far equal ones may differ by rounding
 
 
 @arguments()
@@ -27,7 +30,8 @@ class EventSigns(Null):
     Residuals are 0 on average whatever censors rows, if that does not depend on the time given the
     prediction. Signs are right as events become many; with few, a Poisson number of events is: of a
     plain sum the larger of both p-values counts, of any other that or the normal one of the variance
-    that is predicted. With clusters, signs are of clusters.
+    that is predicted. With clusters, signs are of clusters; where few events of whole clusters are
+    expected, that variance is the one of clusters whose rows share everything.
 
     Examples
     --------
@@ -53,11 +57,11 @@ class EventSigns(Null):
         clusters = Clusters.of(codes, rows.weights)
         sums = np.column_stack([form.scores.by_cluster(seen, clusters)[:, 0]])
         values = signed(sums, question.n_resamples, question.seed)
-        found = ranked(values[1:, 0], float(values[0, 0]), side, 0.0)
+        found = ranked(values[1:, 0], float(values[0, 0]), side, TIES)
         came, expected = form.law.events(seen, form.horizon)
         if form.tilts is not None or rows.clusters is not None or not rows.are_alike:
             counts = rows.weights if form.tilts is None else rows.weights * form.tilts
-            few = of_sum(counts, came, expected, side)
+            few = of_sum(counts, came, expected, side, rows.clusters)
         else:
             few = of_count(float(came.sum()), float(expected.sum()), side)
         p = max(found.pvalue, few)
@@ -74,15 +78,34 @@ def signed(sums: Array, count: int, seed: int) -> Array:
 
 
 def of_sum(
-    counts: Array, came: Array, expected: Array, alternative: Alternative = "two-sided"
+    counts: Array,
+    came: Array,
+    expected: Array,
+    alternative: Alternative = "two-sided",
+    clusters: NDArray[np.intp] | None = None,
 ) -> float:
     """Return the normal p-value of Σ counts · (events − expected), of the variance that is predicted.
 
-    Where hardly any event came, all residuals have one sign, and random signs of them say too much.
+    Where hardly any event came, all residuals have one sign, and random signs of them say too much: of
+    clusters, where few events of whole clusters are expected. Their rows may then share everything.
     """
-    variance = float(counts**2 @ expected)
+    variance, events = if_shared(counts, expected, clusters)
+    if events >= FEWEST_CLUSTERS:
+        variance = float(counts**2 @ expected)
     z = float(counts @ (came - expected)) / variance**0.5 if variance > 0.0 else 0.0
     return combine_sides(float(ndtr(-z)), float(ndtr(z)), alternative)
+
+
+def if_shared(counts: Array, expected: Array, clusters: NDArray[np.intp] | None) -> tuple[float, float]:
+    """Return the variance of Σ counts · (events − expected) if rows of a cluster share everything.
+
+    And how many events of whole clusters are then expected, in effect: v³ / c², with the variance v and
+    the third moment c.
+    """
+    sizes = np.abs(counts)
+    whole = sizes if clusters is None else np.bincount(clusters, sizes)[clusters]
+    second, third = (float((sizes * expected) @ whole**power) for power in (1, 2))
+    return second, second * (second / third) ** 2 if third > 0.0 else 0.0
 
 
 def of_count(events: float, expected: float, alternative: Alternative = "two-sided") -> float:
