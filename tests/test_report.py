@@ -253,7 +253,7 @@ def test_a_pass_is_never_shown_as_a_finding():
         (
             lambda: audits.binary(-0.3),
             "sex = F, age = old: too low in all five fifths",
-            "Dots: observed rate in each fifth of the predictions; ◆ shown to be wrong, ○ not shown.",
+            "Dots: observed rate in each fifth of the predictions; ◆ shown to be wrong, ○ not.",
         ),
         (
             lambda: audits.slope(materiality=0.05),

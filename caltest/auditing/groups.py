@@ -428,7 +428,7 @@ def crossed(
 def distinct(
     groups: Iterable[tuple[Group, Places]],
 ) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
-    """Keep the first of groups that are the same rows; of more conditions than its nothing is said."""
+    """Keep the first of groups that are the same rows, and name others, but not its own crossings."""
     first: dict[bytes, Group] = {}
     kept, skipped, more = list[tuple[Group, Places]](), list[Skipped](), 0
     for group, rows in groups:

@@ -210,7 +210,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     one, several = _noun(parts)
     sure = confidence_text(audit.confidence)
     together = f"{_kind(audit)} intervals, all correct together, {sure} confidence"
-    wrong = "; ◆ shown to be wrong, ○ not shown" if any(side(audit, each) for each in parts) else ""
+    wrong = "; ◆ shown to be wrong, ○ not" if any(side(audit, each) for each in parts) else ""
     if kind == "errors":
         text = f"Dots: {several} of the predictions{wrong}. Bars: {together}."
         if halves:
