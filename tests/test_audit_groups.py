@@ -18,10 +18,12 @@ from caltest.auditing.groups import (
     MOST_NUMBERS,
     NO_NUMBER,
     crossed,
+    distinct,
     large_enough,
     notes_on,
     read_groups,
 )
+from caltest.auditing.views import Skipped
 from caltest.files import read_with_groups
 
 
@@ -51,7 +53,8 @@ def groups_of(columns, intersections, min_rows=50):
         found += large
         skipped += small
     cells, small = crossed(read, intersections, min_rows)
-    return dict([*found, *cells]), [*skipped, *small]
+    found, twins = distinct([*found, *cells])
+    return dict(found), [*skipped, *small, *twins]
 
 
 def rows_of(columns, group):
@@ -105,6 +108,40 @@ def test_a_column_inside_another_makes_no_group_twice():
     three, _ = groups_of({"country": country, "city": city, "site": COLUMNS["site"]}, 3)
     assert all(len(group.conditions) < 3 for group in three)  # each has the rows of one with two
     assert len({tuple(rows.tolist()) for rows in three.values()}) == len(three)
+
+
+def test_a_group_of_the_same_rows_is_left_out_and_named_once():
+    sex = COLUMNS["sex"]
+    coded = ["1" if each == "F" else "2" if k % 4 == 1 else "3" for k, each in enumerate(sex)]
+    columns = {"sex": sex, "age": COLUMNS["age"], "code": coded}
+    found, skipped = groups_of(columns, 2)
+    assert len({tuple(rows.tolist()) for rows in found.values()}) == len(found)
+    assert [(each.what, each.rows, each.reason) for each in skipped] == [
+        ("code = 1", None, "it has the same rows as sex = F"),
+        ("3 more groups", None, "each has the same rows as another one"),  # of F, by age
+    ]
+
+
+def test_a_group_that_the_audit_makes_gives_way_to_one_that_was_named():
+    """Of two spreads one is that of a column: its rows are checked once, by the column's name."""
+    rng = np.random.default_rng(11)
+    mean, channel = (
+        rng.uniform(50.0, 150.0, 600),
+        np.array(["depot", "shop", "web"])[np.arange(600) % 3],
+    )
+    law = caltest.predictive.Normal(mean, sd=np.where(channel == "web", 8.0, 10.0))
+    found = caltest.audit(
+        law, rng.normal(mean, 10.0), groups={"channel": channel}, n_resamples=99, rng=1
+    )
+    twins = [each for each in found.skipped if "same rows" in each.reason]
+    assert [str(each) for each in twins] == [
+        str(Skipped("predicted spread = 21", None, "it has the same rows as channel = web"))
+    ]
+    groups = {view.group.label for view in found.views if view.group}
+    assert "channel = web" in groups
+    assert "predicted spread = 21" not in groups
+    assert "predicted spread = 26" in groups  # of two channels
+    assert found.summary().count("predicted spread = 21") == 1
 
 
 def test_crossed_groups_of_few_rows_are_counted():

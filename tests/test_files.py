@@ -233,6 +233,11 @@ WRONG = {
         {},
         r"'name' holds 'a' at row 0 .* is not a number \(nor are the other rows\)",
     ),
+    "text column alone": (
+        csv(NAMED.assign(name=list("abcd"))),
+        {"columns": ["name"]},
+        "'name' holds 'a' .*; name one that holds the predicted probabilities",
+    ),
     "one bad cell": (
         text("a,b,y\n.5,.5,0\n.5,1/2,1\n"),
         {},

@@ -10,10 +10,12 @@ from xml.etree import ElementTree
 
 import audits
 import jsonschema
+import numpy as np
 import pytest
 
 import caltest
 from caltest import report
+from caltest._numbers import number
 from caltest.auditing.result import shows
 from caltest.auditing.views import Check, Part, Skipped, View
 from caltest.report.summary import first_screen, summarise
@@ -180,13 +182,56 @@ def test_a_notebook_names_no_table_that_is_not_there():
     assert "52 more classes in the table below" in Page(report.to_html(many)).text()
 
 
-def test_the_value_of_a_mean_has_the_sign_of_its_error():
+@pytest.fixture(scope="module")
+def channels():
+    """Intervals that are too narrow in one of three channels, of few rows."""
+    rng = np.random.default_rng(11)
+    mean, channel = rng.uniform(50.0, 150.0, 600), np.array(["depot", "shop", "web"] * 200)
+    law = caltest.predictive.Normal(mean, sd=np.where(channel == "web", 8.0, 10.0))
+    y, groups = rng.normal(mean, 10.0), {"channel": channel}
+    return caltest.audit(law, y, groups=groups, materiality=0.05, n_resamples=199, rng=1)
+
+
+def test_groups_that_were_named_come_before_those_that_the_audit_makes(channels):
+    rows = [row.name.short for row in first_screen(channels).slices.rows]
+    own = [name for name in rows if name.startswith("channel")]
+    assert sorted(own) == ["channel = depot", "channel = shop", "channel = web"]
+    few = next(text for text in sizes.unsettled(channels) if text.startswith("Too few rows"))
+    assert "where channel is " in few  # and not a tenth that nobody named
+    text = Page(report.to_html(channels)).text()
+    assert "Spread: how far the predicted 90% quantile lies above the 10% quantile." in text
+    assert "Level: the predicted median." in text
+    assert "spread" not in captions.made_note(channels, channels.views[:1]).lower()
+
+
+def test_what_is_not_settled_is_a_list_and_many_checks_are_folded(channels):
+    assert channels.verdict == "undecided"
+    page = report.to_html(channels)
+    listed = page.partition('<ul class="size open">')[2].partition("</ul>")[0]
+    assert listed.count("<li>") == len(sizes.unsettled(channels)) > 1
+    assert "- Too few rows: " in report.to_markdown(channels)
+    assert page.count('<details class="long">') == 1
+    assert '<details class="long">' not in report.to_html(audits.binary())
+
+
+def test_within_is_explained_where_it_is_said_of_a_bar_that_leaves_the_limit():
+    said = "that is decided for each mean alone, by its 90% interval"
+    within, beyond = audits.binary(0.0, materiality=0.3), audits.binary(-0.3, materiality=0.02)
+    assert (within.verdict, beyond.verdict) == ("within", "material")
+    wide, narrow = (replace(within.views[0], inside=True, low=-m, high=m) for m in (0.4, 0.1))
+    assert said in captions.slices_note(within, None, [wide, narrow])
+    assert said not in captions.slices_note(within, None, [narrow])
+    assert said not in captions.slices_note(beyond, None, [wide])  # nothing there says within
+
+
+def test_the_value_of_a_mean_has_one_sign_everywhere():
+    """That of Python and of `caltest test`, which the page states below its table."""
     audit = caltest.audit([0.3] * 200, [1] * 100 + [0] * 100, statistics="citl", n_resamples=99, rng=0)
     (row,) = summarise(audit).checks
-    assert row.value.startswith("−")
-    assert summarise(audit).views[0].error.startswith("−")
     assert audit.checks[0].value > 0.0
-    assert "predicted less observed" in summarise(audit).measures[0][1]
+    assert (row.raw, row.value) == (audit.checks[0].value, number(audit.checks[0].value))
+    assert summarise(audit).views[0].error.startswith("−")
+    assert "observed less predicted" in summarise(audit).measures[0][1]
 
 
 def test_a_pass_is_never_shown_as_a_finding():
@@ -209,7 +254,7 @@ def test_a_pass_is_never_shown_as_a_finding():
         (
             lambda: audits.binary(-0.3),
             "sex = F, age = old: too low in all five fifths",
-            "Dots: observed",
+            "Dots: observed rate in each fifth of the predictions; ◆ shown to be wrong, ○ not.",
         ),
         (
             lambda: audits.slope(materiality=0.05),
@@ -393,7 +438,7 @@ def test_intervals_are_rounded_outwards_and_no_zero_has_a_sign():
     assert row.interval == "−9.8 to −5.9"
     check = replace(made.checks[0], view=view, value=-0.0, expected=(-0.0, 0.03167))
     row = summarise(replace(made, views=(view,), checks=(check,), rests=())).checks[0]
-    assert (row.value, row.expected) == ("0", "−0.03167 to 0")
+    assert (row.value, row.expected) == ("0", "0 to 0.03167")
     for audit in (made, audits.slope(), audits.rare(), audits.binary(0.0)):
         text = Page(report.to_html(audit)).text("main")
         assert not re.search(r"[−-]0(\.0+)?(?![\d.,])", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from hashlib import sha256
 from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
@@ -393,17 +394,9 @@ def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, P
 def crossed(
     groupings: Sequence[Grouping], intersections: int, min_rows: int
 ) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
-    """Cross columns two by two, up to so many at once; groups that are too small are counted.
-
-    A group that has all rows of one with a condition less is that one, and left out.
-    """
+    """Cross columns two by two, up to so many at once; groups that are too small are counted."""
     several = [grouping for grouping in groupings if len(grouping.values) > 1 and grouping.crosses]
     fewest = max(min_rows, FEWEST_ROWS)
-    sizes = {
-        frozenset([(number, code)]): size
-        for number, each in enumerate(several)
-        for code, size in enumerate(np.bincount(each.member, minlength=len(each.values)).tolist())
-    }
     kept: list[tuple[Group, Places]] = []
     skipped: list[Skipped] = []
     held = 0
@@ -421,14 +414,37 @@ def crossed(
             codes, member, rows_of = np.unique(member, return_inverse=True, return_counts=True)
             parts = _parts(member.reshape(-1), len(codes))
             for code, rows, size in zip(codes.tolist(), parts, rows_of.tolist(), strict=True):
-                values = [int(value) for value in np.unravel_index(code, shape)]
-                cell = frozenset(zip(numbers, values, strict=True))
-                sizes[cell] = size
-                if size >= fewest and all(sizes[cell - {one}] > size for one in cell):
+                if fewest <= size < len(member):
+                    values = map(int, np.unravel_index(code, shape))
                     named = [(g.column, g.values[value]) for g, value in zip(each, values, strict=True)]
                     kept.append((Group(tuple(Condition(*one) for one in named)), rows))
             small = rows_of[rows_of < fewest]
             if len(small):
                 what = f"{len(small):,} of {len(codes):,} groups by {name}"
                 skipped.append(Skipped(what, int(small.sum()), f"fewer than {fewest} rows each"))
+    return kept, skipped
+
+
+def distinct(
+    groups: Iterable[tuple[Group, Places]],
+) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
+    """Keep the first of groups that are the same rows, and name others, but not its own crossings."""
+    first: dict[bytes, Group] = {}
+    kept, skipped, more = list[tuple[Group, Places]](), list[Skipped](), 0
+    for group, rows in groups:
+        own = first.setdefault(sha256(rows.data).digest(), group)
+        if own is group:
+            kept.append((group, rows))
+        elif set(own.conditions) <= set(group.conditions):
+            continue
+        elif len(group.conditions) > 1 or len(skipped) == _NAMED:
+            more += 1
+        else:
+            name, same = (
+                ", ".join(shown_group(each.column, each.value) for each in one.conditions)
+                for one in (group, own)
+            )
+            skipped.append(Skipped(name, None, f"it has the same rows as {same}"))
+    if more:
+        skipped.append(Skipped(f"{more:,} more groups", None, "each has the same rows as another one"))
     return kept, skipped

@@ -18,7 +18,7 @@ from caltest._arguments import choose, has, level_of_confidence
 from caltest._numbers import counted
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted, shown_group
-from caltest.auditing.groups import Grouping, Places, crossed, large_enough
+from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_enough
 from caltest.auditing.limits import Limit
 from caltest.auditing.views import Group, Skipped
 from caltest.data import Rows, Sample
@@ -501,8 +501,9 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         groups += large
         skipped += small
     cells_of, small = crossed(groupings, options.intersections, options.min_rows)
-    groups += cells_of
-    skipped += small
+    derived = {each.column for each in groupings if not each.crosses}  # after those that were named
+    groups, twins = distinct(sorted(groups + cells_of, key=lambda each: each[0].column in derived))
+    skipped += small + twins
     general: list[Scope] = []
     classes: list[Scope] = []
     numbers = whole.n_classes is None

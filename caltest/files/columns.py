@@ -395,7 +395,9 @@ class Columns:
             raise InputError("there is no column besides the labels; add the probabilities.")
         for name, dtype in frame.select(self.numeric).schema.items():
             if not (dtype.is_float() or dtype.is_integer()):
-                do = Phrase("leave the column out") if given else advice
+                alone = "name one that holds the predicted probabilities"
+                one = Phrase(alone if len(self.probs) == 1 else "leave the column out")
+                do = one if given else advice
                 if self.roles.numbers is not None:
                     do = _NO_OUTCOMES if name == self.label else Phrase("name columns of numbers")
                 raise _not_numbers(name, load(name), dtype, do)

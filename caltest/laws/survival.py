@@ -92,7 +92,7 @@ class Survival(Shaped):
 
     about = "predicted times until an event"
     instead = "use 'pit_ad' or another statistic of the PIT"
-    level_name = "predicted chance of no event"  # averaged over time
+    level_name = "predicted survival"  # the chance of no event, averaged over time
     completions = 20  #: How often censored times are completed, where limits are not known.
     _by_row = ("_law", "_times", "_chances", "limit", "ends", "seen", "stated")
     _law: Predictive | None = None

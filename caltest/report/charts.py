@@ -146,7 +146,7 @@ class Drawing:
                 self.box(mark.style, a + gap / 2, size.floor - high, b - gap / 2, size.floor)
         self.path("axis", f"M{size.left} {size.floor}H{size.right}")
         if mark.label:
-            self.text(size.right - 4, size.bottom + 16, mark.label, "end", "lab")
+            self.text(size.left - 6, size.floor - 8, mark.label, "end", "lab")
 
 
 def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

@@ -16,13 +16,14 @@ from caltest.lenses import within
 from caltest.pictures import axes
 from caltest.report import charts
 from caltest.text import audit as words
-from caltest.text import captions
-from caltest.text.sizes import decided_apart, rates, size
+from caltest.text import captions, sizes
+from caltest.text.sizes import decided_apart, rates
 from caltest.text.vocabulary import (
     capital,
     event_name,
     group_name,
     lens_name,
+    made_by,
     narrow_group,
     narrow_name,
     of_probabilities,
@@ -33,12 +34,12 @@ from caltest.text.vocabulary import (
 )
 
 _ROWS = 9  # of the table of slices
+_GROUPS = 4  # of them, at least, where intervals and quantiles stand above
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 1800
 _FAR = 2.5  # times the errors of interest: where an interval is cut off
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
 _LISTED = 10  # views in a comment
-_FLIPPED = "observed less predicted", "predicted less observed"  # the value of the mean, in a report
 
 
 def sentence(text: str) -> str:
@@ -81,7 +82,8 @@ def first_screen(
         chip=sentence(chip),
         why=sentence(why),
         headline=sentence(audit.headline),
-        size=sentence(size(audit)),
+        size=sentence(" ".join(sizes.found(audit))),
+        open=[sentence(text) for text in sizes.unsettled(audit)],
         gate=None if gate is None else sentence(gate),
         slices=slices,
         figure=figure,
@@ -190,7 +192,10 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             first = [view for view in whole if shows(audit, view) or within(view.lens)[0] == own]
             kept = list(dict.fromkeys(view.key for view in [*first, *chosen]))[: max(_ROWS, len(first))]
             whole = [view for view in whole if view.key in kept]
-        chosen = [*whole, *[view for view in chosen if view.group is not None][: _ROWS - len(whole)]]
+        groups_chosen = [view for view in chosen if view.group][: max(_ROWS - len(whole), _GROUPS)]
+        chosen = [*whole, *groups_chosen]
+    else:
+        chosen.sort(key=_by_size)
     columns = {each.column for view in pool if view.group for each in view.group.conditions}
     column = columns.pop() if len(columns) == 1 else None  # that all groups are of
     rows: list[tuple[str, View | Part]] = [
@@ -243,7 +248,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     first_group = next((of for _, of in rows if isinstance(of, View) and of.group), None)
     return SimpleNamespace(
         title=sentence(title),
-        note=sentence(captions.slices_note(audit, unit)),
+        note=sentence(captions.slices_note(audit, unit, [of for _, of in rows])),
         marked=any(shows(audit, of) for _, of in rows),
         limit=captions.shaded(audit),
         head=head,
@@ -285,7 +290,10 @@ def _called(audit: Audit, view: View, by_class: bool, one_column: bool) -> str:
 
 
 def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -> list[View]:
-    """Return about nine views: what explains, what is shown and its parents, siblings, the worst."""
+    """Return about nine views: what explains, what is shown and its parents, siblings, the worst.
+
+    Groups that the audit makes come after those that were named.
+    """
 
     def related(view: View) -> int:
         if view.key == subject.key or view.group is None:
@@ -295,9 +303,10 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -
         own = set(subject.group.conditions) if subject.group else set()
         if set(view.group.conditions) < own:
             return 2
-        return 3 if subject.group and view.group.column == subject.group.column else 4
+        sibling = subject.group is not None and view.group.column == subject.group.column
+        return 4 - sibling + 2 * bool(made_by(audit, view.group))
 
-    by_size = sorted(pool, key=lambda view: (-view.proved, -abs(view.error or 0.0)))
+    by_size = sorted(pool, key=_by_size)
     if not by_class:
         ordered = sorted(by_size, key=related)
     else:  # classes; the top class, unless its error leaves no room to see theirs
@@ -307,8 +316,11 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -
         widest = max((view.most for view in single[:_ROWS]), default=0.0)
         first += [view for view in top if view.most <= 4.0 * widest]
         ordered = [*first, *(view for view in single if view not in first)]
-    kept = leading(ordered, _ROWS)
-    return [view for view in by_size if view in kept]
+    return list(leading(ordered, _ROWS))
+
+
+def _by_size(view: View) -> tuple[float, float]:
+    return -view.proved, -abs(view.error or 0.0)
 
 
 def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
@@ -366,15 +378,13 @@ def summarise(
         over_time=_over_time(audit),
         counts=[(named(view, audit), *_counts(view)) for view in views if view.events is not None],
         of_levels=None if audit.n_classes else captions.levels_note(audit),
-        decided=decided_apart(audit),
+        decided=decided_apart(audit, views),
+        made=captions.made_note(audit, views),
         of_usual="the top class" if audit.usual and audit.usual.lens else None,
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
         listed=[_view_row(view, audit) for view in listed],
         more=more | {"listed": len(sized) - len(listed)},
-        measures=[
-            (_statistic(statistic), f"{text.replace(*_FLIPPED)} ({statistic})")
-            for statistic, text in measures
-        ],
+        measures=[(_statistic(statistic), f"{text} ({statistic})") for statistic, text in measures],
         command=command,
         versions=audit.to_dict()["versions"],
         **{
@@ -527,15 +537,13 @@ def _statistic(statistic: str) -> str:
 
 def _check_row(check: Check, audit: Audit) -> SimpleNamespace:
     low, high = check.pvalue_interval
-    # The mean has the sign of the error that stands beside it, and not that of its statistic.
-    sign = -1.0 if check.statistic == "citl" else 1.0
     return SimpleNamespace(
         of=check,
         name=named(check.view, audit),
         statistic=_statistic(check.statistic),
-        raw=sign * check.value,
-        value=number(sign * check.value),
-        expected=" to ".join(map(number, sorted(sign * end for end in check.expected or ()))),
+        raw=check.value,
+        value=number(check.value),
+        expected=" to ".join(map(number, check.expected or ())),
         pvalue=pvalue(check.pvalue, audit.alpha),
         interval=f"{low:.2g} to {high:.2g}",
         adjusted=pvalue(check.adjusted, audit.alpha),

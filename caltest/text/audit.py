@@ -22,7 +22,7 @@ from caltest.auditing.views import Check, Group, Rest, View
 from caltest.data.diagnose import advice_on_zeros
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
-from caltest.text import sizes
+from caltest.text import captions, sizes
 from caltest.text.pages import page, paragraph, row, said
 from caltest.text.vocabulary import (
     TENDS,
@@ -561,7 +561,10 @@ def _table(audit: Audit) -> list[str]:
         lines.append(f"  {name:<{width}}  {right}  {by}".rstrip())
     more = len(sized) - len(views)
     lines += [f"  and {more:,} more, in to_frame()"] if more > 0 else []
-    return [*lines, note] if (note := sizes.decided_apart(audit)) else lines
+    notes = [captions.made_note(audit, views)]
+    if audit.verdict in ("within", "undecided"):
+        notes.append(sizes.decided_apart(audit, views))
+    return [*lines, *(each for note in notes if note for each in paragraph(note))]
 
 
 def failure(audit: Audit) -> str:

@@ -23,6 +23,7 @@ from caltest.text.vocabulary import (
     group_name,
     kind_of,
     limit,
+    made_by,
     outcomes_called,
     view_name,
     way,
@@ -209,8 +210,9 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     one, several = _noun(parts)
     sure = confidence_text(audit.confidence)
     together = f"{_kind(audit)} intervals, all correct together, {sure} confidence"
+    wrong = "; ◆ shown to be wrong, ○ not" if any(side(audit, each) for each in parts) else ""
     if kind == "errors":
-        text = f"Dots: {several} of the predictions. Bars: {together}."
+        text = f"Dots: {several} of the predictions{wrong}. Bars: {together}."
         if halves:
             out = [side(audit, part) for part in halves]
             places = {"too high": "above zero: too high", "too low": "below zero: too low"}
@@ -224,7 +226,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
         return text
     each = f"in each {one} of the predictions" if len(parts) > 1 else "in these rows"
     rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
-    return f"Dots: {rate} {each}. Bars: {together}. Dashed: predicted = observed."
+    return f"Dots: {rate} {each}{wrong}. Bars: {together}. Dashed: predicted = observed."
 
 
 def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
@@ -368,11 +370,19 @@ def rows_title(audit: Audit, view: View) -> str:
     return "The mean of all rows is not shown to be wrong."
 
 
-def slices_note(audit: Audit, unit: str | None) -> str:
+def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
     text = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
     if "members" in audit.about or audit.about == POSTERIOR:
         text += " Predicted: what so many members state."
-    text = f"{text} {sizes.decided_apart(audit)}".strip()
+    if audit.verdict in ("within", "undecided"):
+        text = f"{text} {sizes.decided_apart(audit, shown)}".strip()
+    text = f"{text} {made_note(audit, shown)}".strip()
     return f"{unit}. {text}" if unit else text
+
+
+def made_note(audit: Audit, shown: Sequence[View | Part]) -> str:
+    """Say what the groups are that the audit makes itself, of those that are shown; "" if none is."""
+    groups = (of.group for of in shown if isinstance(of, View) and of.group)
+    return " ".join(dict.fromkeys(text for group in groups if (text := made_by(audit, group))))

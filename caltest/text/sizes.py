@@ -28,6 +28,7 @@ from caltest.text.vocabulary import (
     lens_name,
     limit,
     listed,
+    made_by,
     outcomes_called,
     rows_called,
     subject,
@@ -152,7 +153,12 @@ def times(view: Sized, confidence: float) -> str:
 
 
 def size(audit: Audit) -> str:
-    """Return the paragraph below the headline: the size, and where else."""
+    """Return the paragraph below the headline: the size, where else, and what is not settled."""
+    return " ".join([*found(audit), *unsettled(audit)])
+
+
+def found(audit: Audit) -> list[str]:
+    """Return the size, and where else, in sentences."""
     texts = [
         f"Column {shown_column(column)!r}: {rows:,} of {audit.n_samples:,} rows are in groups too "
         "small to check; merge its values, or lower min_rows."
@@ -191,15 +197,20 @@ def size(audit: Audit) -> str:
         texts += _largest(audit)
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
-    if audit.verdict == "undecided":
-        inside = [_whole_name(each, audit) for each in audit.views if each.inside]
-        texts += [*_possible_errors(audit), *needs(audit)]
-        texts += [f"Shown to be within your limit: {listed(inside)}."] if inside else []
     if audit.rejected and audit.impossible and audit.found:
         texts.append(f"{impossible_rows(audit)}.")
     if not audit.rejected or audit.verdict == "within":
         texts += [unchecked] if unchecked else []
-    return " ".join(texts)
+    return texts
+
+
+def unsettled(audit: Audit) -> list[str]:
+    """Return what is not settled, what would settle it, and what is; nothing of other verdicts."""
+    if audit.verdict != "undecided":
+        return []
+    inside = [_whole_name(each, audit) for each in audit.views if each.inside]
+    texts = [*_possible_errors(audit), *needs(audit)]
+    return [*texts, f"Shown to be within your limit: {listed(inside)}."] if inside else texts
 
 
 def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -> str:
@@ -311,14 +322,18 @@ def why_undecided(audit: Audit) -> str:
 def _few_and_close(audit: Audit) -> tuple[list[View | Rest], list[View | Rest]]:
     """Return what has too few rows, those that need most times as many first, and what is close.
 
-    What groups leave is told of where no view is unsettled.
+    What groups leave is told of where no view is unsettled, and groups that were named come first.
     """
     unsettled = [each for each in audit.unsettled if not found_beyond(audit, each)]
     told = [each for each in unsettled if isinstance(each, View)] or unsettled
     times = {id(each): (each.rows_needed or math.inf) / each.rows for each in told}
-    few = sorted(told, key=lambda each: -times[id(each)])
+    few = sorted(told, key=lambda each: (_made(each, audit), -times[id(each)]))
     few = [each for each in few if times[id(each)] > 1.0]
     return few, [each for each in told if times[id(each)] <= 1.0]
+
+
+def _made(whole: View | Rest, audit: Audit) -> bool:
+    return whole.group is not None and made_by(audit, whole.group) != ""
 
 
 def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> str:
@@ -373,11 +388,15 @@ def cannot_fail(audit: Audit) -> Iterable[str]:
         )
 
 
-def decided_apart(audit: Audit) -> str:
-    """Say that other intervals than those shown decide what is within the limit; "" if not."""
-    if any(each.inside and against_limit(audit, each) != "inside" for each in audit.wholes):
+def decided_apart(audit: Audit, shown: Iterable[Sized]) -> str:
+    """Say that another interval than one shown decides what is within the limit; "" if none does."""
+    views = [each for each in shown if isinstance(each, View)]
+    if any(each.inside and against_limit(audit, each) != "inside" for each in views):
         own = confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
-        return f"“Within” goes by each mean's own, shorter {own} interval."
+        return (
+            "An interval may leave your limit and its mean still count as within: that is decided for "
+            f"each mean alone, by its {own} interval."
+        )
     return ""
 
 

@@ -201,7 +201,24 @@ def view_name(view: View) -> str:
 
 def short_group(group: Group) -> str:
     """Return a group of numbers as a table has it: its "predicted level" is its "level"."""
-    return re.sub(r"^predicted (level|spread) =", r"\1 =", group_name(group))
+    return re.sub(r"^predicted (level|spread|survival) =", r"\1 =", group_name(group))
+
+
+_MADE: Mapping[str, str] = {
+    "predicted level": "Level: the predicted median.",
+    "predicted spread": "Spread: how far the predicted 90% quantile lies above the 10% quantile.",
+    "predicted survival": "Survival: the predicted chance of no event, averaged over time.",
+}
+
+
+def made_by(audit: Audit, group: Group) -> str:
+    """Return by what the audit made a group of numbers itself, as a sentence; "" of one of a column."""
+    column, mark = group.column, " (of the model)"
+    if audit.n_classes or f"{column}{mark}" in audit.groups:
+        return ""
+    text = _MADE.get(column.removesuffix(mark), "")
+    near = " (those stated nearest to them)" if "quantile" in audit.about else ""
+    return text.replace("quantile.", f"quantile{near}.")
 
 
 def short_name(view: View) -> str:
