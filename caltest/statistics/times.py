@@ -19,6 +19,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import MeanOfNumbers
 from caltest.forms.base import Array, ChiSquare, HasChiSquare, OneByOne
+from caltest.forms.numbers import LEVELS, STEPS, sums_of_scores
 from caltest.laws import Survival
 from caltest.statistics.base import SIGNED, Statistic
 from caltest.statistics.pit import OmnibusOfNumbers, PitChiSquare
@@ -169,6 +170,46 @@ class DCalibration(PitChiSquare):
 
     name = "d_calibration"
     measures = "chi-square of tenths of the PIT, per row"
+
+
+_FOLLOWED = 10.0  # rows: of fewer no share is shown
+
+
+class Shares(NamedTuple):
+    """Shares of times at or below predicted quantiles, as far as enough rows are followed."""
+
+    levels: Array
+    shares: Array
+    reach: Array  #: Of a band, relative to that of rows that are all followed to the end.
+
+
+def observed_shares(law: Any, outcomes: Array, weights: Array) -> Shares:
+    """Return Kaplan and Meier's shares of times (n,) at or below the quantiles of all levels.
+
+    Time is the predicted chance of the event until then, u, which is uniform under calibration: rows
+    count up to where they were followed, and nothing is completed. An event at a time of positive
+    probability is spread evenly over it. The band is that of Hall and Wellner (1980), (1 − u)(1 + C(u))
+    times that of n whole outcomes, C(u) = n ∫₀ᵘ dv / ((1 − v) Y(v)), with Y rows followed.
+    """
+    shown = law.as_seen(outcomes)
+    low, high = law.cdf(np.abs(shown))
+    came, owners, total = law.until(shown)[1], np.zeros(len(weights), np.intp), float(weights.sum())
+
+    def until(ends: Array, counted: Array) -> Array:
+        found = sums_of_scores(low, ends, counted, owners, 1, STEPS)[0]
+        return np.append(0.0, found + counted.sum() * LEVELS)
+
+    events, lost = until(high, weights * came), until(low, weights * ~came)
+    followed = total - events - lost
+    kept = len(weights) * followed[1:] >= _FOLLOWED * total
+    end = len(kept) if kept.all() else max(int(kept.argmin()), 1)
+    half_lost, came_then = 0.5 * np.diff(lost)[:end], np.diff(events)[:end]
+    left = followed[:end] - half_lost
+    survival: Any = np.cumprod(1.0 - came_then / left)
+    levels = LEVELS[:end]
+    passed = -np.diff(np.log1p(-np.append(0.0, levels)))
+    spread = np.cumsum(total * passed / (left - 0.5 * came_then))
+    return Shares(levels, 1.0 - survival, (1.0 - levels) * (1.0 + spread))
 
 
 # ------------------------------------------------------------------ risk at a horizon
