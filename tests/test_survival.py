@@ -687,6 +687,31 @@ def test_pictures():
         show(law.take(np.arange(5)), (time[:5], event[:5]), kind="horizon", horizon=0.2)
 
 
+def test_the_smooth_curve_is_not_flat_at_the_ends():
+    predicted, time, event, *_ = cohort(19, 5000)
+    law = Survival(predicted, TIMES)
+    display = caltest.SurvivalDisplay.from_predictions(law, (time, event), kind="horizon", horizon=1.0)
+    risk, observed = display.more
+    assert np.abs(observed - risk)[[0, -1]].max() < 0.05  # of observed risks alone it is 0.08
+    legend = " ".join(each.get_text() for each in display.figure_.axes[0].get_legend().get_texts())
+    assert "predicted risk inside the interval" in legend
+    assert "all correct together, 95%" in display.figure_.axes[0].get_title(loc="left")
+    plt.close(display.figure_)
+
+
+def test_the_limits_of_strata_hold_together():
+    predicted, time, event, *_ = cohort(20, 1000)
+    law, show = Survival(predicted, TIMES), caltest.SurvivalDisplay.from_predictions
+    display = show(law, (time, event), kind="horizon", horizon=1.0)
+    rows = strata_of(1.0 - predicted[:, 9], 1.0 - predicted[:, 9])
+    found = [kaplan_meier(time[each], event[each], 1.0) for each in rows]
+    low, high = product_bounds(found[4], 0.025 / 10)
+    assert len(rows) == 10
+    assert np.isclose(display.low[4], 1.0 - high)
+    assert np.isclose(display.high[4], 1.0 - low)
+    plt.close(display.figure_)
+
+
 def test_the_smooth_curve_does_not_depend_on_the_order_of_rows():
     predicted, time, event, *_ = cohort(16, 300)
     turned, measure = np.random.default_rng(0).permutation(300), caltest.statistics.ICI(horizon=1.0)

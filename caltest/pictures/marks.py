@@ -70,7 +70,7 @@ def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Marks:
 def over_time(times: Any, predicted: Any, observed: Any, kaplan_meier: Any, *labels: str) -> Marks:
     """Return predicted and observed chances of an event until every time, where these are known."""
     names, found = labels or ("", "", ""), [GRID]
-    curves = ("thin", kaplan_meier), ("line", observed), ("diag", predicted)
+    curves = ("line", observed), ("thin", kaplan_meier), ("diag", predicted)
     for (style, curve), label in zip(curves, names, strict=True):
         values = np.array(curve, dtype=np.float64)  # not a number where it is not known
         known = np.isfinite(values)

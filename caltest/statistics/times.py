@@ -359,7 +359,11 @@ _POINTS = 100
 
 @dataclass(frozen=True, eq=False)
 class SmoothErrors(AtHorizon):
-    """A summary of |predicted − observed risk|, of local Kaplan–Meier estimates."""
+    """A summary of |predicted − observed risk|, of local Kaplan–Meier estimates.
+
+    What is smoothed is their distance from the mean predicted risk of the same rows: a window at an end
+    has its middle elsewhere, and its observed risk alone would be too near to the middle.
+    """
 
     summary: Any
 
@@ -376,20 +380,17 @@ class SmoothErrors(AtHorizon):
         from scipy.stats import rankdata  # which takes long to import
 
         ranks = rankdata(self.risk)
-        came, ordered, found = (
-            event[sorted_by] & (time[sorted_by] <= self.horizon),
-            ranks[sorted_by],
-            [],
-        )
-        for centre in np.sort(ranks)[places]:
+        came, risk = event[sorted_by] & (time[sorted_by] <= self.horizon), self.risk[sorted_by]
+        ordered, found = ranks[sorted_by], []
+        for centre, own in zip(np.sort(ranks)[places], predicted, strict=True):
             half = float(np.clip(min(centre, n - centre), least, most))
             centre = min(max(centre, half), n - half)
             near = np.maximum(1.0 - (np.abs(ordered - centre) / half) ** 2, 0.0)
             left = np.cumsum(near[::-1])[::-1]
             with np.errstate(divide="ignore", invalid="ignore"):
                 falls = np.where(came & (near > 0.0), 1.0 - near / left, 1.0)
-            found.append(1.0 - float(np.prod(falls)))
-        return predicted, np.array(found)
+            found.append(own + 1.0 - float(np.prod(falls)) - float(near @ risk) / left[0])
+        return predicted, np.clip(found, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -407,9 +408,9 @@ class _Smooth(_AtHorizon):
 class ICI(_Smooth):
     """Integrated calibration index at a time: mean distance of predicted from observed risk.
 
-    The observed risk at a prediction is Kaplan and Meier's, of the 30% of rows with the nearest
-    predictions, fewer at both ends, which count less the farther they are (Beran 1981). It is above 0
-    by chance, too.
+    The distance at a prediction is that of Kaplan and Meier's risk from the mean predicted one, of the
+    30% of rows with the nearest predictions, fewer at both ends, which count less the farther they are
+    (Beran 1981). It only describes: of calibrated predictions it is above 0 by chance, too.
 
     Parameters
     ----------
