@@ -658,7 +658,12 @@ def test_the_picture_of_levels_shows_what_was_observed_and_not_completed_times()
     assert drawn.bands[-1] > 2.0 * drawn.bands[0]
     assert min(drawn.outside) > 0.01
     assert not any(drawn.outside.values())
+    schema = importlib.resources.files("caltest.report") / "audit.schema.json"
+    jsonschema.validate(json.loads(json.dumps(audit.to_dict())), json.loads(schema.read_text()))
+    assert audit.call.startswith("caltest.audit(predicted, outcomes, lenses=")
     text = " ".join(caltest.report.to_html(audit).split())
+    assert "90% of them lie at or below the 90% quantile" in text
+    assert "predicted risk of 30%" not in text
     assert "(Kaplan–Meier: no time is filled in; the line ends where ten rows are followed)" in text
     assert "Below zero: events come earlier than predicted." in text
 

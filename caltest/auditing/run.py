@@ -296,7 +296,7 @@ def audit(
     if getattr(law, "seen", None) is not None:
         counted = [name for name in ("weights", "clusters") if of_rows[name] is not None]
         own_columns = tuple(each.column for each in groupings if each.crosses)
-        call = call_of(audit, given, own_columns, counted, options.seed)
+        call = call_of(audit, given, own_columns, counted, options.seed, True)
         return audit_of_times(whole, groupings, options, call)
     design = Design.of(whole.rows, sampling_rates)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
@@ -398,7 +398,7 @@ def audit(
         n_resamples=draws,
         statistic=float(found.evidence.max()) + 0.0,
         null_distribution=found.largest,
-        call=call_of(audit, given, plan.columns, named_rows, options.seed),
+        call=call_of(audit, given, plan.columns, named_rows, options.seed, numbers is not None),
         warnings=tuple(warnings),
         impossible=impossible,
         zeros=zeros,
