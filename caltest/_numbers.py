@@ -12,6 +12,7 @@ T = TypeVar("T")
 
 _ROUNDING = 1e-13  # of sums, relative to what is added
 _MOST_DIGITS = 4  # of percentages
+_FINER = 3  # decimals that an end has at most beyond the others, so that it is not 0
 _NEARLY_ONE = 0.99994  # beyond it, a probability is written by what it lacks
 _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
@@ -69,16 +70,23 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
     --------
     >>> outward_points(-0.0978, -0.0591), outward_points(-0.00012, 0.0034)
     (('−9.8', '−5.9'), ('−0.02', '0.34'))
+    >>> outward_points(-0.0403, -0.0009)  # not to 0.0, which it excludes
+    ('−4.03', '−0.09')
     """
     digits = 1 if max(abs(low), abs(high)) >= 0.01 else 2
-    ends = _outward(100.0 * low, 100.0 * high, digits)
+    digits, *ends = _outward(100.0 * low, 100.0 * high, digits)
     start, end = (f"{each + 0.0:.{digits}f}".replace("-", "−") for each in ends)
     return start, end
 
 
-def _outward(low: float, high: float, digits: int) -> tuple[float, float]:
-    scale = 10.0**digits
-    return math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
+def _outward(low: float, high: float, digits: int) -> tuple[int, float, float]:
+    """Round an interval outwards, in as many digits or, if it would reach 0 by that alone, in more."""
+    for finer in (*range(digits, digits + _FINER), digits):
+        scale = 10.0**finer
+        ends = math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
+        if low * high <= 0.0 or 0.0 not in ends:
+            break
+    return finer, *ends
 
 
 def signed_points(gap: float, low: float = 1.0, high: float = 1.0) -> str:
@@ -168,7 +176,8 @@ def in_units(
     decimals = min(max(1 - math.floor(math.log10(length)), 1), 6) if known and length > 0.0 else 2
     told = " (unknown)"
     if known:
-        ends = (f"{each + 0.0:.{decimals}f}" for each in _outward(low, high, decimals))
+        decimals, *rounded = _outward(low, high, decimals)
+        ends = (f"{each + 0.0:.{decimals}f}" for each in rounded)
         told = f" ({about}{' to '.join(ends)})"
     told = told if length else ""
     return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}{told}".replace("-", "−")

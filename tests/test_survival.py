@@ -26,7 +26,7 @@ from caltest.exceptions import InputError
 from caltest.nulls.times import TIES, signed
 from caltest.predictive import Survival
 from caltest.pvalues import of_exchangeable
-from caltest.statistics.times import kaplan_meier, strata_of
+from caltest.statistics.times import kaplan_meier, observed_shares, strata_of
 
 TIMES = np.linspace(0.1, 3.0, 30)
 
@@ -352,6 +352,46 @@ def test_kaplan_meier_is_that_of_the_textbook():
     assert np.isclose(kaplan_meier(time, event, 2.5).survival, 4 / 6)
     assert np.isclose(kaplan_meier(time, event, 3.0).survival, 4 / 6 * 2 / 3)
     assert kaplan_meier(time[:3], event[:3], 5.0) is None
+
+
+def test_shares_without_censoring_are_counts_and_with_it_kaplan_and_meiers():
+    time, ones = np.random.default_rng(0).exponential(size=400), np.ones(400)
+    law = Survival(stats.expon(scale=ones))
+    found = observed_shares(*law.met((time, ones)), ones)
+    counts = np.mean(-np.expm1(-time)[:, None] <= found.levels, axis=0)
+    assert np.allclose(found.shares, counts)
+    assert np.allclose(found.reach[:150], 1.0, atol=0.1)
+    assert len(found.levels) > 190
+    event = np.arange(400) % 2 == 0
+    found = observed_shares(*law.met((time, event)), ones)
+    at = -np.log1p(-0.5)
+    place = np.argmin(np.abs(found.levels - 0.5))
+    assert np.isclose(found.shares[place], 1.0 - kaplan_meier(time, event, at).survival, atol=0.005)
+
+
+def test_an_event_at_a_stated_time_is_spread_over_its_probability():
+    law = Survival([[0.5, 0.0]] * 40, [1.0, 2.0], interpolation="step")
+    found = observed_shares(*law.met((np.tile([1.0, 2.0], 20), np.ones(40))), np.ones(40))
+    assert np.allclose(found.shares, found.levels)
+
+
+def test_few_rows_have_a_picture_of_levels_too():
+    law = Survival(stats.expon(scale=np.ones(3)))
+    assert len(observed_shares(*law.met(([0.1, 2.0, 3.0], [1, 0, 1])), np.ones(3)).levels) == 1
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("n", [100, 500])
+def test_the_band_of_shares_of_censored_times_is_about_right(n):
+    levels = np.arange(1, 200) / 200
+    drawn = np.sort(np.random.default_rng(0).random((2000, n)))
+    largest = [np.abs(levels - np.searchsorted(u, levels, "right") / n).max() for u in drawn]
+    band, left = np.quantile(largest, 0.95), 0
+    for seed in range(400):
+        predicted, time, event, *_ = cohort(seed, n)
+        found = observed_shares(*Survival(predicted, TIMES).met((time, event)), np.ones(n))
+        left += bool((np.abs(found.levels - found.shares) > band * found.reach).any())
+    assert 0.02 < left / 400 < 0.085
 
 
 def test_limits_are_those_of_garwood_and_of_clopper_and_pearson():
@@ -730,6 +770,42 @@ def test_a_page_counts_events_and_draws_curves():
     assert "too low" in page
 
 
+def test_the_picture_of_levels_shows_what_was_observed_and_not_completed_times():
+    predicted, time, event, *_ = cohort(17, 2000, factor=1 / 0.7, censor=1.0)
+    audit = caltest.audit(
+        Survival(predicted, TIMES), (time, event), lenses="distribution", rng=0, n_resamples=99
+    )
+    (drawn,) = (view.cumulative for view in audit.views if view.group is None)
+    levels = np.array(drawn.share)
+    truth = levels - (1.0 - (1.0 - levels) ** (1 / 0.7))
+    near = levels < 0.75
+    assert np.allclose(np.array(drawn.difference)[near], truth[near], atol=0.04)
+    assert np.mean(np.array(drawn.difference)[near] - truth[near]) < 0.01  # not pulled to 0
+    assert drawn.share[-1] < 0.97
+    assert drawn.bands[-1] > 2.0 * drawn.bands[0]
+    assert min(drawn.outside) > 0.01
+    assert not any(drawn.outside.values())
+    schema = importlib.resources.files("caltest.report") / "audit.schema.json"
+    jsonschema.validate(json.loads(json.dumps(audit.to_dict())), json.loads(schema.read_text()))
+    assert audit.call.startswith("caltest.audit(predicted, outcomes, lenses=")
+    text = " ".join(caltest.report.to_html(audit).split())
+    assert "90% of them lie at or below the 90% quantile" in text
+    assert "predicted risk of 30%" not in text
+    assert "(Kaplan–Meier: no time is filled in; the line ends where ten rows are followed)" in text
+    assert "Below zero: events come earlier than predicted." in text
+
+
+def test_a_picture_with_completed_times_says_so():
+    predicted, time, event, *_ = cohort(18)
+    for kind in ("difference", "histogram", "coverage"):
+        display = caltest.PITDisplay.from_predictions(
+            Survival(predicted, TIMES), (time, event), kind=kind, n_resamples=99, rng=0
+        )
+        title = display.figure_.axes[0].get_title(loc="left")
+        assert ("drawn from the prediction" in title) == display.completed == (kind != "difference")
+        plt.close(display.figure_)
+
+
 def test_pictures():
     predicted, time, event, _limit, _ = cohort(15, 500)
     law, show = Survival(predicted, TIMES), caltest.SurvivalDisplay.from_predictions
@@ -741,6 +817,31 @@ def test_pictures():
         show(Survival(predicted, TIMES, limit=9.0), (np.full(500, 9.0), np.zeros(500)))
     with pytest.raises(InputError, match="fewer than five events"):
         show(law.take(np.arange(5)), (time[:5], event[:5]), kind="horizon", horizon=0.2)
+
+
+def test_the_smooth_curve_is_not_flat_at_the_ends():
+    predicted, time, event, *_ = cohort(19, 5000)
+    law = Survival(predicted, TIMES)
+    display = caltest.SurvivalDisplay.from_predictions(law, (time, event), kind="horizon", horizon=1.0)
+    risk, observed = display.more
+    assert np.abs(observed - risk)[[0, -1]].max() < 0.05  # of observed risks alone it is 0.08
+    legend = " ".join(each.get_text() for each in display.figure_.axes[0].get_legend().get_texts())
+    assert "predicted risk inside the interval" in legend
+    assert "all correct together, 95%" in display.figure_.axes[0].get_title(loc="left")
+    plt.close(display.figure_)
+
+
+def test_the_limits_of_strata_hold_together():
+    predicted, time, event, *_ = cohort(20, 1000)
+    law, show = Survival(predicted, TIMES), caltest.SurvivalDisplay.from_predictions
+    display = show(law, (time, event), kind="horizon", horizon=1.0)
+    rows = strata_of(1.0 - predicted[:, 9], 1.0 - predicted[:, 9])
+    found = [kaplan_meier(time[each], event[each], 1.0) for each in rows]
+    low, high = product_bounds(found[4], 0.025 / 10)
+    assert len(rows) == 10
+    assert np.isclose(display.low[4], 1.0 - high)
+    assert np.isclose(display.high[4], 1.0 - low)
+    plt.close(display.figure_)
 
 
 def test_the_smooth_curve_does_not_depend_on_the_order_of_rows():

@@ -18,10 +18,11 @@ from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability
 from caltest.data import Rows, Sample
 from caltest.forms import Side
 from caltest.forms.numbers import levels_of
-from caltest.laws import Classes
+from caltest.laws import Classes, Survival
 from caltest.pictures.marks import path_of
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, PitKolmogorovSmirnov, Statistic
+from caltest.statistics.times import observed_shares
 
 _MOST_PICTURED = 30  # views with pictures, besides those whose error is bounded
 _KS, _ECD = "ks", "ecd"
@@ -183,12 +184,20 @@ def cumulative(sample: Sample, band: float) -> Cumulative:
 def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulative:
     """Return every level less the share of outcomes at or below the predicted quantile."""
     view = look.view()
-    form: Any = form_of(look, _OF_LEVELS, view.rows)
-    shares = replace(form, distance=np.asarray).of_labels(view.outcomes(outcomes[None]))[0]
-    stated, every = levels_of(form.law), -(-len(shares) // _MARKS)
-    kept = np.union1d(np.arange(0, len(shares), every), [np.abs(shares).argmax()])
-    levels = tuple(stated[kept].tolist())
-    return Cumulative(levels, levels, tuple((0.0 - shares[kept]).tolist()), band)
+    law: Any = getattr(view.rows.law, "law", view.rows.law)  # of ranks in it
+    if of_times := isinstance(law, Survival):
+        own = outcomes if look.places is None else outcomes[look.places]
+        levels, found, reach = observed_shares(law, own, view.rows.weights)
+        shares = found - levels
+    else:
+        form: Any = form_of(look, _OF_LEVELS, view.rows)
+        shares = replace(form, distance=np.asarray).of_labels(view.outcomes(outcomes[None]))[0]
+        levels = levels_of(form.law)
+    every = -(-len(shares) // _MARKS)
+    kept = np.union1d(np.arange(0, len(shares), every), [np.abs(shares).argmax(), len(shares) - 1])
+    share, difference = (tuple(each[kept].tolist()) for each in (levels, 0.0 - shares))
+    bands = tuple((band * reach[kept]).tolist()) if of_times else None
+    return Cumulative(share, share, difference, band, bands)
 
 
 def histogram(scores: Array) -> Histogram:

@@ -591,6 +591,7 @@ def call_of(
     columns: tuple[str, ...],
     of_rows: Iterable[str],
     seed: int,
+    of_numbers: bool,
 ) -> str:
     """Write the call that repeats an audit, with what was given and is not the default.
 
@@ -610,7 +611,7 @@ def call_of(
             return repr(value.tolist())
         return repr(value)
 
-    parts = ["probs", "labels"]
+    parts = ["predicted", "outcomes"] if of_numbers else ["probs", "labels"]
     if (groups := given["groups"]) is not None:
         native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
         frame = isinstance(native, nw.DataFrame)

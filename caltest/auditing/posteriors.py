@@ -129,7 +129,7 @@ def sbc(
     members = Members(values, names=list(entries))
     outcomes = np.stack([each for each, _ in entries.values()], axis=1)
     found = audit(members, outcomes, **options)
-    call = found.call.replace("caltest.audit(probs, labels", "caltest.sbc(parameters, draws")
+    call = found.call.replace("caltest.audit(predicted, outcomes", "caltest.sbc(parameters, draws")
     notes = (note for name, (_, each) in entries.items() if (note := _dependence(name, each)))
     return replace(found, about=POSTERIOR, call=call, warnings=(*found.warnings, *notes))
 

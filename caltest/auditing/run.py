@@ -294,7 +294,7 @@ def audit(
     counted = [] if alike else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
     own_columns = tuple(each.column for each in groupings if each.crosses)
-    call = call_of(audit, given, own_columns, counted, options.seed)
+    call = call_of(audit, given, own_columns, counted, options.seed, numbers is not None)
     if law.seen is not None:
         return audit_of_times(whole, groupings, options, call)
     design = Design.of(whole.rows, sampling_rates)

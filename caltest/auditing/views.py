@@ -180,12 +180,22 @@ class Cumulative:
         Mean over all rows of the view of predicted less observed, of these rows.
     band
         What the largest distance from 0 must exceed for the check to be found, in the joint test.
+    bands
+        Of times the band at every level, wider where few rows are still followed; else None.
     """
 
     share: tuple[float, ...]
     prediction: tuple[float, ...]
     difference: tuple[float, ...]
     band: float
+    bands: tuple[float, ...] | None = None
+
+    @property
+    def outside(self) -> dict[float, bool]:
+        """Where the difference leaves its band, and whether above it."""
+        bands = self.bands or (self.band,) * len(self.share)
+        every = zip(self.share, self.difference, bands, strict=True)
+        return {share: value > 0.0 for share, value, band in every if abs(value) > band}
 
 
 @dataclass(frozen=True)

@@ -215,14 +215,16 @@ class Pit(Scores):
         if rows != ALL:
             law, weights = law.take(rows), weights[rows]
         of_draws = np.zeros(len(weights), dtype=np.intp)
-        return _summed(*law.cdf(outcomes), weights, of_draws, len(outcomes), self.steps)
+        return sums_of_scores(*law.cdf(outcomes), weights, of_draws, len(outcomes), self.steps)
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
         found = self.law.cdf(outcomes)
-        return _summed(*found, self.weights, clusters.codes, clusters.count, self.steps)
+        return sums_of_scores(*found, self.weights, clusters.codes, clusters.count, self.steps)
 
 
-def _summed(below: Array, at: Array, weights: Array, owners: Any, count: int, steps: int) -> Array:
+def sums_of_scores(
+    below: Array, at: Array, weights: Array, owners: Any, count: int, steps: int
+) -> Array:
     """Return sums of scores, (count, T), of outcomes (B, n): of row i of draw b, owners[i] + b."""
     from caltest.loops import rows as _loops
 

@@ -307,15 +307,20 @@ class Survival(Shaped):
         ended, came = self.until(outcomes, horizon)
         return came.astype(np.float64), self.cumulative_hazard(ended)
 
+    def as_seen(self, outcomes: Array) -> Array:
+        """Return times as they were seen, of censored rows negative; of known limits as they are."""
+        if self.seen is None:
+            return outcomes
+        ended = np.abs(self.seen)
+        return np.where(np.signbit(self.seen), -ended, self._on_curve(ended))
+
     def ranks(self, outcomes: Array) -> tuple[Array, Array, NDArray[np.bool_], Array]:
         """Return P(T < t), P(T ≤ t), whether the event was seen, and how many were expected, (n,) each.
 
         Of a row that ended without an event it is known that its time is later: its rank lies between
         P(T ≤ c) and 1. Nothing is completed.
         """
-        if self.seen is not None:
-            ended, censored = np.abs(self.seen), np.signbit(self.seen)
-            outcomes = np.where(censored, -ended, self._on_curve(ended))
+        outcomes = self.as_seen(outcomes)
         low, high = self.cdf(np.abs(outcomes))
         came, expected = self.events(outcomes)
         open_end = np.signbit(outcomes) & (np.abs(outcomes) <= self.limit)

@@ -54,11 +54,12 @@ def reliability(predicted: Any, observed: Any, band: Sequence[Any], bad: Any) ->
     ]
 
 
-def cumulative(shares: Any, differences: Any, band: float, *labels: str) -> Marks:
+def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Marks:
     """Return a cumulative difference: its path, from 0, and the band that chance alone stays in."""
     of_band, of_path = labels or ("", "")
+    ends, reach = (shares, np.asarray(band)) if np.ndim(band) else ((0.0, 1.0), np.full(2, band))
     return [
-        Mark("area", "band", (0.0, 1.0), (-band, -band), (band, band), of_band),
+        Mark("area", "band", ends, -reach, reach, of_band),
         GRID,
         Mark("line", "zero", (0.0, 1.0), (0.0, 0.0)),
         Mark("line", "line", shares, differences, label=of_path),
@@ -68,7 +69,7 @@ def cumulative(shares: Any, differences: Any, band: float, *labels: str) -> Mark
 def over_time(times: Any, predicted: Any, observed: Any, kaplan_meier: Any, *labels: str) -> Marks:
     """Return predicted and observed chances of an event until every time, where these are known."""
     names, found = labels or ("", "", ""), [GRID]
-    curves = ("thin", kaplan_meier), ("line", observed), ("diag", predicted)
+    curves = ("line", observed), ("thin", kaplan_meier), ("diag", predicted)
     for (style, curve), label in zip(curves, names, strict=True):
         values = np.array(curve, dtype=np.float64)  # not a number where it is not known
         known = np.isfinite(values)

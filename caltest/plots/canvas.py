@@ -41,7 +41,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "diag": {**DASHED, "zorder": 3},
     "zero": {**DASHED, "zorder": 1},
     "line": {"color": BLUE, "linewidth": 1.6, "zorder": 3},
-    "thin": {"color": FAINT, "linewidth": 0.9, "zorder": 2},
+    "thin": {"color": FAINT, "linewidth": 0.9, "zorder": 3},
     "curve": {"color": BLUE, "linewidth": 2.0, "zorder": 4},
     "band": {"color": WIDE_BAND, "linewidth": 0.0, "zorder": 1},
     "point band": {"color": NARROW_BAND, "zorder": 2},

@@ -19,13 +19,13 @@ from caltest.forms.numbers import LEVELS, STEPS, Pit
 from caltest.laws import Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, show
 from caltest.pictures.axes import LINEAR, Array
-from caltest.pictures.marks import GRID, Mark, critical, over_time, told_apart
+from caltest.pictures.marks import BAD, GRID, Mark, critical, over_time, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading
 from caltest.plots.display import Display
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import ICI, PitKolmogorovSmirnov
-from caltest.statistics.times import kaplan_meier, strata_of
+from caltest.statistics.times import kaplan_meier, observed_shares, strata_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,6 +118,10 @@ class PITDisplay(Display):
         L, where members of ensembles were predicted; None of other distributions.
     lens
         The name of the lens; None without one.
+    completed
+        Whether censored times are drawn from the prediction, so that errors look smaller: of
+        "histogram" and "coverage". The "difference" of times is Kaplan and Meier's, as far as ten rows
+        are followed, with a band that is about right (Hall and Wellner 1980).
 
     Examples
     --------
@@ -139,6 +143,7 @@ class PITDisplay(Display):
     n_samples: int
     members: int | None = None
     lens: str | None = None
+    completed: bool = False
 
     @classmethod
     @arguments(ax=axes)
@@ -243,16 +248,21 @@ class PITDisplay(Display):
             shares = form.of_labels(seen)
             return of.values(LEVELS + shares) if levels is LEVELS else -shares
 
+        of_times = kind == "difference" and isinstance(pool, Survival)
         sampler, largest = whole.rows.sampler(seed_of(rng)), []
         for start in range(0, n_resamples, sampler.block):
             drawn = values(sampler.draw(start, min(start + sampler.block, n_resamples)))
             largest.append((np.abs(drawn - of.expected) / of.scale).max(axis=1))
-        reach = of.scale * critical(np.concatenate(largest), alpha)
-        band = of.expected - reach, of.expected + reach
-        observed = values(whole.labels[None])[0]
+        reach, x = of.scale * critical(np.concatenate(largest), alpha), of.x
+        expected, observed = of.expected, values(whole.labels[None])[0]
+        if of_times:
+            x, shares, more = observed_shares(pool, whole.labels, whole.rows.weights)
+            expected, reach, observed = expected[: len(x)], more * reach[: len(x)], x - shares
+        band = expected - reach, expected + reach
         members = pool.size - 1 if isinstance(pool, Pool) else None
         n, label = whole.rows.n_samples, view.label
-        return cls(kind, of.x, observed, *band, confidence, n, members, label).plot(ax)
+        filled = getattr(pool, "seen", None) is not None and not of_times
+        return cls(kind, x, observed, *band, confidence, n, members, label, filled).plot(ax)
 
     @property
     def outside(self) -> Any:
@@ -295,6 +305,8 @@ class PITDisplay(Display):
         lines = [f"{name}: {out}, n = {self.n_samples:,}"]
         if self.kind == "histogram" and above and not canvas.is_narrow(ax):
             lines.append(above)
+        if self.completed:
+            lines.append("censored times are drawn from the prediction: errors look smaller")
         heading(ax, *lines)
         canvas.legend_below(ax)
 
@@ -321,8 +333,9 @@ class SurvivalDisplay(Display):
         predicted risk, averaged; or mean predicted and observed risks of these strata at the horizon;
         or times with events less expected ones.
     low, high
-        Of "horizon" the limits of every observed risk (Fay, Brittain and Proschan 2013); of "events"
-        the band that calibrated predictions stay in at every single time, about; else as ``values``.
+        Of "horizon" simultaneous limits of observed risks (Fay, Brittain and Proschan 2013); of
+        "events" the band that calibrated predictions stay in at every single time, about; else as
+        ``values``.
     more
         Of "curves" the mean predicted chances and Kaplan and Meier's of all rows; of "horizon" the
         points of a smooth curve, predicted and observed.
@@ -378,7 +391,7 @@ class SurvivalDisplay(Display):
         horizon
             The time of "horizon". Default None: the last one.
         confidence
-            Of the limits of each risk. Default 0.95.
+            Of the limits of all risks together. Default 0.95.
         ax
             Axes to draw in. Default: a new figure.
 
@@ -417,9 +430,10 @@ class SurvivalDisplay(Display):
         if kind == "horizon":
             time, event = law.until(law.seen)
             risk, found = law.risk(at), []
-            for rows in strata_of(risk, risk):
+            strata = strata_of(risk, risk)
+            for rows in strata:
                 if (known := kaplan_meier(time[rows], event[rows], at)) is not None:
-                    low, high = product_bounds(known, alpha / 2.0)
+                    low, high = product_bounds(known, alpha / (2.0 * len(strata)))
                     found.append((risk[rows].mean(), 1.0 - known.survival, 1.0 - high, 1.0 - low))
             if not found:
                 raise InputError(
@@ -448,12 +462,14 @@ class SurvivalDisplay(Display):
             draw(ax, Mark("line", "thin", *self.more, label="smooth, of the nearest 30% of rows"))
             bad = (self.x < self.low) | (self.x > self.high)
             draw(ax, Mark("intervals", "error", self.x, self.low, self.high))
-            draw(ax, *told_apart(self.x, self.values, bad))
+            named = "predicted risk inside the interval", "predicted risk outside the interval"
+            for mark in told_apart(self.x, self.values, bad):
+                draw(ax, mark._replace(label=named[mark.style == BAD]))
             ax.set(xlabel="predicted risk", ylabel="observed risk")
-            sure = confidence_text(self.confidence)
-            heading(ax, f"Risk until {self.horizon:g}, {n}", f"each interval {sure}, about")
+            sure = f"intervals: all correct together, {confidence_text(self.confidence)}, about"
+            heading(ax, f"Risk until {self.horizon:g}, {n}", sure)
         elif self.kind == "curves":
-            names = "Kaplan–Meier of all rows", "observed, within strata of risk", "predicted"
+            names = "observed, within strata of risk", "Kaplan–Meier of all rows", "predicted"
             draw(ax, *over_time(self.x, self.more[0], self.values, self.more[1], *names))
             ax.set(xlabel="time", ylabel="chance of the event until then", xlim=(0.0, self.x[-1]))
             heading(ax, f"Chance of the event, {n}")

@@ -276,9 +276,11 @@ def cumulative(
 ) -> tuple[Drawing, ...]:
     """Draw the cumulative difference of a view, and the band that chance alone stays in."""
     values = (0.0, *drawn.difference)
-    y = axes.points(1.1 * min(*values, -drawn.band), 1.1 * max(*values, drawn.band))
+    widest = max(drawn.bands or (drawn.band,))
+    y = axes.points(1.1 * min(*values, -widest), 1.1 * max(*values, widest))
     x = axes.probabilities([0.0, 1.0])
-    marks = pictures.cumulative((0.0, *drawn.share), values, drawn.band)
+    bands = drawn.bands and (drawn.bands[0], *drawn.bands)
+    marks = pictures.cumulative((0.0, *drawn.share), values, bands or drawn.band)
     wanted = [size.without_rows() for size in sizes]
     return tuple(Drawing(size, label).draw(marks, x, y, *of) for size in wanted)
 

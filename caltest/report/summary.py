@@ -377,7 +377,7 @@ def summarise(
         usual=captions.usual(audit),
         over_time=_over_time(audit),
         counts=[(named(view, audit), *_counts(view)) for view in views if view.events is not None],
-        of_levels=None if audit.n_classes else captions.levels_note(audit),
+        of_levels=None if audit.n_classes else captions.levels_note(audit, len(tables["pictures"][0])),
         decided=decided_apart(audit, views),
         made=captions.made_note(audit, views),
         of_usual="the top class" if audit.usual and audit.usual.lens else None,

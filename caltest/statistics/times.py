@@ -19,6 +19,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import MeanOfNumbers
 from caltest.forms.base import Array, ChiSquare, HasChiSquare, OneByOne
+from caltest.forms.numbers import LEVELS, STEPS, sums_of_scores
 from caltest.laws import Survival
 from caltest.statistics.base import SIGNED, Statistic
 from caltest.statistics.pit import OmnibusOfNumbers, PitChiSquare
@@ -171,6 +172,46 @@ class DCalibration(PitChiSquare):
     measures = "chi-square of tenths of the PIT, per row"
 
 
+_FOLLOWED = 10.0  # rows: of fewer no share is shown
+
+
+class Shares(NamedTuple):
+    """Shares of times at or below predicted quantiles, as far as enough rows are followed."""
+
+    levels: Array
+    shares: Array
+    reach: Array  #: Of a band, relative to that of rows that are all followed to the end.
+
+
+def observed_shares(law: Any, outcomes: Array, weights: Array) -> Shares:
+    """Return Kaplan and Meier's shares of times (n,) at or below the quantiles of all levels.
+
+    Time is the predicted chance of the event until then, u, which is uniform under calibration: rows
+    count up to where they were followed, and nothing is completed. An event at a time of positive
+    probability is spread evenly over it. The band is that of Hall and Wellner (1980), (1 − u)(1 + C(u))
+    times that of n whole outcomes, C(u) = n ∫₀ᵘ dv / ((1 − v) Y(v)), with Y rows followed.
+    """
+    shown = law.as_seen(outcomes)
+    low, high = law.cdf(np.abs(shown))
+    came, owners, total = law.until(shown)[1], np.zeros(len(weights), np.intp), float(weights.sum())
+
+    def until(ends: Array, counted: Array) -> Array:
+        found = sums_of_scores(low, ends, counted, owners, 1, STEPS)[0]
+        return np.append(0.0, found + counted.sum() * LEVELS)
+
+    events, lost = until(high, weights * came), until(low, weights * ~came)
+    followed = total - events - lost
+    kept = len(weights) * followed[1:] >= _FOLLOWED * total
+    end = len(kept) if kept.all() else max(int(kept.argmin()), 1)
+    half_lost, came_then = 0.5 * np.diff(lost)[:end], np.diff(events)[:end]
+    left = followed[:end] - half_lost
+    survival: Any = np.cumprod(1.0 - came_then / left)
+    levels = LEVELS[:end]
+    passed = -np.diff(np.log1p(-np.append(0.0, levels)))
+    spread = np.cumsum(total * passed / (left - 0.5 * came_then))
+    return Shares(levels, 1.0 - survival, (1.0 - levels) * (1.0 + spread))
+
+
 # ------------------------------------------------------------------ risk at a horizon
 
 
@@ -318,7 +359,11 @@ _POINTS = 100
 
 @dataclass(frozen=True, eq=False)
 class SmoothErrors(AtHorizon):
-    """A summary of |predicted − observed risk|, of local Kaplan–Meier estimates."""
+    """A summary of |predicted − observed risk|, of local Kaplan–Meier estimates.
+
+    What is smoothed is their distance from the mean predicted risk of the same rows: a window at an end
+    has its middle elsewhere, and its observed risk alone would be too near to the middle.
+    """
 
     summary: Any
 
@@ -335,20 +380,17 @@ class SmoothErrors(AtHorizon):
         from scipy.stats import rankdata  # which takes long to import
 
         ranks = rankdata(self.risk)
-        came, ordered, found = (
-            event[sorted_by] & (time[sorted_by] <= self.horizon),
-            ranks[sorted_by],
-            [],
-        )
-        for centre in np.sort(ranks)[places]:
+        came, risk = event[sorted_by] & (time[sorted_by] <= self.horizon), self.risk[sorted_by]
+        ordered, found = ranks[sorted_by], []
+        for centre, own in zip(np.sort(ranks)[places], predicted, strict=True):
             half = float(np.clip(min(centre, n - centre), least, most))
             centre = min(max(centre, half), n - half)
             near = np.maximum(1.0 - (np.abs(ordered - centre) / half) ** 2, 0.0)
             left = np.cumsum(near[::-1])[::-1]
             with np.errstate(divide="ignore", invalid="ignore"):
                 falls = np.where(came & (near > 0.0), 1.0 - near / left, 1.0)
-            found.append(1.0 - float(np.prod(falls)))
-        return predicted, np.array(found)
+            found.append(own + 1.0 - float(np.prod(falls)) - float(near @ risk) / left[0])
+        return predicted, np.clip(found, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -366,9 +408,9 @@ class _Smooth(_AtHorizon):
 class ICI(_Smooth):
     """Integrated calibration index at a time: mean distance of predicted from observed risk.
 
-    The observed risk at a prediction is Kaplan and Meier's, of the 30% of rows with the nearest
-    predictions, fewer at both ends, which count less the farther they are (Beran 1981). It is above 0
-    by chance, too.
+    The distance at a prediction is that of Kaplan and Meier's risk from the mean predicted one, of the
+    30% of rows with the nearest predictions, fewer at both ends, which count less the farther they are
+    (Beran 1981). It only describes: of calibrated predictions it is above 0 by chance, too.
 
     Parameters
     ----------

@@ -231,7 +231,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
 
 def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     """Return what a cumulative difference shows, where it leaves its band."""
-    out = [value > 0.0 for value in drawn.difference if abs(value) > drawn.band]
+    out = drawn.outside.values()
     ways = [f"predicted too {way}" for over, way in ((True, "often"), (False, "rarely")) if over in out]
     text = f"{' and '.join(ways) or 'no more than chance alone explains'}."
     about = _about(audit, view)
@@ -249,9 +249,7 @@ def cumulative_note(audit: Audit) -> str:
 
 def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     """Return what the picture of all levels shows, where it leaves its band."""
-    out = {
-        t: d > 0.0 for t, d in zip(drawn.share, drawn.difference, strict=True) if abs(d) > drawn.band
-    }
+    out = drawn.outside
     outcomes, lower = outcomes_called(audit), set(out.values()) == {False}
     low = bool(out) and sum(out) < 0.5 * len(out)  # of levels, on average
     if not out:
@@ -278,13 +276,24 @@ def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
 _LOW = 0.25  # a level below which quantiles are called low
 
 
-def levels_note(audit: Audit) -> str:
-    """Return how to read the picture of all levels."""
-    sure = confidence_text(audit.confidence)
+def levels_note(audit: Audit, pictures: int = 1) -> str:
+    """Return how to read pictures of all levels, of which there are so many."""
+    sure, outcomes = confidence_text(audit.confidence), outcomes_called(audit)
+    of_times = any(view.cumulative.bands for view in audit.views if view.cumulative)
+    seen = f"{outcomes} at or below the predicted quantile of this level"
+    below = f"{outcomes} lie lower than predicted"
+    band = f"where the whole line lies in {sure} of simulations"
+    if of_times:
+        seen += " (Kaplan–Meier: no time is filled in; the line ends where ten rows are followed)"
+        below = "events come earlier than predicted"
+        band = f"chance alone, about {sure} for the whole line"
+    if (chance := round(pictures * audit.alpha)) and pictures > 1:
+        of = "leaves its band" if chance == 1 else "leave their bands"
+        band += f": of {pictures:,} pictures of a calibrated model, about {many(chance)} {of}"
     return (
-        f"For every level, such as 0.9: the level less the share of {outcomes_called(audit)} at or "
-        "below the predicted quantile of this level. A line that falls and then rises through zero: "
-        f"too narrow. Shaded: where the whole line lies in {sure} of simulations."
+        f"For every level, such as 0.9: the level less the share of {seen}. Below zero: {below}. A "
+        "line that falls and then rises through zero: too narrow. Shaded, for each picture alone: "
+        f"{band}."
     )
 
 
