@@ -93,6 +93,11 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
         return lens()
     if not isinstance(lens, str):
         raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")
+    if lens == "classwise":
+        raise InputError(
+            "the lens 'classwise' is every class by itself, and here one lens is looked through at a "
+            "time; give one class, such as 'class:0', or 'top_label'."
+        )
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]
