@@ -21,7 +21,7 @@ from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.weights import HELD_UP_TO
 from caltest.laws import Classes, Predictive, Quantiles, Survival
-from caltest.lenses import Lens, View, event, find_lens, through
+from caltest.lenses import Lens, View, event, find_lens, seen_through, through
 from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
@@ -309,7 +309,7 @@ def test(
             **given.stated,
             warnings=(
                 *rows.notes,
-                *impossible_labels(given.view),
+                *impossible_labels(given.view, what=seen_through(given.lens, given.view.rows)),
                 *given.copies,
                 *_bins_of_vectors(form, given.lens),
                 *fitted.notes,
@@ -532,7 +532,8 @@ def _tolerated(
     sided = sided_answer(measure, null, view, error, sides, n_resamples, seed, workers)
     found = {**sided.statistic.parameters, "tolerance": error, **stated, "side": sided.side}
     if error == 0.0:  # a label of probability 0 proves no error beyond a tolerance
-        impossible = impossible_labels(view, {"over": 0, "under": 1}.get(sides))
+        what = seen_through(given.lens, view.rows)
+        impossible = impossible_labels(view, {"over": 0, "under": 1}.get(sides), what)
     return result_of(
         sided.statistic,
         null,

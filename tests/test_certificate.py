@@ -274,7 +274,7 @@ def test_one_lens_at_a_time():
     """What audits and lower bounds take, every class by itself, is explained where it is not taken."""
     probs, labels = np.full((30, 3), 1 / 3), np.arange(30) % 3
     for call in caltest.certificate, partial(caltest.test, tolerance=0.02):
-        with pytest.raises(InputError, match="'classwise' is every class by itself, and here one"):
+        with pytest.raises(InputError, match="'classwise' is every class by itself, which only"):
             call(probs, labels, lens="classwise")
 
 

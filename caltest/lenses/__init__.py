@@ -95,8 +95,8 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
         raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")
     if lens == "classwise":
         raise InputError(
-            "the lens 'classwise' is every class by itself, and here one lens is looked through at a "
-            "time; give one class, such as 'class:0', or 'top_label'."
+            "the lens 'classwise' is every class by itself, which only audits and lower bounds take; "
+            "give one class, such as 'class:0', or 'top_label'."
         )
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
@@ -144,6 +144,12 @@ def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = No
             "as 'quantile:0.5' or 'below:10'."
         )
     return find_lens(default) if found is None and (predictions.n_classes or 0) > 2 else found
+
+
+def seen_through(lens: str | None, view: Rows) -> str:
+    """Return what is observed through a lens, as the subject of a sentence."""
+    one = lens is not None and view.n_classes == 2
+    return f"what was observed, whether {event(lens, view)}," if one else "the observed label"
 
 
 _EVENTS = {

@@ -364,6 +364,10 @@ _MOST_CLASSES = 12
 _LEAST_SCALE, _MOST_SCALE = 3.0, 8.0  # |z| at which the colours end
 _DARK = 0.72  # of the scale; text is white above
 _LONGEST_NAME = 14
+_OF_Z = (
+    "z: observed less predicted, in standard deviations of a calibrated model (one row at least); "
+    "where a class is predicted near 0% or 100%, a small z may be significant"
+)
 
 
 @arguments(result=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
@@ -376,7 +380,8 @@ class WitnessDisplay(ResultDisplay):
     There is one row per place found, strongest evidence on top, and one column per class; with
     more than twelve classes, only for classes with a significant error, the strongest twelve at
     most. Colour and number are z: above 0 (blue) the class was observed more often than predicted,
-    below 0 (vermilion) less often. Significant errors are bold, with a star and the percentages
+    below 0 (vermilion) less often, in standard deviations of a calibrated model, counted as at least
+    one row. Significant errors are bold, with a star and the percentages
     predicted and observed; if cells are too small, without the percentages, or with the star
     alone. If nothing is significant, the plot says so.
 
@@ -410,7 +415,7 @@ class WitnessDisplay(ResultDisplay):
 
     def _grid(self) -> dict[str, Any]:
         width = max(6.4, 3.2 + 0.82 * len(self._classes()))
-        return {"figsize": (width, 1.9 + 0.62 * max(len(self.result.identified), 2))}
+        return {"figsize": (width, 2.2 + 0.62 * max(len(self.result.identified), 2))}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         from matplotlib.colors import LinearSegmentedColormap
@@ -440,9 +445,9 @@ class WitnessDisplay(ResultDisplay):
             ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
         bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
         bar.ax.tick_params(labelsize=size)
-        meaning = "z-score: − observed less\n+ observed more"
+        meaning = "z: − observed less\n+ observed more"
         if not narrow:
-            full = "z-score: − observed less often than predicted, + more often"
+            full = "z: − observed less often than predicted, + more often"
             meaning = canvas.wrapped(full, canvas.inches(ax)[1])
         bar.set_label(meaning, size=size)
         bar.outline.set_visible(False)
@@ -461,9 +466,10 @@ class WitnessDisplay(ResultDisplay):
                 ink = "white" if abs(value) > _DARK * scale else canvas.BLACK
                 style = {"color": ink, "weight": "bold" if claimed else "normal", "size": "small"}
                 cells.append(ax.text(j, i, text, ha="center", va="center", **style))
-            how = "" if full == "stars" else "signed numbers: z-scores; "
-            how += f"* significant at {w.level:.3g} for all together"
-            lines = what, how + (": % predicted → % observed" if full == "percentages" else "")
+            how = "" if full == "stars" else "signed numbers: z; "
+            how += f"* significant at {w.level:.3g} for all places and classes together"
+            how += ", with % predicted → % observed" if full == "percentages" else ""
+            lines = (what, how) if narrow else (what, how, _OF_Z)
             canvas.lay_out(ax.figure)
             room = canvas.room_above(ax)
             heading(ax, *(canvas.wrapped(line, room, small=narrow) for line in lines), size=size)
