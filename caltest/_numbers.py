@@ -133,7 +133,8 @@ def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
     if texts[0] == texts[1] and max(one, other) < 0.5 * 10.0 ** (-_MOST_DIGITS - 2):
         return f"{100.0 * one:.0e}%", f"{100.0 * other:.0e}%"
     if texts[0] == texts[1] and min(one, other) > 1.0 - 0.5 * 10.0 ** (-_MOST_DIGITS - 2):
-        return f"100% − {100.0 * (1.0 - one):.0e}%", f"100% − {100.0 * (1.0 - other):.0e}%"
+        near, far = probabilities([one, other])
+        return near, far
     return texts
 
 

@@ -21,7 +21,7 @@ from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.weights import HELD_UP_TO
 from caltest.laws import Classes, Predictive, Quantiles
-from caltest.lenses import Lens, event, find_lens, show
+from caltest.lenses import Lens, event, find_lens, seen_through, show
 from caltest.nulls.base import Trial
 from caltest.nulls.times import beside_events
 from caltest.one_pass import in_one_pass
@@ -295,7 +295,9 @@ def test(
         if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, nulls.MonteCarlo)):
             form.check_unmoved(question.labels, question.observed)
         rates = {} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}
-        unlikely, unusual = impossible_labels(given.view), _bins_of_vectors(form, given.lens)
+        what = seen_through(given.lens, given.view.rows)
+        unlikely = impossible_labels(given.view, what=what)
+        unusual = _bins_of_vectors(form, given.lens)
         return result_of(
             question,
             chosen,
@@ -489,7 +491,8 @@ def _tolerated(
     question, answer, side = sided_answer(measure, null, trial, error, sides)
     options = {**question.statistic.parameters, "tolerance": error, **stated, "side": side}
     if error == 0.0:  # a label of probability 0 proves no error beyond a tolerance
-        impossible = impossible_labels(given.view, {"over": 0, "under": 1}.get(sides))
+        what = seen_through(given.lens, rows)
+        impossible = impossible_labels(given.view, {"over": 0, "under": 1}.get(sides), what)
     return result_of(
         question,
         null,

@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 DOCS = Path(__file__).resolve().parent
 PICTURE = DOCS / "_static" / "report.png"
-WIDTH, HEIGHT = 1280, 1010
+WIDTH, HEIGHT = 1280, 1052
 
 readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 command = re.search(r"caltest (audit --example .*)", readme)[1]

@@ -274,6 +274,17 @@ def test_more_confidence_bounds_less():
 
 
 @pytest.mark.slow
+def test_what_had_probability_0_is_said_of_the_event():
+    """Of the top class only rows in which it was certain: fewer than of all labels."""
+    probs = np.array([[1.0, 0.0, 0.0], [0.6, 0.4, 0.0]] * 20)
+    bounds = caltest.miscalibration_bounds(probs, [1, 2] * 20, rng=0)
+    told = "In 20 of 40 rows (counting from 0: 0, 2, 4, 6, 8, …) what was observed, whether the top "
+    assert bounds.warnings[0].startswith(f"{told}class is right, had probability 0")
+    whole = caltest.test(probs, [1, 2] * 20, "brier", n_resamples=19, rng=0)
+    (told,) = (each for each in whole.warnings if each.startswith("In 40 of 40 rows"))
+    assert "the observed label had probability 0" in told
+
+
 def test_classwise():
     probs = dirichlet(3000, 3, 0)
     truth = probs.copy()
@@ -458,7 +469,7 @@ def test_words():
     assert percents(0.123, 0.9) == ("12%", "90%")
     assert percents(0.0, 1e-9) == ("0%", "<0.1%")
     assert percents(0.99996, 0.99997) == ("99.9960%", "99.9970%")
-    assert percents(1 - 3e-8, 1 - 1e-8) == ("100% − 3e-06%", "100% − 1e-06%")
+    assert percents(1 - 3e-8, 1 - 1e-8) == ("1 − 3e−8", "1 − 1e−8")
 
 
 @pytest.mark.slow

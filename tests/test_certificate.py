@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import FrozenInstanceError
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -261,6 +262,20 @@ def test_the_result_is_inert_and_plain():
     scores = two(np.repeat([0.2, 0.9], 100))
     (first, _) = caltest.certificate(scores, [1] * 100 + [0] * 100).to_dict()["miscalibrated"]
     assert first["direction"] == "under"
+
+
+def test_ties_leave_fewer_bins():
+    scores, labels = np.r_[np.linspace(0.1, 0.9, 20), np.ones(60)], np.arange(80) % 4 > 0
+    text = caltest.certificate(two(scores), labels, n_bins=8).summary()
+    assert "80 rows, in 3 bins by predicted probability, equal ones in one bin" in text
+
+
+def test_one_lens_at_a_time():
+    """What audits and lower bounds take, every class by itself, is explained where it is not taken."""
+    probs, labels = np.full((30, 3), 1 / 3), np.arange(30) % 3
+    for call in caltest.certificate, partial(caltest.test, tolerance=0.02):
+        with pytest.raises(InputError, match="'classwise' is every class by itself, which only"):
+            call(probs, labels, lens="classwise")
 
 
 def test_summary():

@@ -218,3 +218,10 @@ def test_help_lists_what_there_is():
     for name in (*STATISTICS, *DENSITY_STATISTICS, *LENSES):
         assert f"\n  {name}" in shown
     assert "Values of --null" not in shown
+
+
+def test_json_is_printed(data, tmp_path):
+    """An audit writes it to a file; here the name would be that of another model's predictions."""
+    name = str(tmp_path / "c.json")
+    told = f"--json takes no file here, it prints; write --json > {name} at the end instead."
+    assert fails("swapped.csv", "--json", name) == told

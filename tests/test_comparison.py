@@ -289,12 +289,12 @@ Comparison of calibration
              points
   intervals  95%: of errors all correct together, of differences about right
 
-true's confidence in its top class is off by about 14.0 points on average (0.0 to 30.1), sharp's
-by 19.7 (1.0 to 39.6). No difference shown between true and sharp (5.7 points, about −14.4 to
-27.2).
+No error is shown in true's confidence in its top class (at most 30.1 points on average);
+sharp's is off by about 19.7 points on average (1.0 to 39.6). No difference shown between true
+and sharp (5.7 points, about −14.4 to 27.2).
 
-By log loss, which also counts how well predictions separate, true is best: sharp loses 0.22
-(about 0.06 to 0.39) more.
+By log loss, which also counts how well predictions separate, true is best; sharp loses 0.22
+(about 0.06 to 0.39) more than true.
 
   model  off by (95%)          mean error              more than true (about)
   true   14.0 (0.0 to 30.1)    −1.2 (−12.2 to 10.7)

@@ -125,7 +125,9 @@ def test_a_large_difference_is_shown():
     turned = found.gap("true", "sure")
     assert turned.absolute == pytest.approx([-each for each in found.gaps[0].absolute[::-1]])
     text = found.summary().replace("\n", " ")
-    assert "true's probabilities are off by about" in text
+    assert "No error is shown in true's probabilities (at most" in text
+    assert repr(found).startswith("Comparison(true: no error shown, at most ")
+    assert "; sure's are off by about" in text
     assert "sure is further off than true, by" in text
     assert "By log loss, which also counts how well predictions separate, true is best" in text
     with pytest.raises(InputError, match="no models 'sure' and 'other' were compared"):
@@ -142,7 +144,7 @@ def test_the_top_class_where_there_are_more():
     assert same.mean[0] == same.mean[1] == same.mean[2]
     other = found.gap("biased", "true")
     assert other.mean[0] < other.mean[1] < other.mean[2]
-    assert "confidence in its top class is off by about" in found.summary().replace("\n", " ")
+    assert "No error is shown in true's confidence in its top class (" in found.summary()
     of_class = quick(lens="class:2", statistic="ece")
     assert (of_class.probability, of_class.event) == ("class:2", "the label is class 2")
     assert of_class.errors[1].predicted == pytest.approx(TRUTH[:, 2].mean())

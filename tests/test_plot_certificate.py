@@ -42,17 +42,44 @@ def test_parts(method, against, wrong):
     assert (np.array([used.x1, used.y1]) <= display.figure_.get_size_inches()).all()
 
 
-def test_boxes_are_the_bounds_of_the_bins():
+def test_bars_are_the_bounds_of_the_means():
+    """A certificate by bins is about means: a bar stands at the mean prediction, within the lines."""
     found = certified("bins")
-    for against, shift, scale in (("scores", 0.0, 1.0), ("rows", found.predicted, 100.0)):
-        ax = CertificateDisplay.from_result(found, against=against).ax_
-        (boxes,) = ax.containers
-        corners = np.array([box.get_bbox().get_points() for box in boxes])
-        assert corners[:, 0, 1] == pytest.approx(scale * (found.lower - shift))
-        assert corners[:, 1, 1] == pytest.approx(scale * (found.upper - shift))
-        if against == "scores":
-            assert corners[:, 0, 0] == pytest.approx(found.starts)
-            assert corners[:, 1, 0] == pytest.approx(found.ends)
+    ax = CertificateDisplay.from_result(found, against="scores").ax_
+    bars, ranges = (np.array(each.get_segments()) for each in ax.collections)
+    assert (bars[:, :, 0] == found.predicted[:, None]).all()
+    assert (bars[:, :, 1] == np.stack([found.lower, found.upper], axis=1)).all()
+    assert (np.abs(bars[:, :, 1] - bars[:, :, 0]) <= found.distance).all()
+    assert (ranges[:, :, 0] == np.stack([found.starts, found.ends], axis=1)).all()
+    low, high = ax.get_xlim()
+    assert low <= found.starts[0] < found.ends[-1] <= high
+    ax = CertificateDisplay.from_result(found, against="rows").ax_
+    (boxes,) = ax.containers
+    corners = np.array([box.get_bbox().get_points() for box in boxes])
+    assert corners[:, 0, 1] == pytest.approx(100.0 * (found.lower - found.predicted))
+    assert corners[:, 1, 1] == pytest.approx(100.0 * (found.upper - found.predicted))
+    assert corners[1:, 0, 0] == pytest.approx(corners[:-1, 1, 0])
+
+
+def test_bins_that_crowd_lie_side_by_side():
+    """By default, with their mean predictions above; ties, too, are shaded over their whole width."""
+    digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    found = caltest.certificate(digits.probs, digits.labels)
+    assert found.starts[-1] == found.ends[-1] == 1.0
+    display = CertificateDisplay.from_result(found)
+    assert display.against == "rows"
+    display.figure_.canvas.draw()
+    (above,) = display.ax_.child_axes
+    means = [each.get_text() for each in above.get_xticklabels()]
+    assert means[:3] == [
+        "0.8696",
+        "0.9996",
+        "1\n− 2e−6",
+    ]
+    (shaded,) = (each for each in display.ax_.patches if each.get_alpha())
+    assert [shaded.get_x(), shaded.get_width()] == pytest.approx([0.0, 1.0])
+    assert CertificateDisplay.from_result(certified("bins")).against == "scores"
+    assert CertificateDisplay.from_result(certified("isotonic")).against == "scores"
 
 
 def test_steps_are_the_band():

@@ -74,6 +74,14 @@ def test_what_is_drawn():
     assert right.get_title(loc="left") == f"Further off than {nearest}"
 
 
+def test_groups_are_not_drawn_and_it_says_so():
+    found = comparison(2, "ece", groups={"half": np.arange(100) % 2})
+    left, _ = draw(ComparisonDisplay.from_result(found)).axes_
+    assert not left.get_legend().get_window_extent().overlaps(left.xaxis.label.get_window_extent())
+    assert "of all rows; errors in groups are printed, not drawn" in left.get_xlabel()
+    assert "groups" not in ComparisonDisplay.from_result(comparison(2, "ece")).axes_[0].get_xlabel()
+
+
 def test_one_probability_and_given_axes():
     import matplotlib.pyplot as plt
 

@@ -575,12 +575,13 @@ def test_null_of_other_shapes():
     assert np.ptp(certain.null_distribution) == 0.0
     draw(NullDisplay.from_result(certain))
     endless = caltest.test([0.0, 0.5, 0.5], [1, 1, 0], "mcb_log", rng=0, n_resamples=19)
-    assert "inf, off the axis" in texts(draw(NullDisplay.from_result(endless)))
+    assert "observed: ∞, off the axis" in texts(draw(NullDisplay.from_result(endless)))
     far = caltest.test(np.full(200, 0.5), np.ones(200, int), "ece", rng=0, n_resamples=19)
     ax = plt.figure().add_subplot()
     display = draw(NullDisplay.from_result(far, ax=ax))
     assert display.ax_ is ax
-    assert "none of them as extreme" in texts(display)
+    assert "19 resamples if calibrated, none of them as extreme" in texts(display)
+    assert len(ax.get_legend().get_texts()) == 2  # nothing is blue, so nothing says what would be
 
 
 def test_no_null_distribution():

@@ -527,6 +527,8 @@ class TestPicture:
         percentages = any("→" in text.get_text() for text in texts)
         assert percentages == ("predicted → % observed" in ax.get_title(loc="left").replace("\n", " "))
         assert percentages or m == 10
+        title = ax.get_title(loc="left").replace("\n", " ")
+        assert (width > 4.0) == ("a small z may be significant" in title)
         assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
         meaning = display.ax_.images[0].colorbar.ax.get_ylabel().replace("\n", " ")
         assert "− observed less" in meaning

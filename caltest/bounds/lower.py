@@ -21,7 +21,7 @@ from caltest.data.attributes import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Lens, event, one_probability, through
+from caltest.lenses import ClassWise, Lens, event, one_probability, seen_through, through
 from caltest.results import Result
 from caltest.sampling import Rng, seed_of
 
@@ -345,16 +345,20 @@ def miscalibration_bounds(
     seed, workers, family = seed_of(rng), Workers(n_jobs, progress), 2 * len(views)
     with single_threaded_blas():
         found = tuple(bounds_of(*each, level, family, n_draws, seed, workers) for each in views)
+    seen, label = (whole, None) if classwise else views[0]
     return MiscalibrationBounds(
         views=found,
         confidence=confidence,
         level=level,
         n_samples=n,
         n_classes=m,
-        lens="classwise" if classwise else views[0][1],
+        lens="classwise" if classwise else label,
         n_resamples=n_draws,
         seed=seed,
-        warnings=(*whole.rows.notes, *impossible_labels(whole if classwise else views[0][0])),
+        warnings=(
+            *whole.rows.notes,
+            *impossible_labels(seen, what=seen_through(label, seen.rows)),
+        ),
     )
 
 

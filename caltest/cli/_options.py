@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import Parameter, getdoc
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -50,6 +51,11 @@ class WithChoices(TyperCommand):
             if single and given.count(each) > 1:
                 said = f"{each.opts[0]} is given {given.count(each)} times; give it once."
                 out.fail(said, out.WRONG_INPUT)
+        flags = {name for each in self.params if getattr(each, "is_flag", False) for name in each.opts}
+        for option, value in pairwise(args):
+            if option == "--json" in flags and value.endswith(".json") and not is_file(value):
+                said = f"--json takes no file here, it prints; write --json > {value}"
+                out.fail(f"{said} at the end instead.", out.WRONG_INPUT)
         return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:

@@ -428,11 +428,14 @@ def ask_about_one(step: float, n_classes: int) -> str:
     return f"ask about one probability: caltest.test(..., {lens}rounding={step:.6g})"
 
 
-def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
+def impossible_labels(
+    view: Any, label: int | None = None, what: str = "the observed label"
+) -> tuple[str, ...]:
     """Return a note if a label with predicted probability 0 was observed: no test is needed then.
 
     Say too where probabilities of 0 come from and what to do, if that is plain.
-    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at.
+    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at;
+    ``what`` names its labels.
     """
     broken = view.rows.impossible(view.labels)
     if label is not None:
@@ -442,7 +445,7 @@ def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
     zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
     places = view.rows.places
     broken = broken if places is None else places[broken]
-    found = impossible_rows(broken, len(view.labels))
+    found = impossible_rows(broken, len(view.labels), what)
     if zeros is None:
         return found
     return (*found, advice_on_zeros(zeros, view.rows.n_classes, view.rows.clusters is not None))

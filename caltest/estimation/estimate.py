@@ -28,7 +28,7 @@ from caltest.estimation.pipeline import CalibrationPipeline, FunctionLike, Split
 from caltest.exceptions import InputError
 from caltest.forms import Form, Pairwise
 from caltest.forms.weights import DenseWeights, Term
-from caltest.lenses import Lens, through
+from caltest.lenses import Lens, seen_through, through
 from caltest.results import CalibrationResult, Facts, Result, plain
 from caltest.sampling import ROWS, Rng, child_seed, seed_of
 from caltest.statistics import Statistic
@@ -416,7 +416,7 @@ def estimate_squared_error(
         n_test=len(split.test),
         n_folds=pipeline.n_folds,
         seed=seed,
-        warnings=_notes(view, pipeline, found, paths),
+        warnings=_notes(view, lens_label, pipeline, found, paths),
     )
 
 
@@ -435,9 +435,13 @@ def _held_out(view: Sample, split: Split, best: Tuning) -> HeldOut:
 
 
 def _notes(
-    view: Sample, pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], paths: Sequence[Tuning]
+    view: Sample,
+    lens: str | None,
+    pipeline: CalibrationPipeline,
+    found: Sequence[FunctionRisk],
+    paths: Sequence[Tuning],
 ) -> tuple[str, ...]:
-    notes = [*view.rows.notes, *impossible_labels(view)]
+    notes = [*view.rows.notes, *impossible_labels(view, what=seen_through(lens, view.rows))]
     if "all" in pipeline.functions and all(each.name != "kernel_density" for each in found):
         notes.append(
             "The kernel density was left out: its cost grows as the square of the rows; name it in "

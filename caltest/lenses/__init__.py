@@ -93,6 +93,11 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
         return lens()
     if not isinstance(lens, str):
         raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")
+    if lens == "classwise":
+        raise InputError(
+            "the lens 'classwise' is every class by itself, which only audits and lower bounds take; "
+            "give one class, such as 'class:0', or 'top_label'."
+        )
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]
@@ -139,6 +144,12 @@ def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = No
             "as 'quantile:0.5' or 'below:10'."
         )
     return find_lens(default) if found is None and (predictions.n_classes or 0) > 2 else found
+
+
+def seen_through(lens: str | None, view: Rows) -> str:
+    """Return what is observed through a lens, as the subject of a sentence."""
+    one = lens is not None and view.n_classes == 2
+    return f"what was observed, whether {event(lens, view)}," if one else "the observed label"
 
 
 _EVENTS = {

@@ -160,18 +160,20 @@ class NullDisplay(ResultDisplay, PredictionsDisplay):
             f"{n_extreme:,} of them at least as extreme" if n_extreme else "none of them as extreme"
         )
         rest, counted = draws[finite & ~extreme], draws[finite & extreme]
+        drawn = f"{len(draws):,} resamples if calibrated"
+        labels = [drawn, as_extreme] if len(counted) else [f"{drawn}, {as_extreme}", "_"]
         ax.hist(
             [rest, counted],
             bins=_edges(rest, counted, result.statistic, from_above=self._from_above),
             stacked=True,
             color=[canvas.PALE, canvas.BLUE],
-            label=[f"{len(draws):,} resamples if calibrated", as_extreme],
+            label=labels,
         )
         line = {**canvas.STYLES["found"], "linewidth": 2.2, "linestyle": "--", "zorder": 2}
         if math.isfinite(result.statistic):
             ax.axvline(result.statistic, label="observed", **line)
         else:
-            ax.plot([], [], label=f"observed: {result.statistic}, off the axis", **line)
+            ax.plot([], [], label=f"observed: {number(result.statistic)}, off the axis", **line)
         ax.set_ylabel("resamples")
         ax.margins(y=0.15)
         canvas.tidy(ax, "y")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from caltest._arguments import OneOf, Whole, arguments, choose
-from caltest._numbers import confidence_text, percents, points
+from caltest._numbers import confidence_text, percents, points, probabilities
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.pictures.axes import LINEAR, Array, Limits
@@ -48,7 +48,9 @@ _NAMED = 5  # places of a side
 _LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 _TAIL = 0.005  # share of the rows on either side that need not be on the axes
-_LEAST_BOX, _LEAST_WIDTH = 0.006, 0.008  # of the axis: of a box and of a range, so that it can be seen
+_LEAST_WIDTH = 0.008  # of the axis: of a range, so that it can be seen
+_MOST_NAMED = 10  # bins whose mean predictions have room above them
+_BAR, _LEAST_GAP = 7.0, 0.02  # points: the width of a bar; of the axis: between bars told apart
 
 
 @arguments(
@@ -149,17 +151,20 @@ class CertificateDisplay(ResultDisplay):
 
     The band is grey, and the two dotted lines mark the certified distance. Ranges proved to be
     miscalibrated are shaded; ranges in which isotonic bounds cross are hatched and have no band.
-    Points are the observed rates of the bins, as filled diamonds where the band excludes the
-    diagonal. For the isotonic method a line shows the isotonic regression.
+    What is certified of a bin is about its means alone: its bar is at the mean prediction, a thin
+    line shows the range of its predictions, and the point is the observed rate, a filled diamond
+    where the band excludes the diagonal. For the isotonic method a line shows the isotonic
+    regression.
 
     Parameters
     ----------
     result
         What :func:`caltest.certificate` returned.
     against
-        "scores" (default): the reliability diagram, with the band around its diagonal. "rows": the
+        "scores": the reliability diagram, with the band around its diagonal. "rows": the
         deviation from the diagonal in points, with rows side by side in the order of their scores,
-        which spreads out scores that crowd near 1.
+        which spreads out scores that crowd near 1. Default: "rows" if bars of bins would touch each
+        other against the scores, else "scores".
 
     Raises
     ------
@@ -171,20 +176,25 @@ class CertificateDisplay(ResultDisplay):
     >>> import caltest, matplotlib.pyplot as plt
     >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
     >>> found = caltest.certificate(digits.probs, digits.labels)
-    >>> display = caltest.CertificateDisplay.from_result(found)
+    >>> display = caltest.CertificateDisplay.from_result(found, against="scores")
     >>> display.ax_.get_xlabel()
     'predicted probability that the top class is right'
     >>> plt.close(display.figure_)
     """
 
     result: Certificate
-    against: Against = "scores"
+    against: Against | None = None
 
     def __post_init__(self) -> None:
+        c = self.result
+        if self.against is None:
+            crowded = np.diff(c.predicted) < _LEAST_GAP * (c.ends[-1] - c.starts[0])
+            rows = c.method == "bins" and bool(crowded.any())
+            object.__setattr__(self, "against", "rows" if rows else "scores")
         choose("axis", self.against, {"scores": True, "rows": True})
 
     def _grid(self) -> dict[str, Any]:
-        return {"figsize": (6.2, 7.4) if self.against == "scores" else (7.6, 5.6)}
+        return {"figsize": (6.2, 7.6) if self.against == "scores" else (7.6, 5.6)}
 
     def _key(self) -> str:
         if self.result.crossings:
@@ -200,10 +210,11 @@ class CertificateDisplay(ResultDisplay):
         share, scores = np.cumsum(c.counts) / c.n_samples, np.stack([c.starts, c.ends], axis=1)
         places = scores if by_score else np.stack([np.r_[0.0, share[:-1]], share], axis=1)
         bounds = np.stack([c.lower, c.upper, c.estimates])
-        if by_score:  # cells with few rows at the ends are beyond
-            seen = np.ones(len(share), bool) if bins else (share > _TAIL) & (share < 1.0 - _TAIL)
-            seen |= not seen.any()
-            inside = c.predicted[seen], scores.ravel()[[0, -1]], bounds[:, seen].ravel()
+        if by_score:  # cells with few rows at the ends are beyond, but bins are not
+            seen = (share > _TAIL) & (share < 1.0 - _TAIL)
+            seen |= bins or not seen.any()
+            whole = scores.ravel()[[0, -1]]
+            inside = whole if bins else c.predicted[seen], whole, bounds[:, seen].ravel()
             _diagram(ax, event, inside, label=canvas.AS_PREDICTED)
             x = c.predicted
         else:
@@ -220,14 +231,23 @@ class CertificateDisplay(ResultDisplay):
             draw(ax, Mark("line", "limit", ends, y, label=label))
         self._shade(ax, *((ends, ends) if by_score else (scores.ravel(), places.ravel())))
         if bins:
-            wide = np.maximum(np.diff(places)[:, 0], _LEAST_BOX * np.ptp(ax.get_xlim()))
-            look = {"color": canvas.WIDE_BAND, "edgecolor": canvas.NARROW_BAND, "linewidth": 0.8}
-            boxes = places.mean(axis=1), bounds[1] - bounds[0], wide, bounds[0]
-            ax.use_sticky_edges = False  # room below the boxes, too
-            ax.bar(*boxes, **look, zorder=1, label=f"{what}, {sure} band")
+            label = f"{what}, {sure} band"
+            if by_score:
+                draw(ax, Mark("band", "band", x, bounds[0], bounds[1], label), linewidth=_BAR)
+                reach = "range of predictions in the bin"
+                draw(ax, Mark("bars", "thin", c.starts, bounds[2], c.ends, reach))
+            else:
+                look = {"color": canvas.WIDE_BAND, "edgecolor": canvas.NARROW_BAND, "linewidth": 0.8}
+                ax.use_sticky_edges = False  # room below the boxes, too
+                boxes = x, bounds[1] - bounds[0], np.diff(places)[:, 0], bounds[0]
+                ax.bar(*boxes, **look, zorder=1, label=label)
+                if len(x) <= _MOST_NAMED and not canvas.is_narrow(ax):
+                    means = [each.replace(" − ", "\n− ") for each in probabilities(c.predicted)]
+                    above = canvas.scale_above(ax, x, means, 2.0)
+                    above.set_xlabel("mean prediction of each bin", size="small")
             for mark in told_apart(x, bounds[2], (c.lower > c.predicted) | (c.upper < c.predicted)):
                 more = ", proved wrong" if mark.style == BAD else ""
-                draw(ax, mark._replace(label=f"observed share of the bin{more}"), markersize=6)
+                draw(ax, mark._replace(label=f"observed share{more}"), markersize=6)
             each = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
             claim = f"within ±{distance} points on average over each of {each}"
         else:
@@ -329,7 +349,8 @@ def _merged(ranges: Sequence[Any], scores: Array, places: Array) -> list[list[fl
     """Return ranges of scores as they lie along the axis, those as one between which no gap is seen."""
     merged: list[list[float]] = []
     for each in ranges:
-        start, end = np.interp([each.low, each.high], scores, places).tolist()
+        start = -float(np.interp(-each.low, -scores[::-1], -places[::-1]))  # the first place of ties, …
+        end = float(np.interp(each.high, scores, places))  # … and the last one
         if merged and start - merged[-1][1] < _LEAST_WIDTH:
             merged[-1][1] = max(merged[-1][1], end)
         else:
@@ -343,6 +364,10 @@ _MOST_CLASSES = 12
 _LEAST_SCALE, _MOST_SCALE = 3.0, 8.0  # |z| at which the colours end
 _DARK = 0.72  # of the scale; text is white above
 _LONGEST_NAME = 14
+_OF_Z = (
+    "z: observed less predicted, in standard deviations of a calibrated model (one row at least); "
+    "where a class is predicted near 0% or 100%, a small z may be significant"
+)
 
 
 @arguments(result=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
@@ -355,7 +380,8 @@ class WitnessDisplay(ResultDisplay):
     There is one row per place found, strongest evidence on top, and one column per class; with
     more than twelve classes, only for classes with a significant error, the strongest twelve at
     most. Colour and number are z: above 0 (blue) the class was observed more often than predicted,
-    below 0 (vermilion) less often. Significant errors are bold, with a star and the percentages
+    below 0 (vermilion) less often, in standard deviations of a calibrated model, counted as at least
+    one row. Significant errors are bold, with a star and the percentages
     predicted and observed; if cells are too small, without the percentages, or with the star
     alone. If nothing is significant, the plot says so.
 
@@ -389,7 +415,7 @@ class WitnessDisplay(ResultDisplay):
 
     def _grid(self) -> dict[str, Any]:
         width = max(6.4, 3.2 + 0.82 * len(self._classes()))
-        return {"figsize": (width, 1.9 + 0.62 * max(len(self.result.identified), 2))}
+        return {"figsize": (width, 2.2 + 0.62 * max(len(self.result.identified), 2))}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         from matplotlib.colors import LinearSegmentedColormap
@@ -419,9 +445,9 @@ class WitnessDisplay(ResultDisplay):
             ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
         bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
         bar.ax.tick_params(labelsize=size)
-        meaning = "z-score: − observed less\n+ observed more"
+        meaning = "z: − observed less\n+ observed more"
         if not narrow:
-            full = "z-score: − observed less often than predicted, + more often"
+            full = "z: − observed less often than predicted, + more often"
             meaning = canvas.wrapped(full, canvas.inches(ax)[1])
         bar.set_label(meaning, size=size)
         bar.outline.set_visible(False)
@@ -440,9 +466,10 @@ class WitnessDisplay(ResultDisplay):
                 ink = "white" if abs(value) > _DARK * scale else canvas.BLACK
                 style = {"color": ink, "weight": "bold" if claimed else "normal", "size": "small"}
                 cells.append(ax.text(j, i, text, ha="center", va="center", **style))
-            how = "" if full == "stars" else "signed numbers: z-scores; "
-            how += f"* significant at {w.level:.3g} for all together"
-            lines = what, how + (": % predicted → % observed" if full == "percentages" else "")
+            how = "" if full == "stars" else "signed numbers: z; "
+            how += f"* significant at {w.level:.3g} for all places and classes together"
+            how += ", with % predicted → % observed" if full == "percentages" else ""
+            lines = (what, how) if narrow else (what, how, _OF_Z)
             canvas.lay_out(ax.figure)
             room = canvas.room_above(ax)
             heading(ax, *(canvas.wrapped(line, room, small=narrow) for line in lines), size=size)

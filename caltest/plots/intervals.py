@@ -83,15 +83,19 @@ class ComparisonDisplay(ResultDisplay):
             draw(ax, *(mark._replace(label=_SHOWN[mark.style]) for mark in values))
             canvas.ranked_rows(ax, names, 0.06, (-3, 4))
             ax.axvline(0.0, **canvas.DASHED | {"color": canvas.FAINT, "zorder": 1})
-            canvas.legend_below(ax, 3)
         axes[1].tick_params(labelleft=not new)
         what = subject(View(c.probability, c.event, None, c.n_samples))
         width = canvas.inches(axes[0])[0]
         heading(axes[0], canvas.wrapped(f"Off by: {lettering(what, canvas.CLAUSE)}", width))
         heading(axes[1], canvas.wrapped(f"Further off than {names[0]}", width))
-        axes[0].set_xlabel("points, mean absolute error over tenths", loc="left")
+        here = "points, mean absolute error over tenths"
+        if len(c.errors) > len(names):
+            here += ",\nof all rows; errors in groups are printed, not drawn"
+        axes[0].set_xlabel(here, loc="left")
         over = "" if c.n_clusters is None else f" over {counted(c.n_clusters, 'cluster')}"
         axes[1].set_xlabel(f"points, paired interval{over}", loc="left")
+        for ax in axes:
+            canvas.legend_below(ax, 3)
 
 
 # ------------------------------------------------------------------ estimators

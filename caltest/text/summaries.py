@@ -12,6 +12,7 @@ import numpy as np
 from caltest._arguments import level_of_confidence
 from caltest._numbers import (
     counted,
+    in_units,
     outward_points,
     percent,
     percents,
@@ -200,6 +201,7 @@ def comparison(c: Comparison) -> str:
     best = c.order[0]
     names, alpha = shown_names(c), level_of_confidence(c.confidence)
     by_name = dict(zip(c.names, names, strict=True))
+    errors = {each.model: each.absolute for each in c.errors[: len(names)]}
     nearest, *further = c.nearest
     gaps = {name: c.gap(name, nearest).absolute for name in further}
     loss = "crps" if c.n_predicted is None else "log_loss"
@@ -227,7 +229,9 @@ def comparison(c: Comparison) -> str:
         options=options,
         names_of=by_name,
         probability=subject(View(c.probability, c.event, None, c.n_samples)),
-        errors={each.model: each.absolute for each in c.errors[: len(names)]},
+        errors=errors,
+        off=[name for name, (low, _, high) in errors.items() if low > 0.0 or not math.isfinite(high)],
+        most_off=lambda found: in_units(found).rpartition(" ")[2].rstrip(")"),
         nearest=nearest,
         gaps=gaps,
         apart_in=[
