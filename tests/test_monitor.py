@@ -526,7 +526,7 @@ def started(**options):
         (lambda: started().update([[0.2, 0.3, 0.5]], [1]), "number of classes"),
         (
             lambda: started(groups={"g": Y}).update(P, Y, groups={"h": Y}, batch="b"),
-            "columns of groups",
+            "columns of groups: this batch has 'h', and earlier ones had 'g'; give the same",
         ),
         (lambda: started().update(P, Y, clusters=[1, 2, 3], batch="b"), "clusters: this batch"),
         (lambda: started().update(P, Y, weights=[1, 2, 3]), "multiplies one bet"),
