@@ -32,6 +32,7 @@ _LAMBDAS = np.geomspace(1e-3, 0.95, 30)
 _PENALTIES = -np.log1p(-_LAMBDAS) - _LAMBDAS
 _THETAS = np.geomspace(1e-3, 3.0, 30)
 _LEAST = 1e-300
+_MOST = 1e300
 _LEVEL = 0.05  # of limits
 
 # ------------------------------------------------------------------ limits that hold at any time
@@ -119,7 +120,8 @@ class Evidence(Facts):
     event
         The event on which predictions and observations differ most.
     since
-        The row, counted from 0, from which on the leading bet has won most.
+        The row, counted from 0, from which on some bet has won most: an estimate of when the error
+        began, which may be off by hundreds of rows where it is small.
     predicted, observed
         Mean probability and rate of the event since then; chosen after the fact, so "about". Of times
         until an event, events a row: expected of what was followed of it, and seen.
@@ -317,10 +319,12 @@ def evidence_of(
     for p, (column, value) in enumerate([(None, None), *processes]):
         bet = int((won[p] + bettors.weights).argmax())
         units, best, share = int(books["counts"][p]), float(books["best"][p]), math.log(shares[p])
+        lowest = np.maximum(books["low"][p], -_MOST)  # a bet may have lost all
+        begun = int((np.maximum(books["logs"][p], -_MOST) - lowest).argmax())
         totals = books["totals"][p].reshape(bettors.ways, -1, 3).mean(axis=0)
-        start, count = books["since"][p, bet].tolist()
+        start, count = books["since"][p, begun].tolist()
         start, count = (start, count) if count < units else (0, 0)
-        marks = books["marks"][p, bet].reshape(bettors.ways, -1, 2).mean(axis=0)
+        marks = books["marks"][p, begun].reshape(bettors.ways, -1, 2).mean(axis=0)
         since = totals[:, :2] - (marks if count else 0.0)
         chosen = int((np.abs(since @ [1.0, -1.0]) / np.sqrt(totals[:, 2] + 1e-12)).argmax())
         first, *later = books["bins"][p]
