@@ -34,7 +34,12 @@ def test_a_comparison_is_a_page_with_its_picture(compared, tmp_path):
     assert page.count("<svg") == 1
     assert "<b>new</b>" not in page
     told = html.unescape(page)
-    assert all(line in told for line in str(compared).splitlines()[1:])
+    *table, note = compared._page().rows
+    assert all(f"<dt>{name}</dt><dd>{text}</dd>" in told for name, text in table)
+    assert told.count(note[1]) == 1
+    below = str(compared).split("\n\n", 1)[1]
+    assert all(line in told for line in below.splitlines())
+    assert f"caltest {caltest.__version__}</p>" in page
     assert caltest.report.to_html(compared) == caltest.report.to_html(compared)
 
 

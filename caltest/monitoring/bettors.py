@@ -34,7 +34,8 @@ _MOVES = (-0.4, -0.2, 0.0, 0.2, 0.4)  # of the first two of these
 #: Statistics that add up a score of every row, of which the order of labels counts.
 SCORED = ("brier", "log_score", "spiegelhalter", "ecd", "citl")
 _TIED = 9  # decimals of scores, relative to the largest of a row, that are told apart
-BINS = 10
+BINS, _ROWS_OF_A_BIN = 10, 20  # at most, and at least
+_PLACES = 64  # of probabilities, until they are put into bins: narrow where these are near 0 and 1
 LATEST = 500  # rows of a process that are its first, and of the blocks of its latest
 
 
@@ -157,7 +158,7 @@ class Bettors:
             "theta": np.zeros((processes, *learned)),
             "squares": np.full((processes, *learned), _START),
             "seen": np.zeros(processes, np.int64),
-            "bins": np.zeros((processes, 3, BINS, 3)),
+            "bins": np.zeros((processes, 3, BINS if m is None else _PLACES, 3)),
         }
 
     def kind(self, bet: int) -> str:
@@ -225,14 +226,26 @@ class Bettors:
         return stated, seen
 
     def binned(self, values: Array, labels: NDArray[np.int64]) -> Array:
-        """Return rows, stated and seen in ten bins of the main probability, or of the rank; (10, 3)."""
+        """Return rows, stated and seen in 64 places of the main probability, or ten of the rank."""
         if self.n_classes is None:
             below = [share_below(t / BINS, *values.T[:2]).sum() for t in range(1, BINS + 1)]
             alike = np.full(BINS, len(values) / BINS)
             return np.stack([alike, alike, np.diff(below, prepend=0.0)], axis=1)
         stated, seen = (each[:, -1] for each in self.compared(values, labels))
-        place = np.minimum((stated * BINS).astype(int), BINS - 1)
-        return np.stack([np.bincount(place, each, BINS) for each in (None, stated, seen)], axis=1)
+        turned = np.arcsin(np.sqrt(np.clip(stated, 0.0, 1.0))) * (2.0 / np.pi)
+        place = np.minimum((turned * _PLACES).astype(int), _PLACES - 1)
+        return np.stack([np.bincount(place, each, _PLACES) for each in (None, stated, seen)], axis=1)
+
+    def in_bins(self, places: Array) -> Array:
+        """Return these places as at most ten bins of about equal counts; those of ranks are bins."""
+        ends = places[:, 0].cumsum()
+        if self.n_classes is None or not ends[-1]:
+            return places
+        count = max(1, min(BINS, int(ends[-1]) // _ROWS_OF_A_BIN))
+        middle = (ends - 0.5 * places[:, 0]) / ends[-1]
+        used = np.flatnonzero(places[:, 0])
+        _, starts = np.unique((middle[used] * count).astype(int), return_index=True)
+        return np.asarray(np.add.reduceat(places[used], starts))
 
     def remember(
         self, values: Array, labels: NDArray[np.int64], member: NDArray[np.int64], books: Books

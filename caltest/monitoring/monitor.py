@@ -372,11 +372,12 @@ class Monitor:
         for what, was in self._shape.items():
             if shape[what] != was:
                 now, then = (
-                    listed(each) if isinstance(each, list) else str(each) for each in (shape[what], was)
+                    listed(each) if isinstance(each, list) else quoted(str(each))
+                    for each in (shape[what], was)
                 )
                 raise InputError(
-                    f"{_ALIKE[what]}: this batch has {quoted(now)}, and earlier ones had "
-                    f"{quoted(then)}; give the same, in the same order, or begin a new state."
+                    f"{_ALIKE[what]}: this batch has {now}, and earlier ones had {then}; give the "
+                    "same, in the same order, or begin a new state."
                 )
         return given, shape
 

@@ -32,6 +32,7 @@ _LAMBDAS = np.geomspace(1e-3, 0.95, 30)
 _PENALTIES = -np.log1p(-_LAMBDAS) - _LAMBDAS
 _THETAS = np.geomspace(1e-3, 3.0, 30)
 _LEAST = 1e-300
+_MOST = 1e300
 _LEVEL = 0.05  # of limits
 
 # ------------------------------------------------------------------ limits that hold at any time
@@ -119,7 +120,8 @@ class Evidence(Facts):
     event
         The event on which predictions and observations differ most.
     since
-        The row, counted from 0, from which on the leading bet has won most.
+        The row, counted from 0, from which on some bet has won most: an estimate of when the error
+        began, which may be off by hundreds of rows where it is small.
     predicted, observed
         Mean probability and rate of the event since then; chosen after the fact, so "about". Of times
         until an event, events a row: expected of what was followed of it, and seen.
@@ -127,9 +129,10 @@ class Evidence(Facts):
         Predicted less observed over all rows, with limits that hold at any time, for all groups and
         events at once.
     first, latest
-        Rows, sum predicted and sum observed in ten bins, (10, 3), of the first 500 rows and of those
-        after them, the latest 500 to 1 000 (the first where there are no others): of the probability
-        of the main event; of numbers and times, of where the outcome lies in what was predicted.
+        Rows, sum predicted and sum observed in at most ten bins, (K, 3), of the first 500 rows and of
+        those after them, the latest 500 to 1 000 (the first where there are no others). Of the
+        probability of the main event, with about equal counts, and at least 20 rows or so; of numbers
+        and times, ten of equal width of where the outcome lies in what was predicted.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("evalue",)
@@ -316,14 +319,17 @@ def evidence_of(
     won = books["detect" if options["mode"] == "change" else "logs"]
     for p, (column, value) in enumerate([(None, None), *processes]):
         bet = int((won[p] + bettors.weights).argmax())
+        lowest = np.maximum(books["low"][p], -_MOST)  # a bet may have lost all
+        begun = int((np.maximum(books["logs"][p], -_MOST) - lowest).argmax())
         units, best, share = int(books["counts"][p]), float(books["best"][p]), math.log(shares[p])
         totals = books["totals"][p].reshape(bettors.ways, -1, 3).mean(axis=0)
-        start, count = books["since"][p, bet].tolist()
+        start, count = books["since"][p, begun].tolist()
         start, count = (start, count) if count < units else (0, 0)
-        marks = books["marks"][p, bet].reshape(bettors.ways, -1, 2).mean(axis=0)
+        marks = books["marks"][p, begun].reshape(bettors.ways, -1, 2).mean(axis=0)
         since = totals[:, :2] - (marks if count else 0.0)
         chosen = int((np.abs(since @ [1.0, -1.0]) / np.sqrt(totals[:, 2] + 1e-12)).argmax())
         first, *later = books["bins"][p]
+        latest = np.sum(later, axis=0) if later[0].any() or later[1].any() else first
         yield Evidence(
             column=column,
             value=value,
@@ -339,8 +345,8 @@ def evidence_of(
             error=float(totals[chosen, 0] - totals[chosen, 1]) / units,
             low=float(lows[p, chosen]),
             high=float(highs[p, chosen]),
-            first=first,
-            latest=np.sum(later, axis=0) if later[0].any() or later[1].any() else first,
+            first=bettors.in_bins(first),
+            latest=bettors.in_bins(latest),
         )
 
 
@@ -386,7 +392,7 @@ def periods_of(kept: Sequence[Mapping[str, Any]], about: str) -> tuple[Period, .
 #
 # Whole or not at all, and one writer at a time.
 
-_SCHEMA = 3
+_SCHEMA = 4
 _PARTS = ("schema", "options", "state")
 
 

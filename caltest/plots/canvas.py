@@ -25,6 +25,10 @@ SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
 
 AS_PREDICTED = "observed as predicted"  # the diagonal
 
+#: Of several that share axes: how a band looks, and points: the width of one that is a bar.
+BAND: dict[str, Any] = {"alpha": 0.22, "zorder": 1}
+BAR = 5.0
+
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
 _MOST_LEGEND = 0.75  # of the width and height of narrow axes; a larger legend is left out
@@ -223,6 +227,20 @@ def entry(style: str, label: str, **look: Any) -> Any:
     if "band" in style:
         return Patch(color=how["color"], label=label)
     return Line2D([], [], label=label, **how)
+
+
+def of_one(ax: Any, points: Sequence[Mark], colour: str, marker: str) -> dict[str, Any]:
+    """Draw marks of one of several curves, filled where shown to be wrong; return their form."""
+    form: dict[str, Any] = {"marker": marker, "markersize": 5.5, "markerfacecolor": "white"}
+    edge = {"markeredgecolor": colour, "markeredgewidth": 1.4, "clip_on": False}
+    for each in points[::-1]:
+        draw(ax, each, **{**form, **edge, "markerfacecolor": colour if each.style == BAD else "white"})
+    return form
+
+
+def filled(label: str) -> Any:
+    """Return what a legend says of filled marks."""
+    return entry(OK, label, color=BLACK, markeredgecolor=BLACK, markeredgewidth=1.0)
 
 
 def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_confidence
 from caltest._numbers import confidence_text, number, probabilities, pvalue
 from caltest._visible import quoted, shortened
+from caltest.binning import joint_bands
 from caltest.data import whole_sample, without_zeros
 from caltest.data.attributes import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.laws import Survival
 from caltest.lenses import Lens, lens_of
-from caltest.pictures.axes import Array
-from caltest.pictures.marks import BAD, DIAGONAL, GRID, Mark, critical, cumulative, path_of, told_apart
+from caltest.pictures.axes import LINEAR, Array
+from caltest.pictures.marks import BAD, GRID, Mark, critical, cumulative, path_of, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import PredictionsDisplay, ResultDisplay
@@ -28,7 +29,7 @@ from caltest.results import CalibrationResult
 from caltest.sampling import Rng
 from caltest.statistics import StatisticLike
 from caltest.testing import test
-from caltest.text.summaries import evidence_name, statistic
+from caltest.text.summaries import evidence_name, statistic, to_one
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -469,9 +470,11 @@ class MonitorDisplay(ResultDisplay):
 
     Left: the evidence after every batch, on a logarithmic scale, with the line of the alarm and the row
     at which it was reached (a filled diamond); below it predicted less observed in every batch, with
-    limits that hold for all batches at once (a filled diamond: without 0). Right: reliability of the
-    first rows and of the latest where evidence is strongest, all rows or a group; of numbers and times,
-    how many outcomes lie in each tenth of what was predicted.
+    limits that hold for all batches at once (a filled diamond: without 0). Right, where evidence is
+    strongest, all rows or a group: reliability of the first rows and of the latest, in bins of about
+    equal counts; of numbers and times, how many outcomes lie in each tenth of what was predicted. Bars
+    are bands: if the model is calibrated, all marks lie within theirs with a probability of 95%,
+    whichever group is shown, in a picture that is looked at once. A filled mark is outside its bar.
 
     Parameters
     ----------
@@ -508,7 +511,8 @@ class MonitorDisplay(ResultDisplay):
         draw(path, GRID, Mark("line", "line", rows, evidence.clip(-_HIGHEST, _HIGHEST)))
         draw(path, *told_apart(reached, np.full(len(reached), goal), reached > 0.0))
         path.axhline(goal, **canvas.DASHED)
-        path.text(0.0, goal, f" alarm at {s.threshold:,.4g} to 1", va="bottom", fontsize="small")
+        path.text(0.0, goal, f" alarm at {to_one(s.threshold)} to 1", va="bottom", fontsize="small")
+        path.margins(y=_ROOM)
         path.set_ylabel("evidence, powers of ten")
         heading(path, "Alarm" if s.alarm else "No alarm", f"{s.rows:,} rows")
 
@@ -519,36 +523,71 @@ class MonitorDisplay(ResultDisplay):
         draw(errors, GRID, Mark("intervals", "error", ends, low, high))
         draw(errors, *told_apart(ends, error, (low > 0.0) | (high < 0.0)))
         errors.axhline(0.0, **canvas.DASHED)
-        heading(errors, "Error in every batch", "all rows")
+        heading(
+            errors, "Error in every batch, 95% limits", "all rows; limits hold for all batches together"
+        )
         errors.set_xlim(path.get_xlim())
         unit = "events per 100 rows" if s.about == Survival.about else "points"
-        errors.set(xlabel="rows so far", ylabel=f"predicted − observed,\n{unit}")
+        errors.set(xlabel=f"rows so far\n{_ADDED}", ylabel=f"predicted − observed,\n{unit}")
 
         if not s.evidence:  # all rows wait for their outcomes
             heading(shape, "Then and now", "no row has its outcome yet")
             return
-        worst = s.worst
-        both = [("first", worst.first, "hollow"), ("latest", worst.latest, "found")]
-        for name, bins, style in both[: 1 if worst.latest is worst.first else 2]:
-            rows, stated, seen = bins[bins[:, 0] > 0.0].T
-            x = stated / rows if s.n_classes else (np.arange(len(bins)) + 0.5) / len(bins)
-            label = f"{name} {bins[:, 0].sum():,.0f} rows"
-            draw(shape, Mark("line", "line", x, seen / rows, label=label), **_LOOKS[style])
-        draw(shape, GRID)
-        if s.n_classes is None:
+        worst, ranks = s.worst, s.n_classes is None
+        series = {name: _marks(getattr(worst, name), ranks) for name in ("first", "latest")}
+        if np.array_equal(worst.first, worst.latest):
+            del series["latest"]
+        bands = joint_bands([each[2:] for each in series.values()], _LEVEL / len(s.evidence))
+        entries: list[Any] = []
+        heights: list[Array] = []
+        outside, share = False, float(len(worst.first)) if ranks else 1.0  # how a share is drawn
+        for (name, (x, seen, *_)), band in zip(series.items(), bands, strict=True):
+            colour, marker = _LOOKS[name]
+            bar = Mark("intervals", "band", x, share * band.low, share * band.high)
+            draw(shape, bar, color=colour, linewidth=canvas.BAR, **canvas.BAND)
+            draw(shape, Mark("line", "curve", x, share * seen), color=colour, linewidth=1.3)
+            wrong = band.leaves_out(seen)
+            form = canvas.of_one(shape, told_apart(x, share * seen, wrong), colour, marker)
+            label = f"{name} {getattr(worst, name)[:, 0].sum():,.0f} rows"
+            entries.append(canvas.entry("curve", label, color=colour, linewidth=1.3, **form))
+            outside, heights = outside or bool(wrong.any()), [*heights, seen, *band]
+        if outside:
+            entries.append(canvas.filled("filled: outside its band"))
+        alone = " and rows independent" if s.clusters is not None else ""
+        label = f"95% band if calibrated{alone}:\nall marks together, in this picture"
+        entries.append(canvas.entry("band", label, color=canvas.PALE))
+        if ranks:
+            draw(shape, GRID)
             shape.axhline(1.0, **canvas.DASHED)
             shape.set(
                 xlabel="where outcomes lie in what was predicted",
                 ylabel="outcomes, relative to uniform",
             )
         else:
-            draw(shape, DIAGONAL)
-            shape.set(xlabel="predicted", ylabel="observed", xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+            x = np.concatenate([each[0] for each in series.values()])
+            canvas.reliability_axes(shape, LINEAR, x, x, np.concatenate(heights), few=False)
+            shape.set(xlabel="predicted", ylabel="observed")
         heading(shape, "Then and now", shortened(evidence_name(worst), 40))
-        canvas.legend_below(shape)
+        canvas.legend_below(shape, handles=entries)
 
 
-_LOOKS: dict[str, dict[str, Any]] = {
-    "hollow": {"color": canvas.FAINT, "marker": "o", "markerfacecolor": "white", "clip_on": False},
-    "found": {"color": canvas.BLUE, "marker": "D", "markersize": 4.5, "clip_on": False},
-}
+_LEVEL = 0.05  # of limits and bands
+_ROOM = 0.16  # of the path, above the line of the alarm: for its label
+_ADDED = "evidence adds batches up: it shows errors that no single limit shows"
+_LOOKS = {"first": (canvas.FAINT, "o"), "latest": (canvas.BLUE, "s")}
+
+
+def _marks(bins: Array, ranks: bool) -> tuple[Array, Array, Array, NDArray[np.intp]]:
+    """Return where bins lie, the share seen in each, and what a band of these is made of.
+
+    That is the probability of the event for every row, and the row's bin. A row in bins of ranks is in
+    each of them with the same probability.
+    """
+    rows, stated, seen = bins.T
+    count = rows.astype(int)
+    x, share = stated / np.maximum(rows, 1.0), seen / np.maximum(rows, 1.0)
+    if ranks:
+        count = np.full(len(bins), round(rows.sum()))
+        x, share = (np.arange(len(bins)) + 0.5) / len(bins), seen / count
+    chance = np.full(len(bins), 1.0 / len(bins)) if ranks else x.clip(0.0, 1.0)
+    return x, share, np.repeat(chance, count), np.repeat(np.arange(len(bins)), count)

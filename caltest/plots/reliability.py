@@ -38,8 +38,6 @@ _LOOKS = (
     (canvas.GREEN, "^", "triangles", "-."),
     (canvas.PURPLE, "D", "diamonds", ":"),
 )
-_BAND: dict[str, Any] = {"alpha": 0.22, "zorder": 1}
-_BAR = 5.0  # points: width of a band
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,24 +365,18 @@ def _draw_models(
         look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.3}
         band, shown = _band(panel, panel.simultaneous, ends, "band"), np.arange(len(x))
         if panel.line is None or panel.in_points:
-            draw(ax, band._replace(kind="intervals"), color=colour, linewidth=_BAR, **_BAND)
+            draw(ax, band._replace(kind="intervals"), color=colour, linewidth=canvas.BAR, **canvas.BAND)
             draw(ax, Mark("line", "curve", x, y), **look)
         else:
-            draw(ax, band, color=colour, **_BAND)
+            draw(ax, band, color=colour, **canvas.BAND)
             curve = Mark("line", "curve", panel.line[0], np.clip(panel.line[1], *ends))
             draw(ax, curve, color=colour, linestyle=dashes)
             shown = np.flatnonzero(outside)[:: max(1, int(outside.sum()) // 8)]
-        form: dict[str, Any] = {"marker": mark, "markersize": 5.5, "markerfacecolor": "white"}
-        for points in told_apart(x[shown], y[shown], outside[shown])[::-1]:
-            face = colour if points.style == BAD else "white"
-            edge = {"markeredgecolor": colour, "markeredgewidth": 1.4, "clip_on": False}
-            draw(ax, points, **{**form, "markerfacecolor": face}, **edge)
+        form = canvas.of_one(ax, told_apart(x[shown], y[shown], outside[shown]), colour, mark)
         entries.append(canvas.entry("curve", ", ".join([name, *panel.measured]), **look, **form))
     what = "point" if first.line is not None else "bin"
     if any(panel.outside.any() for panel in panels):
-        label = f"filled: {what} outside its band"
-        look = {"color": canvas.BLACK, "markeredgecolor": canvas.BLACK, "markeredgewidth": 1.0}
-        entries.append(canvas.entry(OK, label, **look))
+        entries.append(canvas.filled(f"filled: {what} outside its band"))
     label = f"{percent} band if calibrated: all {what}s of all models together"
     entries += [
         canvas.entry("band", label, color=canvas.PALE),

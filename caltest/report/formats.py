@@ -107,14 +107,16 @@ def to_html(
     if isinstance(audit, Audit):
         return rendered(audit, "html", title=title, command=command, date=date)
     page = audit._page()
-    first, _, text = str(page).partition("\n")
+    first, *blocks = str(page).replace("\n", "\n\n", 1).split("\n\n")
+    rows = [row for row in page.rows if row[0] != "note"]  # which are the first block; notes are last
     return (
         _environment()
         .get_template("result.html.j2")
         .render(
             title=visible(title or first),
             headline=page.headline,
-            text=text,
+            rows=rows,
+            blocks=blocks[1:] if rows else blocks,
             picture=_drawn(audit),
             command=command,
             date=date,
@@ -133,7 +135,8 @@ def _drawn(result: Result) -> str | None:
         return None
     written, figure = StringIO(), display.figure_
     with mpl.rc_context({"svg.hashsalt": "caltest", "svg.fonttype": "path"}):
-        figure.savefig(written, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        options: Any = {"metadata": {"Date": None}, "bbox_inches": "tight", "transparent": True}
+        figure.savefig(written, format="svg", **options)
     figure.clear()
     drawn = written.getvalue()
     return drawn[drawn.index("<svg") :]

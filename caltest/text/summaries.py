@@ -438,15 +438,16 @@ def monitor(state: MonitorState) -> str:
     ordered = sorted(state.evidence, key=lambda each: -each.adjusted)[:_GROUPS]
     times = state.about == Survival.about
     unit = "events per 100 rows" if times else "points"
-    table = [f"  {'':32}  {'rows':>9}  {'evidence':>12}  {'adjusted':>12}  error in {unit} (95%)"]
-    for each in ordered:
-        mark = "◆" if each.found else " "
-        low, high = outward_points(each.low, each.high)
-        table.append(
-            f"{mark} {shortened(evidence_name(each), 32):32}  {each.rows:>9,}"
-            f"  {odds(each.log_evalue):>12}  {each.adjusted:>12.3g}"
-            f"  {low} to {high}{'' if times else ', ' + shortened(visible(each.event), 40)}"
-        )
+    names = [shortened(evidence_name(each), 32) for each in ordered]
+    wide = max(map(len, names), default=0)
+    heads = f"{'rows':>9}  {'evidence':>12}  {'adjusted':>9}  {f'error in {unit} (95%)':24}"
+    table = [f"  {'':{wide}}  {heads}  {'' if times else 'probability that'}".rstrip()]
+    for name, each in zip(names, ordered, strict=True):
+        adjusted = _short_odds(math.log(each.adjusted) if each.adjusted else -math.inf)
+        event = "" if times else shortened(visible(each.event), 40)
+        mark, between = "◆" if each.found else " ", " to ".join(outward_points(each.low, each.high))
+        line = f"{mark} {name:{wide}}  {each.rows:>9,}  {odds(each.log_evalue):>12}  {adjusted:>9}"
+        table.append(f"{line}  {between:24}  {event}".rstrip())
     if (more := len(state.evidence) - len(ordered)) > 0:
         table.append(f"  {more:,} more have less.")
     return written(
@@ -457,6 +458,7 @@ def monitor(state: MonitorState) -> str:
         between=partial(_between_points, unit),
         times=times,
         odds=odds,
+        to_one=to_one,
         name=evidence_name,
         BETS=_BETS,
     )
@@ -468,11 +470,22 @@ def evidence_name(each: Evidence) -> str:
 
 
 def odds(log_evalue: float) -> str:
-    """Write evidence as a ratio: large ones as powers of ten."""
+    """Write evidence as a ratio."""
+    text = _short_odds(log_evalue)
+    return text if text == "none" else f"{text} to 1"
+
+
+def to_one(threshold: float) -> str:
+    """Write what evidence has to reach."""
+    return f"{threshold:,.0f}" if threshold >= 1000.0 else f"{threshold:.4g}"
+
+
+def _short_odds(log_evalue: float) -> str:
+    """Write what is to 1: from 10 000 on, and for very little, as a power of ten."""
     power = log_evalue / math.log(10.0)
     if not math.isfinite(power):
-        return "none" if power < 0 else "∞ to 1"
-    return f"{math.exp(log_evalue):.3g} to 1" if abs(power) < 6 else f"10^{power:.0f} to 1"
+        return "none" if power < 0 else "∞"
+    return f"{math.exp(log_evalue):.3g}" if -4.0 < power < 2.9995 else f"10^{power:.1f}"
 
 
 def _between_points(unit: str, low: float, high: float) -> str:
