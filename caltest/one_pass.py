@@ -120,4 +120,4 @@ def _confirmed(stored: SeenRows, question: Question, by_signs: Array) -> Confirm
     labels = np.concatenate([each.labels for each in parts])
     asked = replace(question, rows=rows, labels=labels)
     columns = columns_of(question.statistic.given(rows))
-    return Confirmation.of(asked.numbered(), *names_and_sides(asked), columns, by_signs)
+    return Confirmation.of(asked, *names_and_sides(asked), columns, by_signs)

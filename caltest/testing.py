@@ -180,9 +180,9 @@ def test(
     numbers of rows are, as in case–control studies. Do not use 1/s_k as weights: such weights
     depend on the labels.
 
-    *Censored times.* Where the limits of rows are not known, censored times are completed 20 times, and
-    the default gives half of its level to events less expected ones
-    (:class:`caltest.predictive.Survival`).
+    *Censored times.* Where the limits of rows are not known, censored times are completed 20 times, of
+    whose p-values one is made, whatever the null, and the default gives half of its level to events
+    less expected ones (:class:`caltest.predictive.Survival`).
 
     *Rounding r.* A stated value is within r/2 of the unrounded one, and a sum of k values (the top
     5, a set of classes) within k r/2. This is treated as a tolerance, and added to ``tolerance``
@@ -289,7 +289,7 @@ def test(
         fitted.announce(work, rows.n_samples, workers, chosen.name)
         side = nulls.check_alternative(fitted, chosen, alternative)
         question = trial.question(fitted, form, side, asked=measure, completions=completions)
-        answer = chosen.answer(question)
+        answer = chosen.answer_completed(question)
         if statistic is _DEFAULT and seen is not None:
             answer = beside_events(question, answer)
         if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, nulls.MonteCarlo)):
@@ -390,9 +390,9 @@ class _Given(NamedTuple):
     Attributes
     ----------
     whole
-        All rows, before any lens.
+        The rows that count, before any lens.
     view
-        The rows that count, and what was observed of them.
+        As the lens shows them, and what was observed of them.
     lens
         Label of the lens.
     completions
@@ -421,22 +421,21 @@ def _given(
     What was rounded has no default.
     """
     asked = find_lens(lens)  # a wrong name is found before the data are read
-    whole = whole_sample(probs, labels, rounding=rounding, **counting)
-    kept = without_zeros(whole)
+    whole = without_zeros(whole_sample(probs, labels, rounding=rounding, **counting))
     if rounding is not None:
-        rounded = rounded_view(kept, asked, rounding)
+        rounded = rounded_view(whole, asked, rounding)
         return _Given(whole, rounded.view, None if asked is None else asked.label, rounded=rounded)
-    shown = show(kept.rows, asked, measure.default_lens)
-    view = shown.sample(kept.labels)
+    shown = show(whole.rows, asked, measure.default_lens)
+    view = shown.sample(whole.labels)
     if shown.see_open is not None:
-        opened = shown.opened.sample(kept.labels)
+        opened = shown.opened.sample(whole.labels)
         if tied := np.count_nonzero(opened.labels != view.labels):
             raise InputError(
                 f"in {tied:,} of {len(view.labels):,} rows the outcome equals the quantile that "
                 "the lens looks at, so that the event is open; leave the lens out and use 'bias', "
                 "'spread' or 'coverage', which allow for that."
             )
-    completed = (shown.outcomes(each[None])[0] for each in kept.rows.law.completed_anew())
+    completed = (shown.outcomes(each[None])[0] for each in whole.rows.law.completed_anew())
     return _Given(whole, view, shown.label, tuple(completed))
 
 

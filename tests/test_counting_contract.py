@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support import labels_from
+from support import labels_from, some_fast
 from typer.testing import CliRunner
 
 import caltest
@@ -111,6 +111,80 @@ def test_taken_or_refused_with_a_way_out(name, argument):
         assert len(said) < 300
     else:
         assert name in TAKES[argument]
+
+
+# ------------------------------------------------------------------ rows of weight 0
+
+#: Every ninth row has weight 0, the first among them, and all rows of two clusters and of one region.
+ORDER = RNG.permutation(240)
+WARDS, REGION = ORDER % 30, np.array(["none", "north", "south"])[ORDER // 80]
+COUNTING = (np.arange(240) % 9 > 0) & (WARDS != 4) & (WARDS != 7) & (REGION != "none")
+SEVENTHS = np.where(COUNTING, RNG.integers(1, 6, 240) / 7, 0.0)
+AGE, MEANS, NUMBERS = RNG.normal(size=(3, 240))
+MEMBERS, TIMES = RNG.normal(size=(240, 7)), np.linspace(0.2, 3.0, 8)
+SEEN, CAME = RNG.exponential(size=240).round(3), RNG.random(240) < 0.6
+THREE = RNG.dirichlet(np.ones(3), 240)
+OF_THREE = labels_from(THREE, RNG)
+STATED = {
+    "classes": lambda s: (THREE[s], OF_THREE[s]),
+    "normal": lambda s: (caltest.predictive.Normal(MEANS[s], sd=np.ones(240)[s]), NUMBERS[s]),
+    "members": lambda s: (caltest.predictive.Members(MEMBERS[s]), NUMBERS[s]),
+    "times": lambda s: (
+        caltest.predictive.Survival(np.exp(-np.outer(np.ones(240), TIMES))[s], TIMES),
+        (SEEN[s], CAME[s]),
+    ),
+}
+
+
+def _audited(law, s, **counting):
+    groups = {"region": REGION[s], "age": AGE[s]}
+    options = {"n_resamples": 199, "rng": 0, "min_rows": 20, "intersections": 1}
+    return caltest.audit(*STATED[law](s), groups=groups, **options, **counting)
+
+
+LEFT_OUT = {
+    **{
+        f"test of {x}": lambda s, x=x, **o: caltest.test(*STATED[x](s), n_resamples=39, rng=0, **o)
+        for x in STATED
+    },
+    **{f"audit of {x}": partial(_audited, x) for x in STATED},
+    "compare": lambda s, **o: caltest.compare(
+        {"a": THREE[s], "b": 0.9 * THREE[s] + 0.1 / 3},
+        OF_THREE[s],
+        groups={"region": REGION[s], "age": AGE[s]},
+        n_resamples=20,
+        rng=0,
+        **o,
+    ),
+    "recalibration": lambda s, **o: caltest.recalibration(PROBS[s], LABELS[s], **o),
+    "certificate": lambda s, **o: caltest.certificate(PROBS[s], LABELS[s], **o),
+    "bounds": lambda s, **o: caltest.miscalibration_bounds(PROBS[s], LABELS[s], **o),
+    **{
+        null: lambda s, null=null, **o: caltest.test(
+            PROBS[s], LABELS[s], "citl", null=null, n_resamples=39, rng=0, **o
+        )
+        for null in ("one_per_cluster", "comonotone")
+    },
+}
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("weights", [SEVENTHS, COUNTING * 2.0], ids=["unequal", "equal"])
+@pytest.mark.parametrize(
+    "name",
+    some_fast(LEFT_OUT, *(x for x in LEFT_OUT if x[:5] != "audit"), "audit of classes", mark="slow"),
+)
+def test_rows_of_weight_0_are_as_if_never_given(name, weights, clustered):
+    """The user leaves them out, or the package does: the same result, to the last bit."""
+    found = []
+    for s in (np.arange(240), np.flatnonzero(COUNTING)):
+        given = {"weights": weights[s]} | ({"clusters": WARDS[s]} if clustered else {})
+        try:
+            result = LEFT_OUT[name](s, **given).to_dict()
+            found.append(repr(result | {"warnings": None, "call": None}))  # which are of all rows
+        except InputError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
 
 
 #: What is about independent rows that count alike, given rows that carry something.

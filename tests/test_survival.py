@@ -187,6 +187,33 @@ def test_one_row_of_each_cluster_is_completed_as_all_are():
     assert {part.name for part in found.parts} == {"events", "event_slope"}
 
 
+@pytest.mark.parametrize(
+    ("null", "clustered"),
+    [
+        (None, True),
+        pytest.param("comonotone", True, marks=pytest.mark.slow),
+        ("one_per_cluster", True),
+        (caltest.nulls.MonteCarlo(stop_after=5), False),
+    ],
+)
+def test_every_null_takes_all_completions_and_says_so(null, clustered, monkeypatch):
+    """Each answers the question of every completion, with its own draws, such as signs."""
+    predicted, time, event, *_ = cohort(5)
+    law, which = Survival(predicted, TIMES), np.arange(len(time)) // 4
+    options = {"null": null, "alternative": "greater", "n_resamples": 39, "rng": 0}
+    options |= {"clusters": which} if clustered else {}
+    found = caltest.test(law, (time, event), "bias", **options)
+    assert sum("were completed 20 times" in note for note in found.warnings) == 1
+    if null != "one_per_cluster":
+        each, completed = [], Survival.completed
+        monkeypatch.setattr(Survival, "completions", 1)
+        for number in range(20):
+            monkeypatch.setattr(Survival, "completed", lambda law, _, k=number: completed(law, k))
+            each.append(caltest.test(law, (time, event), "bias", **options).pvalue)
+        assert len(set(each)) > 1
+        assert found.pvalue == of_exchangeable(each)
+
+
 def test_known_limits_must_be_those_of_censored_rows():
     law = Survival([[0.5, 0.2]] * 2, [1.0, 2.0], limit=[1.5, 2.0])
     with pytest.raises(InputError, match="was censored at 1"):

@@ -66,13 +66,18 @@ class Grouping(NamedTuple):
         return _parts(self.member, len(self.values))
 
 
-def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping, ...]:
+def read_groups(
+    groups: object, n_rows: int, counting: Places | None = None, **beside: object
+) -> tuple[Grouping, ...]:
     """Read group columns, as `audit` takes them; ``beside``, by name, is what has the same rows.
 
-    Values are compared as text, character by character; missing ones are a group of their own.
+    Values are compared as text, character by character; missing ones are a group of their own. Of
+    ``counting`` rows, if given, groups are made, as if there were no others.
     """
-    columns = group_columns(groups, **beside)
-    return tuple(_grouping(name, cells, n_rows) for name, cells in columns.items())
+    columns, rows = group_columns(groups, **beside), np.arange(n_rows) if counting is None else counting
+    for name, cells in columns.items():
+        _check_length(name, cells, n_rows)
+    return tuple(_grouping(name, cells, rows.tolist()) for name, cells in columns.items())
 
 
 def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:
@@ -170,8 +175,8 @@ def functions_of_members(
     if not isinstance(law, Pool | Pools) or law.given is None or law.n_samples < _FEWEST_TELLING:
         return ()
     values: Any = law.given
-    values = values.reshape(*values.shape[:2], -1)
-    n, found = law.n_samples, dict[str, str]()  # by column, the first summary that sorts as it does
+    values, weights = values.reshape(*values.shape[:2], -1)[weights > 0.0], weights[weights > 0.0]
+    n, found = len(weights), dict[str, str]()  # by column, the first summary that sorts as it does
     place = np.argsort(np.argsort(weights, kind="stable"))
     for name, summary in _SUMMARIES.items():
         orders = np.argsort(summary(values, axis=1), axis=0, kind="stable").T
@@ -226,17 +231,17 @@ def _number(cell: Any) -> float:
     return np.nan if found is None else found
 
 
-def _ranges(column: str, cells: list[Any], distinct: list[Any], codes: Places) -> Grouping | None:
+def _ranges(column: str, distinct: list[Any], codes: Places, rows: list[int]) -> Grouping | None:
     """Cut many different numbers at their own quantiles, equal ones together; None if there are few.
 
     A few entries may be no numbers: they are a group of their own. Codes with leading zeros are text.
     """
     if any(isinstance(cell, str) and _CODE.fullmatch(cell.strip()) for cell in distinct):
         return None
-    each, rows = np.array([_number(cell) for cell in distinct]), np.bincount(codes)
+    each, times = np.array([_number(cell) for cell in distinct]), np.bincount(codes)
     is_number = np.isfinite(each)
     other = ~is_number & ~np.array([is_missing(cell) for cell in distinct])
-    if rows[other].sum() > _FEW * rows[is_number | other].sum():
+    if times[other].sum() > _FEW * times[is_number | other].sum():
         return None
     numbers = np.where(is_number, each, np.nan)[codes]
     known = numbers[is_number[codes]]
@@ -267,8 +272,8 @@ def _ranges(column: str, cells: list[Any], distinct: list[Any], codes: Places) -
             notes.append(
                 f"Column {shown_column(column)!r} holds {counted(int(said.sum()), 'entry', 'entries')} "
                 f"that {'is no number' if one else 'are no numbers'} ({'' if one else 'the first is '}"
-                f"{quoted(cells[row])} in {Row(row)}), in a group of {'its' if one else 'their'} own, "
-                f"{name!r}."
+                f"{quoted(distinct[codes[row]])} in {Row(rows[row])}), in a group of "
+                f"{'its' if one else 'their'} own, {name!r}."
             )
     return Grouping(column, tuple(names), member, different, tuple(notes))
 
@@ -282,12 +287,11 @@ def _written(value: float, digits: int) -> str:
     return f"{value:.{digits}g}"
 
 
-def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
-    _check_length(column, cells, n_rows)
+def _grouping(column: str, cells: list[Any], rows: list[int]) -> Grouping:
     places: dict[Any, int] = {}
     distinct: list[Any] = []
-    codes = np.empty(n_rows, dtype=np.intp)
-    for row, cell in enumerate(cells):
+    codes = np.empty(len(rows), dtype=np.intp)
+    for row, cell in enumerate(cells[row] for row in rows):
         try:
             code = places.setdefault((type(cell), cell), len(distinct))
         except Exception:  # a value that cannot be looked up, or raises anything
@@ -296,7 +300,7 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
             distinct.append(cell)
         codes[row] = code
     merged = one_as_text(f"column {shown_column(column)!r}", "value", distinct, _text)
-    if found := _ranges(column, cells, distinct, codes):
+    if found := _ranges(column, distinct, codes, rows):
         return found._replace(notes=(*found.notes, *merged))
     texts: dict[str | None, int] = {}
     member = np.array([texts.setdefault(_text(cell), len(texts)) for cell in distinct], np.intp)[codes]

@@ -279,12 +279,10 @@ def audit(
         seen = lenses_of(numbers.rows.law, lenses)
         options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
-    groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
-    by_members = functions_of_members(groupings, whole.rows.law, whole.rows.weights)
-    whole = without_zeros(whole)
-    if whole.rows.places is not None:
-        places = whole.rows.places
-        groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
+    given_rows, whole = whole.rows, without_zeros(whole)
+    counting = whole.rows.places
+    groupings = read_groups(groups, given_rows.n_samples, counting, probs=probs, labels=labels)
+    by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
     law: Any = whole.rows.law
     levels = not isinstance(law, Survival) or not law.known
     if isinstance(law, Predictive) and law.dimension is None and levels:

@@ -329,9 +329,8 @@ def compare(
         outcomes = outcomes if rows.places is None else outcomes[rows.places]
     given: Any = labels
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
-    groupings = read_groups(groups, n_given, probs=next(iter(models.values())), labels=labels)
-    if rows.places is not None:
-        groupings = tuple(each._replace(member=each.member[rows.places]) for each in groupings)
+    probs = next(iter(models.values()))
+    groupings = read_groups(groups, n_given, rows.places, probs=probs, labels=labels)
     n, together = rows.n_samples, clusters_of(rows)
     units, effective = n, rows.effective
     if together is not None:  # clusters, by their rows as these count

@@ -137,7 +137,7 @@ def check_some(weights: Array) -> None:
 
 
 def row_weights(given: object, n: int) -> Array:
-    """Return what every one of n rows counts, 1 on average.
+    """Return what every one of n rows counts, 1 on average of those that count.
 
     Raises
     ------
@@ -146,8 +146,8 @@ def row_weights(given: object, n: int) -> Array:
 
     Examples
     --------
-    >>> row_weights([1, 1, 4], 3).tolist(), row_weights([2.0, 2.0], 2).tolist()
-    ([0.5, 0.5, 2.0], [1.0, 1.0])
+    >>> row_weights([1, 1, 4], 3).tolist(), row_weights([2.0, 2.0, 0.0], 3).tolist()
+    ([0.5, 0.5, 2.0], [1.0, 1.0, 0.0])
     """
     return on_average_one(checked_weights(given, n))
 
@@ -176,13 +176,12 @@ def checked_weights(given: object, n: int) -> Array:
 
 
 def on_average_one(weights: Array) -> Array:
-    """Return weights that were checked, divided by their mean."""
+    """Return weights that were checked, divided by the mean of those above 0."""
     check_some(weights)
-    largest = float(weights.max())
-    if weights.min() == largest:
-        return np.ones(len(weights))
-    weights = weights / largest  # whose sum is a number
-    return _in_means(weights, float(weights.mean()))
+    weights = weights / weights.max()  # whose sum is a number
+    weights = np.where(weights > _NOTHING, weights, 0.0)
+    counting = weights[weights > 0.0]  # as if they were alone, to the last bit
+    return weights if counting.min() == 1.0 else weights / counting.mean()
 
 
 def _in_means(weights: Array, mean: float) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._visible import quoted
-from caltest.data.attributes import Extent, effective_number, on_average_one
+from caltest.data.attributes import Extent, effective_number, one_cluster_counts
 from caltest.exceptions import InputError
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
@@ -219,19 +219,21 @@ class Sample:
 
 
 def without_zeros(whole: Sample) -> Sample:
-    """Drop rows of weight 0."""
-    rows = whole.rows
-    if rows.weights.min() > 0.0:
-        return whole
-    places = np.flatnonzero(rows.weights)
-    n, zeros = rows.n_samples, rows.n_samples - len(places)
-    note = f"Left out: {zeros:,} of {n:,} rows, whose weight is 0."
-    kept = replace(
-        rows.take(places),
-        notes=(*rows.notes, note),
-        weights=on_average_one(rows.weights[places]),
-    )
-    return Sample(kept, whole.labels[places])
+    """Drop rows of weight 0, as if they had never been given, to the last bit; number clusters anew."""
+    rows, labels = whole.rows, whole.labels
+    if rows.weights.min() == 0.0:
+        places = np.flatnonzero(rows.weights)
+        n, zeros = rows.n_samples, rows.n_samples - len(places)
+        note = f"Left out: {zeros:,} of {n:,} rows, whose weight is 0."
+        rows = replace(rows.take(places), notes=(*rows.notes, note))
+        # What was seen of these rows is the seed of what completes it.
+        labels = labels[places] if rows.law.seen is None else rows.law.completed(0)  # type: ignore[attr-defined]
+    if rows.clusters is not None:
+        _, first, codes = np.unique(rows.clusters, return_index=True, return_inverse=True)
+        if len(first) == 1:
+            raise one_cluster_counts()
+        rows = replace(rows, clusters=first.argsort().argsort()[codes])  # in the order they come in
+    return Sample(rows, labels)
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
 from caltest.blocks import Held, goes_by_rows, table_of_blocks
 from caltest.data import Rows
-from caltest.data.attributes import one_cluster_counts
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, LabelFunction
 from caltest.pvalues import Alternative
@@ -111,23 +110,9 @@ class Question(Trial):
 
     @property
     def clusters(self) -> NDArray[np.intp]:
-        """The cluster of every row, (n,), 0..G−1.
-
-        Raises
-        ------
-        InputError
-            If rows of one cluster alone count.
-        """
-        codes = self.rows.clusters
-        assert codes is not None  # a null of clusters is asked where there are some
-        numbers = np.unique(codes, return_inverse=True)[1]
-        if numbers.max() == 0:
-            raise one_cluster_counts()
-        return numbers
-
-    def numbered(self) -> Self:
-        """Return the same question with clusters numbered anew, as some rows may count nothing."""
-        return replace(self, rows=replace(self.rows, clusters=self.clusters))
+        """The cluster of every row, (n,), 0..G−1."""
+        assert self.rows.clusters is not None  # a null of clusters is asked where there are some
+        return self.rows.clusters
 
     @property
     def chance(self) -> float:
@@ -263,6 +248,13 @@ class Null(ABC):
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
 
+    def answer_completed(self, question: Question) -> Answer:
+        """Return the p-value; where censored times were completed, one of all completions."""
+        if not question.completions:
+            return self.answer(question)
+        every = (question.labels, *question.completions)
+        return combined([self.answer(replace(question, labels=each, completions=())) for each in every])
+
 
 def from_draws(draws: Array, question: Question, *, notes: tuple[str, ...] = ()) -> Answer:
     """Rank the observed statistic among ``draws``."""
@@ -334,6 +326,11 @@ class MonteCarlo(Null):
     assumption = "none: rows are independent, that is all"
     requires = "any statistic"
     resamples = True
+
+    def answer_completed(self, question: Question) -> Answer:
+        """Return the p-value; all completions are ranked among the same draws."""
+        alone = self.stop_after is not None  # other draws decide when to stop
+        return super().answer_completed(question) if alone else self.answer(question)
 
     def answer(self, question: Question) -> Answer:
         """Return the exact p-value."""
@@ -416,8 +413,9 @@ def combined(answers: Sequence[Answer]) -> Answer:
         "the smallest running mean of those of each."
     )
     p = pvalues.of_exchangeable([each.pvalue for each in answers])
+    notes = *first.notes, note
     return replace(
-        first, pvalue=p, parts=tuple(parts), pvalue_interval=None, exceedances=None, notes=(note,)
+        first, pvalue=p, parts=tuple(parts), pvalue_interval=None, exceedances=None, notes=notes
     )
 
 

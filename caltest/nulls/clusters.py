@@ -115,8 +115,7 @@ class ClusterSigns(_OfSums):
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
-        question, columns = question.numbered(), columns_of(question.form)
-        codes = question.clusters
+        columns, codes = columns_of(question.form), question.clusters
         signed = signed_columns(columns, question.labels, codes, question.rows.weights)
         confirm = partial(Confirmation.of, question, *names_and_sides(question), columns)
         return answer_of_signs(question, signed, int(codes.max()) + 1, confirm)
@@ -376,7 +375,7 @@ class ComonotoneLabels(_OfSums):
         if self.guaranteed:
             return self._guaranteed(question)
         columns = columns_of(question.form)
-        values = table_of_labels(columns, question.numbered())
+        values = table_of_labels(columns, question)
         return rank(question, values, [column.form.resolution for column in columns])
 
     def _guaranteed(self, question: Question) -> Answer:
@@ -441,6 +440,10 @@ class OnePerCluster(Null):
         """Return the number of draws."""
         return self.choices * n_resamples
 
+    def answer_completed(self, question: Question) -> Answer:
+        """Return the p-value, of which every choice takes all completions."""
+        return self.answer(question)
+
     def answer(self, question: Question) -> Answer:
         """Return twice the mean of the choices' exact p-values."""
         rows, codes = question.rows, question.clusters
@@ -465,6 +468,7 @@ class OnePerCluster(Null):
             pvalue=min(1.0, 2.0 * mean),
             statistic=statistic,
             notes=(
+                *answer.notes,
                 f"One row of each of {len(sizes)} clusters was looked at, {self.choices} times, and "
                 "the p-value is twice the mean of as many exact ones.",
             ),
