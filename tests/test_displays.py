@@ -287,7 +287,7 @@ def test_a_result_is_one_line():
     assert lines["CertificateDisplay"] == "Certificate(within ±47.1 points, 95% confidence, n = 200)"
     assert (
         lines["ComparisonDisplay"]
-        == "Comparison(one off by about 12.3 (0.0 to 25.0) points, nearest of 2, n = 200)"
+        == "Comparison(one: no error shown, at most 25.0 points, nearest of 2, n = 200)"
     )
     assert lines["NullDisplay"] == "CalibrationResult(ecd: p = 0.02, n = 200, exact)"
     assert lines["PowerDisplay"].startswith("PowerResult(ecd: power ")
