@@ -878,3 +878,21 @@ def test_the_smooth_curve_does_not_depend_on_the_order_of_rows():
     one = caltest.estimate(Survival(risk, TIMES), (time, event), measure)
     other = caltest.estimate(Survival(risk[turned], TIMES), (time[turned], event[turned]), measure)
     assert np.isclose(one, other)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_curves_at_few_times_are_noted(known):
+    """Three horizons of a right model; the same at sixty times has no such note."""
+    rng = np.random.default_rng(0)
+    rates = rng.uniform(0.2, 0.6, 300)
+    times, limit = rng.exponential(1.0 / rates), 2.9
+    seen = np.minimum(times, limit), times <= limit
+    for grid, few in (([1.0, 2.0, 3.0], True), (np.linspace(0.05, 3.0, 60), False)):
+        curves = np.exp(-np.outer(rates, grid))
+        law = caltest.predictive.Survival(curves, grid, **({"limit": limit} if known else {}))
+        for found in (
+            caltest.test(law, seen, n_resamples=99, rng=0),
+            caltest.audit(law, seen, lenses="until:1", n_resamples=99, rng=0),
+        ):
+            said = [each for each in found.warnings if "is taken to rise evenly there" in each]
+            assert len(said) == few

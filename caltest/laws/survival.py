@@ -30,6 +30,7 @@ from caltest.sampling import child_seed, generator
 _ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]
 _SAME = 1e-9  # of times
 _LEAST = 1e-300  # probability of a time later than one that was seen
+_COARSE = 0.1  # rise of the chance between two times, from which on it matters how it rises between
 _COMPLETED = 7  # key of the seeds of completions
 
 
@@ -380,11 +381,20 @@ class Survival(Shaped):
         return map(self.completed, range(1, count))
 
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
-        """Say how many rows are censored, and what that takes."""
+        """Say what is assumed between times far apart, how many rows are censored, what that takes."""
+        found = list[str]()
+        if self._chances is not None and not self.steps:
+            rise = float(np.diff(self._chances.mean(axis=0)).max(initial=0.0))
+            if rise > _COARSE:
+                found.append(
+                    "Between two times of the curves the predicted chance of the event rises by up to "
+                    f"{100.0 * rise:.0f} points on average, and is taken to rise evenly there: an "
+                    "error that is found may be this assumption's. Give curves at more times."
+                )
         if self.known:
-            return ()
+            return tuple(found)
         share = float(np.mean(np.signbit(self.seen)))
-        found = [
+        found += [
             f"{share:.0%} of rows are censored: this assumes that they were so independently of the "
             "time, given the prediction."
         ]
