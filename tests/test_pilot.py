@@ -89,7 +89,7 @@ def test_rows_to_come_have_weights_like_the_pilots():
     again = caltest.power(pilot(rows, truth=truth), **options)
     assert again.power == found.power
     drawn = right(50, rng=np.random.default_rng(0))
-    assert drawn.rows.weights.mean() == pytest.approx(1.0)
+    assert drawn.rows.weights[drawn.rows.weights > 0.0].mean() == pytest.approx(1.0)
 
 
 @pytest.mark.level
