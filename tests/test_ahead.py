@@ -54,6 +54,7 @@ def test_views_are_those_of_the_audit():
         assert view.n == int(np.ceil(view.rows / view.share))
 
 
+@pytest.mark.slow
 def test_of_one_view_it_is_what_the_audit_asks_for():
     labels = (np.random.default_rng(2).random(300) < P[:300]).astype(int)
     audit = caltest.audit(P[:300], labels, materiality=0.02, n_resamples=99, rng=0)

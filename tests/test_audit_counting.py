@@ -59,6 +59,7 @@ def test_few_events_have_a_wide_interval_that_holds():
     assert missed <= binom.ppf(0.999, 400, 0.05)
 
 
+@pytest.mark.slow
 def test_equal_weights_change_nothing():
     p, y, rng = risk(400, 0)
     groups = {"site": rng.choice(["a", "b"], 400)}
@@ -204,6 +205,7 @@ def test_views_of_few_clusters_are_said():
     assert not any("count in effect" in each for each in quiet.warnings)
 
 
+@pytest.mark.slow
 def test_clusters_are_named_and_checks_are_those_of_signs():
     p, y, cluster = clustered(60, 5, 0)
     names = pd.Series([f"patient {k}" for k in cluster])

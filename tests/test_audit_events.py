@@ -32,6 +32,7 @@ def pair(probs, column):
     return Rows(np.column_stack([1.0 - probs[:, column], probs[:, column]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [KolmogorovSmirnov(), Kuiper(), ECD(), Brier()])
 def test_the_same_number(probs, statistic):
     rng = np.random.default_rng(1)

@@ -27,6 +27,7 @@ def posterior(n=400, size=25, names=("mu", "tau", "rho"), seed=0):
     return rng.normal(size=(n, len(names))), rng.normal(size=(size, n, len(names)))
 
 
+@pytest.mark.slow
 def test_what_is_looked_at_of_numbers():
     found = caltest.audit(*ensemble(), **QUICK)
     assert found.groups == ("predicted level", "predicted spread")
@@ -116,6 +117,7 @@ def test_sbc_is_exact_of_few_and_of_many_draws():
         assert low <= rejected(200, 60, size) <= high
 
 
+@pytest.mark.slow
 def test_a_wrong_parameter_is_named():
     truth, draws = posterior()
     truth[:, 1] *= 1.5

@@ -59,6 +59,7 @@ def test_the_grid():
     assert (steps[100:] <= 0.05 * GRID[100:-1]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["smooth", "ties", "certain"])
 def test_events_of_a_piece_are_drawn_from_their_law(kind):
     """Tolerance 0 alone: what is drawn for a piece is what rows drawn one by one add up to."""

@@ -147,6 +147,7 @@ def test_estimate_prints_the_number(folder):
     assert float(result.stdout) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_estimate_json(folder):
     file = folder / "sharp.csv"
     result = run("estimate", file, "--lens", "top_label", "--json")

@@ -168,6 +168,7 @@ LEFT_OUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("weights", [SEVENTHS, COUNTING * 2.0], ids=["unequal", "equal"])
 @pytest.mark.parametrize(

@@ -191,6 +191,7 @@ def test_wrong_options(options, message):
         UnbiasedSKCE(**options)
 
 
+@pytest.mark.slow
 def test_bandwidths_have_one_set_of_features():
     """Their sums are added up once; each is close to its own kernel, and has its own pairs i = j."""
     rows = Rows(dirichlet(1600, 3, 4))

@@ -90,6 +90,7 @@ def test_with_a_tolerance_at_most_one_at_its_ends(side):
     assert total <= 1.0 + 1e-12
 
 
+@pytest.mark.slow
 def test_numbers_with_atoms():
     law = scipy.stats.binom(3, [0.3, 0.6, 0.5])
     total = 0.0

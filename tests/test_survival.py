@@ -577,6 +577,7 @@ def test_one_cluster_does_not_say_how_large_an_error_is():
         caltest.audit(*shared(0, 4, 0.7)[:2], clusters=shared(0, 4, 0.7)[2], lenses="until:1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "rate"), [(2, 0.7), (3, 0.7), (6, 0.7), (8, 0.1), (25, 0.06)])
 def test_ratios_of_few_clusters_hold_the_truth(k, rate):
     missed = 0
@@ -797,6 +798,7 @@ def test_a_page_counts_events_and_draws_curves():
     assert "too low" in page
 
 
+@pytest.mark.slow
 def test_the_picture_of_levels_shows_what_was_observed_and_not_completed_times():
     predicted, time, event, *_ = cohort(17, 2000, factor=1 / 0.7, censor=1.0)
     audit = caltest.audit(
@@ -880,6 +882,7 @@ def test_the_smooth_curve_does_not_depend_on_the_order_of_rows():
     assert np.isclose(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True])
 def test_curves_at_few_times_are_noted(known):
     """Three horizons of a right model; the same at sixty times has no such note."""
