@@ -74,10 +74,11 @@ def read_groups(
     Values are compared as text, character by character; missing ones are a group of their own. Of
     ``counting`` rows, if given, groups are made, as if there were no others.
     """
-    columns, rows = group_columns(groups, **beside), np.arange(n_rows) if counting is None else counting
+    columns = group_columns(groups, **beside)
     for name, cells in columns.items():
         _check_length(name, cells, n_rows)
-    return tuple(_grouping(name, cells, rows.tolist()) for name, cells in columns.items())
+    rows = list(range(n_rows)) if counting is None else counting.tolist()
+    return tuple(_grouping(name, cells, rows) for name, cells in columns.items())
 
 
 def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:

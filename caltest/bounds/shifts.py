@@ -143,14 +143,8 @@ class ShiftedScan:
     @cached_property
     def chances_of_counts(self) -> tuple[Array, ...]:
         """The chances of at most 0, 1, … N − 1 events, of the N rows of every piece: (N,) each."""
-        from caltest.loops import rows as _loops
-
-        found = list[Array]()
-        for chances in np.split(self.probs[:, 1], self.intervals.edges[1:-1]):
-            law, other = np.empty((2, len(chances) + 2))
-            _loops.law_of_events(chances.copy(), law, other)
-            found.append(np.cumsum(law[: len(chances)]))
-        return tuple(found)
+        pieces = np.split(self.probs[:, 1].copy(), self.intervals.edges[1:-1])
+        return tuple(np.cumsum(_law_of_events(chances)[: len(chances)]) for chances in pieces)
 
     @cached_property
     def _cell_of(self) -> NDArray[np.intp]:
@@ -244,11 +238,17 @@ def largest_refuted(
 
 def _is_refuted(p: Array, tolerances: Array, events: int, allowed: float, g: int) -> bool:
     """Say whether so few events are too unlikely if all probabilities are lower by a tolerance."""
+    law = _law_of_events(np.maximum(p - tolerances[g], 0.0))
+    return float(law[: events + 1].sum()) + _ROUNDING <= allowed
+
+
+def _law_of_events(chances: Array) -> Array:
+    """Return the chances of 0, 1, … N events, and 0, (N + 2,)."""
     from caltest.loops import rows as _loops
 
-    law, other = np.empty((2, len(p) + 2))
-    _loops.law_of_events(np.maximum(p - tolerances[g], 0.0), law, other)
-    return float(law[: events + 1].sum()) + _ROUNDING <= allowed
+    law, other = np.empty((2, len(chances) + 2))
+    _loops.law_of_events(chances, law, other)
+    return law
 
 
 def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
