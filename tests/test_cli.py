@@ -359,6 +359,24 @@ def test_interrupted_is_130():
     assert (process.returncode, out, error) == (130, b"", b"")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interruption_lost_in_a_call_from_c_comes_again():
+    """The compiler of loops calls back through `ctypes`, where no exception passes."""
+    script = (
+        "import ctypes, signal, time, caltest.testing\n"
+        "from caltest.cli import main\n"
+        "interrupt = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))\n"
+        "def lost(*_, **__):\n"
+        "    interrupt()\n"
+        "    time.sleep(60)\n"
+        "caltest.testing.test = lost\n"
+        "main()\n"
+    )
+    arguments = ["test", "--example", "digits:naive_bayes"]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 @pytest.mark.slow
 def test_plain_ascii_output_is_possible(folder):
     done = subprocess.run(

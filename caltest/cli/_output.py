@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -47,6 +48,7 @@ def errors_reported() -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)
     if callable(before):  # else it is ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    unheard, sys.unraisablehook = sys.unraisablehook, partial(_interrupt_again, sys.unraisablehook)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", LongWorkWarning)
@@ -63,7 +65,18 @@ def errors_reported() -> Iterator[None]:
         note(traceback.format_exc().rstrip("\n"))
         fail("this is a bug in caltest; please report it with the lines above.", BUG)
     finally:
+        sys.unraisablehook = unheard
         signal.signal(signal.SIGINT, before)
+
+
+def _interrupt_again(otherwise: Callable[[Any], Any], lost: Any) -> None:
+    """Interrupt once more if an interruption met a call from C, say of the compiler, and was lost."""
+    if lost.exc_type is KeyboardInterrupt:
+        windows = sys.platform == "win32"
+        again = signal.raise_signal if windows else partial(os.kill, os.getpid())
+        threading.Timer(0.05, again, [signal.SIGINT]).start()
+    else:
+        otherwise(lost)
 
 
 def _show(otherwise: Callable[..., None], warning: Warning | str, *where: Any) -> None:
