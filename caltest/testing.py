@@ -273,10 +273,8 @@ def test(
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
         seen, completions = rows.law.seen, given.completions
-        if seen is not None and fitted.of_seen and null is None:
-            chosen = next(
-                each() for each in (nulls.EventSigns, nulls.Chi2, nulls.MonteCarlo) if each.fits(form)
-            )
+        if seen is not None and null is None and nulls.EventSigns.fits(form):
+            chosen = nulls.EventSigns()
         if not chosen.fits(form):
             weighted = "" if rows.are_alike else " of rows with weights"
             raise InputError(

@@ -465,6 +465,34 @@ def test_a_risk_at_one_time_is_looked_at_where_rows_are_seen_until_then():
         assert np.isfinite(caltest.estimate(law, (time, event), name))
 
 
+GND = caltest.statistics.GreenwoodNamDAgostino(horizon=0.5)
+
+
+def test_gnd_has_a_degree_of_freedom_for_every_group_and_says_that_it_is_rough():
+    predicted, time, event, *_ = cohort(8, 400)
+    law = Survival(predicted, TIMES)
+    found = caltest.test(law, (time, event), GND, null="chi2")
+    risk = law.risk(0.5)
+    assert found.pvalue == stats.chi2.sf(found.statistic, len(strata_of(risk, risk)))
+    assert "14 to 30% of calibrated models are rejected" in str(found)
+    assert caltest.test(law, (time, event), GND, n_resamples=19, rng=0).guarantee == "exact"
+
+
+@pytest.mark.level
+def test_gnd_keeps_its_level_and_its_chi_square_law_with_many_rows():
+    found, large, wrong = [], [], []
+    for seed in range(150):
+        for n, factor, into in ((60, 1.0, found), (400, 1.6, wrong), (20_000, 1.0, large)):
+            predicted, time, event, *_ = cohort(seed, n, factor, grid=TIMES[:6])
+            null = "chi2" if n == 20_000 else "monte_carlo"
+            law = Survival(predicted, TIMES[:6])
+            given = {"null": null, "n_resamples": 99, "rng": seed}
+            into.append(caltest.test(law, (time, event), GND, **given).pvalue)
+    assert few(np.array(found))
+    assert few(np.array(large))
+    assert np.mean(np.array(wrong) <= 0.05) > 0.8
+
+
 def test_summaries_at_a_horizon_need_one():
     predicted, time, event, *_ = cohort(7)
     with pytest.raises(InputError, match="looks at one time"):

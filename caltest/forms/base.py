@@ -174,6 +174,7 @@ class ChiSquare:
     factor: float = 1.0  #: Positive.
     offset: float = 0.0
     exact: bool = False  #: Whether the law holds in every finite sample, or as n grows.
+    caveat: str = ""  #: What results should say of it.
 
 
 class HasMoments(Form):

@@ -77,7 +77,8 @@ class Chi2(Null):
     def answer(self, question: Question) -> Answer:
         """Return the chi-square p-value."""
         form: HasChiSquare = self.form_of(question)
-        law, notes = form.chi_square, tuple[str, ...]()
+        law = form.chi_square
+        notes: tuple[str, ...] = (law.caveat,) if law.caveat else ()
         if law.degrees == 0:
             return from_sides(float(question.observed <= form.resolution), 1.0, question)
         if isinstance(form, HasMoments):
