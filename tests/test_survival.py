@@ -504,6 +504,20 @@ def test_summaries_at_a_horizon_need_one():
 # ------------------------------------------------------------------ audits
 
 
+@pytest.mark.parametrize(
+    ("statistics", "said"),
+    [
+        ("citl", "the statistic 'citl' is not of censored times"),
+        (["pit_ad", "citl"], "the statistic 'citl' is not of censored times"),
+        ("events", "none of the statistics is of what it shows; add one, or leave the lens out"),
+    ],
+)
+def test_statistics_that_an_audit_of_times_cannot_look_at_are_refused(statistics, said):
+    predicted, time, event, *_ = cohort(1)
+    with pytest.raises(InputError, match=said):
+        caltest.audit(Survival(predicted, TIMES), (time, event), statistics=statistics)
+
+
 @pytest.mark.slow
 def test_an_audit_finds_the_group_and_counts_its_events():
     predicted, time, event, _, _x = cohort(8, 1500)

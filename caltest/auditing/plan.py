@@ -463,6 +463,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             skip(f"{OF_VECTOR.name!r} where rows are more than {MOST_FOR_KERNEL:,}", reason)
         if not statistics:
             reason = "none of the statistics looks at more than one probability"
+            if whole.n_classes is None:
+                reason = "none of the statistics is of what it shows; add one, or leave the lens out"
             skip(f"the lens {scope.label!r}", reason)
         return statistics
 

@@ -91,6 +91,12 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             tolerance=Argument("tolerance", ...),
             limit=Argument("limit"),
         )
+    asked = {each for name in until for each in options.statistics.get(name) or ()}
+    if wrong := [each.name for each in asked if not isinstance(law, each.laws)]:
+        raise InputError(
+            f"the statistic {wrong[0]!r} is not of censored times; at a horizon events less expected "
+            "ones are looked at: leave it out, or give some for 'distribution', such as 'pit_ad'."
+        )
     if law.horizon is not None and not (whole.rows.are_alike and whole.rows.clusters is None):
         raise InputError(
             "of rows that count differently or come in clusters the risk at one time is not enough; "
