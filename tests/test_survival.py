@@ -602,6 +602,46 @@ def shared(seed, k, rate, per=25):
     return law, (np.minimum(time, limit), time <= limit), codes
 
 
+def test_the_last_horizon_by_default_is_where_a_tenth_of_the_rows_are_followed():
+    rng = np.random.default_rng(3)
+    time, limit = rng.exponential(size=400), rng.uniform(0.0, 1.0, 400)
+    law = Survival(np.exp(-np.outer(np.ones(400), TIMES)), TIMES)
+    seen = np.minimum(time, limit), time <= limit
+    audit = caltest.audit(law, seen, n_resamples=199)
+    last = max(float(each.removeprefix("until:")) for each in audit.lenses if each != "distribution")
+    assert np.mean(seen[0] >= last) >= 0.1 > np.mean(seen[0] >= last + 0.03)
+    with pytest.raises(InputError, match="the horizon 2 is later than .*, until when the last row was"):
+        caltest.audit(law, seen, lenses="until:2")
+
+
+def test_an_event_that_some_rows_are_followed_too_briefly_for_is_one_that_is_seen():
+    rng = np.random.default_rng(4)
+    time, limit = rng.exponential(size=400), rng.uniform(0.5, 2.0, 400)
+    law = Survival(np.exp(-np.outer(np.ones(400), TIMES)), TIMES, limit=limit)
+    seen = np.minimum(time, limit), time <= limit
+    audit = caltest.audit(law, seen, lenses=["until:0.4", "until:1"], n_resamples=199)
+    assert [each.event for each in audit.views if each.group is None] == [
+        "the event comes by 0.4",
+        "the event is seen by 1",
+    ]
+    assert sum("of rows were followed for less than 1:" in note for note in audit.warnings) == 1
+    assert "were followed for less than 1:" in str(caltest.test(law, seen, "citl", lens="until:1"))
+    with pytest.raises(InputError, match="the horizon 2.5 is later than all limits"):
+        caltest.test(law, seen, "citl", lens="until:2.5")
+
+
+def test_other_groups_are_not_said_to_be_right_where_another_lens_found_one():
+    rng = np.random.default_rng(16)
+    n = 1500
+    rate, years = rng.uniform(0.05, 0.4, n), np.linspace(0.1, 6.0, 60)
+    limit, arm = rng.uniform(1.0, 6.0, n), rng.choice(["a", "b"], n)
+    time = rng.exponential(1.0 / (np.where(arm == "b", 0.5, 1.0) * rate))
+    law = Survival(np.exp(-np.outer(rate, years)), years)
+    audit = caltest.audit(law, (np.minimum(time, limit), time <= limit), groups={"arm": arm}, rng=1)
+    others = {each.view.group for each in audit.found} - {audit.worst.group, None}
+    assert ("No error was found in the other groups" in str(audit)) == (not others)
+
+
 def test_one_cluster_does_not_say_how_large_an_error_is():
     law, seen, codes = shared(0, 8, 0.7)
     audit = caltest.audit(

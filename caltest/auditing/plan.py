@@ -64,6 +64,7 @@ LENSES_OF_NUMBERS = (
 )  # fmt: skip
 _OF_VECTORS = (DISTRIBUTION, "ranks:average", "ranks:band_depth")
 _COARSE = 0.06  # by how much what few members state may differ from a lens's level
+_FOLLOWED = 0.1  # of the rows, until the last horizon that is looked at by default
 _MOST_PAIRED = 20  # entries of which every two are looked at
 WESTFALL_YOUNG = "westfall_young"
 
@@ -105,12 +106,20 @@ def lenses_of(law: Law, lenses: Lenses) -> Lenses:
 
 
 def _lenses_of_times(law: Survival) -> tuple[str, ...]:
-    """Return the default lenses: until half of all events are predicted, until the end, the whole."""
+    """Return the default lenses: until half of all events are predicted, until the end, the whole.
+
+    The end is where a tenth of the rows are still followed: there events less expected ones are 0 on
+    average as anywhere else, since how many are followed says nothing of what comes next.
+    """
     if law.horizon is not None:
         return (f"until:{law.horizon:.12g}",)
     marks = law.marks(100)
-    risks = np.array([float(law.risk(time).mean()) for time in marks])
     last = float(marks[-1])
+    if law.seen is not None:
+        followed = np.array([float(np.mean(np.abs(law.seen) >= time)) for time in marks])
+        marks = marks[: max(int(np.sum(followed >= _FOLLOWED)), 1)]
+        last = min(float(f"{marks[-1]:.3g}"), last)
+    risks = np.array([float(law.risk(time).mean()) for time in marks])
     half = float(marks[int(np.searchsorted(risks, 0.5 * risks[-1]))])
     half = min(float(f"{half:.2g}"), last)  # two digits, if that is not too late
     names = dict.fromkeys(f"until:{time:.12g}" for time in (half, last))

@@ -144,7 +144,7 @@ def audit(
         Default: for two classes the one probability; for more, these three. Pairs of a class and a
         group that would take more than minutes are left out and listed; ask for "classwise" alone
         to include them. Of times: "distribution", and horizons such as "until:365"; by default until
-        half of all events are predicted, and until the last time.
+        a tenth of the rows are still followed, and until half of the events by then are predicted.
     statistics
         What to measure: a name, an object or a function, as in :func:`caltest.test`, several of
         them, or a dict of them by lens. Each is used with every lens that it fits. Default None:
@@ -353,7 +353,8 @@ def audit(
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     impossible = 0 if forgiven else len(whole.rows.impossible(whole.labels))
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
-    warnings = [*whole.rows.notes, *by_members, *notes_on(groupings, whole.labels)]
+    warnings = list(dict.fromkeys(note for look in plan.looks for note in look.scope.shown.rows.notes))
+    warnings += [*by_members, *notes_on(groupings, whole.labels)]
     warnings += [*copied_rows(whole), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():
         warnings.append(_few_carry(confirmed.few.tolist(), draws, level))

@@ -173,6 +173,8 @@ def event(lens: str | None, predictions: Rows) -> str:
     kind, _, which = inner.partition(":")
     if kind in _EVENTS:
         share = f"{100.0 * float(which):g}%" if kind in ("quantile", "interval") else which
+        if kind == "until" and "seen" in (getattr(predictions.law, "names", None) or ()):
+            return f"the event is seen by {share}"  # of some rows followed for less
         return _EVENTS[kind].format(share)
     if kind == "sets":  # columns joined by +; if one set is given, the second is the rest
         first, _, second = which.partition("|")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -219,6 +219,9 @@ class Above(_AtThreshold):
         return self._next(law, np.inf), None
 
 
+_SEEN = ("not seen", "seen")
+
+
 @arguments(threshold=_threshold)
 @dataclass(frozen=True)
 class Until(_AtThreshold):
@@ -250,6 +253,19 @@ class Until(_AtThreshold):
                 f"the lens {quoted(self.label)} is for {Survival.about}, and these are "
                 f"{predictions.law.about}; give 'below:{self._number:g}'."
             )
+        predictions.law.check_horizon(self._number)
+
+    def _of_law(self, predictions: Rows, law: Any) -> View:
+        view = super()._of_law(predictions, law)
+        ended = float(np.mean(law.limit < self._number)) if law.known else 0.0
+        if ended == 0.0:
+            return view
+        note = (
+            f"{ended:.0%} of rows were followed for less than {self._number:g}: of these it counts "
+            "whether the event comes while they are followed, and of that the chance is stated."
+        )
+        rows = predictions.shown_as(view.rows.probs, _SEEN)
+        return replace(view, rows=replace(rows, notes=(*rows.notes, note)))
 
     def _ends(self, law: Any) -> tuple[Array | None, Array | None]:
         return None, np.minimum(law.limit, self._number)

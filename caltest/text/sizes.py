@@ -537,7 +537,12 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     worse = [each for each in others if shows(audit, each)]
     groups = {each.group for each in others}
     if view.group and others and not any(group in groups for _, group in found):
-        yield "No error was found in the other groups."
+        apart = {group for _, group in found if group and not own & set(group.conditions)}
+        yield (
+            f"Other kinds of error were found in {listed(sorted(map(group_name, apart)))}."
+            if apart
+            else "No error was found in the other groups."
+        )
     elif worse and view.group is None:
         far = max(worse, key=lambda each: each.proved)
         groups_found = counted(len(worse), "group")
