@@ -433,9 +433,9 @@ Miscalibration: lower bounds
   confidence 95% for both bounds at once
   method     a scan of all ranges of the probability, 79 simulated label sets
 
-Too high: With 95% confidence, some predictions are at least 33 points too high. The largest
-proved error is at 80.0%: in 200 rows, predicted 80.0% on average, observed 40.0%; some of them
-at least 31 points too high.
+Too high: With 95% confidence, some predictions are at least 33 points too high. Of single
+ranges less is proved, the most at 80.0%: in 200 rows, predicted 80.0% on average, observed
+40.0%; some of them at least 31 points too high.
 
 Too low: No prediction is shown to be too low (p = 1).
 

@@ -295,7 +295,8 @@ In every bin, the mean prediction is within 49.2 points of the true mean probabi
 label is class 1: at most 25.5 points too high, at most 49.2 too low. The bound is widest for
 scores of 0.2. These are averages: errors that cancel within a bin do not show.
 
-No miscalibration is found: the diagonal lies within the band.
+The band shows no miscalibration: the diagonal lies within it. Lower bounds and tests may still
+find some.
 
 The distance you asked for, ±30 points, is not certified. That needs about 59 rows if the model
 is calibrated (in as many bins, with probability 80%), more if it is not."""

@@ -59,6 +59,26 @@ def test_the_picture(tmp_path):
     assert path.stat().st_size > 10_000
 
 
+@pytest.mark.parametrize(
+    ("kind", "claims"),
+    [
+        ("bins", ["on average over each of 10 bins"]),
+        ("isotonic", ["at every score seen"]),
+        ("none", []),
+    ],
+)
+def test_the_certificate_is_in_the_picture(file, tmp_path, monkeypatch, kind, claims):
+    drawn = []
+    monkeypatch.setattr(
+        caltest.plots.Display, "save", lambda self, path: drawn.extend(self.figure_.axes)
+    )
+    options = ("--label", "verdict", "--lens", "class:ant", "--resamples", "59", "--seed", 4)
+    assert run(file, *options, "--certificate", kind, "--plot", tmp_path / "a.png").exit_code == 0
+    least, *most = [ax.get_title(loc="left") for ax in drawn if ax.get_title(loc="left")]
+    assert "some predictions are at least" in least
+    assert [claim in title for claim, title in zip(claims, most, strict=True)] == [True] * len(claims)
+
+
 def test_json_and_options(file):
     options = ("--label", "verdict", "--lens", "class:ant", "--confidence", ".9", "--resamples", "59")
     result = run(file, *options, "--seed", 4, "--jobs", 1, "--json")

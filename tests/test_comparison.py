@@ -290,8 +290,8 @@ Comparison of calibration
   intervals  95%: of errors all correct together, of differences about right
 
 No error is shown in true's confidence in its top class (at most 30.1 points on average);
-sharp's is off by about 19.7 points on average (1.0 to 39.6). No difference shown between true
-and sharp (5.7 points, about −14.4 to 27.2).
+sharp's is off by about 19.7 points on average (1.0 to 39.6). No difference in this error is
+shown between true and sharp (5.7 points, about −14.4 to 27.2).
 
 By log loss, which also counts how well predictions separate, true is best; sharp loses 0.22
 (about 0.06 to 0.39) more than true.
@@ -306,7 +306,8 @@ By log loss, which also counts how well predictions separate, true is best; shar
 
 “Off by” is the mean absolute error over tenths of a model's own predictions: too high here does
 not cancel too low there. Chance makes it larger rather than smaller. In the mean error they
-cancel; its difference between two models is that of their mean predictions, known exactly.
+cancel; its difference between two models is that of their mean predictions, known exactly;
+which of them is nearer to 0 may still be open.
 
 Behind it, a ranking by skce_uq (squared kernel calibration error), smallest first; kernel
 Exponential, bandwidth 0.5, bandwidth_rule given, distance tv; standard errors from the variance
@@ -321,10 +322,19 @@ in”: the share of 20 subsamples of 60 rows in which a model comes first, 76% t
 (95% interval). The whole ranking was the same in 95% (76% to 99.1%). These shares are not the
 probability that the ranking is right.
 
-Tests of equal error, two-sided at level 0.05 (one pair): no difference found: true and sharp (p
-= 0.096). A difference that is not found may still exist.
+Tests of equal error by skce_uq, two-sided at level 0.05 (one pair): no difference found: true
+and sharp (p = 0.096). A difference that is not found may still exist.
 
 The smallest error is not always a small one: use caltest.test to test calibration."""
+
+
+def test_one_error_may_differ_where_another_does_not():
+    """What the intervals leave open and the tests show is said in one place."""
+    two = {"sharp": MODELS["sharp"], "true": TRUTH}
+    said = " ".join(quick(two, confidence=0.9).summary().split())
+    assert "No difference in this error is shown between true and sharp (5.7 points, about" in said
+    assert "By skce_uq, below, these differ, better model first: true and sharp (p = 0.052)." in said
+    assert "below, these differ" not in quick(two).summary()
 
 
 def test_summary_names_the_more_frequent_first():

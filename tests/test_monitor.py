@@ -288,7 +288,7 @@ def test_what_is_wrong_is_found_and_where_and_since_when():
     worst = state.worst
     assert state.alarm
     assert (worst.column, worst.value, worst.found) == ("region", "north", True)
-    assert worst.predicted < worst.observed
+    assert worst.predicted_since < worst.observed_since
     assert worst.low <= worst.error <= worst.high < 0.0
     assert 1_800 <= worst.since <= 2_200
     assert state.alarm_row > 2_000
@@ -325,12 +325,44 @@ def test_a_model_that_is_overconfident():
     assert state.worst.low > 0.0
 
 
+@pytest.mark.usefixtures("pictures")
+@pytest.mark.parametrize(("factor", "word"), [(1.5, "narrow"), (0.6, "wide")])
+def test_what_is_said_of_a_spread_is_what_is_drawn_and_kept(factor, word, tmp_path):
+    """Two batches that are right and three that are not, of the event of the headline; loaded, too."""
+    rng, monitor = RNG(0), caltest.Monitor()
+    for k in range(5):
+        mean = rng.normal(size=600)
+        monitor.update(Normal(mean, sd=1.0), rng.normal(mean, factor if k > 1 else 1.0))
+    monitor.save(tmp_path / "state.json")
+    state = caltest.Monitor.load(tmp_path / "state.json").state
+    assert state.worst.event == "the outcome is outside its predicted central half"
+    assert f"Predicted distributions are too {word}." in " ".join(state.summary().split())
+    errors = [abs(each.predicted - each.observed) for each in state.periods]
+    assert max(errors[:2]) < 0.05 < 0.1 < min(errors[2:])
+    assert {each.event for each in state.periods} == {state.worst.event}
+    title = state.plot().axes_[1].get_title(loc="left")
+    assert "all rows: the outcome is outside its predicted central half" in title
+
+
+def test_evidence_has_the_error_since_then_and_that_of_all_rows():
+    rng, monitor = RNG(0), caltest.Monitor()
+    for shift in (0.0, 0.0, 0.2):
+        p = rng.uniform(0.2, 0.6, 500)
+        state = monitor.update(p, rng.random(500) < p + shift)
+    found = state.to_dict()["evidence"][0]
+    assert "predicted" not in found
+    assert found["predicted_since"] - found["observed_since"] == pytest.approx(-0.2, abs=0.05)
+    assert found["error"] == pytest.approx(-0.2 / 3, abs=0.04)
+    said = " ".join(state.summary().split())
+    assert f"to 1 now; p = {state.pvalue:.3g} by the largest so far, valid at any time" in said
+
+
 def test_numbers_that_are_too_low():
     rng, mean = RNG(0), RNG(1).normal(size=1500)
     state = caltest.Monitor().update(Normal(mean, sd=1.0), rng.normal(mean + 0.2))
     assert state.alarm
     assert state.worst.event == "the outcome is above its predicted median"
-    assert state.worst.observed > 0.5
+    assert state.worst.observed_since > 0.5
     assert state.n_classes is None
 
 
@@ -746,7 +778,7 @@ def test_pages_and_pictures(numbers, tmp_path):
         state = monitor.update(*given)
     display = caltest.MonitorDisplay.from_result(state)
     path, errors, shape = display.axes_
-    assert "for all batches together" in errors._left_title.get_text()
+    assert "limits hold for all of them together" in errors._left_title.get_text()
     bars = [each for each in shape.collections if len(each.get_segments()) == 10]
     assert len(bars) == 2, "the first rows and the latest have a band at every mark"
     words = [each.get_text() for each in shape.get_legend().get_texts()]

@@ -87,7 +87,7 @@ def test_wrong_hazards_are_found_and_told(factor, bet):
     state = caltest.Monitor().update(*followed(RNG(0), 3000, factor))
     assert state.alarm
     assert state.worst.bet == bet
-    assert state.worst.observed / state.worst.predicted == pytest.approx(factor, abs=0.15)
+    assert state.worst.observed_since / state.worst.predicted_since == pytest.approx(factor, abs=0.15)
     assert (state.worst.high < 0.0) if factor > 1.0 else (state.worst.low > 0.0)
     assert "events per 100 rows" in state.summary()
     assert "the event comes" not in state.summary()
@@ -175,7 +175,7 @@ def test_scores_that_are_too_large_are_found():
     monitor = caltest.Monitor(statistic="brier")
     state = monitor.update(probs, labels)
     assert state.alarm
-    assert state.worst.observed > state.worst.predicted
+    assert state.worst.observed_since > state.worst.predicted_since
     assert "the score of a row (brier) is above its predicted median" in state.worst.event
     assert not caltest.Monitor(statistic="brier").update(probs, labels_from(probs, rng)).alarm
 

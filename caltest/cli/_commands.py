@@ -153,14 +153,22 @@ def bounds(
     import caltest.bounds as own
 
     whose: Any = {"lens": lens, "confidence": confidence}
-    upper = None
-    if certified:
-        method: Any = certificate
-        upper = own.certificate(sample.rows, sample.labels, method=method, wanted=wanted, **whose)
+    most: Any = {"method": certificate, "wanted": wanted, **whose}
+    upper = own.certificate(sample.rows, sample.labels, **most) if certified else None
     lower = own.miscalibration_bounds(sample.rows, sample.labels, progress=True, **whose, **given)
 
-    sizes = [max(view.over.bound, view.under.bound) for view in lower.views]
-    picture = partial(lower.plot, view=sizes.index(max(sizes)))
+    worst = max(range(len(lower.views)), key=lambda k: max(x.bound for x in lower.views[k].sides))
+
+    def picture() -> Any:
+        if not upper:
+            return lower.plot(view=worst)
+
+        import matplotlib.pyplot as plt
+
+        left, right = plt.subplots(1, 2, figsize=(12.8, 8.8), layout="constrained")[1]
+        upper.plot(ax=right)
+        return lower.plot(ax=left, view=worst)
+
     data = {**asked.source, **lower.to_dict(), "certificate": upper.to_dict() if upper else None}
     return Found(data, "\n\n".join(each.summary() for each in (lower, upper) if each), picture)
 

@@ -138,8 +138,8 @@ class Bettors:
 
     @property
     def main(self) -> list[int]:
-        """Which of these stand for all: the last of classes, that the top one is right."""
-        return [0, 2][: self.ways] if self.n_classes is None else [-1]
+        """Of which of these every batch is kept: of classes the last, that the top one is right."""
+        return list(range(self.channels)) if self.n_classes is None else [-1]
 
     def blank(self, processes: int, change: bool) -> Books:
         """Return the books of processes in which nothing has been entered."""

@@ -463,6 +463,7 @@ class Monitor:
         nothing: dict[str, Any] = {"n_classes": None, "clusters": "not given", "about": ""}
         shape, books = self._shape if self._books else nothing, self._books
         log_evalue, best, rows, clusters, _, alarm = books["whole"].tolist() if books else self._nothing
+        evidence = tuple(state.evidence_of(books, shape, options, self._processes)) if books else ()
         return MonitorState(
             **options,
             threshold=options["mean_run_length"] if self._is_change else 1.0 / options["alpha"],
@@ -474,8 +475,8 @@ class Monitor:
             waiting=len(self._queue),
             alarm_row=int(alarm) if alarm >= 0 else None,
             alarm_date=self._alarm_date,
-            evidence=tuple(state.evidence_of(books, shape, options, self._processes)) if books else (),
-            periods=state.periods_of(self._periods, shape["about"]),
+            evidence=evidence,
+            periods=state.periods_of(self._periods, shape, options, evidence),
             n_classes=shape["n_classes"],
             about=shape["about"],
         )

@@ -34,6 +34,7 @@ _THETAS = np.geomspace(1e-3, 3.0, 30)
 _LEAST = 1e-300
 _MOST = 1e300
 _LEVEL = 0.05  # of limits
+SPREAD = "the outcome is outside its predicted central half"
 
 # ------------------------------------------------------------------ limits that hold at any time
 
@@ -122,7 +123,7 @@ class Evidence(Facts):
     since
         The row, counted from 0, from which on some bet has won most: an estimate of when the error
         began, which may be off by hundreds of rows where it is small.
-    predicted, observed
+    predicted_since, observed_since
         Mean probability and rate of the event since then; chosen after the fact, so "about". Of times
         until an event, events a row: expected of what was followed of it, and seen.
     error, low, high
@@ -146,8 +147,8 @@ class Evidence(Facts):
     bet: str
     event: str
     since: int
-    predicted: float
-    observed: float
+    predicted_since: float
+    observed_since: float
     error: float
     low: float
     high: float
@@ -172,11 +173,14 @@ class Period(Facts):
         Rows that it brought, and rows in all when it ended.
     log_evalue
         Logarithm of the evidence when it ended.
+    event
+        The event, the same of all periods: class 1 of two, or that the top class is right; of numbers
+        that an outcome is above its predicted median, or outside its predicted central half, whichever
+        the evidence that counts most is about.
     predicted, observed
-        Means of the main event: class 1 of two, that the top class is right, that an outcome is above
-        its predicted median; of times until an event, events a row.
+        Mean probability and rate of the event; of times until an event, events a row.
     low, high
-        Limits of predicted less observed in this period; they hold for all periods at once.
+        Limits of predicted less observed in this period; they hold for all periods and events at once.
     """
 
     name: str | None
@@ -184,6 +188,7 @@ class Period(Facts):
     rows: int
     end: int
     log_evalue: float
+    event: str
     predicted: float
     observed: float
     low: float
@@ -340,8 +345,8 @@ def evidence_of(
             bet=bettors.kind(bet),
             event=_event(shape, chosen, options["statistic"]),
             since=start,
-            predicted=float(since[chosen, 0]) / (units - count),
-            observed=float(since[chosen, 1]) / (units - count),
+            predicted_since=float(since[chosen, 0]) / (units - count),
+            observed_since=float(since[chosen, 1]) / (units - count),
             error=float(totals[chosen, 0] - totals[chosen, 1]) / units,
             low=float(lows[p, chosen]),
             high=float(highs[p, chosen]),
@@ -356,9 +361,8 @@ def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str
     if shape["about"] == Survival.about:
         return "the event comes"
     if m is None:
-        where = ("above its predicted median", "outside its predicted central half")
-        what = "outcome" if statistic is None else f"score of a row ({statistic})"
-        return f"the {what} is {where[channel]}"
+        name = SPREAD if channel else "the outcome is above its predicted median"
+        return name if statistic is None else name.replace("outcome", f"score of a row ({statistic})")
     if m == 2:
         return str(shape["event"])
     if channel == m:
@@ -366,19 +370,29 @@ def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str
     return f"the label is {quoted(names[channel]) if names else f'class {channel}'}"
 
 
-def periods_of(kept: Sequence[Mapping[str, Any]], about: str) -> tuple[Period, ...]:
-    """Return what batches brought: limits hold for all of them at once."""
+def periods_of(
+    kept: Sequence[Mapping[str, Any]],
+    shape: Mapping[str, Any],
+    options: Mapping[str, Any],
+    evidence: Sequence[Evidence],
+) -> tuple[Period, ...]:
+    """Return what batches brought, of the event that counts most if it is kept: limits hold for all."""
     if not kept:
         return ()
-    table = np.array([each["sums"] for each in kept], float)
-    units, totals = table[:, :1], table[:, 1:].reshape(len(kept), -1, 3)
+    ways, table = bettors_of(shape, options).ways, np.array([each["sums"] for each in kept], float)
+    units, totals = table[:, :1], table[:, 1:].reshape(len(kept), ways, -1, 3)
+    which = range(totals.shape[2]) if shape["n_classes"] is None else [shape["n_classes"]]
+    events = [_event(shape, channel, options["statistic"]) for channel in which]
+    event = max(evidence, key=lambda each: each.adjusted).event
+    chosen = events.index(event) if event in events else 0
     numbers = np.arange(1.0, len(kept) + 1)[:, None]
-    spent = _LEVEL / (2.0 * numbers * (numbers + 1.0))
-    lows, highs = limits(totals, units, spent, about == Survival.about)
-    means = totals.mean(axis=1) / units
+    spent = _LEVEL / (2.0 * numbers * (numbers + 1.0) * len(events))
+    lows, highs = limits(totals[:, :, chosen], units, spent, shape["about"] == Survival.about)
+    means = totals[:, :, chosen].mean(axis=1) / units
     return tuple(
         Period(
             **{name: value for name, value in each.items() if name != "sums"},
+            event=events[chosen],
             predicted=float(means[k, 0]),
             observed=float(means[k, 1]),
             low=float(lows[k, -1]),
@@ -392,7 +406,7 @@ def periods_of(kept: Sequence[Mapping[str, Any]], about: str) -> tuple[Period, .
 #
 # Whole or not at all, and one writer at a time.
 
-_SCHEMA = 4
+_SCHEMA = 5
 _PARTS = ("schema", "options", "state")
 
 

@@ -470,7 +470,8 @@ class MonitorDisplay(ResultDisplay):
 
     Left: the evidence after every batch, on a logarithmic scale, with the line of the alarm and the row
     at which it was reached (a filled diamond); below it predicted less observed in every batch, with
-    limits that hold for all batches at once (a filled diamond: without 0). Right, where evidence is
+    limits that hold for all batches at once (a filled diamond: without 0); of numbers, of the event
+    where evidence is strongest, as the title says. Right, where evidence is
     strongest, all rows or a group: reliability of the first rows and of the latest, in bins of about
     equal counts; of numbers and times, how many outcomes lie in each tenth of what was predicted. Bars
     are bands: if the model is calibrated, all marks lie within theirs with a probability of 95%,
@@ -523,9 +524,8 @@ class MonitorDisplay(ResultDisplay):
         draw(errors, GRID, Mark("intervals", "error", ends, low, high))
         draw(errors, *told_apart(ends, error, (low > 0.0) | (high < 0.0)))
         errors.axhline(0.0, **canvas.DASHED)
-        heading(
-            errors, "Error in every batch, 95% limits", "all rows; limits hold for all batches together"
-        )
+        event = [f"all rows: {lettering(each.event, canvas.CLAUSE)}" for each in s.periods[:1]]
+        heading(errors, "Error in every batch; 95% limits hold for all of them together", *event)
         errors.set_xlim(path.get_xlim())
         unit = "events per 100 rows" if s.about == Survival.about else "points"
         errors.set(xlabel=f"rows so far\n{_ADDED}", ylabel=f"predicted − observed,\n{unit}")

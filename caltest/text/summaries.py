@@ -435,6 +435,8 @@ _BETS = {
 
 def monitor(state: MonitorState) -> str:
     """Return the evidence so far, where it is strongest, and what to do."""
+    from caltest.monitoring.state import SPREAD
+
     ordered = sorted(state.evidence, key=lambda each: -each.adjusted)[:_GROUPS]
     times = state.about == Survival.about
     unit = "events per 100 rows" if times else "points"
@@ -450,18 +452,9 @@ def monitor(state: MonitorState) -> str:
         table.append(f"{line}  {between:24}  {event}".rstrip())
     if (more := len(state.evidence) - len(ordered)) > 0:
         table.append(f"  {more:,} more have less.")
-    return written(
-        "monitor",
-        (),
-        s=state,
-        table=table if ordered else [],
-        between=partial(_between_points, unit),
-        times=times,
-        odds=odds,
-        to_one=to_one,
-        name=evidence_name,
-        BETS=_BETS,
-    )
+    facts = {"times": times, "odds": odds, "to_one": to_one, "name": evidence_name, "BETS": _BETS}
+    facts |= {"between": partial(_between_points, unit), "SPREAD": SPREAD}
+    return written("monitor", (), s=state, table=table if ordered else [], **facts)
 
 
 def evidence_name(each: Evidence) -> str:
