@@ -25,6 +25,7 @@ from caltest.bounds.intervals import mean_bounds
 from caltest.data import Rows, sample
 from caltest.nulls.base import Trial
 from caltest.pvalues import evidence_of_draws, reaching
+from caltest.text import captions
 
 
 @pytest.fixture(autouse=True)
@@ -430,7 +431,12 @@ def test_an_error_close_to_the_limit_needs_no_more_rows_than_there_are():
     assert view.rows_needed < view.rows
     assert audit.rows_needed is None
     text = " ".join(str(audit).split())
-    assert "The error of all rows is close to your limit: about " in text
+    assert "The error of all rows, as estimated, is too close to your limit: about " in text
+    assert captions.settled(audit, view) == "not settled; estimated close to the limit"
+    assert replace(audit, pvalue=0.5).headline == (
+        "Not shown to be within your limit of 2 points: the error of all rows, as estimated, is too "
+        "close to it."
+    )
 
 
 @pytest.mark.slow

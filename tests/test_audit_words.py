@@ -234,7 +234,8 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
         (
             lambda: audits.binary(-0.05, materiality=0.06),
             r"between 2\.\d and 8\.\d points too low .* were observed\. .*"
-            r"The error of sex = F, age = old is close to your limit: about 5 points too low\. "
+            r"The error of sex = F, age = old, as estimated, is too close to your limit: "
+            r"about 5 points too low\. "
             r"Shown to be within your limit: all rows; sex = M; sex = F; and 5 more\.$",
         ),
         (
@@ -244,7 +245,7 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
         (
             lambda: audits.rare(ratio=1.1, materiality_ratio=1.12),
             r"An error of a factor of up to 1\.18 in all rows is still possible\. "
-            r"The error of all rows is close to your limit: ",
+            r"The error of all rows, as estimated, is too close to your limit: ",
         ),
     ],
 )

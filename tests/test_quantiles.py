@@ -54,6 +54,38 @@ def test_ranges_are_those_of_all_cells_that_outcomes_leave_open():
     assert found == pytest.approx([*every.min(axis=0), *every.max(axis=0)])
 
 
+def audited(levels, seed=0, n=400):
+    """An audit of normal quantiles with one outcome in 16 far above."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 1 / 16, 5.0, rng.normal(size=n))
+    law = Quantiles(levels, np.tile(scipy.stats.norm.ppf(levels), (n, 1)))
+    return caltest.audit(law, y, n_resamples=99, alpha=0.1, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("levels", "intervals", "quantiles"),
+    [
+        ([0.05, 0.25, 0.5, 0.75, 0.95], (0.5, 0.9), (0.5, 0.05, 0.95)),
+        (LEVELS, (0.5, 0.8, 0.95), (0.5, 0.025, 0.975)),
+        (np.arange(1, 10) / 10, (0.6, 0.8), (0.5, 0.1, 0.9)),
+        ([0.5, 0.9], (), (0.5, 0.9)),
+    ],
+)
+def test_an_audit_looks_at_the_stated_levels_that_are_nearest(levels, intervals, quantiles):
+    found = audited(levels, n=150)
+    seen = dict.fromkeys(view.lens for view in found.views if view.group is None)
+    events = [f"interval:{each}" for each in intervals] + [f"quantile:{each}" for each in quantiles]
+    assert list(seen) == ["distribution", *events]
+    unseen = [] if intervals else ["interval:0.5", "interval:0.8", "interval:0.95"]
+    assert [each.what for each in found.skipped] == [f"the lens {name!r}" for name in unseen]
+
+
+def test_an_audit_names_the_stated_quantile_that_outliers_pass():
+    assert audited([0.05, 0.25, 0.5, 0.75, 0.95]).headline.startswith(
+        "The predicted 95% quantile is too low: about "
+    )
+
+
 def test_lenses_are_of_stated_levels_and_of_outcomes_that_equal_no_quantile():
     law, y = forecasts("normal", 0)
     found = caltest.test(law, y, "citl", lens="quantile:0.5", n_resamples=19, rng=0)

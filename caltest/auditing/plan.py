@@ -25,7 +25,7 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
-from caltest.laws import Classes, Law, Pools, Survival
+from caltest.laws import Classes, Law, Pools, Quantiles, Survival
 from caltest.lenses import (
     ClassWise,
     Entry,
@@ -91,6 +91,8 @@ def lenses_of(law: Law, lenses: Lenses) -> Lenses:
     default = lenses == LENSES
     if default and isinstance(law, Survival):
         return _lenses_of_times(law)
+    if default and isinstance(law, Quantiles):
+        return _lenses_stated(law)
     if not isinstance(law, Pools):
         return lenses if not default or law.n_classes is not None else LENSES_OF_NUMBERS
     found: list[str | Lens] = list(_OF_VECTORS) if default and law.dimension > 1 else []
@@ -103,6 +105,20 @@ def lenses_of(law: Law, lenses: Lenses) -> Lenses:
     if default and law.dimension <= _MOST_PAIRED:
         found += [Pair(*names) for names in combinations(law.names, 2)]
     return found
+
+
+def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
+    """Return the default lenses, each at the stated level of its kind that is nearest."""
+    levels = law.levels.round(9)
+    central = [1.0 - 2.0 * tail for tail in levels[levels < 0.5] if (1.0 - tail).round(9) in levels]
+    stated = {"interval": central, "quantile": levels.tolist()}
+
+    def nearest(name: str) -> str:
+        kind, _, level = name.partition(":")
+        near = min(stated.get(kind, ()), key=lambda each: abs(each - float(level)), default=None)
+        return name if near is None else f"{kind}:{near:.9g}"
+
+    return tuple(dict.fromkeys(map(nearest, LENSES_OF_NUMBERS)))
 
 
 def _lenses_of_times(law: Survival) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def settled(audit: Audit, of: View | Rest) -> str:
         return "no number of rows would show it"
     if of.rows_needed > of.rows:
         return f"needs {sizes.about_rows(of.rows_needed)} rows"
-    return "not settled: close to the limit"
+    return "not settled; estimated close to the limit"
 
 
 def usual(audit: Audit) -> list[tuple[str, str]]:

@@ -314,8 +314,8 @@ def why_undecided(audit: Audit) -> str:
         every = len(few) == sum(isinstance(each, View) for each in audit.wholes)
         texts.append(f"too few {unit}{'' if every else f' for {_counted_wholes(few, audit)}'}")
     if close:
-        errors, are = ("error", "is") if len(close) == 1 else ("errors", "are")
-        texts.append(f"the {errors} of {_counted_wholes(close, audit)} {are} close to it")
+        which, s = _counted_wholes(close, audit), "s" * (len(close) > 1)
+        texts.append(f"the error{s} of {which}, as estimated, {'are' if s else 'is'} too close to it")
     return ", and ".join(texts) or "no view has a single probability"
 
 
@@ -367,9 +367,9 @@ def needs(audit: Audit) -> Iterable[str]:
         )
     if close:
         far = max(close, key=lambda each: abs(each.error))
-        way = "may be beyond" if estimated_beyond(audit, far) else "is close to"
+        way = " may be beyond" if estimated_beyond(audit, far) else ", as estimated, is too close to"
         size = estimated(far.error, far.lens)
-        yield f"The error of {_whole_name(far, audit)} {way} your limit: about {size}."
+        yield f"The error of {_whole_name(far, audit)}{way} your limit: about {size}."
 
 
 def about_rows(count: int) -> str:
