@@ -610,7 +610,7 @@ def test_the_last_horizon_by_default_is_where_a_tenth_of_the_rows_are_followed()
     audit = caltest.audit(law, seen, n_resamples=199)
     last = max(float(each.removeprefix("until:")) for each in audit.lenses if each != "distribution")
     assert np.mean(seen[0] >= last) >= 0.1 > np.mean(seen[0] >= last + 0.03)
-    with pytest.raises(InputError, match="the horizon 2 is later than .*, until when the last row was"):
+    with pytest.raises(InputError, match="until when the last row was followed"):
         caltest.audit(law, seen, lenses="until:2")
 
 
@@ -626,7 +626,7 @@ def test_an_event_that_some_rows_are_followed_too_briefly_for_is_one_that_is_see
     ]
     assert sum("of rows were followed for less than 1:" in note for note in audit.warnings) == 1
     assert "were followed for less than 1:" in str(caltest.test(law, seen, "citl", lens="until:1"))
-    with pytest.raises(InputError, match="the horizon 2.5 is later than all limits"):
+    with pytest.raises(InputError, match="is later than all limits"):
         caltest.test(law, seen, "citl", lens="until:2.5")
 
 

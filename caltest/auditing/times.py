@@ -180,8 +180,8 @@ def _looks(plan: Plan, columns: set[str], until: dict[str, Until]) -> list[Look]
         law.check_horizon(at)
         if kaplan_meier(*law.until(law.seen), at) is None:
             raise InputError(
-                f"the horizon {at:g} is later than {np.abs(law.seen).max():g}, until when the last row was "
-                "followed; give an earlier one."
+                f"the horizon {at:g} is later than {np.abs(law.seen).max():g}, until when the last row "
+                "was followed; give an earlier one."
             )
         scope = Scope(whole, name, name, lens)
         for look in plan.looks:
