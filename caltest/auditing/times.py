@@ -178,7 +178,8 @@ def _looks(plan: Plan, columns: set[str], until: dict[str, Until]) -> list[Look]
         if (at := float(lens.threshold)) <= 0.0:
             raise InputError(f"the horizon is {at:g}; give a time above 0, as in 'until:365'.")
         law.check_horizon(at)
-        if kaplan_meier(*law.until(law.seen), at) is None:
+        ended, event = law.until(law.seen)
+        if kaplan_meier(ended, event, at) is None:
             raise InputError(
                 f"the horizon {at:g} is later than {np.abs(law.seen).max():g}, until when the last row "
                 "was followed; give an earlier one."
