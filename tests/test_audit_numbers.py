@@ -79,6 +79,15 @@ def test_medians_in_the_wrong_place(shift, way):
     assert (found.units.predicted < found.units.observed) == (way == "too low")
 
 
+def test_a_shift_is_not_corrected_a_second_time():
+    """How far ends of intervals have to move is said of what the mean error leaves."""
+    law, outcomes = forecasts(shift=0.6)
+    found = caltest.audit(law, outcomes, lenses="quantile:0.5", n_resamples=99, rng=0)
+    assert found.units.factor_low < 1.0 < found.units.factor_high
+    assert found.units.factor == pytest.approx(1.0, abs=0.05)
+    assert "Once it is taken off, for 95% intervals to contain" in " ".join(str(found).split())
+
+
 def test_intervals_that_are_too_wide():
     law, outcomes = forecasts(scale=0.6)
     assert " is too wide: about " in caltest.audit(law, outcomes, **QUICK).headline
