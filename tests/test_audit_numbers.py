@@ -17,6 +17,7 @@ from caltest import InputError, report
 from caltest.auditing.plan import LENSES_OF_NUMBERS
 from caltest.auditing.views import Group
 from caltest.predictive import Normal
+from caltest.text import captions
 
 QUICK = {"n_resamples": 199, "rng": 0}
 
@@ -77,6 +78,29 @@ def test_medians_in_the_wrong_place(shift, way):
     assert found.worst.lens.startswith("quantile")
     assert f" is {way}: about " in found.headline
     assert (found.units.predicted < found.units.observed) == (way == "too low")
+
+
+def test_a_shift_is_not_corrected_a_second_time():
+    """How far ends of intervals have to move is said of what the mean error leaves."""
+    law, outcomes = forecasts(shift=0.6)
+    found = caltest.audit(law, outcomes, lenses="quantile:0.5", n_resamples=99, rng=0)
+    assert found.units.factor_low < 1.0 < found.units.factor_high
+    assert found.units.factor == pytest.approx(1.0, abs=0.05)
+    assert "Once it is taken off, for 95% intervals to contain" in " ".join(str(found).split())
+
+
+def test_an_interval_that_a_shift_empties_is_not_called_too_narrow_alone():
+    """With the median of the same rows wrong, too few outcomes in an interval may have two reasons."""
+    law, outcomes = forecasts(shift=0.6)
+    lenses, options = ["interval:0.5", "quantile:0.5"], {"n_resamples": 99, "rng": 0}
+    both = caltest.audit(law, outcomes, lenses=lenses, **options)
+    assert [captions.side(both, view) for view in both.views[:2]] == [
+        "too narrow or off-centre",
+        "too low",
+    ]
+    assert "◆ too narrow or off-centre" in report.to_html(both)
+    centred = caltest.audit(*forecasts(scale=1.6), lenses=lenses, **options)
+    assert centred.headline.startswith("The predicted 50% interval is too narrow: about ")
 
 
 def test_intervals_that_are_too_wide():

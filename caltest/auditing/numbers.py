@@ -154,11 +154,11 @@ class InUnits:
         audit's confidence.
     factor
         By what the distance of the ends of 95% intervals from the median would have to be multiplied
-        for them to contain 95% of these outcomes; None where there is no such number, and of quantile
-        forecasts.
+        for them to contain 95% of these outcomes, once the mean error is taken off (where means are
+        stated); None where there is no such number, and of quantile forecasts.
     factor_low, factor_high
-        Its interval from order statistics, with the audit's confidence; None where rows have weights or
-        come in clusters.
+        About where it lies, by order statistics, with the audit's confidence; None where rows have
+        weights or come in clusters.
     """
 
     rows: int
@@ -175,7 +175,8 @@ class InUnits:
         """Estimate what correction some rows would need."""
         law: Any = rows.law
         predicted = observed = low = high = None
-        with suppress(InputError):  # distributions need not state a mean
+        error = 0.0  # where distributions state no mean
+        with suppress(InputError):
             (mean, _), w = law.mean_and_variance(), rows.weights
             predicted, observed = float(w @ mean / w.sum()), float(w @ outcomes / w.sum())
             error = design.stretch * (predicted - observed)
@@ -183,7 +184,7 @@ class InUnits:
             sums = design.sums(w * (design.stretch * (mean - outcomes) - error))
             half = half_width(sums, float(w.sum()), level / 2)
             low, high = error - half, error + half
-        widening = _widening(law, outcomes, design.plain, level)
+        widening = _widening(law, outcomes + error, design.plain, level)
         return cls(rows.n_samples, predicted, observed, low, high, *widening)
 
 

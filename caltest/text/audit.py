@@ -105,8 +105,7 @@ def headline(audit: Audit) -> str:
             by = f"by more than your limit of {limit(audit)}{' for some predictions' if part else ''}"
             return f"{capital(who)} {_is(who)} wrong {by}{rows}."
     if worst is not None:
-        wrong = sizes.too(worst, outcomes_called(audit))
-        return f"{capital(subject(worst))} is {wrong}{where(worst.group)}."
+        return f"{capital(subject(worst))} is {sizes.too(worst, audit)}{where(worst.group)}."
     if audit.impossible and not audit.found:
         return f"{sizes.impossible_rows(audit)}."
     if not audit.found:

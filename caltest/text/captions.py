@@ -50,7 +50,8 @@ def many(count: int) -> str:
 
 def side(audit: Audit, of: View | Part) -> str | None:
     """Return which way something is shown to be wrong, such as "too high"; else None."""
-    return way(shows(audit, of), of.lens) or None
+    told = way(shows(audit, of), of.lens)
+    return f"{told}{sizes.off_centre(audit, of)}" if told else None
 
 
 def ratio_ends(of: View | Part) -> tuple[float, float]:

@@ -86,13 +86,23 @@ def told_as_ratio(view: View) -> bool:
     return view.lens != "top_label" and 0.0 < low <= high / _TOLD_RATIO and high <= RARE
 
 
-def too(view: View, outcomes: str = "outcomes") -> str:
+def off_centre(audit: Audit, of: View | Part) -> str:
+    """Return what else an interval with too few outcomes may be, if its median is shown to be wrong."""
+    start, kind, _ = of.lens.rpartition("interval:")
+    if not kind or of.side != "over" or isinstance(of, Part):
+        return ""
+    median = (f"{start}quantile:0.5", of.group)
+    off = any(each.key == median and shows(audit, each) for each in audit.views)
+    return " or off-centre" if off else ""
+
+
+def too(view: View, audit: Audit) -> str:
     """Return which way and by how much a view's mean is wrong, of one with a direction."""
     side, (predicted, observed) = way(view.direction, view.lens), rates(view)
     if is_stated(view.lens):
         share = percents(predicted, observed)[1]
         place = "lie in it" if kind_of(view.lens) == "interval" else "lie at or below it"
-        return f"{side}: about {share} of {outcomes} {place}"
+        return f"{side}{off_centre(audit, view)}: about {share} of {outcomes_called(audit)} {place}"
     if told_as_ratio(view):
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
