@@ -70,8 +70,9 @@ def curves_of(whole: Sample) -> Curves:
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
         sized = risk_bounds(ended, event, risk, hazard, time)
+        known = [kaplan_meier(ended[rows], event[rows], time) for rows in strata_of(risk, hazard)]
         observed: tuple[float, float] | tuple[None, None]
-        if sized is None or km is None or km.left < _LEFT:
+        if sized is None or km is None or km.left < _LEFT or None in known:
             observed = None, None
         else:
             observed = sized(LARGEST_LEVEL).estimate, 1.0 - km.survival
