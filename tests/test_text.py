@@ -143,8 +143,8 @@ WRITTEN = [
     ),
     (shown_event, ("re-admitted within_30 days",), "re-admitted within_30 days"),
     (shown_event, ("sepsis? yes",), "“sepsis? yes”"),
-    (too, (TOP,), "about 7 percentage points too high"),
-    (too, (RISK,), "too high: about 2 times the observed rate"),
+    (too, (TOP, audits.audit()), "about 7 percentage points too high"),
+    (too, (RISK, audits.audit()), "too high: about 2 times the observed rate"),
     (interval, (TOP, 0.95), "between 3.0 and 11.0 points too high (95% confidence)"),
     (
         interval,
