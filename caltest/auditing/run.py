@@ -276,10 +276,11 @@ def audit(
         options = Options.of(**asked)
         whole, name_of_event = named_sample(probs, labels, **named, **of_rows)
     else:
-        seen = lenses_of(numbers.rows.law, lenses)
-        options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
         whole, name_of_event = numbers, None
     given_rows, whole = whole.rows, without_zeros(whole)
+    if numbers is not None:
+        seen = lenses_of(whole.rows.law, lenses)
+        options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
     counting = whole.rows.places
     groupings = read_groups(groups, given_rows.n_samples, counting, probs=probs, labels=labels)
     by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
