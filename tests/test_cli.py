@@ -336,23 +336,24 @@ def test_a_full_disk_is_said(folder):
     assert done.stderr == b"Error: the output cannot be written: No space left on device.\n"
 
 
+def working(*lines):
+    """The arguments of a process that runs the command `test`, whose work is these lines."""
+    body = "".join(f"    {line}\n" for line in lines)
+    script = (
+        "import ctypes, signal, sys, time, caltest.testing\n"
+        "from caltest.cli import main\n"
+        f"def work(*_, **__):\n{body}"
+        "caltest.testing.test = work\n"
+        "main()\n"
+    )
+    return [sys.executable, "-c", script, "test", "--example", "digits:naive_bayes"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupted_is_130():
-    script = (
-        "import sys, time, caltest.testing\n"
-        "from caltest.cli import main\n"
-        "def endless(*_, **__):\n"
-        "    print('started', file=sys.stderr, flush=True)\n"
-        "    time.sleep(60)\n"
-        "caltest.testing.test = endless\n"
-        "main()\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script, "test", "--example", "digits:naive_bayes"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    endless = working("print('started', file=sys.stderr, flush=True)", "time.sleep(60)")
+    with subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stderr.readline() == b"started\n"
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=30)
@@ -362,18 +363,8 @@ def test_interrupted_is_130():
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_an_interruption_lost_in_a_call_from_c_comes_again():
     """The compiler of loops calls back through `ctypes`, where no exception passes."""
-    script = (
-        "import ctypes, signal, time, caltest.testing\n"
-        "from caltest.cli import main\n"
-        "interrupt = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))\n"
-        "def lost(*_, **__):\n"
-        "    interrupt()\n"
-        "    time.sleep(60)\n"
-        "caltest.testing.test = lost\n"
-        "main()\n"
-    )
-    arguments = ["test", "--example", "digits:naive_bayes"]
-    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, timeout=30)
+    lost = "ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()"
+    done = subprocess.run(working(lost, "time.sleep(60)"), capture_output=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 

@@ -69,10 +69,9 @@ def curves_of(whole: Sample) -> Curves:
         risk, km = law.risk(time), kaplan_meier(ended, event, time)
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
-        sized = risk_bounds(ended, event, risk, hazard, time)
-        known = [kaplan_meier(ended[rows], event[rows], time) for rows in strata_of(risk, hazard)]
+        sized = risk_bounds(ended, event, risk, hazard, time, followed=True)
         observed: tuple[float, float] | tuple[None, None]
-        if sized is None or km is None or km.left < _LEFT or None in known:
+        if sized is None or km is None or km.left < _LEFT:
             observed = None, None
         else:
             observed = sized(LARGEST_LEVEL).estimate, 1.0 - km.survival
@@ -92,7 +91,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             tolerance=Argument("tolerance", ...),
             limit=Argument("limit"),
         )
-    asked = {each for name in until for each in options.statistics.get(name) or ()}
+    asked = [each for name in until for each in options.statistics.get(name) or ()]
     if wrong := [each.name for each in asked if not isinstance(law, each.laws)]:
         raise InputError(
             f"the statistic {wrong[0]!r} is not of censored times; at a horizon events less expected "
@@ -175,11 +174,11 @@ def _looks(plan: Plan, columns: set[str], until: dict[str, Until]) -> list[Look]
     """List all rows, and groups of the user's columns, through every horizon."""
     whole, found = plan.looks[0].scope.whole, list[Look]()
     law: Any = whole.law
+    ended, event = law.until(law.seen)
     for name, lens in until.items():
         if (at := float(lens.threshold)) <= 0.0:
             raise InputError(f"the horizon is {at:g}; give a time above 0, as in 'until:365'.")
         law.check_horizon(at)
-        ended, event = law.until(law.seen)
         if kaplan_meier(ended, event, at) is None:
             raise InputError(
                 f"the horizon {at:g} is later than {np.abs(law.seen).max():g}, until when the last row "

@@ -554,17 +554,21 @@ def risk_bounds(
     expected: Array,
     horizon: float,
     fewest: int = 1,
+    followed: bool = False,
 ) -> Callable[[float], Sizing] | None:
     """Return the risk at a time, averaged over strata of similar predicted risk, as limits at a level.
 
     There are ten strata, or fewer with five expected events each, by the predictions alone; None with
     less than the ``fewest``. In a stratum of which no row was followed until that time the risk may be
-    anything between 0 and 1; in the estimate it stands as predicted.
+    anything between 0 and 1, and stands in the estimate as predicted; None then, if all are to be
+    ``followed``.
     """
     strata = strata_of(risk, expected)
     if len(strata) < fewest:
         return None
     each = [(rows, kaplan_meier(time[rows], event[rows], horizon)) for rows in strata]
+    if followed and any(found is None for _, found in each):
+        return None
 
     def limits(level: float) -> Sizing:
         mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)

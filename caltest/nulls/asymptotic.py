@@ -84,7 +84,7 @@ class Chi2(Null):
         if isinstance(form, HasMoments):
             ratio = form.moments(question.workers).variance * law.factor**2 / (2.0 * law.degrees)
             if ratio > _WIDE:
-                notes = (
+                notes += (
                     f"The statistic's variance is {ratio:.2g} times that of its chi-square law: "
                     "unlikely labels count too much, and small p-values may be much too small; "
                     "null='monte_carlo' is right.",
