@@ -8,9 +8,10 @@ from support import dirichlet
 
 import caltest
 from caltest._parallel import ALONE, Workers
+from caltest.auditing.asked import Options
 from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import read_groups
-from caltest.auditing.plan import Options, make_plan
+from caltest.auditing.plan import make_plan
 from caltest.data import Rows
 from caltest.forms import sums
 from caltest.forms.sums import EventColumns, OfOneClass, of_events

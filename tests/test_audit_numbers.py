@@ -14,7 +14,7 @@ from support import binomial_limits
 
 import caltest
 from caltest import InputError, report
-from caltest.auditing.plan import LENSES_OF_NUMBERS
+from caltest.auditing.asked import LENSES_OF_NUMBERS
 from caltest.auditing.views import Group
 from caltest.predictive import Normal
 from caltest.text import captions

@@ -10,15 +10,10 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError
+from caltest.auditing.asked import Options
 from caltest.auditing.draws import check_resolution
 from caltest.auditing.groups import read_groups
-from caltest.auditing.plan import (
-    MOST_FOR_KERNEL,
-    MOST_HYPOTHESES,
-    Options,
-    form_of,
-    make_plan,
-)
+from caltest.auditing.plan import MOST_FOR_KERNEL, MOST_HYPOTHESES, form_of, make_plan
 from caltest.auditing.run import bounded_looks
 from caltest.data import Rows
 from caltest.laws import Classes

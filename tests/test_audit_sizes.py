@@ -15,10 +15,11 @@ import caltest
 from caltest import InputError
 from caltest._parallel import ALONE
 from caltest.auditing import Group
+from caltest.auditing.asked import Options
 from caltest.auditing.draws import draw_all, subtractions, with_rests
 from caltest.auditing.groups import read_groups
 from caltest.auditing.limits import Limit
-from caltest.auditing.plan import Options, make_plan
+from caltest.auditing.plan import make_plan
 from caltest.auditing.result import against_limit
 from caltest.auditing.sizes import Family, binned_error, cut
 from caltest.bounds.intervals import mean_bounds

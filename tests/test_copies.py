@@ -8,7 +8,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import caltest
 from caltest.data import sample
-from caltest.data.diagnose import copied_rows
+from caltest.data.diagnose import _tied, copied_rows
 
 N, SETS = 3000, 20
 COPIES, REPEATED = "Rows look like copies", "share their predictions, to the last digit"
@@ -154,3 +154,13 @@ def test_a_test_says_so_and_with_clusters_it_does_not():
     assert not any(COPIES in warning for warning in quiet.warnings)
     sided = caltest.test(p, labels, tolerance=0.02, n_resamples=9, rng=0)
     assert any(COPIES in warning for warning in sided.warnings)
+
+
+@pytest.mark.parametrize("most", [2**16, -1], ids=["cells of a table", "sorted codes"])
+@pytest.mark.parametrize("n", [0, 1, 2, 17, 3000])
+@pytest.mark.parametrize("values", [1, 3, 1500, 10**9])
+def test_places_of_values_that_occur_more_than_once(monkeypatch, most, n, values):
+    monkeypatch.setattr("caltest.data.diagnose._MOST_IN_TABLE", most)
+    drawn = np.random.default_rng(n).integers(0, values, n) / 7.0
+    _, which, count = np.unique(drawn, return_inverse=True, return_counts=True)
+    assert _tied(drawn.view(np.uint64)).tolist() == np.flatnonzero(count[which] > 1).tolist()

@@ -610,8 +610,36 @@ def test_the_last_horizon_by_default_is_where_a_tenth_of_the_rows_are_followed()
     audit = caltest.audit(law, seen, n_resamples=199)
     last = max(float(each.removeprefix("until:")) for each in audit.lenses if each != "distribution")
     assert np.mean(seen[0] >= last) >= 0.1 > np.mean(seen[0] >= last + 0.03)
-    with pytest.raises(InputError, match="until when the last row was followed"):
-        caltest.audit(law, seen, lenses="until:2")
+    for of in (
+        lambda: caltest.audit(law, seen, lenses="until:2"),
+        lambda: caltest.test(law, seen, caltest.statistics.GreenwoodNamDAgostino(horizon=2.0)),
+        lambda: caltest.test(law, seen, "citl", lens="until:2"),
+    ):
+        with pytest.raises(InputError, match="until when the last row was followed"):
+            of()
+
+
+def test_a_group_of_which_no_row_is_followed_until_the_horizon_is_said_to_be_unknown():
+    rng = np.random.default_rng(5)
+    recent = np.arange(1200) % 4 == 0
+    time = rng.exponential(2.0, 1200)
+    limit = np.where(recent, rng.uniform(0.1, 0.8, 1200), rng.uniform(0.5, 2.0, 1200))
+    law = Survival(np.exp(-np.outer(np.full(1200, 0.5), TIMES)), TIMES)
+    audit = caltest.audit(
+        law,
+        (np.minimum(time, limit), time <= limit),
+        groups={"recent": np.where(recent, "yes", "no")},
+        lenses="until:1",
+        materiality=0.1,
+        n_resamples=199,
+    )
+    group = next(view for view in audit.views if "yes" in str(view.group))
+    assert group.predicted == group.observed
+    assert (group.low, group.high) == (group.predicted - 1.0, group.predicted)
+    assert (group.inside, group.rows_needed) == (False, None)
+    assert "100% where recent = yes, until 1" in " ".join(audit.warnings)
+    assert "No number of rows like these would show" in " ".join(audit.summary().split())
+    assert "rows that were followed for longer" in " ".join(audit.summary().split())
 
 
 def test_an_event_that_some_rows_are_followed_too_briefly_for_is_one_that_is_seen():

@@ -37,9 +37,10 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest._parallel import ALONE
 from caltest.auditing import run
+from caltest.auditing.asked import Options
 from caltest.auditing.draws import answers, draw_all
 from caltest.auditing.groups import read_groups
-from caltest.auditing.plan import Options, make_plan
+from caltest.auditing.plan import make_plan
 from caltest.data import sample
 from caltest.nulls.base import Trial
 from caltest.sampling import seed_of

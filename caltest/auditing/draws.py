@@ -22,7 +22,8 @@ from caltest._numbers import counted
 from caltest._parallel import announce, together
 from caltest._sums import Array
 from caltest._visible import quoted
-from caltest.auditing.plan import MEAN, WESTFALL_YOUNG, Hypothesis, Look, Options, around, form_of
+from caltest.auditing.asked import WESTFALL_YOUNG, Options
+from caltest.auditing.plan import MEAN, Hypothesis, Look, around, form_of
 from caltest.auditing.views import Check
 from caltest.auditing.views import View as Seen
 from caltest.data import Sample

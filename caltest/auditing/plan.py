@@ -2,76 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from inspect import signature
-from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import lenses as registered
-from caltest._arguments import choose, has, level_of_confidence
+from caltest._arguments import level_of_confidence
 from caltest._numbers import counted
-from caltest._parallel import ALONE, Workers
-from caltest._visible import quoted, shown_group
+from caltest._visible import shown_group
+from caltest.auditing.asked import CANONICAL, CLASSWISE, DISTRIBUTION, TOP_LABEL, Options
 from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_enough
-from caltest.auditing.limits import Limit
 from caltest.auditing.views import Group, Skipped
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
-from caltest.laws import Classes, Law, Pools, Quantiles, Survival
+from caltest.laws import Classes
 from caltest.lenses import (
     ClassWise,
     Entry,
     Lens,
-    OfVectors,
     Pair,
     View,
     event,
-    find_lens,
     is_column,
     show,
     within,
 )
-from caltest.nulls import MonteCarlo
-from caltest.pvalues import check_correction
-from caltest.sampling import Rng, seed_of
-from caltest.statistics import Statistic, StatisticLike, UnbiasedSKCE, find_statistic
-from caltest.tolerance import check_possible
-
-# ------------------------------------------------------------------ options
-
-Lenses: TypeAlias = "str | Lens | Sequence[str | Lens]"
-Statistics: TypeAlias = (
-    "StatisticLike | Sequence[StatisticLike] | Mapping[str, StatisticLike | Sequence[StatisticLike]]"
-)
-
-CANONICAL = "canonical"
-CLASSWISE = "classwise"
-TOP_LABEL = "top_label"
-DISTRIBUTION = "distribution"
-LENSES = (CANONICAL, TOP_LABEL, CLASSWISE)
-#: Of predicted distributions of numbers: the whole, intervals, the median, and both tails.
-LENSES_OF_NUMBERS = (
-    DISTRIBUTION, "interval:0.5", "interval:0.8", "interval:0.95", "quantile:0.5", "quantile:0.025",
-    "quantile:0.975",
-)  # fmt: skip
-_OF_VECTORS = (DISTRIBUTION, "ranks:average", "ranks:band_depth")
-_COARSE = 0.06  # by how much what few members state may differ from a lens's level
-_FOLLOWED = 0.1  # of the rows, until the last horizon that is looked at by default
-_MOST_PAIRED = 20  # entries of which every two are looked at
-WESTFALL_YOUNG = "westfall_young"
-
-ALPHA = 0.05
-MIN_ROWS = 50
-N_RESAMPLES = 999
-INTERSECTIONS = 2
+from caltest.statistics import Statistic, UnbiasedSKCE, find_statistic
 
 #: Of one probability by default: of its mean, of the whole curve, and of log losses.
 MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
@@ -82,206 +43,7 @@ OF_DISTRIBUTION = tuple(map(find_statistic, ("bias", "spread", "pit_ks", "pit_ad
 #: Of whole vectors.
 OF_VECTORS = tuple(map(find_statistic, ("energy", "variogram")))
 
-
-def lenses_of(law: Law, lenses: Lenses) -> Lenses:
-    """Return the lenses that are asked for, or the default ones; of vectors for every entry.
-
-    Pairs of entries are looked at by default where these are few.
-    """
-    default = lenses == LENSES
-    if default and isinstance(law, Survival):
-        return _lenses_of_times(law)
-    if default and isinstance(law, Quantiles):
-        return _lenses_stated(law)
-    if not isinstance(law, Pools):
-        return lenses if not default or law.n_classes is not None else LENSES_OF_NUMBERS
-    found: list[str | Lens] = list(_OF_VECTORS) if default and law.dimension > 1 else []
-    for one in _several(LENSES_OF_NUMBERS if default else lenses):
-        lens = one if one is None else find_lens(one)
-        if isinstance(lens, OfVectors) or not getattr(lens, "of_numbers", False):
-            found.append(one)
-        else:
-            found += [Entry(name, lens) for name in law.names]
-    if default and law.dimension <= _MOST_PAIRED:
-        found += [Pair(*names) for names in combinations(law.names, 2)]
-    return found
-
-
-def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
-    """Return the default lenses, each at the stated level of its kind that is nearest."""
-    levels = law.levels.round(9)
-    central = [1.0 - 2.0 * tail for tail in levels[levels < 0.5] if (1.0 - tail).round(9) in levels]
-    stated = {"interval": central, "quantile": levels.tolist()}
-
-    def nearest(name: str) -> str:
-        kind, _, level = name.partition(":")
-        near = min(stated.get(kind, ()), key=lambda each: abs(each - float(level)), default=None)
-        return name if near is None else f"{kind}:{near:.9g}"
-
-    return tuple(dict.fromkeys(map(nearest, LENSES_OF_NUMBERS)))
-
-
-def _lenses_of_times(law: Survival) -> tuple[str, ...]:
-    """Return the default lenses: until half of all events are predicted, until the end, the whole.
-
-    The end is where a tenth of the rows are still followed: there events less expected ones are 0 on
-    average as anywhere else, since how many are followed says nothing of what comes next.
-    """
-    if law.horizon is not None:
-        return (f"until:{law.horizon:.12g}",)
-    marks = law.marks(100)
-    last = float(marks[-1])
-    if law.seen is not None:
-        followed = np.array([float(np.mean(np.abs(law.seen) >= time)) for time in marks])
-        marks = marks[: max(int(np.sum(followed >= _FOLLOWED)), 1)]
-        last = min(float(f"{marks[-1]:.3g}"), last)
-    risks = np.array([float(law.risk(time).mean()) for time in marks])
-    half = float(marks[int(np.searchsorted(risks, 0.5 * risks[-1]))])
-    half = min(float(f"{half:.2g}"), last)  # two digits, if that is not too late
-    names = dict.fromkeys(f"until:{time:.12g}" for time in (half, last))
-    return (DISTRIBUTION, *names)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What an audit was asked for, read as far as can be without data.
-
-    ``lenses`` are those asked for, by name, ``statistics`` those of each; None for the default ones.
-    With a rounding there is a tolerance, if only of 0.
-    """
-
-    lenses: dict[str, Lens | None]
-    statistics: dict[str, tuple[Statistic, ...] | None]
-    correction: str
-    alpha: float = ALPHA
-    tolerance: float | None = None
-    rounding: float | None = None
-    materiality: float | None = None
-    materiality_ratio: float | None = None
-    min_rows: int = MIN_ROWS
-    intersections: int = INTERSECTIONS
-    n_resamples: int = N_RESAMPLES
-    seed: int = 0
-    workers: Workers = ALONE
-    usual: bool = False  #: Whether the lenses are the default ones.
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        lenses: Lenses = LENSES,
-        statistics: Statistics | None = None,
-        tolerance: float | None = None,
-        rounding: float | None = None,
-        correction: str | None = None,
-        rng: Rng = 0,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        usual: bool = False,
-        **others: Any,
-    ) -> Options:
-        """Look names up, and check what goes together."""
-        if rounding is not None:
-            tolerance = tolerance or 0.0
-        if correction is None:
-            correction = WESTFALL_YOUNG if tolerance is None else "holm"
-        if correction != WESTFALL_YOUNG:
-            check_correction(correction, WESTFALL_YOUNG)
-        elif tolerance is not None:
-            raise InputError(
-                "with a tolerance every p-value has draws of its own, which 'westfall_young' cannot "
-                "adjust jointly; give correction='holm', or leave it out."
-            )
-        found = _lenses(lenses)
-        given = statistics if isinstance(statistics, Mapping) else dict.fromkeys(found, statistics)
-        for name in given:
-            choose("lens among those asked for", name, found)
-        by_lens = {name: _statistics(given.get(name)) for name in found}
-        if tolerance is not None:
-            for each in [one for those in by_lens.values() for one in those or ()]:
-                check_possible(each, MonteCarlo(), None)
-        return cls(
-            lenses=found,
-            statistics=by_lens,
-            correction=correction,
-            tolerance=tolerance,
-            rounding=rounding,
-            seed=seed_of(rng),
-            workers=Workers(n_jobs, progress),
-            usual=usual or tuple(found) in (LENSES, LENSES_OF_NUMBERS),
-            **others,
-        )
-
-    @property
-    def limit(self) -> Limit:
-        """The mean error that matters; it is false where none was given."""
-        return Limit(self.materiality, self.materiality_ratio)
-
-    def of_scope(self, scope: Scope) -> tuple[Statistic, ...]:
-        """Return the statistics that fit what a lens shows.
-
-        Of two classes the top label has the ECD of the probabilities themselves, number for number: by
-        default it is looked at once. Of one probability the mean error is always looked at, since words
-        of its direction are to have a p-value.
-        """
-        asked = self.statistics[scope.asked]
-        if asked is not None:
-            fits = [each for each in asked if isinstance(scope.first.law, each.laws)]
-            return tuple(each for each in fits if scope.event or each.default_lens is None)
-        if self.tolerance is not None:
-            return (find_statistic("scan") if scope.whole.clusters is None else MEAN,)
-        if scope.whole.n_classes is None:
-            of_vector = getattr(scope.first.law, "dimension", None)
-            usual = OF_DISTRIBUTION if of_vector is None else OF_VECTORS
-            return (MEAN,) if scope.event else usual[:1] if isinstance(scope.lens, Pair) else usual
-        found: list[Statistic] = [_KS, _ECD, MEAN] if scope.event else []
-        if not scope.event or scope.label == CANONICAL:
-            found = [OF_VECTOR, _ECD, *(each for each in found if each != _ECD)]
-        elif scope.label == TOP_LABEL and scope.whole.n_classes == 2 and CANONICAL in self.lenses:
-            of_vector = self.statistics[CANONICAL]
-            if of_vector is None or _ECD in of_vector:
-                found.remove(_ECD)
-        if scope.whole.clusters is None:
-            return tuple(found)
-        # A few surprises make its sums skewed, and tails of signs light.
-        return tuple(each for each in found if each != _ECD)
-
-
-def _several(given: Any) -> Iterable[Any]:
-    """Return lenses or statistics as several, one too."""
-    single = isinstance(given, str | Lens | Statistic | type) or callable(given)
-    return [given] if single or not np.iterable(given) else given
-
-
-def _lenses(given: Lenses) -> dict[str, Lens | None]:
-    if given is None or not (isinstance(given, str | Lens | type) or np.iterable(given)):
-        names = ", ".join(map(repr, LENSES))
-        raise InputError(f"lenses is {quoted(given)}; give names such as {names}, or leave it out.")
-    known: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
-    found: dict[str, Lens | None] = {}
-    for one in _several(given):
-        if isinstance(one, str) and ":" not in one:
-            choose("lens", one, known | registered.LENSES)
-        if isinstance(one, str) and one in known:
-            found[one] = None
-            continue
-        lens = find_lens(one)
-        if lens is None:
-            raise InputError("lenses holds None; the full probability vector is 'canonical'.")
-        found[lens.label] = lens
-    if not found:
-        raise InputError("lenses is empty; give at least one, such as 'top_label'.")
-    return found
-
-
-def _statistics(given: Any) -> tuple[Statistic, ...] | None:
-    if given is None:
-        return None
-    found = tuple(find_statistic(each) for each in _several(given))
-    if not found:
-        raise InputError("statistics is empty; give at least one, or leave it out.")
-    return found
-
+_COARSE = 0.06  # by how much what few members state may differ from a lens's level
 
 # ------------------------------------------------------------------ looks
 
@@ -331,6 +93,35 @@ class Scope:
         if self.first.n_classes != 2:
             return None
         return event(None if self.lens is None else self.label, self.first)
+
+    def statistics(self, options: Options) -> tuple[Statistic, ...]:
+        """Return the statistics that are asked for and fit what the lens shows.
+
+        Of two classes the top label has the ECD of the probabilities themselves, number for number: by
+        default it is looked at once. Of one probability the mean error is always looked at, since words
+        of its direction are to have a p-value.
+        """
+        asked = options.statistics[self.asked]
+        if asked is not None:
+            fits = [each for each in asked if isinstance(self.first.law, each.laws)]
+            return tuple(each for each in fits if self.event or each.default_lens is None)
+        if options.tolerance is not None:
+            return (find_statistic("scan") if self.whole.clusters is None else MEAN,)
+        if self.whole.n_classes is None:
+            of_vector = getattr(self.first.law, "dimension", None)
+            usual = OF_DISTRIBUTION if of_vector is None else OF_VECTORS
+            return (MEAN,) if self.event else usual[:1] if isinstance(self.lens, Pair) else usual
+        found: list[Statistic] = [_KS, _ECD, MEAN] if self.event else []
+        if not self.event or self.label == CANONICAL:
+            found = [OF_VECTOR, _ECD, *(each for each in found if each != _ECD)]
+        elif self.label == TOP_LABEL and self.whole.n_classes == 2 and CANONICAL in options.lenses:
+            of_vector = options.statistics[CANONICAL]
+            if of_vector is None or _ECD in of_vector:
+                found.remove(_ECD)
+        if self.whole.clusters is None:
+            return tuple(found)
+        # A few surprises make its sums skewed, and tails of signs light.
+        return tuple(each for each in found if each != _ECD)
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group."""
@@ -450,7 +241,7 @@ class Plan(NamedTuple):
             "n_samples": rows.n_samples,
             "n_classes": m,
             "classes": classes or tuple(f"class {k}" for k in range(m)),
-            "clusters": None if rows.clusters is None else int(rows.clusters.max()) + 1,
+            "clusters": rows.n_clusters,
             "effective_n": None if rows.are_alike else rows.effective,
             "about": rows.law.about,
             **{name: getattr(options, name) for name in _STATED},
@@ -480,7 +271,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         if options.tolerance is not None and not scope.event:
             skip(f"the lens {scope.label!r}", "a tolerance is about one probability")
             return ()
-        statistics = options.of_scope(scope)
+        statistics = scope.statistics(options)
         default = options.statistics[scope.asked] is None
         if look.n_rows > MOST_FOR_KERNEL and default and OF_VECTOR in statistics:
             statistics = tuple(each for each in statistics if each != OF_VECTOR)
@@ -602,52 +393,3 @@ def _unstated(whole: Rows, lens: Lens | None) -> str:
         if share > _COARSE and abs(float(shown.probs[0, 1]) - float(level)) > _COARSE:
             return f"{counted(size - 1, 'member')} state nothing near {100.0 * float(level):g}%"
     return ""
-
-
-#: What a call that repeats an audit names, in this order, where it is not the default.
-_NAMED = (
-    "lenses", "statistics", "alpha", "tolerance", "correction", "min_rows", "n_resamples",
-    "intersections", "event", "class_names", "sampling_rates", "rounding", "materiality",
-    "materiality_ratio", "logits",
-)  # fmt: skip
-
-
-def call_of(
-    function: Callable[..., Any],
-    given: Mapping[str, object],
-    columns: tuple[str, ...],
-    of_rows: Iterable[str],
-    seed: int,
-    of_numbers: bool,
-) -> str:
-    """Write the call that repeats an audit, with what was given and is not the default.
-
-    What has an entry per row (weights, clusters) stands there by its name.
-    """
-
-    def written(value: Any) -> str:
-        if isinstance(value, Mapping):
-            pairs = (f"{written(name)}: {written(each)}" for name, each in value.items())
-            return f"{{{', '.join(pairs)}}}"
-        if isinstance(value, list | tuple):
-            each = ", ".join(map(written, value))
-            return f"[{each}]" if isinstance(value, list) else f"({each}{',' * (len(value) == 1)})"
-        if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
-            return str(value.__name__)
-        if has(value, "tolist"):  # numbers and arrays of NumPy, names in an index of pandas
-            return repr(value.tolist())
-        return repr(value)
-
-    parts = ["predicted", "outcomes"] if of_numbers else ["probs", "labels"]
-    if (groups := given["groups"]) is not None:
-        native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
-        frame = isinstance(native, nw.DataFrame)
-        parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
-    parts += [f"{name}={name}" for name in of_rows]
-    defaults = signature(function).parameters
-    for name in _NAMED:
-        value = given[name]
-        same = written(tuple(value) if isinstance(value, list) else value)
-        if same != written(defaults[name].default):
-            parts.append(f"{name}={written(value)}")
-    return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"

@@ -14,27 +14,25 @@ from caltest._arguments import arguments
 from caltest._numbers import points
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
-from caltest.auditing.describe import views_of
-from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
-from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
-from caltest.auditing.numbers import InUnits, usual_numbers
-from caltest.auditing.plan import (
+from caltest.auditing.asked import (
     ALPHA,
     CANONICAL,
     INTERSECTIONS,
     LENSES,
-    MEAN,
     MIN_ROWS,
     N_RESAMPLES,
     TOP_LABEL,
     Lenses,
-    Look,
     Options,
     Statistics,
     call_of,
     lenses_of,
-    make_plan,
 )
+from caltest.auditing.describe import views_of
+from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
+from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
+from caltest.auditing.numbers import InUnits, usual_numbers
+from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times
@@ -305,8 +303,7 @@ def audit(
             leave=Argument("tolerance", ...),
             keep=Argument("sampling_rates", ...),
         )
-    n_clusters = None if design.clusters is None else int(design.clusters.max()) + 1
-    if n_clusters is not None:
+    if (n_clusters := whole.rows.n_clusters) is not None:
         draws = draws_of_signs(n_clusters, draws, options.seed).count  # of few clusters all signs
     plan = make_plan(whole.rows, groupings, options, draws)
     if error is not None and n_clusters and any(each != MEAN for _, each in plan.hypotheses):

@@ -18,11 +18,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from caltest._sums import Array
+from caltest._visible import shown_group
+from caltest.auditing.asked import DISTRIBUTION, Options
 from caltest.auditing.describe import views_of
 from caltest.auditing.draws import Answers, answers, check_resolution, columns_of_looks, draw_all
 from caltest.auditing.groups import Grouping, notes_on
 from caltest.auditing.limits import Limit, Wanted, rows_needed
-from caltest.auditing.plan import DISTRIBUTION, Look, Options, Plan, Scope, around, make_plan
+from caltest.auditing.plan import Look, Plan, Scope, around, make_plan
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import (
     LEAST_LEVEL,
@@ -110,11 +112,10 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     left = list(around(looks, options.min_rows))
     completed = DISTRIBUTION in options.lenses and law.horizon is None
     share = 2.0 if completed and looks else 1.0  # of the level, for either block
-    level, draws, clusters = options.alpha, options.n_resamples, whole.rows.clusters
-    all_clusters = 0 if clusters is None else int(clusters.max()) + 1
-    if all_clusters:  # of few all signs
-        draws = draws_of_signs(all_clusters, draws, options.seed).count
-    all_signs = all_clusters if draws < options.n_resamples else None
+    level, draws = options.alpha, options.n_resamples
+    if (n_clusters := whole.rows.n_clusters) is not None:  # of few all signs
+        draws = draws_of_signs(n_clusters, draws, options.seed).count
+    all_signs = n_clusters if draws < options.n_resamples else None
     own_level = level / (share * (1.0 + completed))
     check_resolution(["two-sided"], options.correction, own_level, draws, all_signs)
     notes = [*whole.rows.notes, *notes_on(groupings, np.signbit(law.seen).astype(np.intp))]
@@ -124,8 +125,9 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         seen = [_Seen.of(each) for each in (*looks, *(parent.without(part) for part, parent in left))]
         found = _of_events(seen, options, share)
         evidence.append(float(found.evidence.max()))
-        if all_clusters:
+        if n_clusters is not None:
             notes += few_carry([max(each.carried, 1.0) for each in seen[: len(looks)]])
+        notes += _unknown(seen[: len(looks)])
         for h, each in enumerate(seen):
             p = float(found.adjusted[h])
             sizes = each.sizes(family.of_view, options.limit, level) | {"adjusted_pvalue": p}
@@ -174,16 +176,10 @@ def _looks(plan: Plan, columns: set[str], until: dict[str, Until]) -> list[Look]
     """List all rows, and groups of the user's columns, through every horizon."""
     whole, found = plan.looks[0].scope.whole, list[Look]()
     law: Any = whole.law
-    ended, event = law.until(law.seen)
     for name, lens in until.items():
         if (at := float(lens.threshold)) <= 0.0:
             raise InputError(f"the horizon is {at:g}; give a time above 0, as in 'until:365'.")
         law.check_horizon(at)
-        if kaplan_meier(ended, event, at) is None:
-            raise InputError(
-                f"the horizon {at:g} is later than {np.abs(law.seen).max():g}, until when the last row "
-                "was followed; give an earlier one."
-            )
         scope = Scope(whole, name, name, lens)
         for look in plan.looks:
             if look.group is None or columns.issuperset(each.column for each in look.group.conditions):
@@ -260,6 +256,18 @@ class _Seen:
         return if_shared(self.rows.weights, self.expected, self.design.codes)[1]
 
     @cached_property
+    def unknown(self) -> float:
+        """The share of rows in strata of which none was followed until the horizon."""
+        time, event = self.law.until(self.law.seen)
+        strata = strata_of(self.risk, self.expected) if self.limits is not None else []
+        lost = [
+            rows
+            for rows in strata or [np.arange(len(time))]
+            if kaplan_meier(time[rows], event[rows], self.horizon) is None
+        ]
+        return sum(map(len, lost)) / len(time)
+
+    @cached_property
     def limits(self) -> Callable[[float], Sizing] | None:
         """The risk until the horizon within strata, as limits at a level; None with few strata."""
         if not self.design.plain:
@@ -280,10 +288,9 @@ class _Seen:
         Else they are those of events, as if all hazards were so many times as large: which describes,
         and does not show what is within a limit.
         """
-        if self.limits is not None:
+        if self.limits is not None and self.unknown < 1.0:
             return self.limits(level), True
-        time, event = self.law.until(self.law.seen)
-        if self.law.horizon is not None or kaplan_meier(time, event, self.horizon) is None:
+        if self.unknown or self.law.horizon is not None:
             return Sizing(self.predicted, 0.0, 1.0), False  # nothing is known
         by_events = (scaled_risk(self.risk, self.rows.weights, each) for each in self.ratio(level))
         return Sizing(*by_events), False
@@ -298,7 +305,7 @@ class _Seen:
             own, shown = self.bounds(level)
             place = limit.place(mean, mean - own.high, mean - own.low)
             sizes["inside"] = shown and place == "inside"
-            if not sizes["inside"]:
+            if not sizes["inside"] and self.unknown < 1.0:  # else no number of rows would do
                 spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2
                 share = min(max(mean * (1.0 - mean) / (spread * self.look.n_rows), 1e-6), 1.0)
                 (sizes["rows_needed"],) = rows_needed([Wanted(mean, share, False)], limit, level, 1)
@@ -342,6 +349,22 @@ class _Seen:
         levels = np.geomspace(LARGEST_LEVEL, 0.5 / (1 + n_resamples), _LEVELS)
         place = bisect_left(levels, True, key=lambda level: holds(float(level)))
         return 1.0 if place == 0 else 2.0 * float(levels[place - 1])
+
+
+def _unknown(seen: Sequence[_Seen]) -> list[str]:
+    """Note in how many views risk is not known of some rows until the horizon."""
+    some = [each for each in seen if each.unknown]
+    if not some:
+        return []
+    most = max(some, key=lambda each: each.unknown)
+    group = most.look.group
+    where = f"where {shown_group(group.column, group.value)}" if group else "of all rows"
+    return [
+        f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until the "
+        f"horizon ({most.unknown:.0%} {where}, until {most.horizon:g}). What came of these by then is "
+        "not known: it stands in what was observed as predicted, and in intervals as anything. "
+        "Longer follow-up would tell; more rows that are followed as long would not."
+    ]
 
 
 def _of_events(seen: Sequence[_Seen], options: Options, share: float) -> Answers:

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from caltest._sums import Array, blocks
+from caltest.auditing.asked import MIN_ROWS
 from caltest.auditing.groups import Grouping, large_enough
 from caltest.auditing.numbers import InUnits
-from caltest.auditing.plan import MIN_ROWS
 from caltest.auditing.sizes import Cut, Design, Family, cut
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
 from caltest.comparison.result import Interval as Ends

@@ -468,6 +468,7 @@ def impossible_rows(
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # an odd number: what it multiplies stays apart
 _ENOUGH = 20.0  # pairs that should differ
+_MOST_IN_TABLE = 2**16  # rows, whose cells of a table take 4 MiB
 _HARDLY = 0.01  # of these
 _MOST_ROWS = 16  # of one prediction, on average, that are taken for one patient's and no tree's leaf
 _LOOKED_AT = 256  # predictions whose digits are looked at
@@ -549,12 +550,22 @@ def shared_predictions(sample: Sample) -> tuple[float, float, int, Array]:
 def _tied(values: NDArray[np.uint64]) -> NDArray[np.intp]:
     """Return the places of values that occur more than once.
 
-    Sorted codes of half the size say where such values may be; only those are ordered.
+    Where such values may be is found first, and only those are ordered: by the cells of a table that
+    several rows fall into, or by sorted codes of half the size, where the table is no longer in cache.
     """
-    codes = (values * _GOLDEN >> np.uint64(32)).astype(np.uint32)
-    ordered, marked = np.sort(codes), np.zeros(2**16, dtype=np.bool_)
-    marked[ordered[1:][ordered[1:] == ordered[:-1]] >> 16] = True
-    rows = np.flatnonzero(marked[codes >> 16])
+    spread = values * _GOLDEN
+    if len(values) <= _MOST_IN_TABLE:
+        bits = max(len(values) - 1, 0).bit_length() + 4  # 16 cells a row
+        cells = (spread >> np.uint64(64 - bits)).astype(np.intp)
+        places, last = np.arange(len(values), dtype=np.int32), np.empty(2**bits, dtype=np.int32)
+        last[cells] = places
+        last[cells[last[cells] != places]] = -1
+        rows = np.flatnonzero(last[cells] < 0)
+    else:
+        codes = (spread >> np.uint64(32)).astype(np.uint32)
+        ordered, marked = np.sort(codes), np.zeros(2**16, dtype=np.bool_)
+        marked[ordered[1:][ordered[1:] == ordered[:-1]] >> 16] = True
+        rows = np.flatnonzero(marked[codes >> 16])
     order = rows[np.argsort(values[rows])]
     new = np.diff(values[order], prepend=~values[order[:1]]) != 0
     return np.sort(order[~(new & np.append(new[1:], np.ones(len(new[:1]), dtype=np.bool_)))])

@@ -136,6 +136,11 @@ class Rows:
         return Extent.alike(n) if self.are_alike else Extent(n, total, float(w @ (total - w)))
 
     @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters, G, as they are numbered; None if rows are independent."""
+        return None if self.clusters is None else int(self.clusters.max()) + 1
+
+    @property
     def effective(self) -> float:
         """Effective number of rows, (Σ w)²/Σ w²: so many of equal weight are as noisy."""
         return effective_number(self.weights)

@@ -232,7 +232,7 @@ class Survival(Shaped):
         return end * np.arange(1, count + 1) / count
 
     def check_horizon(self, horizon: float) -> None:
-        """Raise where a curve, or all that is known of limits, ends before a time."""
+        """Raise where a curve, or all follow-up that is known of, ends before a time."""
         row = int(self.ends.argmin())
         if horizon > self.ends[row]:
             raise InputError(
@@ -246,6 +246,13 @@ class Survival(Shaped):
             raise InputError(
                 f"the horizon {horizon:g} is later than all limits, the last of which is {last:g}; "
                 "give an earlier one."
+            )
+        if self.seen is None or horizon <= (last := float(np.abs(self.seen).max())):
+            return
+        if np.signbit(self.seen[np.abs(self.seen) == last]).any():  # else all events came before
+            raise InputError(
+                f"the horizon {horizon:g} is later than {last:g}, until when the last row was "
+                "followed; give an earlier one."
             )
 
     def spread(self) -> Array:

@@ -260,7 +260,8 @@ def _more_rows(audit: Audit) -> str:
     """Return how many rows would settle it, as what to do; time or volume is the reader's."""
     rows = audit.rows_needed
     if rows is None:
-        return "audit again with more rows, or fewer groups" if audit.groups else "audit more rows"
+        more = "rows that were followed for longer" if audit.views[0].events else "more rows"
+        return f"audit again with {more}{', or fewer groups' if audit.groups else ''}"
     times, unit = rows / audit.n_samples, "rows"
     many = f"{times:.1f} times as many" if times < 9.95 else f"{times:,.0f} times as many"
     shares = ", if groups keep their shares" if audit.groups else ""

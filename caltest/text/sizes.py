@@ -365,16 +365,19 @@ def needs(audit: Audit) -> Iterable[str]:
     few, close = _few_and_close(audit)
     if few:
         first, *others = few
-        enough = about_rows(first.rows_needed) if first.rows_needed else "no number"
         have = "has" if len(others) == 1 else "have"
         more = f"; {len(others):,} more {have} too few" if others else ""
-        name = _whole_name(first, audit)
+        name, own = _whole_name(first, audit), f"to be within {limit(audit)}"
         has = f"there are {first.rows:,}" if name == "all rows" else f"{name} has {first.rows:,}"
         like = "" if audit.clusters is None else " in clusters like these"
-        yield (
-            f"Too few {rows_called(audit)}s: {has}, and {enough}{like} would show it to be within "
-            f"{limit(audit)}, if it is calibrated{more}."
-        )
+        if first.rows_needed is None:
+            yield f"No number of rows like these would show {name} {own}{more}."
+        else:
+            enough = f"{about_rows(first.rows_needed)}{like}"
+            yield (
+                f"Too few {rows_called(audit)}s: {has}, and {enough} would show it {own}, if it is "
+                f"calibrated{more}."
+            )
     if close:
         far = max(close, key=lambda each: abs(each.error))
         way = " may be beyond" if estimated_beyond(audit, far) else ", as estimated, is too close to"
