@@ -96,24 +96,27 @@ def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
 
 
 def _lenses_of_times(law: Survival) -> tuple[str, ...]:
-    """Return the default lenses: until half of all events are predicted, until the end, the whole.
+    """Return the default lenses: the whole, until half of all events are predicted, until the end.
 
-    The end is where a tenth of the rows are still followed: there events less expected ones are 0 on
-    average as anywhere else, since how many are followed says nothing of what comes next.
+    Horizons are times that the curves state, unless these are many. The whole is left out where curves
+    are of few times, between which nothing is known. The end is where a tenth of the rows are still
+    followed: there events less expected ones are 0 on average as anywhere else, since how many are
+    followed says nothing of what comes next.
     """
-    if law.horizon is not None:
-        return (f"until:{law.horizon:.12g}",)
-    marks = law.marks(100)
-    last = float(marks[-1])
-    if law.seen is not None:
-        followed = np.array([float(np.mean(np.abs(law.seen) >= time)) for time in marks])
-        marks = marks[: max(int(np.sum(followed >= _FOLLOWED)), 1)]
-        last = min(float(f"{marks[-1]:.3g}"), last)
+    marks, stated = law.marks(100)
+    last, ended = float(marks[-1]), law.limit if law.seen is None else np.abs(law.seen)
+    followed = np.array([float(np.mean(ended >= time)) for time in marks])
+    marks = marks[: max(int(np.sum(followed >= _FOLLOWED)), 1)]
     risks = np.array([float(law.risk(time).mean()) for time in marks])
-    half = float(marks[int(np.searchsorted(risks, 0.5 * risks[-1]))])
-    half = min(float(f"{half:.2g}"), last)  # two digits, if that is not too late
-    names = dict.fromkeys(f"until:{time:.12g}" for time in (half, last))
-    return (DISTRIBUTION, *names)
+    half = int(np.searchsorted(risks, 0.5 * risks[-1]))
+    # Times that curves do not state have few digits, if that is not too late.
+    times = [
+        float(time if stated else min(float(f"{time:.{digits}g}"), last))
+        for time, digits in ((marks[half], 2), (marks[-1], 3))
+    ]
+    texts = [f"{time:.12g}" if float(f"{time:.12g}") <= time else str(time) for time in times]
+    whole = () if law.horizon is not None or law.coarse else (DISTRIBUTION,)
+    return (*whole, *dict.fromkeys(f"until:{text}" for text in texts))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -271,16 +271,18 @@ def check_resolution(
     alpha: float,
     n_resamples: int,
     n_clusters: int | None = None,
+    factor: float = 1.0,
 ) -> None:
     """Raise if the smallest p-value that so many draws can give would not be found at level alpha.
 
-    ``n_clusters`` is their number where the draws are all signs that there are of them.
+    ``n_clusters`` is their number where the draws are all signs that there are of them; ``factor`` is
+    by what p-values are multiplied, where several answers are put together.
     """
     sides = 2 if "two-sided" in alternatives else 1
     count = len(alternatives)
 
     def enough(draws: int) -> bool:
-        smallest = min(1.0, sides / (1 + draws))
+        smallest = min(1.0, factor * sides / (1 + draws))
         if correction != WESTFALL_YOUNG:
             smallest = float(adjusted([smallest] + [1.0] * (count - 1), correction)[0])
         return smallest <= alpha  # as it will be compared, rounding and all

@@ -205,6 +205,12 @@ class Audit(Result):
         return any(view.events is not None for view in self.views)
 
     @property
+    def by_intervals(self) -> bool:
+        """Whether p-values are read off intervals of the observed risk, with no draws at all."""
+        counts = [view.events for view in self.views]
+        return bool(counts) and all(each is not None and each.expected is None for each in counts)
+
+    @property
     def rejected(self) -> bool:
         """Whether calibration (within the tolerance) is rejected at level alpha."""
         return self.pvalue <= self.alpha

@@ -58,7 +58,8 @@ from caltest.statistics import Events
 from caltest.statistics.times import STRATA, kaplan_meier, strata_of
 
 _FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expected ones are
-_LEVELS = 500  # at which the interval of a risk at one time is looked at, for its p-value
+_LEVELS = 500  # at which the interval of a risk at one time is looked at, for its p-value,
+_LEAST = 1e-8  # … from the largest on to this
 _MARKS = 40  # times of the curves
 _LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
 
@@ -67,7 +68,7 @@ def curves_of(whole: Sample) -> Curves:
     """Return the curves of all rows."""
     law: Any = whole.rows.law
     (ended, event), found = law.until(law.seen), []
-    for time in law.marks(_MARKS).tolist():
+    for time in law.marks(_MARKS)[0].tolist():
         risk, km = law.risk(time), kaplan_meier(ended, event, time)
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
@@ -116,8 +117,9 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     if (n_clusters := whole.rows.n_clusters) is not None:  # of few all signs
         draws = draws_of_signs(n_clusters, draws, options.seed).count
     all_signs = n_clusters if draws < options.n_resamples else None
-    own_level = level / (share * (1.0 + completed))
-    check_resolution(["two-sided"], options.correction, own_level, draws, all_signs)
+    check_resolution(
+        ["two-sided"], options.correction, level, draws, all_signs, share * (1.0 + completed)
+    )
     notes = [*whole.rows.notes, *notes_on(groupings, np.signbit(law.seen).astype(np.intp))]
     views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
     if looks:
@@ -200,16 +202,17 @@ class _Seen:
     risk: Array
     came: Array
     expected: Array  # of what was seen; of a risk at one time alone as if nothing were censored
+    alone: bool  # whether nothing is taken to be known of the risk before the horizon
 
     @classmethod
     def of(cls, look: Look) -> _Seen:
         lens: Any = look.scope.lens
         rows, at = look.scope.whole.take(look.where), float(lens.threshold)
         law: Any = rows.law
-        risk = law.risk(at)
-        if law.horizon is None:
-            return cls(look, at, rows, risk, *law.events(law.seen, at))
-        return cls(look, at, rows, risk, law.until(law.seen, at)[1].astype(float), risk)
+        risk, (_, came) = law.risk(at), law.until(law.seen, at)
+        alone = law.horizon is not None or (law.coarse and Design.of(rows, None).plain)
+        expected = risk if alone else law.events(law.seen, at)[1]
+        return cls(look, at, rows, risk, came.astype(float), expected, alone)
 
     @property
     def law(self) -> Any:
@@ -267,18 +270,24 @@ class _Seen:
         ]
         return sum(map(len, lost)) / len(time)
 
+    @property
+    def going_on(self) -> str:
+        """How rows that were not followed are supposed to go on, for an estimate alone."""
+        return "as predicted" if self.alone else "as until then"
+
     @cached_property
     def limits(self) -> Callable[[float], Sizing] | None:
         """The risk until the horizon within strata, as limits at a level; None with few strata."""
         if not self.design.plain:
             return None
         time, event = self.law.until(self.law.seen)
-        return risk_bounds(time, event, self.risk, self.expected, self.horizon, _FEWEST)
+        fewest = 1 if self.alone else _FEWEST
+        return risk_bounds(time, event, self.risk, self.expected, self.horizon, fewest)
 
     def count(self, level: float) -> Count:
         """Return the number of events, seen and expected; of a risk at one time these are not known."""
         total, whole = self.sums
-        if self.law.horizon is not None:
+        if self.alone:
             return Count(total, None, None, None)
         return Count(total, whole, *(self.ratio(level)[1:] if whole > 0.0 else (None, None)))
 
@@ -290,10 +299,13 @@ class _Seen:
         """
         if self.limits is not None and self.unknown < 1.0:
             return self.limits(level), True
-        if self.unknown or self.law.horizon is not None:
+        if self.alone:
             return Sizing(self.predicted, 0.0, 1.0), False  # nothing is known
-        by_events = (scaled_risk(self.risk, self.rows.weights, each) for each in self.ratio(level))
-        return Sizing(*by_events), False
+        ratio = self.ratio(level)
+        found = Sizing(*(scaled_risk(self.risk, self.rows.weights, each) for each in ratio))
+        if self.unknown == 1.0 and ratio.low <= 1.0 <= ratio.high:
+            return found._replace(low=0.0, high=1.0), False
+        return found, False
 
     def sizes(self, of_view: float, limit: Limit, level: float) -> dict[str, Any]:
         """Return the error with its interval, and whether it is shown to be within the limit."""
@@ -333,9 +345,9 @@ class _Seen:
         )
         return replace(view, direction=view.side)
 
-    def least_pvalue(self, n_resamples: int) -> float:
+    def least_pvalue(self) -> float:
         """Return a p-value that does not rest on signs, which that by signs is to be at least."""
-        if self.law.horizon is None:
+        if not self.alone:
             if self.design.plain:
                 return of_count(*self.sums)
             given = self.rows.weights, self.came, self.expected
@@ -346,7 +358,7 @@ class _Seen:
             found, _ = self.bounds(level)
             return found.low <= mean <= found.high
 
-        levels = np.geomspace(LARGEST_LEVEL, 0.5 / (1 + n_resamples), _LEVELS)
+        levels = np.geomspace(LARGEST_LEVEL, _LEAST, _LEVELS)
         place = bisect_left(levels, True, key=lambda level: holds(float(level)))
         return 1.0 if place == 0 else 2.0 * float(levels[place - 1])
 
@@ -362,8 +374,10 @@ def _unknown(seen: Sequence[_Seen]) -> list[str]:
     return [
         f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until the "
         f"horizon ({most.unknown:.0%} {where}, until {most.horizon:g}). What came of these by then is "
-        "not known: it stands in what was observed as predicted, and in intervals as anything. "
-        "Longer follow-up would tell; more rows that are followed as long would not."
+        f"not known: what stands there as observed supposes that they go on {most.going_on}; so does "
+        "the interval where events differ from those expected, and allows anything where they do not. "
+        "What is said of larger groups supposes that these rows are like others of the same "
+        "predictions. Longer follow-up would tell; more rows that are followed as long would not."
     ]
 
 
@@ -371,7 +385,7 @@ def _of_events(seen: Sequence[_Seen], options: Options, share: float) -> Answers
     """Return p-values by signs of rows, joint, and at least those that do not rest on signs."""
     whole: Any = seen[0].look.scope.whole
     design, values = Design.of(whole, None), np.zeros((whole.n_samples, len(seen)))
-    by_signs = whole.law.horizon is None  # not of risk at one time alone
+    by_signs = not seen[0].alone
     if by_signs:
         for h, each in enumerate(seen):
             values[each.look.where, h] = each.rows.weights * (each.came - each.expected)
@@ -379,11 +393,12 @@ def _of_events(seen: Sequence[_Seen], options: Options, share: float) -> Answers
     drawn = signed(values, options.n_resamples, options.seed)
     sides: list[Alternative] = ["two-sided"] * len(seen)
     found = answers(drawn, np.full(len(seen), TIES), sides, options.correction, options.alpha)
-    least = np.array([each.least_pvalue(options.n_resamples) for each in seen])
-    together = np.maximum(by_signs * found.adjusted, adjusted(least, "holm"))
-    return found._replace(
-        pvalues=np.maximum(by_signs * found.pvalues, least), adjusted=np.minimum(share * together, 1.0)
-    )
+    least = np.array([each.least_pvalue() for each in seen])
+    # Such intervals are about right, and not trusted further out than draws would be.
+    floor = 0.0 if by_signs else 1.0 / (1 + options.n_resamples)
+    together = np.maximum(np.maximum(by_signs * found.adjusted, adjusted(least, "holm")), floor)
+    alone = np.maximum(np.maximum(by_signs * found.pvalues, least), floor)
+    return found._replace(pvalues=alone, adjusted=np.minimum(share * together, 1.0))
 
 
 # ------------------------------------------------------------------ completed times

@@ -560,8 +560,9 @@ def risk_bounds(
 
     There are ten strata, or fewer with five expected events each, by the predictions alone; None with
     less than the ``fewest``. In a stratum of which no row was followed until that time the risk may be
-    anything between 0 and 1, and stands in the estimate as predicted; None then, if all are to be
-    ``followed``.
+    anything between 0 and 1, and stands in the estimate as if its hazards went on to be so many times
+    those predicted as until then; as predicted, if what was ``expected`` of what was seen is not known
+    and the risk stands for it. None then, if all are to be ``followed``.
     """
     strata = strata_of(risk, expected)
     if len(strata) < fewest:
@@ -570,11 +571,16 @@ def risk_bounds(
     if followed and any(found is None for _, found in each):
         return None
 
+    def gone_on(rows: NDArray[np.intp]) -> float:
+        came = float(np.sum(event[rows] & (time[rows] <= horizon)))
+        ratio = 1.0 if expected is risk else came / float(expected[rows].sum())
+        return scaled_risk(risk[rows], np.ones(len(rows)), ratio)
+
     def limits(level: float) -> Sizing:
         mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)
         for rows, found in each:
             share = len(rows) / len(risk)
-            own = float(risk[rows].mean()) if found is None else 1.0 - found.survival
+            own = gone_on(rows) if found is None else 1.0 - found.survival
             mean += share * own
             if found is None:
                 missing += share * own, share * (1.0 - own)

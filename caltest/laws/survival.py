@@ -30,8 +30,10 @@ from caltest.sampling import child_seed, generator
 _ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]
 _SAME = 1e-9  # of times
 _LEAST = 1e-300  # probability of a time later than one that was seen
-_COARSE = 0.1  # rise of the chance between two times, from which on it matters how it rises between
+# Rise of the chance between two times, from which on it may matter how it rises between, and does.
+_WIDE, _COARSE = 0.1, 0.2
 _COMPLETED = 7  # key of the seeds of completions
+_ENOUGH = 5  # events, all at times of their curves, that hardly come there by chance
 
 
 @arguments()
@@ -58,8 +60,9 @@ class Survival(Shaped):
         one number, such as the end of the study: then all p-values are exact and nothing is assumed of
         censoring. Default None: it is known of censored rows alone.
     interpolation
-        The curve between two times. "linear" (default): the chance of no event falls evenly.
-        "step": events come at these times only, and all observed times are among them.
+        The curve between two times. "linear": the chance of no event falls evenly. "step": events come
+        at these times only, and all observed ones are among them. Default None: linear, unless all
+        events that are observed, five at least, came at these times.
 
     Raises
     ------
@@ -104,6 +107,7 @@ class Survival(Shaped):
     limit: Array  #: Until when rows are looked at, (n,).
     stated: Any = None  #: The same as it was given, (n,), if it is known.
     seen: Any = None  #: Times (n,), those of censored rows negative, where limits are not known.
+    recorded = False  #: Whether events are taken to come at the times of curves since all did.
 
     def __init__(
         self,
@@ -113,13 +117,14 @@ class Survival(Shaped):
         hazard: object = None,
         risk: object = None,
         limit: object = None,
-        interpolation: str = "linear",
+        interpolation: str | None = None,
     ) -> None:
         given = [each for each in (survival, hazard, risk) if each is not None]
         if len(given) != 1:
             raise InputError(f"{len(given)} of survival, hazard and risk are given; give one of them.")
-        if interpolation not in ("linear", "step"):
+        if interpolation not in (None, "linear", "step"):
             raise InputError(f"interpolation is {quoted(interpolation)}; give 'linear' or 'step'.")
+        self.interpolation = interpolation
         self.given, self.steps, self.horizon = given[0], interpolation == "step", None
         if has(survival, "cdf") or (survival is not None and _functions(survival, "cdf")):
             self._law = law = Distribution(survival)
@@ -152,6 +157,8 @@ class Survival(Shaped):
                 if times is None and has(survival, "T"):  # as lifelines has it: a column for every row
                     self.given = survival.T
             self._times, self._chances = _checked(at, table)
+            if survival is not None and self._times.shape == (1, 2) and interpolation is None:
+                self.horizon, self.steps = float(self._times[0, 1]), True  # as a risk, and no curve
             self._shape, last = (len(table),), self._times[:, -1]
             end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
         self.ends, self.known = end, limit is not None
@@ -220,16 +227,38 @@ class Survival(Shaped):
 
     def level(self) -> Array:
         """Return chances of no event, averaged over the time until the last limit, (n,)."""
-        return np.asarray(1.0 - np.mean([self.risk(t) for t in self.marks()], axis=0))
+        times = [self.horizon] if self.horizon is not None else self._evenly(20)
+        return np.asarray(1.0 - np.mean([self.risk(t) for t in times], axis=0))
 
-    def marks(self, count: int = 20) -> Array:
+    def _evenly(self, count: int) -> Array:
         """Return times, evenly spaced up to the last that all curves, or any known limit, are about."""
-        if self.horizon is not None:
-            return np.array([self.horizon])
         end = min(float(self.limit.max()), float(self.ends.min()))
         if np.isinf(end):
             end = float(self.quantile(np.full(self.n_samples, 0.95)).max())
         return end * np.arange(1, count + 1) / count
+
+    def marks(self, count: int) -> tuple[Array, bool]:
+        """Return times to look at, and whether they are those of all curves: if these are not more."""
+        if self.horizon is not None:
+            return np.array([self.horizon]), True
+        times = self._evenly(count)
+        if self._times is None or len(self._times) > 1 or self._times.shape[1] > count + 1:
+            return times, False
+        stated = self._times[0, 1:]
+        own = stated[stated <= times[-1] * (1.0 + _SAME)]
+        return (own, True) if len(own) else (times, False)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether curves are of so few times that it matters how they fall between these."""
+        return self._rise > _COARSE
+
+    @property
+    def _rise(self) -> float:
+        """By how much curves that are no steps rise at most between two times, on average."""
+        if self._chances is None or self.steps:
+            return 0.0
+        return float(np.diff(self._chances.mean(axis=0)).max(initial=0.0))
 
     def check_horizon(self, horizon: float) -> None:
         """Raise where a curve, or all follow-up that is known of, ends before a time."""
@@ -350,13 +379,32 @@ class Survival(Shaped):
         time, event = read_times(values, self.n_samples)
         if self.known:
             self._check_limits(time, event)
-        if self.steps and self.horizon is None:
-            self._check_on_grid(time, event)
-        if self.known:
-            return self, self._on_curve(np.where(event, time, self.beyond))
-        found = copy(self)
+        found = self
+        if self._chances is not None and self.horizon is None and self.interpolation != "linear":
+            stated, early = self._as_stated(time), event & (time <= self.limit)
+            off = early & np.isnan(stated)
+            if not self.steps and early.sum() >= _ENOUGH and not off.any():
+                found = copy(self)
+                found.steps = found.recorded = True
+            if found.steps:
+                self._check_on_grid(time, off)
+                time = np.where(np.isnan(stated), time, stated)
+        if found.known:
+            return found, found._on_curve(np.where(event, time, found.beyond))
+        found = copy(found)
         found.seen = np.where(event, time, -time)
         return found, found.completed(0)
+
+    def _as_stated(self, times: Array) -> Array:
+        """Return times as they stand in the curves of their rows, (n,); NaN where they do not."""
+        if len(self._times) == 1:
+            grid = self._times[0]
+            k = np.clip(np.searchsorted(grid, times), 1, len(grid) - 1)
+            near = np.where(times - grid[k - 1] < grid[k] - times, grid[k - 1], grid[k])
+        else:
+            k = np.abs(self._times - times[:, None]).argmin(axis=1)
+            near = np.take_along_axis(self._times, k[:, None], axis=1)[:, 0]
+        return np.where(np.abs(near - times) <= _SAME * times, near, np.nan)
 
     def _on_curve(self, times: Array) -> Array:
         """Return times as outcomes: the one time of which a risk is known, or beyond the limit."""
@@ -390,14 +438,24 @@ class Survival(Shaped):
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
         """Say what is assumed between times far apart, how many rows are censored, what that takes."""
         found = list[str]()
-        if self._chances is not None and not self.steps:
-            rise = float(np.diff(self._chances.mean(axis=0)).max(initial=0.0))
-            if rise > _COARSE:
-                found.append(
-                    "Between two times of the curves the predicted chance of the event rises by up to "
-                    f"{100.0 * rise:.0f} points on average, and is taken to rise evenly there: an "
-                    "error that is found may be this assumption's. Give curves at more times."
+        if self._rise > _WIDE:
+            alone = self.coarse and not self.known
+            found.append(
+                "Between two times of the curves the predicted chance of the event rises by up to "
+                f"{100.0 * self._rise:.0f} points on average"
+                + (
+                    ". Audits of independent rows need no more than these times; all else takes it"
+                    if alone
+                    else ", and is taken"
                 )
+                + " to rise evenly there: an error that is found may be this assumption's. Give curves "
+                "at more times."
+            )
+        if self.recorded:
+            found.append(
+                "All events came at times of the curves, and are taken to come at no others "
+                "(interpolation='step')."
+            )
         if self.known:
             return tuple(found)
         share = float(np.mean(np.signbit(self.seen)))
@@ -413,8 +471,7 @@ class Survival(Shaped):
             )
         return tuple(found)
 
-    def _check_on_grid(self, time: Array, event: NDArray[np.bool_]) -> None:
-        off = ~(self._times == time[:, None]).any(axis=1) & event & (time <= self.limit)
+    def _check_on_grid(self, time: Array, off: NDArray[np.bool_]) -> None:
         for row in np.flatnonzero(off)[:1]:
             raise InputError(
                 "the event of {row} came at {found}, which is none of the times of its curve; give "

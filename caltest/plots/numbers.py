@@ -424,7 +424,7 @@ class SurvivalDisplay(Display):
                 "predicted holds no times whose limits are unknown; give a caltest.predictive.Survival "
                 "without limit=."
             )
-        at = float(law.marks(1)[0]) if horizon is None else float(horizon)
+        at = float(law.marks(1)[0][-1]) if horizon is None else float(horizon)
         drawn: tuple[Any, ...]
         common: Any = {"horizon": at, "confidence": confidence, "n_samples": law.n_samples}
         if kind == "horizon":
