@@ -36,6 +36,15 @@ def test_what_is_looked_at_of_numbers():
     assert found.skipped[0].reason == "20 members state no tail of 2.5%"
 
 
+def test_predicted_shares_that_members_state_are_explained_where_they_are_printed():
+    found = caltest.audit(*ensemble(n=200, size=10), lenses="interval:0.8", n_resamples=99, rng=0)
+    text = " ".join(str(found).split())
+    assert "81.8%" in text
+    assert "Predicted: what so many members can state; few cannot state every level." in text
+    below = caltest.audit(*ensemble(n=200, size=10), lenses="below:0", n_resamples=99, rng=0)
+    assert "so many members" not in str(below)
+
+
 def test_errors_are_those_of_the_members_and_not_of_their_pool():
     """Of "below:0" the predicted mean is the share of members below 0."""
     members, outcomes = ensemble(n=300, size=4)

@@ -228,6 +228,14 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
         assert each.headline in " ".join(str(each).split())
 
 
+def test_what_one_of_two_groups_leaves_is_called_by_the_other(right):
+    limited = audits.limited(right, materiality=0.1)
+    rest = next(each for each in limited.rests if each.lens == "class:1")
+    other = {"a": "b", "b": "a"}[rest.group.value]
+    audit = replace(limited, rests=(replace(rest, high=0.9, inside=False),))
+    assert f"too high in class 1 where group is {other} is still possible" in told_sizes.size(audit)
+
+
 @pytest.mark.parametrize(
     ("audit", "text"),
     [
@@ -423,7 +431,7 @@ def test_how_sure_the_default_is(right):
     assert words.assumes(right) == (
         "Assumes independent rows and labels that were not used to fit the model. The false-alarm rate "
         "of the verdict is at most 5% (exact for any number of rows). Intervals are exact: 95% "
-        "confidence for all 12 views and their parts at once."
+        "confidence for all 12 views with intervals and their parts at once."
     )
 
 
@@ -512,4 +520,4 @@ def test_what_cannot_be_ruled_out_counts_what_groups_leave():
     rest = replace(audit.rests[0], low=-0.37, high=0.01, found=False)
     undecided = replace(audit, rests=(replace(rest, inside=False),), pvalue=1.0)
     text = told_sizes.size(undecided)
-    assert "An error of up to 37.0 points too low in rows where " in text
+    assert "An error of up to 37.0 points too low in sex = F is still possible." in text

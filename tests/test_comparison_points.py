@@ -134,6 +134,19 @@ def test_a_large_difference_is_shown():
         found.gap("sure", "other")
 
 
+def test_a_difference_in_points_that_the_statistic_does_not_find_is_named():
+    """Standard errors allow for labels of either model, which costs power where one says little."""
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(0.05, 0.95, 600)
+    over, y = sharpened(sharpened(truth)), (rng.random(600) < truth).astype(int)
+    three = {"base": np.full(600, 0.5), "over": over, "true": truth}
+    text = " ".join(caltest.compare(three, y, "skce_uq", n_resamples=5, rng=0).summary().split())
+    assert "over is further off than base, by" in text
+    assert "By skce_uq, below, no difference is found between base and over (p = " in text
+    assert "). No difference in this error is shown between base and true" in text
+    assert "A difference that is not found may still exist, and be larger than one that is." in text
+
+
 def test_the_top_class_where_there_are_more():
     found = quick()
     assert (found.event, found.n_predicted) == ("the top class is right", 3)

@@ -11,6 +11,7 @@ from support import dirichlet, tied
 from caltest.data import Rows, Sample, sample
 from caltest.exceptions import InputError
 from caltest.laws import Classes
+from caltest.lenses import LENSES as REGISTERED
 from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, find_lens
 
 # Binary fractions: sums are exact. The second row has a tie, the last two are certain.
@@ -157,3 +158,10 @@ ERRORS = [
 def test_errors(lens, message):
     with pytest.raises(InputError, match=message):
         find_lens(lens).view(SAMPLE)
+
+
+def test_every_lens_says_in_one_line_what_it_looks_at():
+    """The help of commands has that line beside the name."""
+    for name, maker in REGISTERED.items():
+        assert len(maker.__doc__.partition("\n")[0]) > 20, name
+        assert not maker.__doc__.startswith("Return"), name

@@ -758,6 +758,8 @@ def test_results_are_plain_data_and_print_themselves():
     needs = " ".join(state.summary().split())
     assert "in the order in which they were predicted" in needs
     assert "Adjusted is the evidence divided by k(k + 1) for the k-th to appear" in needs
+    assert "is the sum of adjusted ones and 0.25, kept for groups to come." in needs
+    assert state.evalue == pytest.approx(sum(each.adjusted for each in state.evidence) + 0.25)
     assert "can be flagged though its interval holds 0" in needs
     assert data["model"] == "risk 2.1"
     assert "valid at any time" in state.summary()

@@ -14,6 +14,7 @@ from caltest import InputError
 from caltest.data import Rows
 from caltest.forms.numbers import Ranges
 from caltest.predictive import Quantiles
+from caltest.text import captions
 
 LEVELS = [0.01, 0.025, *(np.arange(1, 20) / 20).round(2), 0.975, 0.99]
 NAMES = ["pit_ks", "pit_kuiper", "pit_cvm", "pit_ad", "bias", "spread", "coverage", "omnibus"]
@@ -65,10 +66,13 @@ def audited(levels, seed=0, n=400):
 @pytest.mark.parametrize(
     ("levels", "intervals", "quantiles"),
     [
-        ([0.05, 0.25, 0.5, 0.75, 0.95], (0.5, 0.9), (0.5, 0.05, 0.95)),
-        (LEVELS, (0.5, 0.8, 0.95), (0.5, 0.025, 0.975)),
-        (np.arange(1, 10) / 10, (0.6, 0.8), (0.5, 0.1, 0.9)),
+        ([0.05, 0.25, 0.5, 0.75, 0.95], (0.5, 0.9), (0.05, 0.5, 0.95)),
+        (LEVELS, (0.5, 0.8, 0.95), (0.025, 0.5, 0.975)),
+        (np.arange(1, 10) / 10, (0.6, 0.8), (0.1, 0.5, 0.9)),
+        ([0.1, 0.4, 0.5, 0.6, 0.9], (0.8,), (0.1, 0.5, 0.9)),
         ([0.5, 0.9], (), (0.5, 0.9)),
+        ([0.07, 0.33, 0.61, 0.88], (), (0.07, 0.33, 0.61, 0.88)),
+        ([0.3], (), (0.3,)),
     ],
 )
 def test_an_audit_looks_at_the_stated_levels_that_are_nearest(levels, intervals, quantiles):
@@ -76,8 +80,15 @@ def test_an_audit_looks_at_the_stated_levels_that_are_nearest(levels, intervals,
     seen = dict.fromkeys(view.lens for view in found.views if view.group is None)
     events = [f"interval:{each}" for each in intervals] + [f"quantile:{each}" for each in quantiles]
     assert list(seen) == ["distribution", *events]
-    unseen = [] if intervals else ["interval:0.5", "interval:0.8", "interval:0.95"]
-    assert [each.what for each in found.skipped] == [f"the lens {name!r}" for name in unseen]
+    assert not found.skipped
+
+
+def test_groups_by_level_are_not_said_to_be_of_a_median_that_is_not_stated():
+    law = Quantiles([0.07, 0.61], np.arange(300.0)[:, None] + [-1.5, 0.3])
+    found = caltest.audit(law, np.arange(300.0), lenses="quantile:0.61", n_resamples=39, rng=0)
+    note = captions.made_note(found, found.views)
+    assert "Level: the predicted median (or the stated quantile nearest to it)." in note
+    assert "Spread" not in note  # one for all rows
 
 
 def test_an_audit_names_the_stated_quantile_that_outliers_pass():

@@ -540,6 +540,14 @@ def test_an_audit_finds_the_group_and_counts_its_events():
     assert f"hazards multiplied by {times:.4g} (" in " ".join(str(audit).split())
 
 
+def test_times_that_are_predicted_too_late_are_not_called_too_high():
+    predicted, time, event, *_ = cohort(8, 300)
+    audit = caltest.audit(
+        Survival(predicted, TIMES), (time / 3.0, event), lenses="distribution", n_resamples=99, rng=0
+    )
+    assert audit.headline.startswith("The predicted distributions are wrong; they are too late")
+
+
 @pytest.mark.level
 def test_a_calibrated_model_with_dependent_censoring_is_not_called_wrong():
     predicted, time, event, *_ = cohort(9, 3000, dependent=True, censor=2.0)

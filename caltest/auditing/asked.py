@@ -82,17 +82,26 @@ def lenses_of(law: Law, lenses: Lenses) -> Lenses:
 
 
 def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
-    """Return the default lenses, each at the stated level of its kind that is nearest."""
-    levels = law.levels.round(9)
-    central = [1.0 - 2.0 * tail for tail in levels[levels < 0.5] if (1.0 - tail).round(9) in levels]
-    stated = {"interval": central, "quantile": levels.tolist()}
+    """Return the default lenses at the nearest stated levels.
 
-    def nearest(name: str) -> str:
-        kind, _, level = name.partition(":")
-        near = min(stated.get(kind, ()), key=lambda each: abs(each - float(level)), default=None)
-        return name if near is None else f"{kind}:{near:.9g}"
+    Where those nearest to the ends of an interval are no such ends, each is looked at as a quantile.
+    """
+    levels: list[float] = law.levels.round(9).tolist()
 
-    return tuple(dict.fromkeys(map(nearest, LENSES_OF_NUMBERS)))
+    def nearest(level: float) -> float:
+        """Return a level; of two that are as near, that farther from the median."""
+        return min(levels, key=lambda each: (round(abs(each - level), 9), -abs(each - 0.5)))
+
+    widths, single = set(), set()
+    for kind, _, level in (name.partition(":") for name in LENSES_OF_NUMBERS[1:]):
+        half = 0.5 * float(level)
+        ends = (0.5 - half, 0.5 + half) if kind == "interval" else (float(level),)
+        stated = [nearest(end) for end in ends]
+        if (width := round(stated[-1] - stated[0], 9)) and round(sum(stated), 9) == 1.0:
+            widths.add(f"interval:{width:.9g}")
+        else:
+            single.update(stated)
+    return (DISTRIBUTION, *sorted(widths), *(f"quantile:{at:.9g}" for at in sorted(single)))
 
 
 def _lenses_of_times(law: Survival) -> tuple[str, ...]:

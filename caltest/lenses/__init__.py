@@ -53,10 +53,15 @@ __all__ = [
 
 
 def _entry(text: str) -> Entry:
-    """Return the lens of an entry by its name, and what looks at it after the last slash."""
+    """Of vectors: one entry, by its name, seen through the lens of numbers after the last slash."""
     name, slash, inner = text.rpartition("/")
     kind, colon, _ = inner.partition(":")
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
+
+
+def _pair(text: str) -> Pair:
+    """Of vectors: how two entries go together; their names, separated by a comma."""
+    return Pair(*halves(text))
 
 
 def within(label: str) -> tuple[str, str]:
@@ -79,7 +84,7 @@ LENSES: dict[str, Any] = {
     "pit:": Pit,
     "distribution": Distribution,
     "entry:": _entry,
-    "pair:": lambda text: Pair(*halves(text)),
+    "pair:": _pair,
     "ranks:": VectorRanks,
 }
 

@@ -561,7 +561,7 @@ def _table(audit: Audit) -> list[str]:
         lines.append(f"  {name:<{width}}  {right}  {by}".rstrip())
     more = len(sized) - len(views)
     lines += [f"  and {more:,} more, in to_frame()"] if more > 0 else []
-    notes = [captions.made_note(audit, views)]
+    notes = [captions.members_note(audit), captions.made_note(audit, views)]
     if audit.verdict in ("within", "undecided"):
         notes.append(sizes.decided_apart(audit, views))
     return [*lines, *(each for note in notes if note for each in paragraph(note))]

@@ -24,6 +24,7 @@ from caltest.text.vocabulary import (
     kind_of,
     limit,
     made_by,
+    of_probabilities,
     outcomes_called,
     view_name,
     way,
@@ -384,12 +385,19 @@ def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) ->
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
     text = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
-    if "members" in audit.about or audit.about == POSTERIOR:
-        text += " Predicted: what so many members state."
+    text = f"{text} {members_note(audit)}".strip()
     if audit.verdict in ("within", "undecided"):
         text = f"{text} {sizes.decided_apart(audit, shown)}".strip()
     text = f"{text} {made_note(audit, shown)}".strip()
     return f"{unit}. {text}" if unit else text
+
+
+def members_note(audit: Audit) -> str:
+    """Say why members may predict another share than an interval is called by; "" of all else."""
+    of_members = "members" in audit.about or audit.about == POSTERIOR
+    if not of_members or of_probabilities(audit):
+        return ""
+    return "Predicted: what so many members can state; few cannot state every level."
 
 
 def made_note(audit: Audit, shown: Sequence[View | Part]) -> str:

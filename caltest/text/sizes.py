@@ -16,7 +16,7 @@ from caltest._numbers import (
 )
 from caltest._visible import shown_column, shown_value
 from caltest.auditing.result import Audit, against_limit, finds_mean, intervals, shows
-from caltest.auditing.views import Part, Rest, Sized, View
+from caltest.auditing.views import Condition, Part, Rest, Sized, View
 from caltest.lenses import within
 from caltest.text.vocabulary import (
     WRONG,
@@ -49,9 +49,16 @@ def found_rest(audit: Audit) -> Rest:
     return min(audit.rests, key=lambda each: each.adjusted_pvalue)
 
 
+def _left(rest: Rest) -> tuple[set[Condition], Condition]:
+    """Return the conditions of the larger group, and the one that its rest does not meet."""
+    around = set(rest.parent.conditions if rest.parent else ())
+    (left,) = set(rest.group.conditions) - around
+    return around, left
+
+
 def left_by(rest: Rest) -> str:
     """Return which rows a group leaves, as the end of a sentence."""
-    (left,) = set(rest.group.conditions) - set(rest.parent.conditions if rest.parent else ())
+    left = _left(rest)[1]
     start = f"{where(rest.parent)} and" if rest.parent else " where"
     return f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
 
@@ -449,7 +456,13 @@ def _possible_errors(audit: Audit) -> Iterable[str]:
 
 def _whole_name(whole: View | Rest, audit: Audit) -> str:
     """Return the rows of a mean, and of more than two classes, of which probability."""
-    if isinstance(whole, Rest):
+    if isinstance(whole, Rest):  # of two groups, one leaves the other
+        around, left = _left(whole)
+        for view in audit.views:
+            own = set(view.group.conditions if view.group else ())
+            same = view.lens == whole.lens and view.rows == whole.rows and around <= own
+            if same and left not in own and [each.column for each in own - around] == [left.column]:
+                return _whole_name(view, audit)
         return f"rows{left_by(whole)}"
     return group_name(whole.group) if audit.n_classes == 2 else view_name(whole)
 
@@ -495,7 +508,8 @@ _TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
 def tends(audit: Audit, view: View) -> list[str]:
     """Return which ways the whole distribution is found to be wrong."""
     found = [each for each in audit.found if each.view.key == view.key and each.statistic in _TENDS]
-    return [_TENDS[each.statistic][each.value > 0.0] for each in found]
+    ways = _TENDS | ({"bias": ("too early", "too late")} if outcomes_called(audit) == "times" else {})
+    return [ways[each.statistic][each.value > 0.0] for each in found]
 
 
 def _beside(view: View, audit: Audit) -> Iterable[str]:

@@ -217,8 +217,10 @@ def made_by(audit: Audit, group: Group) -> str:
     if audit.n_classes or f"{column}{mark}" in audit.groups:
         return ""
     text = _MADE.get(column.removesuffix(mark), "")
-    near = " (those stated nearest to them)" if "quantile" in audit.about else ""
-    return text.replace("quantile.", f"quantile{near}.")
+    if "quantile" in audit.about:
+        text = text.replace("quantile.", "quantile (those stated nearest to them).")
+        text = text.replace("median.", "median (or the stated quantile nearest to it).")
+    return text
 
 
 def short_name(view: View) -> str:
