@@ -241,3 +241,14 @@ def test_power_of_the_default_audit():
         for name, values in outcomes.items():
             found[name] += caltest.audit(Normal(mean, sd=1.0), values, n_resamples=199, rng=0).rejected
     assert all(count >= 0.8 * runs for count in found.values()), found
+
+
+def test_an_outcome_near_the_largest_number_is_audited_without_a_warning():
+    """Squares of such numbers overflow: nothing is said of the mean error in units of the outcome."""
+    law, outcomes = forecasts(200)
+    outcomes[2] = 1e308
+    found = caltest.audit(law, outcomes, n_resamples=199, lenses=LENSES_OF_NUMBERS, rng=0)
+    assert (found.impossible, found.views[0].impossible) == (1, 1)
+    assert (found.units.predicted, found.units.low, found.units.high) == (None, None, None)
+    assert found.headline == "In 1 of 200 rows the model gave probability 0 to the observed outcome."
+    assert "in these" not in str(found).split("Errors in percentage points")[0]

@@ -67,9 +67,34 @@ def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
     return max(audit.beyond, key=order)
 
 
+def zeros_come_first(audit: Audit) -> bool:
+    """Say whether labels of probability 0 are the answer: no other error found has a direction."""
+    told = audit.told
+    if not audit.impossible or audit.verdict != "found":
+        return False
+    if told is None or audit.tolerance is not None:
+        return not (audit.found and audit.tolerance is not None)
+    return audit.worst is None and not (told.event or told.shape or tends(audit, told))
+
+
+def _zeros_by_group(audit: Audit) -> Iterable[str]:
+    """Say in which groups labels of probability 0 were observed."""
+    own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
+    own = [each for each in own if each.group and not made_by(audit, each.group)]
+    own = [each for each in own if each.group and len(each.group.conditions) == 1]
+    own.sort(key=lambda each: -(each.impossible or 0) / each.rows)
+    if told := [
+        f"{each.impossible:,} of {each.rows:,}{where(each.group)}" for each in own[:_MOST_TOLD]
+    ]:
+        yield f"By group{', the largest shares' * (len(own) > len(told))}: {listed(told)}."
+
+
+_MOST_TOLD = 3  # groups, or means
+
+
 def impossible_rows(audit: Audit) -> str:
     """Return in how many rows a label of probability 0 was observed."""
-    rows = counted(audit.impossible, "row")
+    rows = f"{audit.impossible:,} of {counted(audit.n_samples, 'row')}"
     certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
     seen = "label" if audit.n_classes else "outcome"
     return f"In {rows} the model {certain}gave probability 0 to the observed {seen}"
@@ -197,7 +222,7 @@ def found(audit: Audit) -> list[str]:
         if strongest is not None and strongest.event is not None:
             texts.append(_sizes(strongest, audit, counts=not halves, named=material))
         texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
-        if not material and not audit.found and audit.rests:
+        if not material and not audit.found and audit.rests and not audit.impossible:
             texts.append(finding_of_rest(found_rest(audit), audit))
         if strongest is not None:
             if tends(audit, strongest) and not any(shows(audit, each) for each in audit.views):
@@ -207,8 +232,13 @@ def found(audit: Audit) -> list[str]:
         texts += _largest(audit)
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
-    if audit.rejected and audit.impossible and audit.found:
-        texts.append(f"{impossible_rows(audit)}.")
+    if audit.rejected and audit.impossible:
+        first = zeros_come_first(audit)
+        texts += [*([] if first else [f"{impossible_rows(audit)}."]), *_zeros_by_group(audit)]
+        also = [each for each in audit.views if shows(audit, each) or finds_mean(audit, each)]
+        if first and also:
+            means_of = listed(f"{view_name(each)} ({means(each)})" for each in also[:_MOST_TOLD])
+            texts.append(f"Also found wrong on average: {means_of}.")
     if not audit.rejected or audit.verdict == "within":
         texts += [unchecked] if unchecked else []
     return texts
