@@ -13,7 +13,7 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits, dirichlet, labels_from
 
 import caltest
-from caltest import InputError
+from caltest import InputError, report
 from caltest.auditing import Condition, Group, View, describe, run
 from caltest.auditing.describe import bins_of
 from caltest.auditing.result import explains_zeros, finds_mean
@@ -542,3 +542,17 @@ def test_what_cannot_be_ruled_out_counts_what_groups_leave():
     undecided = replace(audit, rests=(replace(rest, inside=False),), pvalue=1.0)
     text = told_sizes.size(undecided)
     assert "An error of up to 37.0 points too low in rows where " in text
+
+
+def test_parts_of_few_predictions_are_not_called_tenths():
+    """Three values, of a third of the rows each: neither tenths nor halves."""
+    risk = np.repeat([0.1, 0.5, 0.9], 500)
+    labels = (np.arange(1500) % 10 < 10 * risk).astype(int)
+    audit = caltest.audit(risk, labels, materiality=0.05, n_resamples=99, rng=0)
+    assert "in 500 of all rows, with predictions of " in told_sizes.size(audit)
+    assert "tenth" not in told_sizes.size(audit)
+    assert "the half of the rows" not in report.to_html(audit)
+    one = audit.views[0]
+    part = replace(one.parts[0], low=0.05, high=0.3, start=0.1, end=0.12)
+    (told,) = told_sizes._worst_part(replace(one, parts=(part, *one.parts[1:])))
+    assert "in the 500 rows with predictions from 10.0% to 12.0%, predicted " in told

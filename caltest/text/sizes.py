@@ -333,11 +333,24 @@ def _worst_part(view: View) -> Iterable[str]:
     name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
     predicted, observed = percents(part.predicted, part.observed)
     noun = PARTS[part.of]
-    if name:
+    if is_tied(part, view.rows):
+        rows = f"the {counted(part.rows, 'row')} {_predictions(part)}"
+    elif name:
         rows = f"the {noun} of these rows with the {name} predictions"
     else:
-        rows = f"the {noun} with predictions from {' to '.join(percents(part.start, part.end))}"
+        rows = f"the {noun} {_predictions(part)}"
     yield f"The error depends on the prediction: in {rows}, predicted {predicted}, observed {observed}."
+
+
+def is_tied(part: Part, rows: int) -> bool:
+    """Say whether equal predictions make a part larger, or smaller, than its name says."""
+    return abs(part.of * part.rows - rows) > 0.2 * rows
+
+
+def _predictions(part: Part) -> str:
+    """Return which predictions a part has, as the end of a noun: "with predictions of 50%"."""
+    ends = dict.fromkeys(percents(part.start, part.end))
+    return f"with predictions {'from' if len(ends) > 1 else 'of'} {' to '.join(ends)}"
 
 
 # ------------------------------------------------------------------ against the limit
@@ -501,6 +514,8 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
     name = _whole_name(whole, audit)
     if part is not None and audit.n_classes != 2:
         name = f"the predictions of {name}"
+    if part is not None and is_tied(part, whole.rows):
+        return f"{size} in {part.rows:,} of {name}, {_predictions(part)}"
     return f"{size} in {name}" if part is None else f"{size} in one {PARTS[part.of]} of {name}"
 
 
@@ -619,7 +634,7 @@ def _halves(audit: Audit) -> Iterable[str]:
     """Name the halves of all rows, if both are proved wrong, in opposite directions."""
     view = next((each for each in audit.views if each.group is None and each.parts), None)
     halves = [part for part in (view.parts if view else ()) if part.of == 2]
-    even = len(halves) == 2 and abs(halves[0].rows - halves[1].rows) <= 0.2 * audit.n_samples
+    even = len(halves) == 2 and not any(is_tied(half, audit.n_samples) for half in halves)
     if view and even and {part.side for part in halves} == {"over", "under"}:
         lower, upper = (
             f"{about_points(abs(part.error), 'point')} {WRONG[part.side or '']} "
