@@ -325,8 +325,10 @@ def remedy(audit: Audit) -> str:
     elif many:
         brings = "the mean error of the top class"
     if best.off_before > _STRIKING * abs(best.before):
-        before, after = (about_points(each, "point") for each in (best.off_before, best.off_after))
+        sizes_of = best.off_before, best.off_after, best.off_chance
+        before, after, chance = (about_points(each, "point") for each in sizes_of)
         brings = f"the error of tenths of the predictions, on average, from {before} to {after}"
+        brings += f" (of a calibrated model it would be about {chance}, by chance)"
     else:
         error = about_points(best.after_se, "point")
         after = sizes.estimated(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"
