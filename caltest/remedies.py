@@ -39,6 +39,7 @@ _FEWEST = 100  # rows, below which nothing is tried
 _MOST = 2e5  # predicted numbers of the rows that are tried
 _MOST_ISOTONIC = 100  # classes
 _CLEAR = 2.0  # standard errors
+_OF_CHANCE = (2.0 / np.pi) ** 0.5  # the mean size of a normal number, in its deviations
 _LEAST = 1e-12  # of a probability, for its logarithm
 
 
@@ -60,6 +61,8 @@ class Remedy:
         Standard error of ``after``.
     off_before, off_after
         The mean absolute error over tenths of that view's predictions.
+    off_chance
+        About what chance makes it of a calibrated model: √(2/π) of the tenths' standard errors.
     slope
         The fitted slope of the logarithms of probabilities; None of remedies without one.
     chosen
@@ -77,6 +80,7 @@ class Remedy:
     after_se: float
     off_before: float
     off_after: float
+    off_chance: float
     slope: float | None
     rows: int
     chosen: bool = False
@@ -196,22 +200,26 @@ class _Trial:
             slopes.append(slope)
         each = np.arange(len(self.labels)), self.labels
         held, loss = (-np.log(np.maximum(table[each], _LEAST)) for table in (probs, changed))
-        before, _, off_before = self._errors(probs)
-        after, after_se, off_after = self._errors(changed)
+        before, _, off_before, _ = self._errors(probs)
+        after, after_se, off_after, chance = self._errors(changed)
         mean = float(np.mean(slopes)) if "temperature" in kind else None
         gain, gain_se = self.mean(held - loss)
-        found = (gain, gain_se, before, after, after_se, off_before, off_after, mean)
+        found = (gain, gain_se, before, after, after_se, off_before, off_after, chance, mean)
         return Remedy(kind, in_group, *found, len(self.labels)), loss
 
-    def _errors(self, probs: Array) -> tuple[float, float, float]:
-        """Return the mean error of the view, its standard error, and that of its tenths."""
+    def _errors(self, probs: Array) -> tuple[float, float, float, float]:
+        """Return the mean error of the view, its standard error, that of its tenths, and by chance."""
         view, _ = through(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), self.lens)
         scores, w = view.rows.probs[:, 1], np.where(self.member, self.rows.weights, 0.0)
         errors, total = scores - view.labels, float(w.sum())
         order = np.argsort(scores, kind="stable")
         tenth = np.minimum((np.cumsum(w[order]) / total * 10.0).astype(np.intp), 9)
-        off = float(np.abs(np.bincount(tenth, (w * errors)[order])).sum()) / total
-        return *self.mean(errors, w), off
+        sums = np.bincount(tenth, (w * errors)[order], 10)
+        means = sums / np.maximum(np.bincount(tenth, w[order], 10), np.finfo(float).tiny)
+        centred, units = (w * errors)[order] - w[order] * means[tenth], self.unit.max() + 1
+        by_unit = np.bincount(tenth * units + self.unit[order], centred, 10 * units).reshape(10, units)
+        chance = _OF_CHANCE * float(np.sqrt((by_unit**2).sum(axis=1)).sum()) / total
+        return *self.mean(errors, w), float(np.abs(sums).sum()) / total, chance
 
 
 Mend: TypeAlias = Callable[[Array], Array]

@@ -103,6 +103,9 @@ def test_the_remedy_of_the_planted_error_is_named_with_what_it_brings(planted):
     assert text.endswith("These are estimates, not a test.")
     if which is None:
         assert "the error of tenths of the predictions, on average, from 7 points to 2.7 points" in text
+        assert re.search(
+            r"2\.7 points \(of a calibrated model it would be about 2\.\d points, by chance\)", text
+        )
         assert best.slope == pytest.approx(values[2], rel=0.15)
     else:
         brings = (

@@ -15,7 +15,7 @@ from support import binomial_limits
 import caltest
 from caltest import InputError, report
 from caltest.auditing.asked import LENSES_OF_NUMBERS
-from caltest.auditing.views import Group
+from caltest.auditing.views import Cumulative, Group
 from caltest.predictive import Normal
 from caltest.text import captions
 
@@ -241,3 +241,54 @@ def test_power_of_the_default_audit():
         for name, values in outcomes.items():
             found[name] += caltest.audit(Normal(mean, sd=1.0), values, n_resamples=199, rng=0).rejected
     assert all(count >= 0.8 * runs for count in found.values()), found
+
+
+def test_an_outcome_near_the_largest_number_is_audited_without_a_warning():
+    """Squares of such numbers overflow: nothing is said of the mean error in units of the outcome."""
+    law, outcomes = forecasts(200)
+    outcomes[2] = 1e308
+    found = caltest.audit(law, outcomes, n_resamples=199, lenses=LENSES_OF_NUMBERS, rng=0)
+    assert (found.impossible, found.views[0].impossible) == (1, 1)
+    assert (found.units.predicted, found.units.low, found.units.high) == (None, None, None)
+    assert found.headline == "In 1 of 200 rows the model gave probability 0 to the observed outcome."
+    assert "in these" not in str(found).split("Errors in percentage points")[0]
+
+
+def test_a_wrong_shape_is_not_laid_on_tails_that_are_right():
+    """Outcomes of an exponential law, with the mean and the deviation that were predicted."""
+    rng = np.random.default_rng(0)
+    law = Normal(np.full(1500, 10.0), sd=np.full(1500, 2.0))
+    outcomes = 8.0 + rng.exponential(2.0, 1500)
+    found = caltest.audit(law, outcomes, lenses=["distribution", "quantile:0.5"], **QUICK)
+    view = next(each for each in found.views if each.key == ("distribution", None))
+    drawn = dict(zip(view.cumulative.share, view.cumulative.difference, strict=True))
+    assert drawn[0.995] > 0.0  # too many lie above the highest quantiles
+    low, high = max(drawn, key=drawn.get), min(drawn, key=drawn.get)
+    title = captions.levels_title(found, view, view.cumulative)
+    assert low < 0.2 < high < 0.6
+    assert (
+        title
+        == f"Too few outcomes below the {100 * low:.3g}% and above the {100 * high:.3g}% quantile."
+    )
+    said = (
+        "Such a shift and factor would change little: what is wrong is the shape of the distributions"
+    )
+    assert said in " ".join(str(found).split())
+    assert "would change little" not in str(caltest.audit(*forecasts(shift=0.6), **QUICK))
+
+
+def test_levels_are_named_where_the_line_is_furthest_off(narrow):
+    """At one side of 0 alone, its end is near the level where it is furthest off."""
+    view = next(view for view in narrow.views if view.key == ("distribution", None))
+
+    def title(*difference):
+        drawn = Cumulative((0.1, 0.3, 0.6, 0.9), (0.1, 0.3, 0.6, 0.9), difference, 0.05)
+        return captions.levels_title(narrow, view, drawn)
+
+    assert (
+        title(-0.1, -0.06, 0.06, 0.08) == "Too many outcomes below the 10% and above the 90% quantile."
+    )
+    assert title(0.0, -0.1, -0.06, 0.0) == "Too many outcomes below the 30% quantile."
+    assert title(0.0, 0.06, 0.1, 0.0) == "Too many outcomes above the 60% quantile."
+    assert title(0.0, 0.0, -0.1, 0.0) == "Too few outcomes above the 60% quantile."
+    assert title(-0.1, -0.1, -0.1, -0.1) == "Outcomes lie lower than predicted."

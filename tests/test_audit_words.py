@@ -13,10 +13,10 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits, dirichlet, labels_from
 
 import caltest
-from caltest import InputError
+from caltest import InputError, report
 from caltest.auditing import Condition, Group, View, describe, run
 from caltest.auditing.describe import bins_of
-from caltest.auditing.result import finds_mean
+from caltest.auditing.result import explains_zeros, finds_mean
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
 from caltest.text import captions
@@ -387,7 +387,7 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
     assert audit.pvalue == 1 / (1 + audit.n_resamples)
     assert audit.impossible == 3
     assert (audit.verdict, audit.worst) == ("found", None)
-    told = "In 3 rows the model gave probability 0 to the observed label."
+    told = "In 3 of 400 rows the model gave probability 0 to the observed label."
     assert told in " ".join(str(audit).split())
     assert "look at the rows whose observed label had probability 0" in advice(audit)[1]
     assert words.headline(audit) == told
@@ -400,6 +400,35 @@ def test_with_a_tolerance_above_0_an_impossible_label_is_one_like_any_other():
     assert (audit.impossible, audit.rejected) == (0, False)
     assert impossible(statistics="ks").impossible == 3
     assert caltest.audit(*calibrated(100, 3, 0), **LIGHT).impossible == 0
+
+
+def test_a_group_does_not_explain_labels_of_probability_0_that_others_have_too():
+    """The last class is never predicted, in either site: the error is everywhere."""
+    rng = np.random.default_rng(701)
+    probs = rng.dirichlet([3, 2, 1, 0.5], 1200)
+    labels = (rng.random((1200, 1)) > probs.cumsum(1)[:, :-1]).sum(1)
+    site = rng.choice(["x", "y"], 1200)
+
+    def audit(zero):
+        given = np.where(zero[:, None] & (np.arange(4) == 3), 0.0, probs)
+        given /= given.sum(axis=1, keepdims=True)
+        return caltest.audit(given, labels, groups={"site": site}, n_resamples=99, rng=1)
+
+    both = audit(np.full(1200, True))
+    shown = {each.group.label: each.impossible for each in both.views if each.group}
+    assert sum(shown.values()) == both.impossible == both.views[0].impossible == 90
+    assert (both.told.group, "where site" in words.headline(both)) == (None, False)
+    assert "do not rely on these probabilities until they are corrected" in advice(both)[0]
+    size = told_sizes.size(both)
+    assert "In 90 of 1,200 rows the model gave probability 0 to the observed label. By group: " in size
+    assert "53 of 630 where site is y and 37 of 570 where site is x." in size
+    one = next(each for each in both.views if each.group == Group.of(site="y"))
+    wrong = replace(one, low=0.2, high=0.3)
+    # In the other group 37 of 570 rows, 6.5%, are less than an error of 20 points here.
+    assert explains_zeros(both, wrong)
+    assert not explains_zeros(both, replace(one, low=0.05, high=0.3))
+    only = audit(site == "y")
+    assert "By group: 53 of 630 where site is y." in told_sizes.size(only)
 
 
 # ------------------------------------------------------------------ how sure
@@ -521,3 +550,17 @@ def test_what_cannot_be_ruled_out_counts_what_groups_leave():
     undecided = replace(audit, rests=(replace(rest, inside=False),), pvalue=1.0)
     text = told_sizes.size(undecided)
     assert "An error of up to 37.0 points too low in sex = F is still possible." in text
+
+
+def test_parts_of_few_predictions_are_not_called_tenths():
+    """Three values, of a third of the rows each: neither tenths nor halves."""
+    risk = np.repeat([0.1, 0.5, 0.9], 500)
+    labels = (np.arange(1500) % 10 < 10 * risk).astype(int)
+    audit = caltest.audit(risk, labels, materiality=0.05, n_resamples=99, rng=0)
+    assert "in 500 of all rows, with predictions of " in told_sizes.size(audit)
+    assert "tenth" not in told_sizes.size(audit)
+    assert "the half of the rows" not in report.to_html(audit)
+    one = audit.views[0]
+    part = replace(one.parts[0], low=0.05, high=0.3, start=0.1, end=0.12)
+    (told,) = told_sizes._worst_part(replace(one, parts=(part, *one.parts[1:])))
+    assert "in the 500 rows with predictions from 10.0% to 12.0%, predicted " in told

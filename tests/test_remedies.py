@@ -125,3 +125,21 @@ def test_few_rows_and_impossible_labels():
     sure, labels = P.copy(), of_logit(LOGIT + 0.6)
     sure[:5], labels[:5] = 0.0, 1
     assert np.isfinite(chosen(remedies(sample(sure, labels), None, None, 0)).gain)
+
+
+def test_what_chance_alone_makes_of_tenths():
+    """Of a calibrated model the error of tenths is chance; of rows that are there twice, √2 times."""
+    off, by_chance = [], []
+    for rows in np.split(np.arange(8000), 10):
+        labels = (U[rows] < P[rows]).astype(int)
+        first = remedies(sample(P[rows], labels), None, None, 0)[0]
+        off.append(first.off_before)
+        by_chance.append(first.off_chance)
+    variance = np.sort(P * (1.0 - P)).mean() / 80.0  # of a tenth of 800 rows, about
+    assert np.mean(by_chance) == pytest.approx((2.0 / np.pi * variance) ** 0.5, rel=0.05)
+    assert np.mean(off) == pytest.approx(np.mean(by_chance), rel=0.2)
+    twice = np.repeat(rows, 2)
+    doubled = sample(P[twice], (U[twice] < P[twice]).astype(int), clusters=twice)
+    many = remedies(doubled, None, None, 0)[0].off_chance
+    alone = remedies(sample(P[twice], (U[twice] < P[twice]).astype(int)), None, None, 0)[0].off_chance
+    assert many == pytest.approx(2.0**0.5 * alone, rel=0.02)

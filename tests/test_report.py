@@ -508,11 +508,11 @@ def test_a_label_that_was_called_impossible_is_said_everywhere():
     assert audit.rejected
     assert not audit.found
     text = Page(report.to_html(audit)).text()
-    assert "In 3 rows the model gave probability 0 to the observed label." in text
+    assert "In 3 of 3,000 rows the model gave probability 0 to the observed label." in text
     assert "smaller than that rank: an event with predicted probability 0 was observed" in text
-    assert "In 3 rows the model gave probability 0" in report.to_markdown(audit)
+    assert "In 3 of 3,000 rows the model gave probability 0" in report.to_markdown(audit)
     size = first_screen(replace(audits.audit(), impossible=3)).size  # of all rows, and last of these
-    assert size.endswith("In 3 rows the model gave probability 0 to the observed label.")
+    assert size.endswith("In 3 of 3,000 rows the model gave probability 0 to the observed label.")
     assert json.loads(report.to_json(audit))["impossible"] == 3
     (suite,) = ElementTree.fromstring(report.to_junit(audit))
     assert suite.get("failures") == "1"

@@ -176,14 +176,17 @@ class InUnits:
         law: Any = rows.law
         predicted = observed = low = high = None
         error = 0.0  # where distributions state no mean
-        with suppress(InputError):
+        with suppress(InputError), np.errstate(over="ignore", invalid="ignore"):
             (mean, _), w = law.mean_and_variance(), rows.weights
             predicted, observed = float(w @ mean / w.sum()), float(w @ outcomes / w.sum())
             error = design.stretch * (predicted - observed)
             predicted = observed + error
             sums = design.sums(w * (design.stretch * (mean - outcomes) - error))
             half = half_width(sums, float(w.sum()), level / 2)
-            low, high = error - half, error + half
+            if np.isfinite([error - half, error + half]).all():
+                low, high = error - half, error + half
+            else:  # no number is as large
+                predicted, observed, error = None, None, 0.0
         widening = _widening(law, outcomes + error, design.plain, level)
         return cls(rows.n_samples, predicted, observed, low, high, *widening)
 

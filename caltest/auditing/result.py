@@ -318,7 +318,8 @@ class Audit(Result):
         Of each lens it is the smallest view whose mean is found to be wrong, with a proved direction,
         and whose rest in every parent has neither a finding nor a larger error (ties: the larger
         proved error), and of these that with the largest proved error. Where no view is such, it is the
-        largest one that is found.
+        largest one that is found. A group explains nothing if labels of probability 0 are a larger
+        share of all other rows than its proved error.
         """
         if not self.rejected:
             return None
@@ -330,6 +331,7 @@ class Audit(Result):
             rests.setdefault((rest.lens, rest.group), []).append(rest)
         by_lens: dict[str, list[View]] = {}
         wrong = [view for view in self.views if view.key in found and shows(self, view)]
+        wrong = [view for view in wrong if explains_zeros(self, view)]
         for view in wrong:
             size, others = abs(view.error or 0.0), rests.get(view.key, [])
             known = view.group is None or bool(others)  # without them nothing tells it from its parents
@@ -348,6 +350,7 @@ class Audit(Result):
         whose mean is found to be wrong, of two classes; else one with a shape; else the strongest.
         """
         worst, views = self.worst, [check.view for check in self.found]
+        views = [view for view in views if explains_zeros(self, view)]
         views.sort(key=lambda view: view.lens.startswith("ranks:"))  # what names entries comes first
         if self.verdict == "material" and (worst is None or against_limit(self, worst) != "beyond"):
             far = [(part or whole, whole) for whole, part in self.beyond if isinstance(whole, View)]
@@ -504,6 +507,13 @@ def shows(audit: Audit, of: View | Part | Rest) -> Side | None:
 def finds_mean(audit: Audit, view: View) -> bool:
     """Say whether the check of a view's mean found an error, though its interval may hold 0."""
     return any(check.statistic == "citl" and check.view.key == view.key for check in audit.found)
+
+
+def explains_zeros(audit: Audit, view: View) -> bool:
+    """Say whether labels of probability 0 are no larger a share outside a group than its error is."""
+    if view.group is None or view.impossible is None:
+        return True
+    return audit.impossible - view.impossible <= view.proved * (audit.n_samples - view.rows)
 
 
 def against_limit(audit: Audit, of: Sized) -> Place:

@@ -341,6 +341,13 @@ def audit(
             looks = [*views, *(each.remaining for each in rests)]
             told, in_all = sizes.with_rows_needed([*views.values(), *left], looks, whole.labels)
             views, left = dict(zip(views, told, strict=False)), told[len(views) :]
+    forgiven = bool(error or rounding)  # a stated 0 may be a small probability
+    broken = whole.rows.impossible(whole.labels)
+    if impossible := 0 if forgiven else len(broken):
+        zero = np.isin(np.arange(whole.rows.n_samples), broken)
+        views = {
+            look: replace(view, impossible=int(zero[look.where].sum())) for look, view in views.items()
+        }
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     checks = tuple(
         found.check(h, views[plan.hypotheses[h][0]], plan.hypotheses[h][1], level)
@@ -348,8 +355,6 @@ def audit(
         if h < len(plan.hypotheses)
     )
     n_classes = whole.rows.n_classes
-    forgiven = bool(error or rounding)  # a stated 0 may be a small probability
-    impossible = 0 if forgiven else len(whole.rows.impossible(whole.labels))
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
     warnings = list(dict.fromkeys(note for look in plan.looks for note in look.scope.shown.rows.notes))
     warnings += [*by_members, *notes_on(groupings, whole.labels)]

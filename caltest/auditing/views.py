@@ -312,6 +312,8 @@ class View(Sized):
         the view calibrated. None where none would do.
     events
         Of censored times, events observed and expected. Else None.
+    impossible
+        In how many of its rows the observed label had probability 0; None where the audit has none.
     """
 
     lens: str
@@ -337,6 +339,7 @@ class View(Sized):
     inside: bool | None = None
     rows_needed: int | None = None
     events: Count | Any = None
+    impossible: int | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:

@@ -19,7 +19,7 @@ from caltest.pictures import axes
 from caltest.pictures import marks as pictures
 from caltest.pictures.axes import Axis
 from caltest.pictures.marks import BAD, DIAGONAL, GRID, Mark, Marks, told_apart
-from caltest.text.sizes import RARE
+from caltest.text.sizes import RARE, is_tied
 from caltest.text.vocabulary import outcomes_called
 
 
@@ -150,7 +150,7 @@ class Drawing:
 
 
 def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """Return the finest parts of a view, or the view itself where it has none; and its halves."""
+    """Return the finest parts of a view, or the view itself where it has none; and even halves."""
     finest = max((part.of for part in view.parts), default=0)
     parts = tuple(part for part in view.parts if part.of == finest)
     halves = tuple(part for part in view.parts if part.of == 2)
@@ -159,7 +159,8 @@ def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
         ends = (h.edges[0], h.edges[-1]) if h else (view.predicted, view.predicted)
         only = Part(1, 0, view.rows, view.predicted, view.observed, *interval, *ends)
         return (only,), ()
-    return parts, () if finest == 2 or len(halves) != 2 else halves
+    uneven = any(is_tied(half, view.rows) or half.start == half.end for half in halves)
+    return parts, () if finest == 2 or len(halves) != 2 or uneven else halves
 
 
 def is_rare(parts: Sequence[Part], view: View) -> bool:

@@ -106,7 +106,7 @@ def headline(audit: Audit) -> str:
             return f"{capital(who)} {_is(who)} wrong {by}{rows}."
     if worst is not None:
         return f"{capital(subject(worst))} is {sizes.too(worst, audit)}{where(worst.group)}."
-    if audit.impossible and not audit.found:
+    if sizes.zeros_come_first(audit):
         return f"{sizes.impossible_rows(audit)}."
     if not audit.found:
         rest = sizes.found_rest(audit)
@@ -227,7 +227,8 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
     """Say whether the probabilities may be used, and where."""
     rows = where(told.group) if told is not None else ""
     own, these = limit(audit), f"these {_stated(audit)}{rows}"
-    if rows and audit.worst is not None and audit.worst.group is None:
+    everywhere = audit.worst is not None and audit.worst.group is None
+    if rows and (everywhere or (told is not None and (told.impossible or 0) < audit.impossible)):
         these = f"these {_stated(audit)}, least of all{rows},"
     if audit.verdict == "within":
         yield from _as_they_are(audit)
@@ -324,8 +325,10 @@ def remedy(audit: Audit) -> str:
     elif many:
         brings = "the mean error of the top class"
     if best.off_before > _STRIKING * abs(best.before):
-        before, after = (about_points(each, "point") for each in (best.off_before, best.off_after))
+        sizes_of = best.off_before, best.off_after, best.off_chance
+        before, after, chance = (about_points(each, "point") for each in sizes_of)
         brings = f"the error of tenths of the predictions, on average, from {before} to {after}"
+        brings += f" (of a calibrated model it would be about {chance}, by chance)"
     else:
         error = about_points(best.after_se, "point")
         after = sizes.estimated(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"

@@ -251,9 +251,10 @@ def cumulative_note(audit: Audit) -> str:
 
 def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     """Return what the picture of all levels shows, where it leaves its band."""
-    out = drawn.outside
+    out, every = drawn.outside, zip(drawn.difference, drawn.share, strict=True)
+    far = [share for _, share in sorted(every) if not out or share in out]
+    least, most = far[0], far[-1]  # the levels where most lie at or below, and fewest
     outcomes, lower = outcomes_called(audit), set(out.values()) == {False}
-    low = bool(out) and sum(out) < 0.5 * len(out)  # of levels, on average
     if not out:
         text = "at no level more than chance alone explains."
     elif not (audit.rejected and view.adjusted_pvalue <= audit.alpha):
@@ -261,18 +262,23 @@ def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     elif kind_of(view.lens) == "ranks":
         text = "some ranks occur too often, others too rarely."
     elif len(set(out.values())) == 2:
-        few = "few" if out[min(out)] else "many"
-        text = f"too {few} {outcomes} below the low quantiles and above the high ones."
+        few, (low, high) = "few" if most < least else "many", sorted((least, most))
+        text = f"too {few} {outcomes} below the {_level(low)} and above the {_level(high)} quantile."
     elif audit.times is not None:
         text = f"events come {'earlier' if lower else 'later'} than predicted."
     elif min(out) < _LOW and max(out) > 1.0 - _LOW:
         text = f"{outcomes} lie {'lower' if lower else 'higher'} than predicted."
     else:
-        tail = "below the low quantiles" if low else "above the high quantiles"
-        text = f"too {'many' if low == lower else 'few'} {outcomes} {tail}."
+        peak = least if lower else most
+        few, tail = "many" if (peak < 0.5) == lower else "few", "below" if peak < 0.5 else "above"
+        text = f"too {few} {outcomes} {tail} the {_level(peak)} quantile."
     names = [visible(entry)] if (entry := within(view.lens)[0]) else []
     names += [group_name(view.group)] if view.group else []
     return f"{', '.join(names)}: {text}" if names else capital(text)
+
+
+def _level(share: float) -> str:
+    return f"{100.0 * share:.3g}%"
 
 
 _LOW = 0.25  # a level below which quantiles are called low

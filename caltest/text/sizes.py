@@ -74,9 +74,34 @@ def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
     return max(audit.beyond, key=order)
 
 
+def zeros_come_first(audit: Audit) -> bool:
+    """Say whether labels of probability 0 are the answer: no other error found has a direction."""
+    told = audit.told
+    if not audit.impossible or audit.verdict != "found":
+        return False
+    if told is None or audit.tolerance is not None:
+        return not (audit.found and audit.tolerance is not None)
+    return audit.worst is None and not (told.event or told.shape or tends(audit, told))
+
+
+def _zeros_by_group(audit: Audit) -> Iterable[str]:
+    """Say in which groups labels of probability 0 were observed."""
+    own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
+    own = [each for each in own if each.group and not made_by(audit, each.group)]
+    own = [each for each in own if each.group and len(each.group.conditions) == 1]
+    own.sort(key=lambda each: -(each.impossible or 0) / each.rows)
+    if told := [
+        f"{each.impossible:,} of {each.rows:,}{where(each.group)}" for each in own[:_MOST_TOLD]
+    ]:
+        yield f"By group{', the largest shares' * (len(own) > len(told))}: {listed(told)}."
+
+
+_MOST_TOLD = 3  # groups, or means
+
+
 def impossible_rows(audit: Audit) -> str:
     """Return in how many rows a label of probability 0 was observed."""
-    rows = counted(audit.impossible, "row")
+    rows = f"{audit.impossible:,} of {counted(audit.n_samples, 'row')}"
     certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
     seen = "label" if audit.n_classes else "outcome"
     return f"In {rows} the model {certain}gave probability 0 to the observed {seen}"
@@ -204,7 +229,7 @@ def found(audit: Audit) -> list[str]:
         if strongest is not None and strongest.event is not None:
             texts.append(_sizes(strongest, audit, counts=not halves, named=material))
         texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
-        if not material and not audit.found and audit.rests:
+        if not material and not audit.found and audit.rests and not audit.impossible:
             texts.append(finding_of_rest(found_rest(audit), audit))
         if strongest is not None:
             if tends(audit, strongest) and not any(shows(audit, each) for each in audit.views):
@@ -214,8 +239,13 @@ def found(audit: Audit) -> list[str]:
         texts += _largest(audit)
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
-    if audit.rejected and audit.impossible and audit.found:
-        texts.append(f"{impossible_rows(audit)}.")
+    if audit.rejected and audit.impossible:
+        first = zeros_come_first(audit)
+        texts += [*([] if first else [f"{impossible_rows(audit)}."]), *_zeros_by_group(audit)]
+        also = [each for each in audit.views if shows(audit, each) or finds_mean(audit, each)]
+        if first and also:
+            means_of = listed(f"{view_name(each)} ({means(each)})" for each in also[:_MOST_TOLD])
+            texts.append(f"Also found wrong on average: {means_of}.")
     if not audit.rejected or audit.verdict == "within":
         texts += [unchecked] if unchecked else []
     return texts
@@ -310,11 +340,24 @@ def _worst_part(view: View) -> Iterable[str]:
     name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
     predicted, observed = percents(part.predicted, part.observed)
     noun = PARTS[part.of]
-    if name:
+    if is_tied(part, view.rows):
+        rows = f"the {counted(part.rows, 'row')} {_predictions(part)}"
+    elif name:
         rows = f"the {noun} of these rows with the {name} predictions"
     else:
-        rows = f"the {noun} with predictions from {' to '.join(percents(part.start, part.end))}"
+        rows = f"the {noun} {_predictions(part)}"
     yield f"The error depends on the prediction: in {rows}, predicted {predicted}, observed {observed}."
+
+
+def is_tied(part: Part, rows: int) -> bool:
+    """Say whether equal predictions make a part larger, or smaller, than its name says."""
+    return abs(part.of * part.rows - rows) > 0.2 * rows
+
+
+def _predictions(part: Part) -> str:
+    """Return which predictions a part has, as the end of a noun: "with predictions of 50%"."""
+    ends = dict.fromkeys(percents(part.start, part.end))
+    return f"with predictions {'from' if len(ends) > 1 else 'of'} {' to '.join(ends)}"
 
 
 # ------------------------------------------------------------------ against the limit
@@ -484,6 +527,8 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
     name = _whole_name(whole, audit)
     if part is not None and audit.n_classes != 2:
         name = f"the predictions of {name}"
+    if part is not None and is_tied(part, whole.rows):
+        return f"{size} in {part.rows:,} of {name}, {_predictions(part)}"
     return f"{size} in {name}" if part is None else f"{size} in one {PARTS[part.of]} of {name}"
 
 
@@ -603,7 +648,7 @@ def _halves(audit: Audit) -> Iterable[str]:
     """Name the halves of all rows, if both are proved wrong, in opposite directions."""
     view = next((each for each in audit.views if each.group is None and each.parts), None)
     halves = [part for part in (view.parts if view else ()) if part.of == 2]
-    even = len(halves) == 2 and abs(halves[0].rows - halves[1].rows) <= 0.2 * audit.n_samples
+    even = len(halves) == 2 and not any(is_tied(half, audit.n_samples) for half in halves)
     if view and even and {part.side for part in halves} == {"over", "under"}:
         lower, upper = (
             f"{about_points(abs(part.error), 'point')} {WRONG[part.side or '']} "
