@@ -96,7 +96,9 @@ def advice(kind: str, audit: Audit, held: Held, fresh: Held) -> Advice | None:
         return _of_classes(audit, held, fresh)
     if kind == "times":
         counts = audit.views[0].events
-        if counts is None or not counts.observed or 2 * audit.impossible > audit.n_samples:
+        if counts is None or not counts.observed or counts.expected is None:
+            return None
+        if 2 * audit.impossible > audit.n_samples:
             return None
         if counts.low <= 1.0 <= counts.high:
             return None
