@@ -376,7 +376,7 @@ def _unknown(seen: Sequence[_Seen]) -> list[str]:
         f"horizon ({most.unknown:.0%} {where}, until {most.horizon:g}). What came of these by then is "
         f"not known: what stands there as observed supposes that they go on {most.going_on}; so does "
         "the interval where events differ from those expected, and allows anything where they do not. "
-        "What is said of larger groups supposes that these rows are like others of the same "
+        "What stands of larger groups supposes that these rows are like others of the same "
         "predictions. Longer follow-up would tell; more rows that are followed as long would not."
     ]
 
