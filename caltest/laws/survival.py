@@ -397,14 +397,16 @@ class Survival(Shaped):
 
     def _as_stated(self, times: Array) -> Array:
         """Return times as they stand in the curves of their rows, (n,); NaN where they do not."""
+        late = times * (1.0 + _SAME)
         if len(self._times) == 1:
-            grid = self._times[0]
-            k = np.clip(np.searchsorted(grid, times), 1, len(grid) - 1)
-            near = np.where(times - grid[k - 1] < grid[k] - times, grid[k - 1], grid[k])
+            near = self._times[0, np.searchsorted(self._times[0], late, "right") - 1]
         else:
-            k = np.abs(self._times - times[:, None]).argmin(axis=1)
-            near = np.take_along_axis(self._times, k[:, None], axis=1)[:, 0]
-        return np.where(np.abs(near - times) <= _SAME * times, near, np.nan)
+            from caltest.loops import rows as _loops
+
+            below, near = np.empty((1, len(late))), np.empty((1, len(late)))
+            _loops.curve_at(self._times, self._times, late[None], True, below, near)
+            near = near[0]
+        return np.where(times - near <= _SAME * times, near, np.nan)
 
     def _on_curve(self, times: Array) -> Array:
         """Return times as outcomes: the one time of which a risk is known, or beyond the limit."""
