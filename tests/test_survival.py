@@ -733,7 +733,8 @@ def test_events_that_no_curve_expects_have_no_ratio(events):
 def test_a_risk_of_1_has_an_interval():
     curves = np.linspace(0.9, 0.0, 4)[None].repeat(8, axis=0)
     outcomes = np.full(8, 4.0), np.zeros(8)  # all were followed, and none had its event
-    audit = caltest.audit(Survival(curves, np.arange(1.0, 5.0)), outcomes, lenses="until:4", rng=0)
+    law = Survival(curves, np.arange(1.0, 5.0), interpolation="linear")
+    audit = caltest.audit(law, outcomes, lenses="until:4", rng=0)
     assert (audit.views[0].predicted, audit.views[0].observed) == (1.0, 0.0)
     assert 0.0 <= audit.views[0].low <= audit.views[0].high <= 1.0
 
@@ -1110,3 +1111,85 @@ def test_what_is_looked_at_does_not_depend_on_the_first_row(first):
     assert np.mean(limit >= last) >= 0.1 > np.mean(limit >= last + 0.1)
     assert len(audit.lenses) == 3
     assert not audit.skipped
+
+
+def test_curves_at_the_times_that_were_seen_are_no_steps():
+    """A grid of test times holds all events, each by itself; curves of a sample are flat at some."""
+    rng = np.random.default_rng(3)
+    fit, time, limit = rng.exponential(size=300), rng.exponential(size=200), rng.uniform(0.2, 2.0, 200)
+    seen = np.minimum(time, limit), time <= limit
+    grid = np.unique(seen[0])
+    law = Survival(np.tile((fit > grid[:, None]).mean(axis=1), (200, 1)), grid)
+    assert not law.met(seen)[0].steps
+    assert not caltest.audit(law, seen, n_resamples=199).impossible
+    curves, visits_at, (at, event) = visits(1)
+    early = np.where(event & (at == 0.25), 0.0, at)  # rounded down
+    assert Survival(curves, visits_at).met((at, event))[0].steps
+    assert not Survival(curves, visits_at).met((early, event))[0].steps
+
+
+@pytest.mark.slow
+def test_few_strata_of_unlike_rows_show_nothing_of_a_risk_alone():
+    """Rows of little risk leave early: one Kaplan and Meier curve of all is wrong."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        risk = np.repeat([0.001, 0.08], [900, 100])
+        time = rng.exponential(-1.0 / np.log1p(-risk))
+        limit = np.where(risk < 0.01, 0.05, 2.0)
+        law = Survival(risk=risk, times=1.0)
+        audit = caltest.audit(law, (np.minimum(time, limit), time <= limit), n_resamples=199)
+        assert not audit.rejected
+
+
+def test_curves_row_by_row_with_the_same_times_are_one_table():
+    rng = np.random.default_rng(4)
+    rates, times = rng.lognormal(-1.0, 0.5, 500), np.array([1.0, 2.0, 3.0])
+    time, limit = rng.exponential(1.0 / rates), rng.uniform(0.5, 3.0, 500)
+    seen, curves = (np.minimum(time, limit), time <= limit), np.exp(-np.outer(rates, times))
+    table = caltest.audit(Survival(curves, times), seen, n_resamples=199)
+    by_row = caltest.audit(Survival(curves, np.tile(times, (500, 1))), seen, n_resamples=199)
+    assert (table.lenses, table.pvalue) == (by_row.lenses, by_row.pvalue)
+    between = caltest.audit(Survival(curves, times), seen, lenses="until:1.5", n_resamples=199)
+    assert not between.by_intervals  # a straight line is taken there
+    straight = caltest.audit(Survival(curves, times, interpolation="linear"), seen, n_resamples=199)
+    assert not straight.by_intervals
+
+
+def test_a_horizon_is_a_stated_time_but_for_rounding():
+    rng = np.random.default_rng(5)
+    times, time = np.arange(1, 11) * 0.1, rng.exponential(2.0, 400)  # 0.1 * 3 > 0.3
+    seen = np.minimum(time, 1.0), time <= 1.0
+    curves = np.exp(-0.5 * np.tile(times, (400, 1)))
+    law = Survival(curves, times, interpolation="step")
+    assert law.risk(0.3)[0] == 1.0 - curves[0, 2]
+    risk = Survival(risk=1.0 - curves[:, 2], times=0.1 * 3)
+    (view,) = caltest.audit(risk, seen, lenses="until:0.3", n_resamples=199).views
+    assert view.predicted == pytest.approx(1.0 - curves[0, 2])
+    with pytest.raises(InputError, match=r"the risk until 0.3 alone is predicted; give 0.3"):
+        caltest.audit(risk, seen, lenses="until:0.2")
+
+
+def test_how_groups_are_looked_at_is_that_of_all_rows():
+    """Curves of one group rise by more than 20 points between two times, those of all rows do not."""
+    rng = np.random.default_rng(6)
+    times, group = np.array([0.2, 0.4, 0.6, 0.8, 1.0]), np.arange(1200) % 4
+    rates = np.where(group == 0, 2.0, 0.2) * rng.uniform(0.9, 1.1, 1200)
+    time, limit = rng.exponential(1.0 / (2.0 * rates)), rng.uniform(0.1, 1.0, 1200)
+    law = Survival(np.exp(-np.outer(rates, times)), times)
+    assert not law.coarse
+    assert law.take(np.flatnonzero(group == 0)).coarse
+    seen = np.minimum(time, limit), time <= limit
+    audit = caltest.audit(law, seen, groups={"fast": group == 0}, lenses="until:0.6", n_resamples=199)
+    assert all(view.events.expected is not None for view in audit.views)
+    fast = next(check for check in audit.checks if str(check.view.group) == "fast = True")
+    assert fast.found
+
+
+def test_strata_of_which_nothing_was_expected_have_no_ratio():
+    rates = np.repeat([0.05, 0.1, 0.2, 0.4, 0.8, 1.6], 100)
+    rng = np.random.default_rng(7)
+    time, visits_at = rng.exponential(1.0 / rates), np.arange(1.0, 5.0)
+    limit = np.where(rates > 1.0, 0.5, rng.uniform(1.0, 4.0, 600))
+    seen = np.minimum(np.ceil(time), limit), np.ceil(time) <= limit
+    law = Survival(np.exp(-np.outer(rates, visits_at)), visits_at, interpolation="step")
+    assert not caltest.audit(law, seen, lenses="until:2", n_resamples=199).rejected

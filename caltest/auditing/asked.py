@@ -118,9 +118,10 @@ def _lenses_of_times(law: Survival) -> tuple[str, ...]:
     marks = marks[: max(int(np.sum(followed >= _FOLLOWED)), 1)]
     risks = np.array([float(law.risk(time).mean()) for time in marks])
     half = int(np.searchsorted(risks, 0.5 * risks[-1]))
-    # Times that curves do not state have few digits, if that is not too late.
+    # Times that curves need not state have few digits, if that is not too late.
+    plain = stated and (law.coarse or all(law.stated_time(float(f"{t:.6g}")) == t for t in marks))
     times = [
-        float(time if stated else min(float(f"{time:.{digits}g}"), last))
+        float(time if plain else min(float(f"{time:.{digits}g}"), last))
         for time, digits in ((marks[half], 2), (marks[-1], 3))
     ]
     texts = [f"{time:.12g}" if float(f"{time:.12g}") <= time else str(time) for time in times]

@@ -122,9 +122,17 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     )
     notes = [*whole.rows.notes, *notes_on(groupings, np.signbit(law.seen).astype(np.intp))]
     views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
+    zero = np.zeros(len(whole.labels), dtype=np.bool_)
+    zero[whole.rows.impossible(whole.labels) if law.horizon is None else []] = True
+
+    def counted(look: Look, view: View) -> View:
+        return replace(view, impossible=int(zero[look.where].sum())) if zero.any() else view
+
     if looks:
         family = Family.of(level, len(looks) + len(left), STRATA * len(until))
-        seen = [_Seen.of(each) for each in (*looks, *(parent.without(part) for part, parent in left))]
+        alone = _alone(whole.rows, until)
+        every = (*looks, *(parent.without(part) for part, parent in left))
+        seen = [_Seen.of(each, alone) for each in every]
         found = _of_events(seen, options, share)
         evidence.append(float(found.evidence.max()))
         if n_clusters is not None:
@@ -134,7 +142,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             p = float(found.adjusted[h])
             sizes = each.sizes(family.of_view, options.limit, level) | {"adjusted_pvalue": p}
             if h < len(looks):
-                views.append(each.view(family, sizes))
+                views.append(counted(each.look, each.view(family, sizes)))
                 checks.append(found.check(h, views[-1], Events(), level))
             else:
                 group: Any
@@ -144,18 +152,18 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         found, values = _of_completed(whole, plan, options, share)
         evidence.append(float(found.evidence.max()))
         no_events = Sizes.of(Design.of(whole.rows, None), plan.looks, 0, level, Limit(None, None))
-        of_looks = views_of(plan, whole.labels, found, values, {}, no_events)
+        described = views_of(plan, whole.labels, found, values, {}, no_events)
+        of_looks = {look: counted(look, view) for look, view in described.items()}
         views += of_looks.values()
         for h, (look, statistic) in enumerate(plan.hypotheses):
             checks.append(found.check(h, of_looks[look], statistic, level))
     if not checks:
         raise InputError("there is nothing to test; give a lens such as 'until:365'.")
-    impossible = len(whole.rows.impossible(whole.labels)) if law.horizon is None else 0
     pvalues = [each.adjusted for each in checks] + [each.adjusted_pvalue for each in rests]
     wholes: list[Any] = [*views, *rests]
     needed = (len(whole.labels) * each.rows_needed / each.rows for each in wholes if each.rows_needed)
     return Audit(
-        pvalue=min([*pvalues, 1.0 / (1 + draws) if impossible else 1.0]),
+        pvalue=min([*pvalues, 1.0 / (1 + draws) if zero.any() else 1.0]),
         checks=tuple(sorted(checks, key=lambda check: (check.adjusted, check.pvalue))),
         views=tuple(views),
         rests=tuple(rests),
@@ -167,11 +175,20 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         null_distribution=None,
         call=call,
         warnings=tuple(notes),
-        impossible=impossible,
+        impossible=int(zero.sum()),
         rows_in_all=max(map(int, needed), default=None),
         times=curves_of(whole) if whole.rows.are_alike else None,
         **plan.stated(whole.rows, options),
     )
+
+
+def _alone(rows: Rows, until: dict[str, Until]) -> bool:
+    """Whether risk at the horizons is looked at alone: curves are of few times, these among them."""
+    law: Any = rows.law
+    if law.horizon is not None:
+        return True
+    plain = rows.are_alike and rows.clusters is None
+    return plain and law.coarse and all(law.states(float(lens.threshold)) for lens in until.values())
 
 
 def _looks(plan: Plan, columns: set[str], until: dict[str, Until]) -> list[Look]:
@@ -205,12 +222,11 @@ class _Seen:
     alone: bool  # whether nothing is taken to be known of the risk before the horizon
 
     @classmethod
-    def of(cls, look: Look) -> _Seen:
+    def of(cls, look: Look, alone: bool = False) -> _Seen:
         lens: Any = look.scope.lens
         rows, at = look.scope.whole.take(look.where), float(lens.threshold)
         law: Any = rows.law
         risk, (_, came) = law.risk(at), law.until(law.seen, at)
-        alone = law.horizon is not None or (law.coarse and Design.of(rows, None).plain)
         expected = risk if alone else law.events(law.seen, at)[1]
         return cls(look, at, rows, risk, came.astype(float), expected, alone)
 
@@ -262,6 +278,8 @@ class _Seen:
     def unknown(self) -> float:
         """The share of rows in strata of which none was followed until the horizon."""
         time, event = self.law.until(self.law.seen)
+        if not event.all() and time.max() < self.law.stated_time(self.horizon):
+            return 1.0
         strata = strata_of(self.risk, self.expected) if self.limits is not None else []
         lost = [
             rows
@@ -281,7 +299,8 @@ class _Seen:
         if not self.design.plain:
             return None
         time, event = self.law.until(self.law.seen)
-        fewest = 1 if self.alone else _FEWEST
+        alike = self.alone and np.ptp(self.risk) == 0.0  # one stratum is enough
+        fewest = 1 if alike else _FEWEST
         return risk_bounds(time, event, self.risk, self.expected, self.horizon, fewest)
 
     def count(self, level: float) -> Count:
@@ -317,7 +336,8 @@ class _Seen:
             own, shown = self.bounds(level)
             place = limit.place(mean, mean - own.high, mean - own.low)
             sizes["inside"] = shown and place == "inside"
-            if not sizes["inside"] and self.unknown < 1.0:  # else no number of rows would do
+            missing = self.unknown * (mean - 1.0), self.unknown * mean
+            if not sizes["inside"] and limit.place(mean, *missing) == "inside":  # else none would do
                 spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2
                 share = min(max(mean * (1.0 - mean) / (spread * self.look.n_rows), 1e-6), 1.0)
                 (sizes["rows_needed"],) = rows_needed([Wanted(mean, share, False)], limit, level, 1)
@@ -329,7 +349,7 @@ class _Seen:
             return ()
         found: list[Part] = []
         for places in strata_of(self.risk, self.expected):
-            own = _Seen.of(replace(self.look, places=places))
+            own = _Seen.of(replace(self.look, places=places), self.alone)
             mean, size = own.predicted, own.bounds(level)[0]
             ends = mean - size.high, mean - size.low, float(own.risk.min()), float(own.risk.max())
             found.append(Part(STRATA, len(found), len(places), mean, size.estimate, *ends))

@@ -573,7 +573,8 @@ def risk_bounds(
 
     def gone_on(rows: NDArray[np.intp]) -> float:
         came = float(np.sum(event[rows] & (time[rows] <= horizon)))
-        ratio = 1.0 if expected is risk else came / float(expected[rows].sum())
+        whole = 0.0 if expected is risk else float(expected[rows].sum())
+        ratio = came / whole if whole > 0.0 else 1.0
         return scaled_risk(risk[rows], np.ones(len(rows)), ratio)
 
     def limits(level: float) -> Sizing:

@@ -33,7 +33,7 @@ _LEAST = 1e-300  # probability of a time later than one that was seen
 # Rise of the chance between two times, from which on it may matter how it rises between, and does.
 _WIDE, _COARSE = 0.1, 0.2
 _COMPLETED = 7  # key of the seeds of completions
-_ENOUGH = 5  # events, all at times of their curves, that hardly come there by chance
+_ENOUGH = 10  # events, all at times of their curves, that do not come there by chance
 
 
 @arguments()
@@ -54,7 +54,8 @@ class Survival(Shaped):
         Chances of the event at, or until, each time if it did not come before, (n, T).
     risk
         If only the chance of the event until one time is predicted: that, (n,), with ``times`` the one
-        number. Rows that are censored before then say less: only an audit looks at these.
+        number; a curve of one time is read so, unless it is said to be linear. Rows that are censored
+        before then say less: only an audit looks at these.
     limit
         Until when every row was, or would have been, followed whether or not its event came, (n,) or
         one number, such as the end of the study: then all p-values are exact and nothing is assumed of
@@ -62,7 +63,8 @@ class Survival(Shaped):
     interpolation
         The curve between two times. "linear": the chance of no event falls evenly. "step": events come
         at these times only, and all observed ones are among them. Default None: linear, unless all
-        events that are observed, five at least, came at these times.
+        events that are observed, ten at least, came at these times, most of them together with others:
+        as where they are seen at visits, the next after they came.
 
     Raises
     ------
@@ -157,7 +159,7 @@ class Survival(Shaped):
                 if times is None and has(survival, "T"):  # as lifelines has it: a column for every row
                     self.given = survival.T
             self._times, self._chances = _checked(at, table)
-            if survival is not None and self._times.shape == (1, 2) and interpolation is None:
+            if self._times.shape == (1, 2) and interpolation is None:
                 self.horizon, self.steps = float(self._times[0, 1]), True  # as a risk, and no curve
             self._shape, last = (len(table),), self._times[:, -1]
             end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
@@ -223,7 +225,19 @@ class Survival(Shaped):
 
     def risk(self, horizon: float) -> Array:
         """Return the chance of the event until a time, or the limit of the curve, (n,)."""
-        return self._at(np.full(self.n_samples, horizon))[1]
+        return self._at(np.full(self.n_samples, self.stated_time(horizon)))[1]
+
+    def stated_time(self, time: float) -> float:
+        """Return the time of all curves that is the same but for rounding; else the time."""
+        if self._times is None or len(self._times) > 1 or np.isinf(time):
+            return time
+        near = float(self._times[0, np.abs(self._times[0] - time).argmin()])
+        return near if abs(near - time) <= _SAME * time else time
+
+    def states(self, time: float) -> bool:
+        """Whether it is a time of all curves."""
+        common = self._times is not None and len(self._times) == 1
+        return common and self.stated_time(time) in self._times
 
     def level(self) -> Array:
         """Return chances of no event, averaged over the time until the last limit, (n,)."""
@@ -250,18 +264,24 @@ class Survival(Shaped):
 
     @property
     def coarse(self) -> bool:
-        """Whether curves are of so few times that it matters how they fall between these."""
-        return self._rise > _COARSE
+        """Whether it matters how curves fall between their times, and that is not said."""
+        return self.interpolation is None and not self.steps and self._rise > _COARSE
 
-    @property
+    @cached_property
     def _rise(self) -> float:
-        """By how much curves that are no steps rise at most between two times, on average."""
-        if self._chances is None or self.steps:
+        """By how much chances rise at most between two times of the curves, on average."""
+        if self._chances is None:
             return 0.0
         return float(np.diff(self._chances.mean(axis=0)).max(initial=0.0))
 
     def check_horizon(self, horizon: float) -> None:
         """Raise where a curve, or all follow-up that is known of, ends before a time."""
+        horizon = self.stated_time(horizon)
+        if self.horizon not in (None, horizon):
+            raise InputError(
+                f"the horizon is {horizon:g}, and the risk until {self.horizon:g} alone is predicted; "
+                f"give {self.horizon:g}, or whole curves."
+            )
         row = int(self.ends.argmin())
         if horizon > self.ends[row]:
             raise InputError(
@@ -295,7 +315,7 @@ class Survival(Shaped):
     def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
         """Say where a time was seen that the curve rules out."""
         below, at = self.cdf(outcomes)
-        if self.steps:
+        if self.steps and not self.recorded:
             return np.asarray(at <= below)
         # A curve of an empirical model is flat before its first event, which says little.
         return np.asarray((below == 1.0) | ((at == 0.0) & (self._law is not None)))
@@ -332,7 +352,7 @@ class Survival(Shaped):
 
         Outcomes are times, as drawn or completed, or as ``seen``.
         """
-        end = np.minimum(self.limit, horizon)
+        end = np.minimum(self.limit, self.stated_time(horizon))
         return np.minimum(np.abs(outcomes), end), ~np.signbit(outcomes) & (outcomes <= end)
 
     def events(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Array]:
@@ -383,7 +403,8 @@ class Survival(Shaped):
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.limit)
             off = early & np.isnan(stated)
-            if not self.steps and early.sum() >= _ENOUGH and not off.any():
+            several = 2 * len(np.unique(stated[early])) <= early.sum()
+            if not self.steps and several and early.sum() >= _ENOUGH and not off.any():
                 found = copy(self)
                 found.steps = found.recorded = True
             if found.steps:
@@ -396,7 +417,7 @@ class Survival(Shaped):
         return found, found.completed(0)
 
     def _as_stated(self, times: Array) -> Array:
-        """Return times as they stand in the curves of their rows, (n,); NaN where they do not."""
+        """Return times as they stand in the curves of their rows, (n,); NaN where not, and of 0."""
         late = times * (1.0 + _SAME)
         if len(self._times) == 1:
             near = self._times[0, np.searchsorted(self._times[0], late, "right") - 1]
@@ -406,7 +427,7 @@ class Survival(Shaped):
             below, near = np.empty((1, len(late))), np.empty((1, len(late)))
             _loops.curve_at(self._times, self._times, late[None], True, below, near)
             near = near[0]
-        return np.where(times - near <= _SAME * times, near, np.nan)
+        return np.where((near > 0.0) & (times - near <= _SAME * times), near, np.nan)
 
     def _on_curve(self, times: Array) -> Array:
         """Return times as outcomes: the one time of which a risk is known, or beyond the limit."""
@@ -440,13 +461,14 @@ class Survival(Shaped):
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
         """Say what is assumed between times far apart, how many rows are censored, what that takes."""
         found = list[str]()
-        if self._rise > _WIDE:
+        if not self.steps and self._rise > _WIDE:
             alone = self.coarse and not self.known
             found.append(
                 "Between two times of the curves the predicted chance of the event rises by up to "
                 f"{100.0 * self._rise:.0f} points on average"
                 + (
-                    ". Audits of independent rows need no more than these times; all else takes it"
+                    ". Audits of independent rows that count alike need no more than these times; "
+                    "all else takes it"
                     if alone
                     else ", and is taken"
                 )
@@ -455,8 +477,8 @@ class Survival(Shaped):
             )
         if self.recorded:
             found.append(
-                "All events came at times of the curves, and are taken to come at no others "
-                "(interpolation='step')."
+                "All events came at times of the curves, and are taken to come at no others, as at the "
+                "next visit (interpolation='step')."
             )
         if self.known:
             return tuple(found)
@@ -540,6 +562,7 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
         raise InputError(f"survival has shape {table.shape} and times {times.shape}; give {do}.")
     _check_chances("survival", table)
     at = np.atleast_2d(times)
+    at = at[:1] if (at == at[:1]).all() else at  # of all rows
     for row, k in np.argwhere(np.diff(at, axis=1) <= 0.0)[:1]:
         raise InputError(
             f"times holds {at[row, k]:g} before {at[row, k + 1]:g}; give increasing times."

@@ -268,7 +268,7 @@ class Until(_AtThreshold):
         return replace(view, rows=replace(rows, notes=(*rows.notes, note)))
 
     def _ends(self, law: Any) -> tuple[Array | None, Array | None]:
-        return None, np.minimum(law.limit, self._number)
+        return None, np.minimum(law.limit, law.stated_time(self._number))
 
 
 @arguments(level=_level)
