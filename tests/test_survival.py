@@ -875,6 +875,13 @@ def test_the_command_line_is_the_same_as_python(seen_file):
     jsonschema.validate(data, schema)
     assert data["views"][0]["observed"] > data["views"][0]["predicted"]
     assert data["views"][0]["events"]["expected"] is None  # three times are looked at alone
+    straight = Survival(law.given, TIMES[[4, 9, 29]], interpolation="linear")
+    typed = CliRunner().invoke(app, ["test", str(path), *OF, "--interpolation", "linear", "--json"])
+    of_python = caltest.test(straight, (rows["t"], rows["d"]), rng=0)
+    assert json.loads(typed.stdout)["pvalue"] == of_python.pvalue
+    wrong = CliRunner().invoke(app, ["test", str(path), *OF, "--interpolation", "spline"])
+    assert wrong.exit_code == 2
+    assert "give 'linear' or 'step'" in wrong.stderr
 
 
 @pytest.mark.parametrize(

@@ -356,7 +356,7 @@ def _toml(value: object) -> str:
 #: What states distributions of numbers, in place of columns of probabilities.
 NUMBERS = (
     *("mean", "sd", "variance", "quantiles", "members"),
-    *("time", "survival-at", "limit"),
+    *("time", "survival-at", "limit", "interpolation"),
 )
 STATED = NUMBERS[:5]
 #: What examples do not have, and why.
@@ -392,9 +392,13 @@ class Input:
     @property
     def stated(self) -> Any:
         """The columns of probabilities, or those that state distributions of numbers."""
-        time, curve, limit = self["time"], self["survival-at"], self["limit"]
-        if time is None and (curve or limit is not None):
-            raise InputError("--survival-at and --limit are of times until an event; give --time too.")
+        time, curve = self["time"], self["survival-at"]
+        others = {name: self[name] for name in ("limit", "interpolation")}
+        if time is None and (curve or any(others.values())):
+            raise InputError(
+                "--survival-at, --limit and --interpolation are of times until an event; give --time "
+                "too."
+            )
         of_times: dict[str, Any] = {}
         if time is not None:
             if self["label"] is not None:
@@ -402,7 +406,7 @@ class Input:
             each = [one for some in curve or () for one in column_names(some) or ()]
             wanted = "a time and its column, as in 365=s365"
             of_times = {"survival": _pairs(each, "--survival-at", "column", wanted, True) or None}
-            of_times |= {"event": self["event"], "limit": limit}
+            of_times |= {"event": self["event"], **others}
         given = {name: self[name] for name in STATED} | of_times
         numbers = {name: column for name, column in given.items() if column is not None}
         if not numbers:

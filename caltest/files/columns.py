@@ -37,6 +37,7 @@ _KNOWN = (
     *("survival", "event", "limit"),
 )
 _OF_TIMES = ("survival", "event")
+_CURVES = "interpolation"  # no column, but how curves run between their times
 _STATED = (
     *(("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",)),
     *(_OF_TIMES, (*_OF_TIMES, "limit")),
@@ -85,14 +86,15 @@ class NumberColumns:
         level of every column by its name, or a pattern of names whose star is the level. Or, of
         "members", how the names of their columns begin, or all of these. Or, of "cdf", the number up
         to which every column has the probability, by its name. Or, of "survival", the time of every
-        column, with the column "event" (the outcomes are times), and perhaps "limit".
+        column, with the column "event" (the outcomes are times), and perhaps "limit", and the
+        "interpolation" of the curves, "linear" or "step".
     """
 
     of: Mapping[str, Any]
 
     def __post_init__(self) -> None:
         for name, column in self.of.items():
-            if name not in _KNOWN:
+            if name not in (*_KNOWN, _CURVES):
                 raise InputError(
                     f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', "
                     "'quantiles', 'members', or 'survival' with 'event'."
@@ -103,7 +105,7 @@ class NumberColumns:
                 what, number = _NUMBERS[name]
                 number(f"the {what} of column {quoted(each)}", value)
         given, wrong = tuple(name for name in _KNOWN if name in self.of), ""
-        of_times = not {*_OF_TIMES, "limit"}.isdisjoint(given)
+        of_times = not {*_OF_TIMES, "limit", _CURVES}.isdisjoint(self.of)
         twice: list[str] = []
         if given not in _STATED:
             wrong = "times" if of_times else "alone" if len(given) < 2 else "both"
@@ -121,9 +123,9 @@ class NumberColumns:
     def names(self) -> tuple[str, ...]:
         """The columns; of quantiles, of a cdf and of survival in the order of their numbers."""
         found: list[str] = []
-        for columns in self.of.values():
+        for what, columns in self.of.items():
             if isinstance(columns, str):
-                found.append(columns)
+                found += [columns] if what != _CURVES else []
             elif isinstance(columns, Mapping):
                 found += sorted(columns, key=lambda name: columns[name])
             else:
@@ -174,7 +176,8 @@ class NumberColumns:
             names = sorted(times, key=times.get)
             curves = np.column_stack([values[name] for name in names])
             until = None if limit is None else values[limit]
-            return laws.Survival(curves, [float(times[name]) for name in names], limit=until)
+            at, between = [float(times[name]) for name in names], self.of.get(_CURVES)
+            return laws.Survival(curves, at, limit=until, interpolation=between)
         return Normal(**{argument: values[name] for argument, name in self.of.items()})
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:
