@@ -19,6 +19,7 @@ variance = "squared error"
 quantiles = "q*"
 time = "days"
 survival-at = ["365=s365"]
+interpolation = "step"
 limit = "end"
 members = "run_"
 truth = "truth.csv"
@@ -59,6 +60,7 @@ MEANS = {
     "quantiles": "q*",
     "time": "days",
     "survival-at": ("365=s365",),
+    "interpolation": "step",
     "limit": "end",
     "members": "run_",
     "truth": "truth.csv",
