@@ -61,7 +61,7 @@ event COL  The column that says whether the event came at the time: 1, or 0 wher
 limit COL  The column of the time until which a row was followed, or would have been.
     [default: it is not known]
 interpolation NAME  Between two times of the curves: linear, or step where events come at these times
-    only. [default: step where all came at them, most with others; else linear]
+    only. [default: step if all did, most with others; else linear]
 logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
 weights COL  The column of weights. [default: all rows have equal weight]

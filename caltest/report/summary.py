@@ -36,7 +36,7 @@ from caltest.text.vocabulary import (
 _ROWS = 9  # of the table of slices
 _GROUPS = 4  # of them, at least, where intervals and quantiles stand above
 _NAME = 48  # characters of a name that are shown
-_SENTENCE = 1800
+_SENTENCE = 2000
 _FAR = 2.5  # times the errors of interest: where an interval is cut off
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
 _LISTED = 10  # views in a comment
