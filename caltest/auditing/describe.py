@@ -30,6 +30,11 @@ _OF_LEVELS = PitKolmogorovSmirnov()
 _UNSEEN = 3.0  # what did not occur in n rows has a rate below 3 / n with 95% confidence
 
 
+def with_zeros(view: View, look: Look, zero: NDArray[np.bool_]) -> View:
+    """Return a view with how many of its rows have an outcome of probability 0, if any row has."""
+    return replace(view, impossible=int(zero[look.where].sum())) if zero.any() else view
+
+
 def views_of(
     plan: Plan,
     labels: NDArray[np.intp],

@@ -28,7 +28,7 @@ from caltest.auditing.asked import (
     call_of,
     lenses_of,
 )
-from caltest.auditing.describe import views_of
+from caltest.auditing.describe import views_of, with_zeros
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
 from caltest.auditing.numbers import InUnits, usual_numbers
@@ -343,11 +343,10 @@ def audit(
             views, left = dict(zip(views, told, strict=False)), told[len(views) :]
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     broken = whole.rows.impossible(whole.labels)
-    if impossible := 0 if forgiven else len(broken):
-        zero = np.isin(np.arange(whole.rows.n_samples), broken)
-        views = {
-            look: replace(view, impossible=int(zero[look.where].sum())) for look, view in views.items()
-        }
+    zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
+    zero[[] if forgiven else broken] = True
+    impossible = int(zero.sum())
+    views = {look: with_zeros(view, look, zero) for look, view in views.items()}
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     checks = tuple(
         found.check(h, views[plan.hypotheses[h][0]], plan.hypotheses[h][1], level)

@@ -15,12 +15,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from caltest._sums import Array
 from caltest._visible import shown_group
 from caltest.auditing.asked import DISTRIBUTION, Options
-from caltest.auditing.describe import views_of
+from caltest.auditing.describe import views_of, with_zeros
 from caltest.auditing.draws import Answers, answers, check_resolution, columns_of_looks, draw_all
 from caltest.auditing.groups import Grouping, notes_on
 from caltest.auditing.limits import Limit, Wanted, rows_needed
@@ -124,10 +125,6 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
     zero = np.zeros(len(whole.labels), dtype=np.bool_)
     zero[whole.rows.impossible(whole.labels) if law.horizon is None else []] = True
-
-    def counted(look: Look, view: View) -> View:
-        return replace(view, impossible=int(zero[look.where].sum())) if zero.any() else view
-
     if looks:
         family = Family.of(level, len(looks) + len(left), STRATA * len(until))
         alone = _alone(whole.rows, until)
@@ -142,7 +139,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             p = float(found.adjusted[h])
             sizes = each.sizes(family.of_view, options.limit, level) | {"adjusted_pvalue": p}
             if h < len(looks):
-                views.append(counted(each.look, each.view(family, sizes)))
+                views.append(with_zeros(each.view(family, sizes), each.look, zero))
                 checks.append(found.check(h, views[-1], Events(), level))
             else:
                 group: Any
@@ -153,7 +150,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         evidence.append(float(found.evidence.max()))
         no_events = Sizes.of(Design.of(whole.rows, None), plan.looks, 0, level, Limit(None, None))
         described = views_of(plan, whole.labels, found, values, {}, no_events)
-        of_looks = {look: counted(look, view) for look, view in described.items()}
+        of_looks = {look: with_zeros(view, look, zero) for look, view in described.items()}
         views += of_looks.values()
         for h, (look, statistic) in enumerate(plan.hypotheses):
             checks.append(found.check(h, of_looks[look], statistic, level))
@@ -226,8 +223,8 @@ class _Seen:
         lens: Any = look.scope.lens
         rows, at = look.scope.whole.take(look.where), float(lens.threshold)
         law: Any = rows.law
-        risk, (_, came) = law.risk(at), law.until(law.seen, at)
-        expected = risk if alone else law.events(law.seen, at)[1]
+        risk, (ended, came) = law.risk(at), law.until(law.seen, at)
+        expected = risk if alone else law.cumulative_hazard(ended)
         return cls(look, at, rows, risk, came.astype(float), expected, alone)
 
     @property
@@ -275,9 +272,14 @@ class _Seen:
         return if_shared(self.rows.weights, self.expected, self.design.codes)[1]
 
     @cached_property
+    def ended(self) -> tuple[Array, NDArray[np.bool_]]:
+        """When rows ended, whatever the horizon, and whether by an event, (n,) each."""
+        return self.law.until(self.law.seen)  # type: ignore[no-any-return]
+
+    @cached_property
     def unknown(self) -> float:
         """The share of rows in strata of which none was followed until the horizon."""
-        time, event = self.law.until(self.law.seen)
+        time, event = self.ended
         if not event.all() and time.max() < self.law.stated_time(self.horizon):
             return 1.0
         strata = strata_of(self.risk, self.expected) if self.limits is not None else []
@@ -298,7 +300,7 @@ class _Seen:
         """The risk until the horizon within strata, as limits at a level; None with few strata."""
         if not self.design.plain:
             return None
-        time, event = self.law.until(self.law.seen)
+        time, event = self.ended
         alike = self.alone and np.ptp(self.risk) == 0.0  # one stratum is enough
         fewest = 1 if alike else _FEWEST
         return risk_bounds(time, event, self.risk, self.expected, self.horizon, fewest)

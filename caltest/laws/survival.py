@@ -231,8 +231,8 @@ class Survival(Shaped):
         """Return the time of all curves that is the same but for rounding; else the time."""
         if self._times is None or len(self._times) > 1 or np.isinf(time):
             return time
-        near = float(self._times[0, np.abs(self._times[0] - time).argmin()])
-        return near if abs(near - time) <= _SAME * time else time
+        near = float(self._as_stated(np.array([time]))[0])
+        return time if np.isnan(near) else near
 
     def states(self, time: float) -> bool:
         """Whether it is a time of all curves."""
