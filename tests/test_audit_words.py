@@ -19,8 +19,7 @@ from caltest.auditing.describe import bins_of
 from caltest.auditing.result import explains_zeros, finds_mean
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
-from caltest.text import captions
-from caltest.text import sizes as told_sizes
+from caltest.text import captions, findings
 from caltest.text.audit import advice
 from caltest.text.vocabulary import group_name, lens_name, narrow_name, view_name
 
@@ -148,7 +147,7 @@ def test_words_follow_the_findings(wrong):
     )
     both = replace(noise, checks=(*noise.checks, *loud.checks), views=(top, shaped))
     assert both.headline == loud.headline  # and no numbers below it that are of another view
-    assert "Predicted" not in told_sizes.size(both)
+    assert "Predicted" not in findings.size(both)
     assert advice(both)[1] == advice(loud)[1]
     ends = {"low": -0.17, "high": -0.12, "direction": "under", "adjusted_pvalue": 0.01}
     low = replace(top, observed=0.95, **ends)
@@ -194,7 +193,7 @@ def test_names_of_columns_stay_as_they_are_in_rows_of_evidence():
 
 
 def test_all_rows_are_wrong_because_of_a_group():
-    text = told_sizes.size(audits.binary(materiality=0.02))
+    text = findings.size(audits.binary(materiality=0.02))
     assert re.search(
         r"All rows together are \S+ points too low, partly because of these\. "
         r"Also too low, partly because of these: (sex = F|age = old) \(predicted \S+, observed \S+\); "
@@ -233,7 +232,7 @@ def test_what_one_of_two_groups_leaves_is_called_by_the_other(right):
     rest = next(each for each in limited.rests if each.lens == "class:1")
     other = {"a": "b", "b": "a"}[rest.group.value]
     audit = replace(limited, rests=(replace(rest, high=0.9, inside=False),))
-    assert f"too high in class 1 where group is {other} is still possible" in told_sizes.size(audit)
+    assert f"too high in class 1 where group is {other} is still possible" in findings.size(audit)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +259,7 @@ def test_what_one_of_two_groups_leaves_is_called_by_the_other(right):
 def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audit, text):
     made = audit()
     assert made.verdict == "undecided"
-    assert re.search(text, told_sizes.size(made))
+    assert re.search(text, findings.size(made))
 
 
 @pytest.mark.parametrize(
@@ -296,7 +295,7 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
 def test_what_is_shown_to_be_within_comes_with_its_assurance(audit, text):
     made = audit()
     assert made.verdict == "within"
-    assert re.search(text, told_sizes.size(made))
+    assert re.search(text, findings.size(made))
 
 
 @pytest.mark.slow
@@ -307,7 +306,7 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
     assert all(each.rows_needed > each.rows for each in made.unsettled)
     few = [each for each in made.unsettled if isinstance(each, View)]  # their rests are others of them
     assert len(few) == 8
-    size = told_sizes.size(made)
+    size = findings.size(made)
     assert words.chip(made)[1] == "no error was found, which does not settle it"
     rows, needed, more = re.search(
         r"has ([\d,]+), and about ([\d,]+) would .* calibrated; (\d+) more have too few$",
@@ -349,7 +348,7 @@ def test_what_is_found_does_not_lack_rows(wards):
     why = words.chip(wards)[1]
     assert why == "an error was found; whether it is larger is not settled"
     assert "the error is estimated to be beyond your limit" in advice(wards)[0]
-    assert "ward = C has" not in told_sizes.size(wards)
+    assert "ward = C has" not in findings.size(wards)
     assert captions.settled(wards, wards.told) == "not shown; estimated beyond"
     title = captions.slices_title(wards, wards.views, wards.worst, "group")
     assert title.startswith("The mean of ")
@@ -419,7 +418,7 @@ def test_a_group_does_not_explain_labels_of_probability_0_that_others_have_too()
     assert sum(shown.values()) == both.impossible == both.views[0].impossible == 90
     assert (both.told.group, "where site" in words.headline(both)) == (None, False)
     assert "do not rely on these probabilities until they are corrected" in advice(both)[0]
-    size = told_sizes.size(both)
+    size = findings.size(both)
     assert "In 90 of 1,200 rows the model gave probability 0 to the observed label. By group: " in size
     assert "53 of 630 where site is y and 37 of 570 where site is x." in size
     one = next(each for each in both.views if each.group == Group.of(site="y"))
@@ -428,7 +427,7 @@ def test_a_group_does_not_explain_labels_of_probability_0_that_others_have_too()
     assert explains_zeros(both, wrong)
     assert not explains_zeros(both, replace(one, low=0.05, high=0.3))
     only = audit(site == "y")
-    assert "By group: 53 of 630 where site is y." in told_sizes.size(only)
+    assert "By group: 53 of 630 where site is y." in findings.size(only)
 
 
 # ------------------------------------------------------------------ how sure
@@ -548,7 +547,7 @@ def test_what_cannot_be_ruled_out_counts_what_groups_leave():
     audit = audits.binary(materiality=0.06)
     rest = replace(audit.rests[0], low=-0.37, high=0.01, found=False)
     undecided = replace(audit, rests=(replace(rest, inside=False),), pvalue=1.0)
-    text = told_sizes.size(undecided)
+    text = findings.size(undecided)
     assert "An error of up to 37.0 points too low in sex = F is still possible." in text
 
 
@@ -557,10 +556,10 @@ def test_parts_of_few_predictions_are_not_called_tenths():
     risk = np.repeat([0.1, 0.5, 0.9], 500)
     labels = (np.arange(1500) % 10 < 10 * risk).astype(int)
     audit = caltest.audit(risk, labels, materiality=0.05, n_resamples=99, rng=0)
-    assert "in 500 of all rows, with predictions of " in told_sizes.size(audit)
-    assert "tenth" not in told_sizes.size(audit)
+    assert "in 500 of all rows, with predictions of " in findings.size(audit)
+    assert "tenth" not in findings.size(audit)
     assert "the half of the rows" not in report.to_html(audit)
     one = audit.views[0]
     part = replace(one.parts[0], low=0.05, high=0.3, start=0.1, end=0.12)
-    (told,) = told_sizes._worst_part(replace(one, parts=(part, *one.parts[1:])))
+    (told,) = findings._worst_part(replace(one, parts=(part, *one.parts[1:])))
     assert "in the 500 rows with predictions from 10.0% to 12.0%, predicted " in told

@@ -20,7 +20,7 @@ from caltest.auditing.result import shows
 from caltest.auditing.views import Check, Part, Skipped, View
 from caltest.report.summary import first_screen, summarise
 from caltest.text import audit as words
-from caltest.text import captions, sizes
+from caltest.text import captions, findings
 from caltest.text.audit import advice
 
 FORMATS = {
@@ -94,7 +94,7 @@ def test_the_first_screen_has_the_audit_s_own_words(verdict):
     page = Page(report.to_html(audit, title="Readmission", command="caltest audit a.csv", date="May 4"))
     first = page.text("article")
     chip, why = words.chip(audit)
-    for sentence in (chip, why, sizes.size(audit), words.assumes(audit), words.evidence_note(audit)):
+    for sentence in (chip, why, findings.size(audit), words.assumes(audit), words.evidence_note(audit)):
         assert sentence in first
     for sentence in (*advice(audit), *(text for row in words.evidence(audit) for text in row)):
         assert sentence in first
@@ -142,7 +142,7 @@ def test_no_mark_without_a_finding():
     assert not row.bad
     (row,) = (row for row in page.views if row.name.short == "age = old")
     assert row.side is None
-    assert "age = old" not in sizes.size(audit)
+    assert "age = old" not in findings.size(audit)
 
 
 def test_a_group_that_is_shown_is_in_the_picture_whatever_its_column():
@@ -196,7 +196,7 @@ def test_groups_that_were_named_come_before_those_that_the_audit_makes(channels)
     rows = [row.name.short for row in first_screen(channels).slices.rows]
     own = [name for name in rows if name.startswith("channel")]
     assert sorted(own) == ["channel = depot", "channel = shop", "channel = web"]
-    few = next(text for text in sizes.unsettled(channels) if text.startswith("Too few rows"))
+    few = next(text for text in findings.unsettled(channels) if text.startswith("Too few rows"))
     assert "where channel is " in few  # and not a tenth that nobody named
     text = Page(report.to_html(channels)).text()
     assert "Spread: how far the predicted 90% quantile lies above the 10% quantile." in text
@@ -208,7 +208,7 @@ def test_what_is_not_settled_is_a_list_and_many_checks_are_folded(channels):
     assert channels.verdict == "undecided"
     page = report.to_html(channels)
     listed = page.partition('<ul class="size open">')[2].partition("</ul>")[0]
-    assert listed.count("<li>") == len(sizes.unsettled(channels)) > 1
+    assert listed.count("<li>") == len(findings.unsettled(channels)) > 1
     assert "- Too few rows: " in report.to_markdown(channels)
     assert page.count('<details class="long">') == 1
     assert '<details class="long">' not in report.to_html(audits.binary())

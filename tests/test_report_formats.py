@@ -18,7 +18,7 @@ from caltest.report import formats
 from caltest.report.formats import SUFFIXES, markdown
 from caltest.text import audit as words
 from caltest.text.audit import advice
-from caltest.text.sizes import finding_of_rest
+from caltest.text.findings import finding_of_rest
 
 FORMATS = {
     ".html": report.to_html,

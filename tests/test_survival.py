@@ -445,7 +445,7 @@ def test_risk_within_strata_is_not_biased_by_predictors_of_censoring():
     _, expected = (
         Survival(predicted, TIMES).met((time, event))[0].events(np.where(event, time, -time), 1.0)
     )
-    size = risk_bounds(time, event, risk, expected, 1.0)(0.025)
+    size = risk_bounds(time, event, risk, expected, 1.0).limits(0.025)
     crude = 1.0 - kaplan_meier(time, event, 1.0).survival
     assert abs(size.estimate - risk.mean()) < 0.01 < abs(crude - risk.mean())
     assert size.low < risk.mean() < size.high
@@ -1051,6 +1051,11 @@ def test_events_that_all_came_at_times_of_the_curves_make_these_steps():
     time, event = seen
     off = np.where((np.arange(len(time)) == np.flatnonzero(event)[0]), time + 0.01, time)
     assert not Survival(curves, grid).met((off, event))[0].steps
+    weights = np.where(off == time, 1.0, 0.0)  # a row that does not count has no say
+    assert Survival(curves, grid).met((off, event), weights)[0].steps
+    counted = caltest.audit(Survival(curves, grid), (off, event), weights=weights, n_resamples=199)
+    kept = Survival(curves[weights > 0.0], grid), (time[weights > 0.0], event[weights > 0.0])
+    assert counted.pvalue == caltest.audit(*kept, n_resamples=199).pvalue
     # Numbers that were computed differ in their last digits.
     near = Survival(curves, grid, interpolation="step").met((time * (1.0 + 1e-15), event))
     assert np.array_equal(near[1], Survival(curves, grid).met(seen)[1])

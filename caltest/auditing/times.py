@@ -9,7 +9,7 @@ similar predicted risk, averaged. Where limits are known, an audit is as of all 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -40,6 +40,7 @@ from caltest.auditing.views import Check, Count, Curves, Part, Rest, View
 from caltest.bounds.intervals import (
     LARGEST_LEVEL,
     Sizing,
+    StratifiedRisk,
     events_bounds,
     ratio_bounds,
     risk_bounds,
@@ -73,12 +74,12 @@ def curves_of(whole: Sample) -> Curves:
         risk, km = law.risk(time), kaplan_meier(ended, event, time)
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
-        sized = risk_bounds(ended, event, risk, hazard, time, followed=True)
+        strata = risk_bounds(ended, event, risk, hazard, time)
         observed: tuple[float, float] | tuple[None, None]
-        if sized is None or km is None or km.left < _LEFT:
+        if strata is None or strata.unknown or km is None or km.left < _LEFT:
             observed = None, None
         else:
-            observed = sized(LARGEST_LEVEL).estimate, 1.0 - km.survival
+            observed = strata.limits(LARGEST_LEVEL).estimate, 1.0 - km.survival
         found.append((time, float(risk.mean()), *observed, float(came.sum()), float(hazard.sum())))
     columns: Any = zip(*found, strict=True)
     return Curves(float(np.mean(np.signbit(law.seen))), *columns)
@@ -282,13 +283,9 @@ class _Seen:
         time, event = self.ended
         if not event.all() and time.max() < self.law.stated_time(self.horizon):
             return 1.0
-        strata = strata_of(self.risk, self.expected) if self.limits is not None else []
-        lost = [
-            rows
-            for rows in strata or [np.arange(len(time))]
-            if kaplan_meier(time[rows], event[rows], self.horizon) is None
-        ]
-        return sum(map(len, lost)) / len(time)
+        if self.strata is not None:
+            return self.strata.unknown
+        return float(kaplan_meier(time, event, self.horizon) is None)
 
     @property
     def going_on(self) -> str:
@@ -296,8 +293,8 @@ class _Seen:
         return "as predicted" if self.alone else "as until then"
 
     @cached_property
-    def limits(self) -> Callable[[float], Sizing] | None:
-        """The risk until the horizon within strata, as limits at a level; None with few strata."""
+    def strata(self) -> StratifiedRisk | None:
+        """The risk until the horizon within strata; None with few strata."""
         if not self.design.plain:
             return None
         time, event = self.ended
@@ -318,8 +315,8 @@ class _Seen:
         Else they are those of events, as if all hazards were so many times as large: which describes,
         and does not show what is within a limit.
         """
-        if self.limits is not None and self.unknown < 1.0:
-            return self.limits(level), True
+        if self.strata is not None and self.unknown < 1.0:
+            return self.strata.limits(level), True
         if self.alone:
             return Sizing(self.predicted, 0.0, 1.0), False  # nothing is known
         ratio = self.ratio(level)

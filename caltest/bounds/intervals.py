@@ -547,6 +547,13 @@ def _quantile(counts: Array, level: float) -> float:
     return float(betaincinv(first * scale, (1.0 - first) * scale, level))
 
 
+class StratifiedRisk(NamedTuple):
+    """The risk at a time, averaged over strata of similar predicted risk."""
+
+    unknown: float  # the share of rows in strata of which none was followed until that time
+    limits: Callable[[float], Sizing]  # the risk and its limits, at a level
+
+
 def risk_bounds(
     time: Array,
     event: NDArray[np.bool_],
@@ -554,22 +561,20 @@ def risk_bounds(
     expected: Array,
     horizon: float,
     fewest: int = 1,
-    followed: bool = False,
-) -> Callable[[float], Sizing] | None:
-    """Return the risk at a time, averaged over strata of similar predicted risk, as limits at a level.
+) -> StratifiedRisk | None:
+    """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
 
     There are ten strata, or fewer with five expected events each, by the predictions alone; None with
     less than the ``fewest``. In a stratum of which no row was followed until that time the risk may be
     anything between 0 and 1, and stands in the estimate as if its hazards went on to be so many times
     those predicted as until then; as predicted, if what was ``expected`` of what was seen is not known
-    and the risk stands for it. None then, if all are to be ``followed``.
+    and the risk stands for it.
     """
     strata = strata_of(risk, expected)
     if len(strata) < fewest:
         return None
     each = [(rows, kaplan_meier(time[rows], event[rows], horizon)) for rows in strata]
-    if followed and any(found is None for _, found in each):
-        return None
+    unknown = sum(len(rows) for rows, found in each if found is None) / len(risk)
 
     def gone_on(rows: NDArray[np.intp]) -> float:
         came = float(np.sum(event[rows] & (time[rows] <= horizon)))
@@ -591,7 +596,7 @@ def risk_bounds(
         low, high = missing + np.sqrt(squares)
         return Sizing(mean, max(mean - float(low), 0.0), min(mean + float(high), 1.0))
 
-    return limits
+    return StratifiedRisk(unknown, limits)
 
 
 def scaled_risk(risk: Array, weights: Array, ratio: float) -> float:

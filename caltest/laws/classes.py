@@ -85,8 +85,11 @@ class Law(ABC):
         """Check what was observed, as a user gives it."""
         return np.asarray(values)
 
-    def met(self, outcomes: Any) -> tuple[Law, Outcomes]:
-        """Return the law once outcomes are known, and these, checked: of members their pools."""
+    def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
+        """Return the law once outcomes are known, and these, checked: of members their pools.
+
+        ``weights`` say which rows count, where what is seen decides how the law is read.
+        """
         return self, self.outcomes(outcomes)
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ class Members(Shaped):
         """Number of members L."""
         return int(self.values.shape[1])
 
-    def met(self, outcomes: object) -> tuple[Predictive, Outcomes]:
+    def met(self, outcomes: object, weights: Array | None = None) -> tuple[Predictive, Outcomes]:
         """Return the law of outcomes given the pool, and what was observed of it.
 
         Columns of outcomes that are called as the entries are taken in their order.
@@ -290,7 +290,7 @@ class Pools(_Exchangeable):
         """Return the pools of some rows."""
         return Pools(self.pool[rows], self.names)
 
-    def met(self, outcomes: object) -> tuple[Predictive, Outcomes]:
+    def met(self, outcomes: object, weights: Array | None = None) -> tuple[Predictive, Outcomes]:
         """Return the law and the places, which outcomes are already."""
         return self, self.observed(np.asarray(outcomes))
 

@@ -394,7 +394,7 @@ class Survival(Shaped):
 
     # -------------------------------------------------------------- what was seen
 
-    def met(self, values: Any) -> tuple[Law, Array]:
+    def met(self, values: Any, weights: Array | None = None) -> tuple[Law, Array]:
         """Return the law with what was seen, and outcomes; of unknown limits completed ones."""
         time, event = read_times(values, self.n_samples)
         if self.known:
@@ -402,9 +402,11 @@ class Survival(Shaped):
         found = self
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.limit)
+            if weights is not None:
+                early &= weights > 0.0
             off = early & np.isnan(stated)
-            several = 2 * len(np.unique(stated[early])) <= early.sum()
-            if not self.steps and several and early.sum() >= _ENOUGH and not off.any():
+            several = 2 * len(np.unique(stated[early])) <= early.sum() >= _ENOUGH
+            if not self.steps and several and not off.any():
                 found = copy(self)
                 found.steps = found.recorded = True
             if found.steps:

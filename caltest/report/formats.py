@@ -31,7 +31,7 @@ from caltest.report.summary import first_screen, name, sentence, summarise
 from caltest.results import Result
 from caltest.text import audit as words
 from caltest.text.captions import chance_note
-from caltest.text.sizes import finding_of_rest
+from caltest.text.findings import finding_of_rest
 from caltest.text.vocabulary import lens_name, lenses_of, limit
 
 #: The suffixes of every format, the usual one first.

@@ -16,7 +16,7 @@ from caltest.lenses import within
 from caltest.pictures import axes
 from caltest.report import charts
 from caltest.text import audit as words
-from caltest.text import captions, sizes
+from caltest.text import captions, findings
 from caltest.text.sizes import decided_apart, rates
 from caltest.text.vocabulary import (
     capital,
@@ -82,8 +82,8 @@ def first_screen(
         chip=sentence(chip),
         why=sentence(why),
         headline=sentence(audit.headline),
-        size=sentence(" ".join(sizes.found(audit))),
-        open=[sentence(text) for text in sizes.unsettled(audit)],
+        size=sentence(" ".join(findings.found(audit))),
+        open=[sentence(text) for text in findings.unsettled(audit)],
         gate=None if gate is None else sentence(gate),
         slices=slices,
         figure=figure,

@@ -22,7 +22,7 @@ from caltest.auditing.views import Check, Group, Rest, View
 from caltest.data.diagnose import advice_on_zeros
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
-from caltest.text import captions, sizes
+from caltest.text import captions, findings, sizes
 from caltest.text.pages import page, paragraph, row, said
 from caltest.text.vocabulary import (
     TENDS,
@@ -512,7 +512,7 @@ def summary(audit: Audit) -> str:
     if (more := len(audit.skipped) - _SKIPPED) > 0:
         skipped += row("", f"and {more:,} more, in skipped")
     sure = [*paragraph(evidence_note(audit)), *paragraph(assumes(audit))]
-    answer = [*paragraph(headline(audit)), *paragraph(sizes.size(audit))]
+    answer = [*paragraph(headline(audit)), *paragraph(findings.size(audit))]
     p = pvalue(audit.pvalue, audit.alpha)
     brief = f"{name.lower()}, p = {p}, n = {audit.n_samples:,}, {counted(audit.n_checks, 'check')}"
     blocks = answer, _table(audit), todo, sure, skipped
