@@ -56,7 +56,7 @@ where COL=VALUE…  Which rows of such a table are read: output_type=quantile; o
 time COL  If times until an event were predicted: the column of the time that was seen; with --event
     and --survival-at. [default: probabilities were predicted]
 survival-at TIME=COL…  The column of the predicted chance of no event until a time, 365=s365; once for
-    each time.
+    each time, or a name with a star for the time, 's*'.
 event COL  The column that says whether the event came at the time: 1, or 0 where the row was censored.
 limit COL  The column of the time until which a row was followed, or would have been.
     [default: it is not known]

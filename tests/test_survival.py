@@ -886,6 +886,30 @@ def test_the_command_line_is_the_same_as_python(seen_file):
     assert "give 'linear' or 'step'" in wrong.stderr
 
 
+def test_names_of_columns_may_say_the_times(tmp_path):
+    predicted, time, event, *_ = cohort(3, 60)
+    path, curves = tmp_path / "rows.csv", {f"s{at:g}": predicted[:, k] for k, at in enumerate(TIMES)}
+    pd.DataFrame({"smoker": event, **curves, "t": time, "d": event * 1}).to_csv(path, index=False)
+    times = {name: float(name[1:]) for name in curves}
+    own, named = (
+        caltest.files.read(path, "t", columns={"survival": each, "event": "d"})
+        for each in ("s*", times)
+    )
+    assert caltest.test(own.rows, own.labels, n_resamples=99, rng=0).statistic == (
+        caltest.test(named.rows, named.labels, n_resamples=99, rng=0).statistic
+    )
+    options = ["--time", "t", "--event", "d", "--survival-at"]
+    typed = CliRunner().invoke(
+        app, ["estimate", str(path), *options, "s*", "--json", "--statistic", "pit_ad"]
+    )
+    assert typed.exit_code == 0, typed.stderr
+    wrong = CliRunner().invoke(app, ["estimate", str(path), *options, "smo*", "--json"])
+    assert wrong.exit_code == 2
+    assert (
+        "--survival-at is 'smo*', and no column is called so with a time for the star" in wrong.stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

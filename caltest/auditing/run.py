@@ -437,7 +437,8 @@ def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
     needed = max(math.ceil(2 * n / (size * level)) for size in (n_few, n - n_few) if size)
     if needed <= draws + 1:
         return said
-    return f"{said} With so few draws the smaller share cannot be found: give n_resamples={needed:,}."
+    more = f"give n_resamples={needed} (--resamples)"
+    return f"{said} With so few draws the smaller share cannot be found: {more}."
 
 
 # ------------------------------------------------------------------ whose error is bounded

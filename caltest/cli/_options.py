@@ -404,8 +404,10 @@ class Input:
             if self["label"] is not None:
                 raise InputError("--time holds the outcomes, with --event; leave --label out.")
             each = [one for some in curve or () for one in column_names(some) or ()]
-            wanted = "a time and its column, as in 365=s365"
-            of_times = {"survival": _pairs(each, "--survival-at", "column", wanted, True) or None}
+            wanted = "a time and its column, as in 365=s365, or one name with a star for the time, s*"
+            pattern = each[0] if len(each) == 1 and "*" in each[0] and "=" not in each[0] else None
+            times = pattern or _pairs(each, "--survival-at", "column", wanted, True)
+            of_times = {"survival": times or None}
             of_times |= {"event": self["event"], **others}
         given = {name: self[name] for name in STATED} | of_times
         numbers = {name: column for name, column in given.items() if column is not None}

@@ -34,13 +34,15 @@ _LOOKS = {
     "no probability": "{column} of probs seems to be no probability, since the other columns of each "
     "row sum to 1; leave that column out.",
     "other columns": "probs has columns that are no probabilities: {entry}, outside [0, 1], while "
-    "{column} lies inside; give the columns of probabilities alone.",
+    "{column} lies inside; give the columns of probabilities alone, or of survival curves the column "
+    "of times too (predictive.Survival, --time).",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
     "percentage": "probs looks like percentages: {entry}, outside [0, 1]; divide by 100.",
     "counts": "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by "
     "its sum.",
     "logits": "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; give "
-    "{logits}, and their softmax is taken.",
+    "{logits}, and their softmax is taken, or say that these are members of an ensemble "
+    "(predictive.Members, --members).",
     "logit": "probs looks like logits: {entry}, outside [0, 1]; give {logits}, and the logistic "
     "function is taken.",
     "labels": "probs looks like class labels: {entry}; give probabilities first and labels second, "

@@ -63,7 +63,12 @@ _SEVERAL: Mapping[str, Any] = {
     "quantiles": (str, Mapping),
     "members": (str, list, tuple),
     "cdf": Mapping,
-    "survival": Mapping,
+    "survival": (str, Mapping),
+}
+#: What the star of a pattern of names is, how it is read, and an example.
+_STARS: Mapping[str, tuple[str, Callable[[str], float | None], str]] = {
+    "quantiles": ("level", level_called, "'q0.05' for 'q*'"),
+    "survival": ("time", lambda _: None, "'s365' for 's*'"),
 }
 
 
@@ -86,8 +91,8 @@ class NumberColumns:
         level of every column by its name, or a pattern of names whose star is the level. Or, of
         "members", how the names of their columns begin, or all of these. Or, of "cdf", the number up
         to which every column has the probability, by its name. Or, of "survival", the time of every
-        column, with the column "event" (the outcomes are times), and perhaps "limit", and the
-        "interpolation" of the curves, "linear" or "step".
+        column, or a pattern of names whose star is the time, with the column "event" (the outcomes are
+        times), and perhaps "limit", and the "interpolation" of the curves, "linear" or "step".
     """
 
     of: Mapping[str, Any]
@@ -145,22 +150,23 @@ class NumberColumns:
                     names=listed(names),
                 )
             return NumberColumns({"members": members})
-        pattern = self.of.get("quantiles")
-        if not isinstance(pattern, str):
+        of = next((each for each in _STARS if isinstance(self.of.get(each), str)), None)
+        if of is None:
             return self
+        pattern, (what, called, example) = self.of[of], _STARS[of]
         shape = re.compile(re.escape(pattern).replace(r"\*", "(.+)", 1))
         stars = {name: star[1] for name in names if (star := shape.fullmatch(name)) and shape.groups}
-        found = {n: float(x) if is_number(x) else level_called(x) for n, x in stars.items()}
-        levels = {name: level for name, level in found.items() if level is not None}
-        if not levels:
+        read = {n: float(x) if is_number(x) else called(x) for n, x in stars.items()}
+        found = {name: number for name, number in read.items() if number is not None}
+        if not found:
             raise InputError(
-                "{quantiles} is {pattern}, and no column is called so with a level for the star, such "
-                "as 'q0.05' for 'q*'; the columns are {names}.",
-                quantiles=Argument("quantiles"),
+                f"{{given}} is {{pattern}}, and no column is called so with a {what} for the star, "
+                f"such as {example}; the columns are {{names}}.",
+                given=Argument("survival_at" if of == "survival" else of),
                 pattern=quoted(pattern),
                 names=listed(names),
             )
-        return NumberColumns({"quantiles": levels})
+        return NumberColumns({**self.of, of: found})
 
     def law(self, columns: Mapping[str, Any]) -> Predictive:
         """Return the distributions that columns, by name, state."""

@@ -203,7 +203,8 @@ def _close(audit: Audit) -> Iterable[str]:
     if low < audit.alpha < high and not (every or audit.impossible):
         yield (
             f"p = {pvalue(audit.pvalue, audit.alpha)} is close to {audit.alpha:g}: another seed could "
-            f"change the verdict. Use more resamples, n_resamples={10 * audit.n_resamples + 9}."
+            "change the verdict. Use more resamples, "
+            f"n_resamples={10 * audit.n_resamples + 9} (--resamples)."
         )
 
 
