@@ -21,7 +21,7 @@ from caltest.binning import rising
 from caltest.cox import Recalibration, recalibration_of
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
-from caltest.laws import Predictive
+from caltest.laws import Pool, Predictive
 from caltest.lenses import through
 from caltest.statistics import ECE
 
@@ -159,6 +159,10 @@ class InUnits:
     factor_low, factor_high
         About where it lies, by order statistics, with the audit's confidence; None where rows have
         weights or come in clusters.
+    spread
+        Of few members, which state no such interval: by what their distances from their mean would have
+        to be multiplied for these outcomes to lie as far from it on average (root mean square), once
+        the mean error is taken off. Else None.
     """
 
     rows: int
@@ -169,6 +173,7 @@ class InUnits:
     factor: float | None
     factor_low: float | None
     factor_high: float | None
+    spread: float | None = None
 
     @classmethod
     def of(cls, rows: Rows, outcomes: Array, design: Design, level: float) -> InUnits:
@@ -187,8 +192,24 @@ class InUnits:
                 low, high = error - half, error + half
             else:  # no number is as large
                 predicted, observed, error = None, None, 0.0
-        widening = _widening(law, outcomes + error, design.plain, level)
-        return cls(rows.n_samples, predicted, observed, low, high, *widening)
+        factor = _widening(law, outcomes + error, design.plain, level)
+        spread = (
+            None
+            if not isinstance(law, Pool) or factor[0] is not None
+            else _spread(rows, outcomes, error)
+        )
+        return cls(rows.n_samples, predicted, observed, low, high, *factor, spread)
+
+
+def _spread(rows: Rows, outcomes: Array, error: float) -> float | None:
+    """Return by what members would have to be spread around their mean."""
+    members: Any = rows.law.without(outcomes)  # type: ignore[attr-defined]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, variance = members.mean_and_variance()
+        # Of an outcome that is as one of N members: (N + 1) / (N − 1) times their variance.
+        expected = (members.size + 1) / max(members.size - 1, 1) * float(rows.weights @ variance)
+        seen = float(rows.weights @ (outcomes + error - mean) ** 2)
+    return float(np.sqrt(seen / expected)) if 0.0 < expected < np.inf and seen < np.inf else None
 
 
 def _widening(

@@ -34,6 +34,7 @@ from caltest.text.vocabulary import (
     lenses_of,
     limit,
     listed,
+    made_by,
     narrow_group,
     narrow_name,
     of_probabilities,
@@ -263,6 +264,7 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
     if audit.verdict == "material" and told is not None and told.group is not None:
         besides, _ = findings.wrong_besides(told, audit)
         far = [each for each in besides if against_limit(audit, each) == "beyond"]
+        far = [each for each in far if each.group and not made_by(audit, each.group)]
         if names := [group_name(each.group) for each in leading(far, MOST_FINDINGS)]:
             yield f"The same goes for {listed(names)}."
 
