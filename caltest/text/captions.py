@@ -407,6 +407,8 @@ def members_note(audit: Audit) -> str:
 
 
 def made_note(audit: Audit, shown: Sequence[View | Part]) -> str:
-    """Say what the groups are that the audit makes itself, of those that are shown; "" if none is."""
+    """Say of what is shown which groups an audit makes itself, and what is projected; "" if nothing."""
     groups = (of.group for of in shown if isinstance(of, View) and of.group)
-    return " ".join(dict.fromkeys(text for group in groups if (text := made_by(audit, group))))
+    made = dict.fromkeys(text for group in groups if (text := made_by(audit, group)))
+    projected = any(of.projected for of in shown)
+    return " ".join([*made, *["In brackets: projected, as nobody was followed so long."] * projected])
