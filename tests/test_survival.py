@@ -648,7 +648,7 @@ def test_a_group_of_which_no_row_is_followed_until_the_horizon_is_said_to_be_unk
     assert group.observed == pytest.approx(1.0 - np.exp(-0.5 * ratio))
     assert (group.inside, group.rows_needed) == (False, None)
     assert "100% where recent = yes, until 1" in " ".join(audit.warnings)
-    assert "No number of rows like these would show" in " ".join(audit.summary().split())
+    assert "and more rows would not show it" in " ".join(audit.summary().split())
     assert "rows that were followed for longer" in " ".join(audit.summary().split())
 
 
@@ -1079,9 +1079,10 @@ def test_events_that_all_came_at_times_of_the_curves_make_these_steps():
     assert not Survival(curves, grid).met((off, event))[0].steps
     weights = np.where(off == time, 1.0, 0.0)  # a row that does not count has no say
     assert Survival(curves, grid).met((off, event), weights)[0].steps
-    counted = caltest.audit(Survival(curves, grid), (off, event), weights=weights, n_resamples=199)
+    quick = {"n_resamples": 199, "rng": 0}
+    counted = caltest.audit(Survival(curves, grid), (off, event), weights=weights, **quick)
     kept = Survival(curves[weights > 0.0], grid), (time[weights > 0.0], event[weights > 0.0])
-    assert counted.pvalue == caltest.audit(*kept, n_resamples=199).pvalue
+    assert counted.pvalue == caltest.audit(*kept, **quick).pvalue
     # Numbers that were computed differ in their last digits.
     near = Survival(curves, grid, interpolation="step").met((time * (1.0 + 1e-15), event))
     assert np.array_equal(near[1], Survival(curves, grid).met(seen)[1])
@@ -1248,7 +1249,9 @@ def followed_for_a_while(seed, n=3000, by=1.8):
 def test_where_nobody_was_followed_the_interval_holds_whatever_came_then():
     law, seen, groups = followed_for_a_while(0)
     lenses = ["distribution", "until:46"]
-    audit = caltest.audit(law, seen, groups=groups, lenses=lenses, n_resamples=199, materiality=0.05)
+    audit = caltest.audit(
+        law, seen, groups=groups, lenses=lenses, n_resamples=199, materiality=0.05, rng=0
+    )
     new, old, every = (
         next(each for each in audit.views if each.lens == "until:46" and each.group == group)
         for group in (Group.of(hospital="new"), Group.of(hospital="old"), None)
@@ -1277,7 +1280,7 @@ def test_no_interval_of_rows_that_nobody_followed_misses_more_often_than_said():
     missed = np.zeros(2)
     for seed in range(60):
         law, seen, groups = followed_for_a_while(seed, 1500)
-        audit = caltest.audit(law, seen, groups=groups, lenses=["until:20"], n_resamples=39)
+        audit = caltest.audit(law, seen, groups=groups, lenses=["until:20"], n_resamples=39, rng=0)
         risk, new = law.risk(20.0), groups["hospital"] == "new"
         true = 1.0 - (1.0 - risk) ** np.where(new, 1.8, 1.0)
         for each in audit.views:
@@ -1286,6 +1289,64 @@ def test_no_interval_of_rows_that_nobody_followed_misses_more_often_than_said():
                 error = float(np.mean((risk - true)[rows]))
                 missed[int(each.group is None)] += not each.low <= error <= each.high
     assert missed.max() <= 6  # of 60, at 5% at most: 3 are expected
+
+
+def two_that_end(seed, n=2000):
+    """Groups that are followed for 14, 40 and 80 at most, whose curves are right at 46 alone."""
+    rng = np.random.default_rng(seed)
+    group = rng.permutation(np.repeat(["a", "b", "c"], [n // 4, n // 4, n - 2 * (n // 4)]))
+    power = np.select([group == "a", group == "b"], [3.0, 0.4], 1.0)  # late events, early ones
+    time = 46.0 * (rng.exponential(1.0, n)) ** (1.0 / power)  # of all groups 63% come by 46
+    last = np.select([group == "a", group == "b"], [14.0, 40.0], 80.0)
+    limit = last * rng.uniform(0.3, 1.0, n)
+    law = Survival(risk=np.full(n, 1.0 - np.exp(-1.0)), times=46.0)
+    return law, (np.minimum(time, limit), time <= limit), {"g": group}
+
+
+def test_groups_that_are_followed_longer_do_not_speak_for_others():
+    rejected, missed = 0, 0
+    for seed in range(20):
+        law, seen, groups = two_that_end(seed)
+        audit = caltest.audit(law, seen, groups=groups, n_resamples=199, rng=0)
+        every = next(each for each in audit.views if each.group is None)
+        rejected += audit.rejected
+        missed += not every.low <= 0.0 <= every.high
+        assert 0.45 < every.unfollowed < 0.55
+        lost = [each.group.label for each in audit.views if each.group and each.projected]
+        assert sorted(lost) == ["g = a", "g = b"]
+    assert rejected <= 4  # at 5%
+    assert missed <= 4
+
+
+@pytest.mark.parametrize("counting", ["weights", "clusters", "few events"])
+def test_of_weighted_rows_too_larger_groups_allow_for_rows_that_nobody_followed(counting):
+    law, seen, groups = followed_for_a_while(4, 300 if counting == "few events" else 1500)
+    if counting == "few events":
+        rare = 1.0 - (1.0 - law.given) / 40.0
+        law = Survival(rare, np.arange(2.0, 61.0, 2.0))
+        keep = np.random.default_rng(0).random(len(rare)) < 0.03
+        seen = np.where(keep, seen[0], np.minimum(seen[0], 80.0)), seen[1] & keep
+    options = {"weights": np.tile([1.0, 2.0], len(law.given) // 2)} if counting == "weights" else {}
+    options |= {"clusters": np.arange(len(law.given)) // 2} if counting == "clusters" else {}
+    audit = caltest.audit(
+        law, seen, groups=groups, lenses="until:46", n_resamples=199, rng=0, **options
+    )
+    every = next(each for each in audit.views if each.group is None)
+    assert 0.2 < every.unfollowed < 0.4
+    assert every.high - every.low > every.unfollowed
+    assert not any(each.inside for each in audit.views if each.unfollowed)
+    assert any("some rows are like none that was followed" in each for each in audit.warnings)
+
+
+def test_where_follow_up_is_too_short_words_do_not_ask_for_more_rows():
+    law, seen, groups = followed_for_a_while(5, 3000, by=1.0)
+    audit = caltest.audit(
+        law, seen, groups=groups, lenses="until:46", materiality=0.06, n_resamples=199, rng=0
+    )
+    text = " ".join(str(audit).split())
+    assert "Not shown to be within your limit of 6 points: too short a follow-up for 2 of 3" in text
+    assert "and more rows would not show it" in text
+    assert "too few" not in text.lower()
 
 
 def test_no_pvalue_lies_outside_its_own_interval():

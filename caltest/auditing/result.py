@@ -323,25 +323,34 @@ class Audit(Result):
         """
         if not self.rejected:
             return None
+        wrong, best = self._wrong_means, self.explanations
+        if not best:
+            return max(wrong, key=lambda each: (each.rows, each.proved), default=None)
+        return max(best, key=lambda each: each.proved)
+
+    @property
+    def _wrong_means(self) -> list[View]:
+        """Views whose mean is found to be wrong, with a proved direction."""
         # Where the mean itself was checked, that is the check which has to find the error.
         means = {check.view.key: check.found for check in self.checks if check.statistic == "citl"}
         found = {check.view.key for check in self.found if means.get(check.view.key, True)}
+        wrong = [view for view in self.views if view.key in found and shows(self, view)]
+        return [view for view in wrong if explains_zeros(self, view)]
+
+    @cached_property
+    def explanations(self) -> list[View]:
+        """The smallest views that explain an error, as ``worst`` says; none is a part of another."""
         rests: dict[tuple[str, Group | None], list[Rest]] = {}
         for rest in self.rests:
             rests.setdefault((rest.lens, rest.group), []).append(rest)
-        wrong = [view for view in self.views if view.key in found and shows(self, view)]
-        wrong = [view for view in wrong if explains_zeros(self, view)]
 
         def explains(view: View) -> bool:
             size, others = abs(view.error or 0.0), rests.get(view.key, [])
             known = view.group is None or bool(others)  # without them nothing tells it from its parents
             return known and not any(rest.found or abs(rest.error) >= size for rest in others)
 
-        best = [view for view in wrong if explains(view)]
-        best = [view for view in best if not any(view.holds(each) for each in best)]
-        if not best:
-            return max(wrong, key=lambda each: (each.rows, each.proved), default=None)
-        return max(best, key=lambda each: each.proved)
+        best = [view for view in self._wrong_means if explains(view)]
+        return [view for view in best if not any(view.holds(each) for each in best)]
 
     @property
     def told(self) -> View | None:

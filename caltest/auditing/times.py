@@ -70,8 +70,7 @@ def curves_of(whole: Sample, groups: Sequence[Any] = ()) -> Curves:
     """Return the curves of all rows; observed ones as long as rows of every group are followed."""
     law: Any = whole.rows.law
     (ended, event), found = law.until(law.seen), []
-    last = [places[np.lexsort((~event[places], ended[places]))[-1]] for places in groups]
-    most = min((float(ended[row]) for row in last if not event[row]), default=np.inf)
+    most = min((ended[rows].max() for rows in groups if not event[rows].all()), default=np.inf)
     for time in law.marks(_MARKS)[0].tolist():
         risk, km = law.risk(time), kaplan_meier(ended, event, time)
         early, came = law.until(law.seen, time)
@@ -223,7 +222,7 @@ class _Seen:
     came: Array
     expected: Array  # of what was seen; of a risk at one time alone as if nothing were censored
     alone: bool  # whether nothing is taken to be known of the risk before the horizon
-    apart: NDArray[np.bool_] | None = None  # rows of groups that nobody was followed in so long
+    apart: NDArray[np.intp] | None = None  # above 0: of groups that nobody was followed in so long
 
     @classmethod
     def of(cls, look: Look, alone: bool = False) -> _Seen:
@@ -291,7 +290,19 @@ class _Seen:
             return 1.0
         if self.strata is not None:
             return self.strata.unknown
-        return float(kaplan_meier(time, event, self.horizon) is None)
+        if kaplan_meier(time, event, self.horizon) is None:
+            return 1.0
+        return (
+            0.0 if self.apart is None else float(np.average(self.apart > 0, weights=self.rows.weights))
+        )
+
+    @cached_property
+    def followed(self) -> _Seen:
+        """The rows that are not set apart, of which there are some."""
+        if self.apart is None or not self.apart.any():
+            return self
+        places = np.arange(self.look.scope.whole.n_samples)[self.look.where][self.apart == 0]
+        return _Seen.of(replace(self.look, places=places, n_rows=len(places)), self.alone)
 
     @property
     def going_on(self) -> str:
@@ -319,21 +330,28 @@ class _Seen:
         """Return the risk until the horizon, with limits, and whether these rest on strata.
 
         Else they are those of events, as if all hazards were so many times as large: which describes,
-        and does not show what is within a limit.
+        and does not show what is within a limit. Of rows that are set apart nothing is known then.
         """
         if self.strata is not None:
             return self.strata.limits(level), True
         if self.alone:
             return Sizing(self.predicted, 0.0, 1.0), False  # nothing is known
-        ratio = self.ratio(level)
-        found = Sizing(*(scaled_risk(self.risk, self.rows.weights, each) for each in ratio))
-        return (found._replace(low=0.0, high=1.0) if self.unknown == 1.0 else found), False
+        ratio = self.ratio(level) if self.sums[1] else Sizing(1.0, 0.0, np.inf)
+        found = scaled_risk(self.risk, self.rows.weights, ratio.estimate)
+        if (share := self.unknown) == 1.0:
+            return Sizing(found, 0.0, 1.0), False
+        known = self.followed
+        low, high = (
+            (1.0 - share) * scaled_risk(known.risk, known.rows.weights, each)
+            for each in known.ratio(level)[1:]
+        )
+        return Sizing(min(max(found, low), high + share), low, high + share), False
 
     def sizes(self, of_view: float, limit: Limit, level: float) -> dict[str, Any]:
         """Return the error with its interval, and whether it is shown to be within the limit."""
         mean, (found, _) = self.predicted, self.bounds(of_view)
         sizes: dict[str, Any] = {"rows": self.look.n_rows, "predicted": mean, "exact": False}
-        sizes["projected"] = self.unknown == 1.0
+        sizes["unfollowed"] = self.unknown
         sizes |= {"observed": found.estimate, "low": mean - found.high, "high": mean - found.low}
         if limit:
             level = min(level, LARGEST_LEVEL)
@@ -390,11 +408,14 @@ class _Seen:
 
 def _set_apart(seen: Sequence[_Seen]) -> list[_Seen]:
     """Set rows of groups that nobody was followed in apart, in all views: no others tell of them."""
-    lost: dict[float, NDArray[np.bool_]] = {}
+    n = seen[0].look.scope.whole.n_samples
+    lost: dict[float, NDArray[np.intp]] = {}
     for each in seen:
-        if each.look.group is not None and each.unknown == 1.0:
-            none = np.zeros(each.look.scope.whole.n_samples, dtype=np.bool_)
-            lost.setdefault(each.horizon, none)[each.look.where] = True
+        if each.look.n_rows < n and each.unknown == 1.0:  # groups, and what they leave of others
+            codes = 2 * lost.get(each.horizon, np.zeros(n, dtype=np.intp))
+            codes[each.look.where] += 1
+            # Numbered anew, so that they stay small; 0 stays that of rows that are not lost.
+            lost[each.horizon] = np.unique(np.append(0, codes), return_inverse=True)[1][1:]
     return [
         replace(each, apart=lost[each.horizon][each.look.where]) if each.horizon in lost else each
         for each in seen

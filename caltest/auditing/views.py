@@ -104,7 +104,12 @@ class Sized:
     observed: float | None
     low: float | None
     high: float | None
-    projected: bool = False
+    unfollowed: float = 0.0
+
+    @property
+    def projected(self) -> bool:
+        """Whether what stands as observed rests on no row that was followed so long."""
+        return self.unfollowed == 1.0
 
     @property
     def error(self) -> float | Any:  # None is only where there is no event
@@ -321,9 +326,10 @@ class View(Sized):
         Of censored times, events observed and expected. Else None.
     impossible
         In how many of its rows the observed label had probability 0; None where the audit has none.
-    projected
-        Of censored times: whether no row like these was followed until the horizon. ``observed`` is
-        then what it would be if hazards went on as until then.
+    unfollowed
+        Of censored times: the share of its rows like which none was followed until the horizon.
+        ``observed`` supposes of these that hazards went on as until then, or as predicted where a risk
+        at one time is; limits do not.
     """
 
     lens: str
@@ -350,7 +356,7 @@ class View(Sized):
     rows_needed: int | None = None
     events: Count | Any = None
     impossible: int | None = None
-    projected: bool = False
+    unfollowed: float = 0.0
 
     @property
     def key(self) -> tuple[str, Group | None]:
@@ -379,7 +385,7 @@ class Rest(Sized):
         Of its mean error ("citl"), adjusted with all checks of the audit.
     found
         Whether that is at most alpha.
-    exact, inside, rows_needed, projected
+    exact, inside, rows_needed, unfollowed
         As in ``View``.
     """
 
@@ -396,7 +402,7 @@ class Rest(Sized):
     exact: bool = True
     inside: bool | None = None
     rows_needed: int | None = None
-    projected: bool = False
+    unfollowed: float = 0.0
 
     @property
     def key(self) -> tuple[str, Group | None]:

@@ -561,7 +561,7 @@ def risk_bounds(
     expected: Array,
     horizon: float,
     fewest: int = 1,
-    apart: NDArray[np.bool_] | None = None,
+    apart: NDArray[np.intp] | None = None,
 ) -> StratifiedRisk | None:
     """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
 
@@ -569,14 +569,15 @@ def risk_bounds(
     less than the ``fewest``. In a stratum of which no row was followed until that time the risk may be
     anything between what it was shown to be as long as rows were followed and 1. It stands in the
     estimate as if its hazards went on to be so many times those predicted as until then; as predicted,
-    if what was ``expected`` of what was seen is not known and the risk stands for it. Rows ``apart``
-    have strata of their own.
+    if what was ``expected`` of what was seen is not known and the risk stands for it. Rows with
+    another number in ``apart`` have strata of their own.
     """
-    apart = np.zeros(len(risk), dtype=np.bool_) if apart is None else apart
-    strata = list[NDArray[np.intp]]()
-    for own in map(np.flatnonzero, (~apart, apart)):
-        cut = [own[part] for part in strata_of(risk[own], expected[own])]
-        strata += cut or [own] * bool(len(own) and apart.any())
+    strata = strata_of(risk, expected)
+    if apart is not None and apart.any():
+        strata = []
+        for code in np.unique(apart):
+            own = np.flatnonzero(apart == code)
+            strata += [own[part] for part in strata_of(risk[own], expected[own])] or [own]
     if len(strata) < fewest:
         return None
     each = [(rows, kaplan_meier(time[rows], event[rows], horizon)) for rows in strata]

@@ -166,6 +166,12 @@ class NumberColumns:
                 pattern=quoted(pattern),
                 names=listed(names),
             )
+        by_number: dict[float, str] = {}
+        for name, number in found.items():
+            if number in by_number:
+                alike = f"columns {quoted(by_number[number])} and {quoted(name)} both state {what}"
+                raise InputError(f"{alike} {number:g}; name the columns, each with its {what}.")
+            by_number[number] = name
         return NumberColumns({**self.of, of: found})
 
     def law(self, columns: Mapping[str, Any]) -> Predictive:

@@ -300,6 +300,7 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     def because(wholes: Sequence[View]) -> str:
         """Say how much of larger views' error is this one's, where rows count alike."""
         alike = audit.effective_n is None and not audit.sampled
+        alike = alike and not any(each.unfollowed for each in (view, *wholes))
         of = max(abs(each.error * each.rows) for each in wholes)
         mostly = alike and abs(view.error * view.rows) >= _MOSTLY * of
         return f"{'mostly' if mostly else 'partly'} because of these"
@@ -313,10 +314,9 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
             yield f"{all_rows} {size} {off}, {because([each])}."
     larger = [each for each in around if each.group]
     if larger:
-        told = [f"{group_name(each.group)} ({sizes.means(each)})" for each in larger]
         parents = [each.group for each in larger]
         rests = [each for each in audit.rests if each.group == view.group and each.parent in parents]
-        yield f"Also {side}, {because(larger)}: {listed(told)}."
+        yield f"Also {side}, {because(larger)}: {listed(_named(larger))}."
         if not all(each.inside for each in rests if each.lens == view.lens):
             other = "Its other rows are" if len(larger) == 1 else "Their other rows are"
             yield f"{other} not shown to be right."
@@ -341,34 +341,45 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         which = "it is" if len(worse) == 1 else "shown to be furthest off is"
         yield f"Also found in {groups_found}; {which} {group_name(far.group)}: {sizes.means(far)}."
     elif besides:
-        named = [f"{group_name(each.group)} ({sizes.means(each)})" for each in besides[:_MOST_TOLD]]
-        more = len(besides) - len(named)
-        yield f"Also wrong on average: {listed([*named, *[f'{more:,} more'] * (more > 0)])}."
+        more = [f"{len(besides) - _MOST_TOLD:,} more"] * (len(besides) > _MOST_TOLD)
+        yield f"Also wrong on average: {listed([*_named(besides[:_MOST_TOLD]), *more])}."
     if through:
         names = listed(group_name(each.group) for each in through)
-        yield f"No error was found in {names} outside of these rows."
+        yield f"No average error was found in {names} outside of these rows."
 
 
 def wrong_besides(view: View, audit: Audit) -> tuple[list[View], list[View]]:
     """Return other groups whose mean is wrong, and those of which only these rows are found to be.
 
-    Of the former those that no smaller one of them explains, those furthest off first.
+    Of the former those that explain an error, and those that neither hold one of these, nor are a part
+    of another; those furthest off first.
     """
+    found = [each.view for each in audit.found if each.view.group]
 
-    def by(whole: View, part: View) -> bool:
-        """Say whether no error is found in what a group leaves of another, where they meet."""
-        own = set(part.group.conditions if part.group else ())
+    def through(whole: View) -> bool:
+        """Say whether nothing is found in what this view leaves of a group, nor in any part of it."""
+        own = set(view.group.conditions if view.group else ())
         left = [each for each in audit.rests if each.key == whole.key and not each.found]
-        return any(own <= set(each.group.conditions) for each in left)
+        left = [each for each in left if own <= set(each.group.conditions)]
+        parts = [set(each.group.conditions if each.group else ()) for each in found]
+        around = set(whole.group.conditions if whole.group else ())
+        return bool(left) and not any(around < part and not own <= part for part in parts)
 
+    side = shows(audit, view)
     wrong = [each for each in audit.views if each.lens == view.lens and each.group != view.group]
     wrong = [each for each in wrong if each.group and shows(audit, each) and not view.holds(each)]
-    side = shows(audit, view)
     wrong = [each for each in wrong if not (each.holds(view) and shows(audit, each) == side)]
-    through = [each for each in wrong if by(each, view)]
-    wrong = [each for each in wrong if each not in through]
-    wrong = [each for each in wrong if not any(each.holds(one) and by(each, one) for one in wrong)]
-    return sorted(wrong, key=lambda each: -each.proved), through
+    only_here = [each for each in wrong if through(each)]
+    explaining = [each for each in wrong if each in audit.explanations]
+    others = [each for each in wrong if each not in only_here and each not in explaining]
+    others = [each for each in others if not any(each.holds(one) for one in explaining)]
+    others = [each for each in others if not any(one.holds(each) for one in (*explaining, *others))]
+    return sorted([*explaining, *others], key=lambda each: -each.proved), only_here
+
+
+def _named(views: Sequence[View]) -> list[str]:
+    """Return groups with what is predicted and observed in them."""
+    return [f"{group_name(each.group)} ({sizes.means(each)})" for each in views]
 
 
 def _largest(audit: Audit) -> Iterable[str]:
@@ -378,7 +389,9 @@ def _largest(audit: Audit) -> Iterable[str]:
         return
     all_rows, of_views = max(view.most for view in whole), sizes.most_of_views(audit)
     grouped = of_views > all_rows
-    small = "; some groups are too small to judge" if grouped else ""
+    least = max((view for view in audit.views if view.low is not None), key=lambda each: each.most)
+    small = "; some groups were not followed so long" if least.unfollowed else ""
+    small = small or "; some groups are too small to judge" if grouped else ""
     where_else, most = ("groups", of_views) if grouped else ("parts of them", audit.at_most)
     if most <= sizes.LITTLE and audit.at_most > all_rows:
         small = f", and of up to {outward_points(0.0, most)[1]} points in some {where_else}"

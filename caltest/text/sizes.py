@@ -115,7 +115,7 @@ def too(view: View, audit: Audit) -> str:
         share = percents(predicted, observed)[1]
         place = "lie in it" if kind_of(view.lens) == "interval" else "lie at or below it"
         return f"{side}{off_centre(audit, view)}: about {share} of {outcomes_called(audit)} {place}"
-    if told_as_ratio(view):
+    if told_as_ratio(view) and not view.projected:
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
         return f"{side}: about {number} times the observed rate"
@@ -227,9 +227,12 @@ def most_of_views(audit: Audit) -> float:
 def why_undecided(audit: Audit) -> str:
     """Return why it is not settled whether errors are within the limit, as a clause."""
     texts, (few, close) = [], _few_and_close(audit)
+    lost, few = _not_followed(few)
     if beyond_it := audit.beyond:
         name = whole_name(beyond_it[0][0], audit)
         texts.append(f"{name} may be beyond it, but no error was found")
+    if lost:
+        texts.append(f"too short a follow-up for {_counted_wholes(lost, audit)}")
     if few:
         unit = "rows" if audit.clusters is None else "independent clusters"
         every = len(few) == sum(isinstance(each, View) for each in audit.wholes)
@@ -254,6 +257,12 @@ def _few_and_close(audit: Audit) -> tuple[list[View | Rest], list[View | Rest]]:
     return few, [each for each in told if times[id(each)] <= 1.0]
 
 
+def _not_followed(few: Sequence[View | Rest]) -> tuple[list[View | Rest], list[View | Rest]]:
+    """Return what only rows that are followed longer would settle, and the rest."""
+    lost = [each for each in few if each.unfollowed and each.rows_needed is None]
+    return lost, [each for each in few if each not in lost]
+
+
 def _made(whole: View | Rest, audit: Audit) -> bool:
     return whole.group is not None and made_by(audit, whole.group) != ""
 
@@ -275,6 +284,12 @@ def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> str:
 def needs(audit: Audit) -> Iterable[str]:
     """Say how many rows would settle what is furthest from it, if it is calibrated."""
     few, close = _few_and_close(audit)
+    lost, few = _not_followed(few)
+    if lost:
+        yield (
+            f"Rows were not followed long enough to show {_counted_wholes(lost, audit)} to be within "
+            f"{limit(audit)}, and more rows would not show it."
+        )
     if few:
         first, *others = few
         have = "has" if len(others) == 1 else "have"
