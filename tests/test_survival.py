@@ -1051,7 +1051,8 @@ def test_curves_at_few_times_are_noted(known):
             caltest.audit(law, seen, lenses="until:1", n_resamples=99, rng=0),
         ):
             said = [each for each in found.warnings if "to rise evenly there" in each]
-            assert len(said) == few
+            alone = not known and isinstance(found, caltest.Audit)  # at times of the curves alone
+            assert len(said) == (few and not alone)
 
 
 def visits(seed, n=600, by=1.0):
