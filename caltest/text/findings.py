@@ -370,8 +370,9 @@ def wrong_besides(view: View, audit: Audit) -> tuple[list[View], list[View]]:
     wrong = [each for each in wrong if each.group and shows(audit, each) and not view.holds(each)]
     wrong = [each for each in wrong if not (each.holds(view) and shows(audit, each) == side)]
     only_here = [each for each in wrong if through(each)]
+    wrong = [each for each in wrong if each not in only_here]
     explaining = [each for each in wrong if each in audit.explanations]
-    others = [each for each in wrong if each not in only_here and each not in explaining]
+    others = [each for each in wrong if each not in explaining]
     others = [each for each in others if not any(each.holds(one) for one in explaining)]
     others = [each for each in others if not any(one.holds(each) for one in (*explaining, *others))]
     return sorted([*explaining, *others], key=lambda each: -each.proved), only_here
