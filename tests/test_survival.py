@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import re
 
 import jsonschema
 import matplotlib.pyplot as plt
@@ -14,6 +15,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import caltest
+from caltest.auditing import Group
 from caltest.bounds.intervals import (
     events_bounds,
     mean_bounds,
@@ -1205,3 +1207,68 @@ def test_strata_of_which_nothing_was_expected_have_no_ratio():
     seen = np.minimum(np.ceil(time), limit), np.ceil(time) <= limit
     law = Survival(np.exp(-np.outer(rates, visits_at)), visits_at, interpolation="step")
     assert not caltest.audit(law, seen, lenses="until:2", n_resamples=199).rejected
+
+
+def followed_for_a_while(seed, n=3000, by=1.8):
+    """One group is followed for 14 at most, the other for 80; curves are right of the other."""
+    rng = np.random.default_rng(seed)
+    rates, new = 0.03 * rng.lognormal(0.0, 0.5, n), rng.random(n) < 0.3
+    time = rng.exponential(1.0 / (rates * np.where(new, by, 1.0)))
+    limit = np.where(new, rng.uniform(4.0, 14.0, n), rng.uniform(20.0, 80.0, n))
+    grid = np.arange(2.0, 61.0, 2.0)
+    groups = {"hospital": np.where(new, "new", "old")}
+    curves = Survival(np.exp(-np.outer(rates, grid)), grid)
+    return curves, (np.minimum(time, limit), time <= limit), groups
+
+
+def test_where_nobody_was_followed_the_interval_holds_whatever_came_then():
+    law, seen, groups = followed_for_a_while(0)
+    lenses = ["distribution", "until:46"]
+    audit = caltest.audit(law, seen, groups=groups, lenses=lenses, n_resamples=199, materiality=0.05)
+    new, old, every = (
+        next(each for each in audit.views if each.lens == "until:46" and each.group == group)
+        for group in (Group.of(hospital="new"), Group.of(hospital="old"), None)
+    )
+    assert new.projected
+    assert not old.projected
+    # It was seen by 14 that the risk is no smaller; all rows may have had the event by 46.
+    time, event = (each[groups["hospital"] == "new"] for each in seen)
+    came = 1.0 - kaplan_meier(time, event, 12.0).survival
+    assert new.predicted - 1.0 <= new.low + 1e-9
+    assert came - 0.2 < new.predicted - new.high < came + 0.1
+    # Other rows do not tell of these: what stands of all rows is that of both groups together.
+    both = (new.rows * new.observed + old.rows * old.observed) / every.rows
+    assert abs(every.observed - both) < 0.01
+    assert every.high - every.low > 0.25 * (new.high - new.low)
+    assert not every.inside
+    assert audit.told.group == new.group
+    assert audit.headline.startswith("More events came than the model expects where hospital is new: ")
+    assert re.search(r"new .* \(\d\d\.\d%\)", str(audit))  # what stands as observed is in brackets
+    assert "projected" in str(audit)
+
+
+@pytest.mark.slow
+def test_no_interval_of_rows_that_nobody_followed_misses_more_often_than_said():
+    """True errors by 20, of a group that was followed for 14 at most, and of all rows."""
+    missed = np.zeros(2)
+    for seed in range(60):
+        law, seen, groups = followed_for_a_while(seed, 1500)
+        audit = caltest.audit(law, seen, groups=groups, lenses=["until:20"], n_resamples=39)
+        risk, new = law.risk(20.0), groups["hospital"] == "new"
+        true = 1.0 - (1.0 - risk) ** np.where(new, 1.8, 1.0)
+        for each in audit.views:
+            if each.group in (None, Group.of(hospital="new")):
+                rows = np.ones(len(new), dtype=bool) if each.group is None else new
+                error = float(np.mean((risk - true)[rows]))
+                missed[int(each.group is None)] += not each.low <= error <= each.high
+    assert missed.max() <= 6  # of 60, at 5% at most: 3 are expected
+
+
+def test_no_pvalue_lies_outside_its_own_interval():
+    law, seen, groups = followed_for_a_while(3, 600)
+    few = Survival(law.given[:, [5, 11]], [12.0, 24.0])
+    for each in (law, few):
+        audit = caltest.audit(each, seen, groups=groups, n_resamples=199, rng=0)
+        for check in audit.checks:
+            low, high = check.pvalue_interval
+            assert low <= check.pvalue <= high, (check.view.key, check.statistic)

@@ -315,11 +315,11 @@ class Audit(Result):
     def worst(self) -> View | Any:  # so that what is known to be there need not be checked for types
         """The view that explains the finding; None if nothing is found, or it has no direction.
 
-        Of each lens it is the smallest view whose mean is found to be wrong, with a proved direction,
-        and whose rest in every parent has neither a finding nor a larger error (ties: the larger
-        proved error), and of these that with the largest proved error. Where no view is such, it is the
-        largest one that is found. A group explains nothing if labels of probability 0 are a larger
-        share of all other rows than its proved error.
+        Its mean is found to be wrong, with a proved direction; its rest in every parent has neither a
+        finding nor a larger error; and no view of a part of its rows through the same lens is such. Of
+        these it is that with the largest proved error. Where none is, it is the largest one that is
+        found. A group explains nothing if labels of probability 0 are a larger share of all other rows
+        than its proved error.
         """
         if not self.rejected:
             return None
@@ -329,15 +329,16 @@ class Audit(Result):
         rests: dict[tuple[str, Group | None], list[Rest]] = {}
         for rest in self.rests:
             rests.setdefault((rest.lens, rest.group), []).append(rest)
-        by_lens: dict[str, list[View]] = {}
         wrong = [view for view in self.views if view.key in found and shows(self, view)]
         wrong = [view for view in wrong if explains_zeros(self, view)]
-        for view in wrong:
+
+        def explains(view: View) -> bool:
             size, others = abs(view.error or 0.0), rests.get(view.key, [])
             known = view.group is None or bool(others)  # without them nothing tells it from its parents
-            if known and not any(rest.found or abs(rest.error) >= size for rest in others):
-                by_lens.setdefault(view.lens, []).append(view)
-        best = [min(views, key=lambda each: (each.rows, -each.proved)) for views in by_lens.values()]
+            return known and not any(rest.found or abs(rest.error) >= size for rest in others)
+
+        best = [view for view in wrong if explains(view)]
+        best = [view for view in best if not any(view.holds(each) for each in best)]
         if not best:
             return max(wrong, key=lambda each: (each.rows, each.proved), default=None)
         return max(best, key=lambda each: each.proved)
@@ -347,7 +348,8 @@ class Audit(Result):
         """The view that the answer is about.
 
         That furthest beyond the limit, if the worst is not beyond; else the worst. Without these one
-        whose mean is found to be wrong, of two classes; else one with a shape; else the strongest.
+        whose mean is found to be wrong, of two classes; else one with a shape; else that of the most
+        events too many or too few; else the strongest.
         """
         worst, views = self.worst, [check.view for check in self.found]
         views = [view for view in views if explains_zeros(self, view)]
@@ -360,7 +362,9 @@ class Audit(Result):
             return max(views, key=lambda view: abs(view.error or 0.0))
         means = [view for view in views if finds_mean(self, view)] if self.n_classes == 2 else []
         shaped = [view for view in views if view.shape]
-        return worst or next(iter(means or shaped or views), None)
+        counts = [view for view in views if view.events is not None]
+        counts.sort(key=lambda view: -view.events.proved)
+        return worst or next(iter(means or shaped or counts or views), None)
 
     @property
     def headline(self) -> str:

@@ -66,17 +66,19 @@ _MARKS = 40  # times of the curves
 _LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
 
 
-def curves_of(whole: Sample) -> Curves:
-    """Return the curves of all rows."""
+def curves_of(whole: Sample, groups: Sequence[Any] = ()) -> Curves:
+    """Return the curves of all rows; observed ones as long as rows of every group are followed."""
     law: Any = whole.rows.law
     (ended, event), found = law.until(law.seen), []
+    last = [places[np.lexsort((~event[places], ended[places]))[-1]] for places in groups]
+    most = min((float(ended[row]) for row in last if not event[row]), default=np.inf)
     for time in law.marks(_MARKS)[0].tolist():
         risk, km = law.risk(time), kaplan_meier(ended, event, time)
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
         strata = risk_bounds(ended, event, risk, hazard, time)
         observed: tuple[float, float] | tuple[None, None]
-        if strata is None or strata.unknown or km is None or km.left < _LEFT:
+        if strata is None or strata.unknown or km is None or km.left < _LEFT or time > most:
             observed = None, None
         else:
             observed = strata.limits(LARGEST_LEVEL).estimate, 1.0 - km.survival
@@ -124,13 +126,16 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     )
     notes = [*whole.rows.notes, *notes_on(groupings, np.signbit(law.seen).astype(np.intp))]
     views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
+    places = {each.group: each.where for each in looks if each.group is not None}.values()
+    alone = _alone(whole.rows, until)
+    if alone and not completed:  # nothing is taken to be known between times
+        notes = [note for note in notes if note != law.between_times]
     zero = np.zeros(len(whole.labels), dtype=np.bool_)
     zero[whole.rows.impossible(whole.labels) if law.horizon is None else []] = True
     if looks:
         family = Family.of(level, len(looks) + len(left), STRATA * len(until))
-        alone = _alone(whole.rows, until)
         every = (*looks, *(parent.without(part) for part, parent in left))
-        seen = [_Seen.of(each, alone) for each in every]
+        seen = _set_apart([_Seen.of(each, alone) for each in every])
         found = _of_events(seen, options, share)
         evidence.append(float(found.evidence.max()))
         if n_clusters is not None:
@@ -175,7 +180,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         warnings=tuple(notes),
         impossible=int(zero.sum()),
         rows_in_all=max(map(int, needed), default=None),
-        times=curves_of(whole) if whole.rows.are_alike else None,
+        times=curves_of(whole, tuple(places)) if whole.rows.are_alike else None,
         **plan.stated(whole.rows, options),
     )
 
@@ -218,6 +223,7 @@ class _Seen:
     came: Array
     expected: Array  # of what was seen; of a risk at one time alone as if nothing were censored
     alone: bool  # whether nothing is taken to be known of the risk before the horizon
+    apart: NDArray[np.bool_] | None = None  # rows of groups that nobody was followed in so long
 
     @classmethod
     def of(cls, look: Look, alone: bool = False) -> _Seen:
@@ -300,7 +306,7 @@ class _Seen:
         time, event = self.ended
         alike = self.alone and np.ptp(self.risk) == 0.0  # one stratum is enough
         fewest = 1 if alike else _FEWEST
-        return risk_bounds(time, event, self.risk, self.expected, self.horizon, fewest)
+        return risk_bounds(time, event, self.risk, self.expected, self.horizon, fewest, self.apart)
 
     def count(self, level: float) -> Count:
         """Return the number of events, seen and expected; of a risk at one time these are not known."""
@@ -315,20 +321,19 @@ class _Seen:
         Else they are those of events, as if all hazards were so many times as large: which describes,
         and does not show what is within a limit.
         """
-        if self.strata is not None and self.unknown < 1.0:
+        if self.strata is not None:
             return self.strata.limits(level), True
         if self.alone:
             return Sizing(self.predicted, 0.0, 1.0), False  # nothing is known
         ratio = self.ratio(level)
         found = Sizing(*(scaled_risk(self.risk, self.rows.weights, each) for each in ratio))
-        if self.unknown == 1.0 and ratio.low <= 1.0 <= ratio.high:
-            return found._replace(low=0.0, high=1.0), False
-        return found, False
+        return (found._replace(low=0.0, high=1.0) if self.unknown == 1.0 else found), False
 
     def sizes(self, of_view: float, limit: Limit, level: float) -> dict[str, Any]:
         """Return the error with its interval, and whether it is shown to be within the limit."""
         mean, (found, _) = self.predicted, self.bounds(of_view)
         sizes: dict[str, Any] = {"rows": self.look.n_rows, "predicted": mean, "exact": False}
+        sizes["projected"] = self.unknown == 1.0
         sizes |= {"observed": found.estimate, "low": mean - found.high, "high": mean - found.low}
         if limit:
             level = min(level, LARGEST_LEVEL)
@@ -349,6 +354,7 @@ class _Seen:
         found: list[Part] = []
         for places in strata_of(self.risk, self.expected):
             own = _Seen.of(replace(self.look, places=places), self.alone)
+            own = own if self.apart is None else replace(own, apart=self.apart[places])
             mean, size = own.predicted, own.bounds(level)[0]
             ends = mean - size.high, mean - size.low, float(own.risk.min()), float(own.risk.max())
             found.append(Part(STRATA, len(found), len(places), mean, size.estimate, *ends))
@@ -382,6 +388,19 @@ class _Seen:
         return 1.0 if place == 0 else 2.0 * float(levels[place - 1])
 
 
+def _set_apart(seen: Sequence[_Seen]) -> list[_Seen]:
+    """Set rows of groups that nobody was followed in apart, in all views: no others tell of them."""
+    lost: dict[float, NDArray[np.bool_]] = {}
+    for each in seen:
+        if each.look.group is not None and each.unknown == 1.0:
+            none = np.zeros(each.look.scope.whole.n_samples, dtype=np.bool_)
+            lost.setdefault(each.horizon, none)[each.look.where] = True
+    return [
+        replace(each, apart=lost[each.horizon][each.look.where]) if each.horizon in lost else each
+        for each in seen
+    ]
+
+
 def _unknown(seen: Sequence[_Seen]) -> list[str]:
     """Note in how many views risk is not known of some rows until the horizon."""
     some = [each for each in seen if each.unknown]
@@ -393,10 +412,9 @@ def _unknown(seen: Sequence[_Seen]) -> list[str]:
     return [
         f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until the "
         f"horizon ({most.unknown:.0%} {where}, until {most.horizon:g}). What came of these by then is "
-        f"not known: what stands there as observed supposes that they go on {most.going_on}; so does "
-        "the interval where events differ from those expected, and allows anything where they do not. "
-        "What stands of larger groups supposes that these rows are like others of the same "
-        "predictions. Longer follow-up would tell; more rows that are followed as long would not."
+        "not known. Intervals hold whatever came after they were followed; what stands as observed, in "
+        f"brackets where it is of such rows alone, supposes that they go on {most.going_on}. "
+        "Longer follow-up would tell; more rows that are followed as long would not."
     ]
 
 
@@ -416,8 +434,17 @@ def _of_events(seen: Sequence[_Seen], options: Options, share: float) -> Answers
     # Such intervals are about right, and not trusted further out than draws would be.
     floor = 0.0 if by_signs else 1.0 / (1 + options.n_resamples)
     together = np.maximum(np.maximum(by_signs * found.adjusted, adjusted(least, "holm")), floor)
-    alone = np.maximum(np.maximum(by_signs * found.pvalues, least), floor)
-    return found._replace(pvalues=alone, adjusted=np.minimum(share * together, 1.0))
+    own = np.column_stack([found.pvalues, found.intervals])  # and how far draws alone may move it
+    own = np.maximum(np.maximum(by_signs * own, least[:, None]), floor)
+    if not by_signs:  # events less those predicted, had all rows been followed
+        more = [each.bounds(LARGEST_LEVEL)[0].estimate - each.predicted for each in seen]
+        missing = np.array([each.look.n_rows for each in seen]) * more
+        found = found._replace(values=missing, expected=None)
+    return found._replace(
+        pvalues=own[:, 0],
+        intervals=tuple((low, high) for low, high in own[:, 1:].tolist()),
+        adjusted=np.minimum(share * together, 1.0),
+    )
 
 
 # ------------------------------------------------------------------ completed times
@@ -443,7 +470,8 @@ def _of_completed(whole: Sample, plan: Any, options: Options, share: float) -> t
             every.append(asked(np.vstack([own, values[1:]]), resolutions))
         else:
             every.append(asked(*draw_all(plan.hypotheses, trial(labels))[:2]))
-    both = [np.array([getattr(each, name) for each in every]).T for name in ("pvalues", "adjusted")]
-    alone, together = (np.array([of_exchangeable(own) for own in each]) for each in both)
+    each = np.array([[one.pvalues, one.adjusted, *np.transpose(one.intervals)] for one in every])
+    alone, together, *ends = np.apply_along_axis(of_exchangeable, 0, each)
     joint = np.minimum(share * np.maximum(together, alone), 1.0)
-    return every[0]._replace(pvalues=alone, adjusted=joint), values
+    intervals = tuple((float(low), float(high)) for low, high in zip(*ends, strict=True))
+    return every[0]._replace(pvalues=alone, intervals=intervals, adjusted=joint), values

@@ -104,6 +104,7 @@ class Sized:
     observed: float | None
     low: float | None
     high: float | None
+    projected: bool = False
 
     @property
     def error(self) -> float | Any:  # None is only where there is no event
@@ -231,6 +232,12 @@ class Count:
     low: float | None
     high: float | None
 
+    @property
+    def proved(self) -> float:
+        """By which factor there were too many or too few at least: 1 where that is not shown."""
+        low, high = self.low or 0.0, self.high or float("inf")
+        return max(low, 1.0 / high, 1.0)
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -314,6 +321,9 @@ class View(Sized):
         Of censored times, events observed and expected. Else None.
     impossible
         In how many of its rows the observed label had probability 0; None where the audit has none.
+    projected
+        Of censored times: whether no row like these was followed until the horizon. ``observed`` is
+        then what it would be if hazards went on as until then.
     """
 
     lens: str
@@ -340,11 +350,17 @@ class View(Sized):
     rows_needed: int | None = None
     events: Count | Any = None
     impossible: int | None = None
+    projected: bool = False
 
     @property
     def key(self) -> tuple[str, Group | None]:
         """Lens and group: what tells it from all other views of an audit."""
         return self.lens, self.group
+
+    def holds(self, other: View) -> bool:
+        """Say whether another view is of a part of these rows, through the same lens."""
+        own, others = (set(each.group.conditions if each.group else ()) for each in (self, other))
+        return self.lens == other.lens and own < others
 
 
 @dataclass(frozen=True)
@@ -363,7 +379,7 @@ class Rest(Sized):
         Of its mean error ("citl"), adjusted with all checks of the audit.
     found
         Whether that is at most alpha.
-    exact, inside, rows_needed
+    exact, inside, rows_needed, projected
         As in ``View``.
     """
 
@@ -380,6 +396,12 @@ class Rest(Sized):
     exact: bool = True
     inside: bool | None = None
     rows_needed: int | None = None
+    projected: bool = False
+
+    @property
+    def key(self) -> tuple[str, Group | None]:
+        """Lens and parent: the key of the view of which it is the rest."""
+        return self.lens, self.parent
 
 
 @dataclass(frozen=True)

@@ -561,16 +561,22 @@ def risk_bounds(
     expected: Array,
     horizon: float,
     fewest: int = 1,
+    apart: NDArray[np.bool_] | None = None,
 ) -> StratifiedRisk | None:
     """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
 
     There are ten strata, or fewer with five expected events each, by the predictions alone; None with
     less than the ``fewest``. In a stratum of which no row was followed until that time the risk may be
-    anything between 0 and 1, and stands in the estimate as if its hazards went on to be so many times
-    those predicted as until then; as predicted, if what was ``expected`` of what was seen is not known
-    and the risk stands for it.
+    anything between what it was shown to be as long as rows were followed and 1. It stands in the
+    estimate as if its hazards went on to be so many times those predicted as until then; as predicted,
+    if what was ``expected`` of what was seen is not known and the risk stands for it. Rows ``apart``
+    have strata of their own.
     """
-    strata = strata_of(risk, expected)
+    apart = np.zeros(len(risk), dtype=np.bool_) if apart is None else apart
+    strata = list[NDArray[np.intp]]()
+    for own in map(np.flatnonzero, (~apart, apart)):
+        cut = [own[part] for part in strata_of(risk[own], expected[own])]
+        strata += cut or [own] * bool(len(own) and apart.any())
     if len(strata) < fewest:
         return None
     each = [(rows, kaplan_meier(time[rows], event[rows], horizon)) for rows in strata]
@@ -586,13 +592,16 @@ def risk_bounds(
         mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)
         for rows, found in each:
             share = len(rows) / len(risk)
-            own = gone_on(rows) if found is None else 1.0 - found.survival
-            mean += share * own
+            seen: Any = found or kaplan_meier(time[rows], event[rows], float(time[rows].max()))
+            least, most = product_bounds(seen, level)
+            came = own = 1.0 - seen.survival
+            squares[0] += (share * (came - 1.0 + most)) ** 2
             if found is None:
-                missing += share * own, share * (1.0 - own)
+                own = max(gone_on(rows), came)
+                missing += share * (own - came), share * (1.0 - own)
             else:
-                least, most = product_bounds(found, level)
-                squares += (share * (own - 1.0 + most)) ** 2, (share * (1.0 - least - own)) ** 2
+                squares[1] += (share * (1.0 - least - came)) ** 2
+            mean += share * own
         low, high = missing + np.sqrt(squares)
         return Sizing(mean, max(mean - float(low), 0.0), min(mean + float(high), 1.0))
 

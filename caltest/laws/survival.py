@@ -460,23 +460,22 @@ class Survival(Shaped):
         count = 0 if self.seen is None or self.horizon is not None else self.completions
         return map(self.completed, range(1, count))
 
+    @property
+    def between_times(self) -> str:
+        """What a user should know of times far apart, as sentences; "" where there are none."""
+        if self.steps or self._rise <= _WIDE:
+            return ""
+        return (
+            "Between two times of the curves the predicted chance of the event rises by up to "
+            f"{100.0 * self._rise:.0f} points on average, and is taken to rise evenly there: an error "
+            "that is found may be this assumption's. Give curves at more times."
+        )
+
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
         """Say what is assumed between times far apart, how many rows are censored, what that takes."""
         found = list[str]()
-        if not self.steps and self._rise > _WIDE:
-            alone = self.coarse and not self.known
-            found.append(
-                "Between two times of the curves the predicted chance of the event rises by up to "
-                f"{100.0 * self._rise:.0f} points on average"
-                + (
-                    ". Audits of independent rows that count alike need no more than these times; "
-                    "all else takes it"
-                    if alone
-                    else ", and is taken"
-                )
-                + " to rise evenly there: an error that is found may be this assumption's. Give curves "
-                "at more times."
-            )
+        if self.between_times:
+            found.append(self.between_times)
         if self.recorded:
             found.append(
                 "All events came at times of the curves, and are taken to come at no others, as at the "

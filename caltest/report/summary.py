@@ -17,7 +17,7 @@ from caltest.pictures import axes
 from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import captions, findings
-from caltest.text.sizes import decided_apart, rates
+from caltest.text.sizes import bracketed, decided_apart, least_settled, rates
 from caltest.text.vocabulary import (
     capital,
     event_name,
@@ -115,6 +115,9 @@ def _subject(audit: Audit) -> View | None:
         if strongest:
             return (whole or strongest)[0]
     whole = [view for view in events if view.group is None]
+    unsettled = least_settled(audit) if audit.verdict == "undecided" and not audit.n_classes else None
+    if unsettled is not None:  # what is said of it is of all rows through its lens, and of their groups
+        whole = [view for view in whole if view.lens == unsettled.lens] or whole
     top = [view for view in whole if view.lens == "top_label"]
     return next(iter(top or whole or events), None)
 
@@ -263,7 +266,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 name=name(called),
                 of=of,
                 predicted=rate(rates(of)[0]),
-                observed=rate(rates(of)[1]),
+                observed=bracketed(rate(rates(of)[1]), of),
                 bad=shows(audit, of) is not None,
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,  # its low end, the estimate and its high end
@@ -415,7 +418,7 @@ def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
     return SimpleNamespace(
         of=of,
         predicted=predicted,
-        observed=observed,
+        observed=bracketed(observed, of),
         error=signed_points(of.error or 0.0, of.low or 0.0, of.high or 0.0),
         interval=" to ".join(outward_points(of.low or 0.0, of.high or 0.0)),
         adjusted=pvalue(of.adjusted_pvalue, audit.alpha),
@@ -443,7 +446,7 @@ _MOST_CELLS = 12  # values of a column that a grid has room for
 
 
 def _grid(audit: Audit) -> SimpleNamespace | None:
-    """Lay out the errors of two crossed group columns, of those with the most crossings."""
+    """Lay out the errors of two crossed group columns: those told of, or with the most crossings."""
     crossed: dict[tuple[str, ...], dict[tuple[str, ...], View]] = {}
     for view in audit.views:
         conditions = view.group.conditions if view.group else ()
@@ -452,7 +455,9 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
             crossed.setdefault(columns, {})[tuple(each.value for each in conditions)] = view
     if not crossed:
         return None
-    (_, *named_by), cells = max(crossed.items(), key=lambda item: len(item[1]))
+    told = audit.told.group if audit.told else None
+    about = {each.column for each in told.conditions} if told else set[str]()
+    (_, *named_by), cells = max(crossed.items(), key=lambda one: (len(about & {*one[0]}), len(one[1])))
     values = [list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1)]
     if max(map(len, values)) > _MOST_CELLS:
         return None

@@ -126,7 +126,11 @@ def headline(audit: Audit) -> str:
             ways = (f"they are {each}" for each in sizes.tends(audit, strongest))
             which = listed(ways) or "no interval and no group stands out"
         return f"{capital(subject(strongest))} are wrong{where(strongest.group)}; {which}."
-    who, rows = capital(subject(strongest)), where(strongest.group)
+    who, rows, events = capital(subject(strongest)), where(strongest.group), strongest.events
+    if events is not None and events.proved > 1.0:
+        seen, expected = (f"{each:,.0f}" for each in (events.observed, events.expected))
+        more = "More" if (events.low or 0.0) > 1.0 else "Fewer"
+        return f"{more} events came than the model expects{rows}: {seen}, and {expected} were expected."
     about = sizes.estimated(strongest.error, strongest.lens)
     if finds_mean(audit, strongest):
         return f"{who} is wrong on average{rows}; as estimated, {about}."
@@ -255,6 +259,11 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
             )
     else:
         yield f"Do not rely on {these} until they are corrected."
+    if audit.verdict == "material" and told is not None and told.group is not None:
+        besides, _ = findings.wrong_besides(told, audit)
+        far = [each for each in besides if against_limit(audit, each) == "beyond"]
+        if names := [group_name(each.group) for each in leading(far, MOST_FINDINGS)]:
+            yield f"The same goes for {listed(names)}."
 
 
 def _more_rows(audit: Audit) -> str:
@@ -543,7 +552,7 @@ def _table(audit: Audit) -> list[str]:
             (
                 f"{view.rows:,}",
                 predicted,
-                observed,
+                sizes.bracketed(observed, view),
                 signed_points(view.error or 0.0, view.low or 0.0, view.high or 0.0),
                 f"{low} to {high}",
                 pvalue(view.adjusted_pvalue, audit.alpha),

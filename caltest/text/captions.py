@@ -300,8 +300,8 @@ def levels_note(audit: Audit, pictures: int = 1) -> str:
         band += f": of {pictures:,} pictures of a calibrated model, about {many(chance)} {of}"
     return (
         f"For every level, such as 0.9: the level less the share of {seen}. Below zero: {below}. A "
-        "line that falls and then rises through zero: too narrow. Shaded, for each picture alone: "
-        f"{band}."
+        "line that falls and then rises through zero: too narrow; the other way round: too wide. "
+        f"Shaded, for each picture alone: {band}."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from caltest._numbers import about_points, confidence_text, counted, outward_points, percents, points
 from caltest._visible import shown_column
@@ -31,6 +31,7 @@ from caltest.text.vocabulary import (
 )
 
 _MOST_TOLD = 3  # groups, or means
+_MOSTLY = 0.75  # of an error, from where on it is said to be mostly that of some rows
 _STRIKING = 1.5  # times the mean error, from where on a part of a view is named too
 
 
@@ -131,7 +132,9 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
             f"{view.events.expected:,.0f} were expected in that time."
         )
     elif view.events is not None:
-        events = f"{counted(round(view.events.observed), 'event')} came in {rows}."
+        events = (
+            f"{counted(round(view.events.observed), 'event')} came in {rows} while they were followed."
+        )
     if is_stated(view.lens):
         place = "in it" if kind_of(view.lens) == "interval" else "at or below it"
         outcomes = outcomes_called(audit)
@@ -223,7 +226,10 @@ def _shown_within(audit: Audit) -> Iterable[str]:
     hidden = [one for one in parts if against_limit(audit, one[1]) != "inside"]
     if hidden:
         view, part = max(hidden, key=lambda one: _farthest(one[1], audit))
-        yield f"Single parts of the predictions may be further off: {_possible(view, part, audit)}."
+        yield (
+            "Of single parts of the predictions fewer rows tell less: an error of "
+            f"{_possible(view, part, audit)} is not excluded."
+        )
 
 
 def _possible_errors(audit: Audit) -> Iterable[str]:
@@ -289,25 +295,28 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     found = {check.view.key for check in audit.found}
     own = set(view.group.conditions) if view.group else set()
     alike = [each for each in audit.views if each.lens == view.lens and each.key != view.key]
-    around = [
-        each
-        for each in alike
-        if shows(audit, each) == shows(audit, view)
-        and (each.group is None or set(each.group.conditions) < own)
-    ]
+    around = [each for each in alike if shows(audit, each) == shows(audit, view) and each.holds(view)]
+
+    def because(wholes: Sequence[View]) -> str:
+        """Say how much of larger views' error is this one's, where rows count alike."""
+        alike = audit.effective_n is None and not audit.sampled
+        of = max(abs(each.error * each.rows) for each in wholes)
+        mostly = alike and abs(view.error * view.rows) >= _MOSTLY * of
+        return f"{'mostly' if mostly else 'partly'} because of these"
+
     side = way(shows(audit, view), view.lens)
     for each in around if view.group else ():
         if each.group is None:
             size = about_points(abs(each.error or 0.0), "point")
             off = counted_way(shows(audit, view), view.lens)
             all_rows = "Over all rows it is" if is_stated(view.lens) else "All rows together are"
-            yield f"{all_rows} {size} {off}, partly because of these."
+            yield f"{all_rows} {size} {off}, {because([each])}."
     larger = [each for each in around if each.group]
     if larger:
         told = [f"{group_name(each.group)} ({sizes.means(each)})" for each in larger]
         parents = [each.group for each in larger]
         rests = [each for each in audit.rests if each.group == view.group and each.parent in parents]
-        yield f"Also {side}, partly because of these: {listed(told)}."
+        yield f"Also {side}, {because(larger)}: {listed(told)}."
         if not all(each.inside for each in rests if each.lens == view.lens):
             other = "Its other rows are" if len(larger) == 1 else "Their other rows are"
             yield f"{other} not shown to be right."
@@ -317,6 +326,7 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         if each.group and each not in around and not (own and own <= set(each.group.conditions))
     ]
     worse = [each for each in others if shows(audit, each)]
+    besides, through = wrong_besides(view, audit) if view.group else ([], [])
     groups = {each.group for each in others}
     if view.group and others and not any(group in groups for _, group in found):
         apart = {group for _, group in found if group and not own & set(group.conditions)}
@@ -328,10 +338,37 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     elif worse and view.group is None:
         far = max(worse, key=lambda each: each.proved)
         groups_found = counted(len(worse), "group")
-        which = "it is" if len(worse) == 1 else "furthest off is"
+        which = "it is" if len(worse) == 1 else "shown to be furthest off is"
         yield f"Also found in {groups_found}; {which} {group_name(far.group)}: {sizes.means(far)}."
-    elif worse:
-        yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
+    elif besides:
+        named = [f"{group_name(each.group)} ({sizes.means(each)})" for each in besides[:_MOST_TOLD]]
+        more = len(besides) - len(named)
+        yield f"Also wrong on average: {listed([*named, *[f'{more:,} more'] * (more > 0)])}."
+    if through:
+        names = listed(group_name(each.group) for each in through)
+        yield f"No error was found in {names} outside of these rows."
+
+
+def wrong_besides(view: View, audit: Audit) -> tuple[list[View], list[View]]:
+    """Return other groups whose mean is wrong, and those of which only these rows are found to be.
+
+    Of the former those that no smaller one of them explains, those furthest off first.
+    """
+
+    def by(whole: View, part: View) -> bool:
+        """Say whether no error is found in what a group leaves of another, where they meet."""
+        own = set(part.group.conditions if part.group else ())
+        left = [each for each in audit.rests if each.key == whole.key and not each.found]
+        return any(own <= set(each.group.conditions) for each in left)
+
+    wrong = [each for each in audit.views if each.lens == view.lens and each.group != view.group]
+    wrong = [each for each in wrong if each.group and shows(audit, each) and not view.holds(each)]
+    side = shows(audit, view)
+    wrong = [each for each in wrong if not (each.holds(view) and shows(audit, each) == side)]
+    through = [each for each in wrong if by(each, view)]
+    wrong = [each for each in wrong if each not in through]
+    wrong = [each for each in wrong if not any(each.holds(one) and by(each, one) for one in wrong)]
+    return sorted(wrong, key=lambda each: -each.proved), through
 
 
 def _largest(audit: Audit) -> Iterable[str]:

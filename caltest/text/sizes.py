@@ -119,6 +119,8 @@ def too(view: View, audit: Audit) -> str:
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
         return f"{side}: about {number} times the observed rate"
+    if view.projected:
+        return f"at least {distances(view)[0]} percentage points {side}"
     return f"about {about_points(abs(predicted - observed))} {side}"
 
 
@@ -160,7 +162,12 @@ def means(of: Sized) -> str:
     predicted, observed = percents(*rates(of), 1)
     if abs(of.error) < _ALIKE and min(rates(of)) >= 0.1:
         predicted, observed = (percent(rate, 1) for rate in rates(of))
-    return f"predicted {predicted}, observed {observed}"
+    return f"predicted {predicted}, {'projected' if of.projected else 'observed'} {observed}"
+
+
+def bracketed(observed: str, of: Sized) -> str:
+    """Return what stands as observed in a table: in brackets where it is projected."""
+    return f"({observed})" if of.projected else observed
 
 
 def times(view: Sized, confidence: float) -> str:
@@ -229,7 +236,8 @@ def why_undecided(audit: Audit) -> str:
         texts.append(f"too few {unit}{'' if every else f' for {_counted_wholes(few, audit)}'}")
     if close:
         which, s = _counted_wholes(close, audit), "s" * (len(close) > 1)
-        texts.append(f"the error{s} of {which}, as estimated, {'are' if s else 'is'} too close to it")
+        is_close = f"{'are' if s else 'is'} too close to it to tell"
+        texts.append(f"the error{s} of {which}, as estimated, {is_close}")
     return ", and ".join(texts) or "no view has a single probability"
 
 
@@ -284,9 +292,18 @@ def needs(audit: Audit) -> Iterable[str]:
             )
     if close:
         far = max(close, key=lambda each: abs(each.error))
-        way = " may be beyond" if estimated_beyond(audit, far) else ", as estimated, is too close to"
-        size = estimated(far.error, far.lens)
-        yield f"The error of {whole_name(far, audit)}{way} your limit: about {size}."
+        size, name = estimated(far.error, far.lens), whole_name(far, audit)
+        if estimated_beyond(audit, far):
+            yield f"The error of {name} may be beyond your limit: about {size}."
+        else:
+            close_to = "too close to your limit to tell"
+            yield f"The error of {name}, as estimated, is {close_to}: about {size}."
+
+
+def least_settled(audit: Audit) -> View | None:
+    """Return the view that is said first not to be settled; None where none is."""
+    few, close = _few_and_close(audit)
+    return next((each for each in (*few, *close) if isinstance(each, View)), None)
 
 
 def about_rows(count: int) -> str:
