@@ -246,10 +246,8 @@ def coverages() -> Iterator[Part]:
 
 def run(options: Run) -> None:
     """Count rejections and intervals; another package's where it is installed."""
-    few = (50,) if options.quick else (50, 200)
-    counted("survival_size", parts(sizes(*few), pvalues), options, SEED, 400)
-    if not options.quick:
-        counted("survival_size", parts(sizes(2000), pvalues), options, SEED, 150)
+    rows = (50,) if options.quick else (50, 200, 2000)
+    counted("survival_size", parts(sizes(*rows), pvalues), options, SEED, 400)
     counted("survival_power", parts(powers(), pvalues), options, SEED, 400)
     counted("survival_coverage", coverages(), options, SEED, 2000, 500)
     if have("SurvivalEVAL"):
