@@ -304,9 +304,8 @@ def test_few_members_are_told_how_much_farther_they_would_have_to_lie(size):
     narrow = Members(centre + 0.5 * rng.normal(size=(2000, size)))
     found = caltest.audit(narrow, centre[:, 0] + outcomes, n_resamples=199, rng=0)
     assert found.units.factor is None
-    off = (
-        1.0 + 0.25 / size
-    )  # of outcomes from the members' mean, squared; as members: 0.25 (1 + 1 / size)
-    assert found.units.spread == pytest.approx(np.sqrt(off / (0.25 * (1.0 + 1.0 / size))), rel=0.04)
+    # Squared distances from the members' mean: of outcomes, and of one more member.
+    off, stated = 1.0 + 0.25 / size, 0.25 * (1.0 + 1.0 / size)
+    assert found.units.spread == pytest.approx(np.sqrt(off / stated), rel=0.04)
     said = f"members would have to be spread about {found.units.spread:.2f} times as far"
     assert said in " ".join(str(found).split())

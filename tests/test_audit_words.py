@@ -283,7 +283,8 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
         ),
         (
             lambda: audits.rare(ratio=1.1, materiality_ratio=1.25),
-            r"tell less: an error of a factor of up to \d\.\d\d in one tenth of all rows is not ",
+            r"tell less: an error of a factor of up to \d\.\d\d in one tenth of all rows is not "
+            r"excluded\. Too few",
         ),
         (
             lambda: audits.audit(materiality=0.2),

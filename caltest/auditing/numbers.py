@@ -193,11 +193,8 @@ class InUnits:
             else:  # no number is as large
                 predicted, observed, error = None, None, 0.0
         factor = _widening(law, outcomes + error, design.plain, level)
-        spread = (
-            None
-            if not isinstance(law, Pool) or factor[0] is not None
-            else _spread(rows, outcomes, error)
-        )
+        few = isinstance(law, Pool) and factor[0] is None
+        spread = _spread(rows, outcomes, error) if few else None
         return cls(rows.n_samples, predicted, observed, low, high, *factor, spread)
 
 

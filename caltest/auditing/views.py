@@ -363,10 +363,14 @@ class View(Sized):
         """Lens and group: what tells it from all other views of an audit."""
         return self.lens, self.group
 
+    @property
+    def conditions(self) -> frozenset[Condition]:
+        """What its rows meet; nothing for all rows."""
+        return frozenset(self.group.conditions if self.group else ())
+
     def holds(self, other: View) -> bool:
         """Say whether another view is of a part of these rows, through the same lens."""
-        own, others = (set(each.group.conditions if each.group else ()) for each in (self, other))
-        return self.lens == other.lens and own < others
+        return self.lens == other.lens and self.conditions < other.conditions
 
 
 @dataclass(frozen=True)

@@ -572,16 +572,15 @@ def risk_bounds(
     if what was ``expected`` of what was seen is not known and the risk stands for it. Rows with
     another number in ``apart`` have strata of their own.
     """
-    strata = strata_of(risk, expected)
-    if apart is not None and apart.any():
-        strata = []
+    strata = list[NDArray[np.intp]]()
+    if apart is None or not apart.any():
+        strata = strata_of(risk, expected)
+    else:
         for code in np.unique(apart):
-            own = np.flatnonzero(apart == code)
-            strata += [own[part] for part in strata_of(risk[own], expected[own])] or [own]
+            alike = np.flatnonzero(apart == code)
+            strata += [alike[part] for part in strata_of(risk[alike], expected[alike])] or [alike]
     if len(strata) < fewest:
         return None
-    each = [(rows, kaplan_meier(time[rows], event[rows], horizon)) for rows in strata]
-    unknown = sum(len(rows) for rows, found in each if found is None) / len(risk)
 
     def gone_on(rows: NDArray[np.intp]) -> float:
         came = float(np.sum(event[rows] & (time[rows] <= horizon)))
@@ -589,23 +588,29 @@ def risk_bounds(
         ratio = came / whole if whole > 0.0 else 1.0
         return scaled_risk(risk[rows], np.ones(len(rows)), ratio)
 
+    each = list[tuple[int, float, Product, bool]]()
+    for rows in strata:
+        found = kaplan_meier(time[rows], event[rows], horizon)
+        seen: Any = found or kaplan_meier(time[rows], event[rows], float(time[rows].max()))
+        came = 1.0 - seen.survival
+        own = max(gone_on(rows), came) if found is None else came
+        each.append((len(rows), own, seen, found is not None))
+
     def limits(level: float) -> Sizing:
         mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)
-        for rows, found in each:
-            share = len(rows) / len(risk)
-            seen: Any = found or kaplan_meier(time[rows], event[rows], float(time[rows].max()))
+        for count, own, seen, followed in each:
+            share, came = count / len(risk), 1.0 - seen.survival
             least, most = product_bounds(seen, level)
-            came = own = 1.0 - seen.survival
             squares[0] += (share * (came - 1.0 + most)) ** 2
-            if found is None:
-                own = max(gone_on(rows), came)
-                missing += share * (own - came), share * (1.0 - own)
-            else:
+            if followed:
                 squares[1] += (share * (1.0 - least - came)) ** 2
+            else:
+                missing += share * (own - came), share * (1.0 - own)
             mean += share * own
         low, high = missing + np.sqrt(squares)
         return Sizing(mean, max(mean - float(low), 0.0), min(mean + float(high), 1.0))
 
+    unknown = sum(count for count, _, _, followed in each if not followed) / len(risk)
     return StratifiedRisk(unknown, limits)
 
 

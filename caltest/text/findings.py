@@ -293,7 +293,7 @@ def _beside(view: View, audit: Audit) -> Iterable[str]:
 def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     """Say which groups include the worst one and are wrong with it, and that others are not found."""
     found = {check.view.key for check in audit.found}
-    own = set(view.group.conditions) if view.group else set()
+    own = view.conditions
     alike = [each for each in audit.views if each.lens == view.lens and each.key != view.key]
     around = [each for each in alike if shows(audit, each) == shows(audit, view) and each.holds(view)]
 
@@ -323,7 +323,7 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     others = [
         each
         for each in alike
-        if each.group and each not in around and not (own and own <= set(each.group.conditions))
+        if each.group and each not in around and not (own and own <= each.conditions)
     ]
     worse = [each for each in others if shows(audit, each)]
     besides, through = wrong_besides(view, audit) if view.group else ([], [])
@@ -358,11 +358,10 @@ def wrong_besides(view: View, audit: Audit) -> tuple[list[View], list[View]]:
 
     def through(whole: View) -> bool:
         """Say whether nothing is found in what this view leaves of a group, nor in any part of it."""
-        own = set(view.group.conditions if view.group else ())
+        own, around = view.conditions, whole.conditions
         left = [each for each in audit.rests if each.key == whole.key and not each.found]
         left = [each for each in left if own <= set(each.group.conditions)]
-        parts = [set(each.group.conditions if each.group else ()) for each in found]
-        around = set(whole.group.conditions if whole.group else ())
+        parts = [each.conditions for each in found]
         return bool(left) and not any(around < part and not own <= part for part in parts)
 
     side = shows(audit, view)

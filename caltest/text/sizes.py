@@ -197,7 +197,7 @@ def whole_name(whole: View | Rest, audit: Audit) -> str:
     if isinstance(whole, Rest):  # of two groups, one leaves the other
         around, left = _left(whole)
         for view in audit.views:
-            own = set(view.group.conditions if view.group else ())
+            own = view.conditions
             same = view.lens == whole.lens and view.rows == whole.rows and around <= own
             if same and left not in own and [each.column for each in own - around] == [left.column]:
                 return whole_name(view, audit)
