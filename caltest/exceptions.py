@@ -1,4 +1,4 @@
-"""The error that a wrong input raises, a warning, and what their sentences are made of."""
+"""The error that a wrong input raises, a premise in doubt, a warning, and the parts of sentences."""
 
 from __future__ import annotations
 
@@ -68,6 +68,36 @@ class Phrase:
             return replace(fact, name=names.get(fact.name, fact.name))
 
         return self.changed(called)
+
+
+@dataclass(frozen=True)
+class Premise:
+    """A premise of a result that its data contradict, or put in doubt.
+
+    Attributes
+    ----------
+    name
+        What is supposed: "independent rows", "unseen rows", "groups known before the outcome", ….
+    seen
+        What was seen, as a sentence without its full stop.
+    do
+        What to do, as a clause.
+    withholds
+        Whether the verdict "within" is withheld because of it.
+
+    Examples
+    --------
+    >>> print(Premise("unseen rows", "These rows were used to fit the model", "give new ones"))
+    These rows were used to fit the model; give new ones.
+    """
+
+    name: str
+    seen: str
+    do: str
+    withholds: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.seen}; {self.do}."
 
 
 class LongWorkWarning(UserWarning):

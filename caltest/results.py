@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from caltest import _printers
 from caltest._arguments import arguments, axes, flag
+from caltest.exceptions import Premise
 from caltest.forms import Side
 from caltest.nulls import Answer, Guarantee, Null, Part, Question
 from caltest.pvalues import Alternative
@@ -175,6 +176,9 @@ class CalibrationResult(Result):
         Values of the statistic for the simulated labels, or None.
     warnings
         Sentences a reader should know.
+    premises
+        What the p-value supposes and the data contradict or put in doubt
+        (:class:`caltest.exceptions.Premise`).
     seed
         Integer that, given as ``rng``, reproduces the numbers; None if no random numbers were
         drawn.
@@ -216,6 +220,7 @@ class CalibrationResult(Result):
     measures: str = ""
     claim: str | None = None
     parts: tuple[Part, ...] = ()
+    premises: tuple[Premise, ...] = ()
 
     @arguments()
     def rejects(self, alpha: float) -> bool:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from caltest import nulls
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest.data import Rows, Sample, impossible_labels, whole_sample, without_zeros
-from caltest.data.diagnose import copied_rows
+from caltest.data import Rows, Sample, impossible_labels, premises_of, whole_sample, without_zeros
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
@@ -300,7 +299,8 @@ def test(
             question,
             chosen,
             answer,
-            (*rows.notes, *unlikely, *copied_rows(given.whole), *unusual, *fitted.notes),
+            (*rows.notes, *unlikely, *unusual, *fitted.notes),
+            premises=premises_of(given.whole),
             n_samples=given.whole.rows.n_samples,
             lens=given.lens,
             parameters={**fitted.parameters, **rates, **_counted(rows)},
@@ -494,7 +494,8 @@ def _tolerated(
         question,
         null,
         answer,
-        (*rows.notes, *impossible, *copied_rows(given.whole), *measure.notes),
+        (*rows.notes, *impossible, *measure.notes),
+        premises=premises_of(given.whole),
         alternative=sides,
         n_samples=given.whole.rows.n_samples,
         lens=given.lens,

@@ -49,7 +49,7 @@ NOT_FOR_USERS = {
     "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.sample_of_law",
     "data.subsample",
     "data.impossible_labels", "data.impossible_rows", "data.merged_notes", "data.named_sample",
-    "data.copied_rows", "data.without_zeros",
+    "data.check_members", "data.premises_of", "data.without_zeros",
     "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",

@@ -206,7 +206,7 @@ def test_rare_classes_are_counted():
     plan = planned(probs, {"g": ["a"] * 50 + ["b"] * 50})
     assert [s.what for s in plan.skipped] == [
         "2 of 4 classes by themselves",
-        "2 of 4 pairs of a class and a group",
+        "6 of 8 pairs of a class and a group",
     ]
     looked = [key[0] for key, _ in names(plan) if key[0].startswith("class") and not key[1]]
     assert looked == ["class:0"] * 3 + ["class:1"] * 3

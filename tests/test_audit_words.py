@@ -527,9 +527,11 @@ def test_groups_that_are_the_labels_are_warned_of():
     probs, labels = calibrated(240, 3, 0)
     names = np.array(["x", "y", "z"])[labels]
     audit = caltest.audit(probs, labels, groups={"truth": names, "half": names == "x"}, **LIGHT)
-    (warning,) = audit.warnings
-    assert warning.startswith("Column 'truth' of groups groups the rows as the labels do")
-    assert "Note: Column 'truth'" in str(audit)
+    assert [each.seen.partition(" of groups")[0] for each in audit.premises] == [
+        "Column 'truth'",
+        "Column 'half'",
+    ]
+    assert "In doubt: Column 'truth'" in str(audit)
 
 
 # ------------------------------------------------------------------ plain data of changed audits

@@ -17,6 +17,7 @@ from caltest._arguments import as_float, has
 from caltest._numbers import counted, leading
 from caltest._visible import quoted, shown_column, shown_group, shown_value
 from caltest.auditing.views import Condition, Group, Skipped
+from caltest.data import Rows, Sample
 from caltest.data.containers import (
     as_entry,
     cells_of,
@@ -28,8 +29,9 @@ from caltest.data.containers import (
     native_of,
     one_as_text,
 )
-from caltest.exceptions import InputError, Row
-from caltest.laws import Law, Pool, Pools, Predictive
+from caltest.data.premises import NO_CHANCE, chance_of_function
+from caltest.exceptions import InputError, Premise, Row
+from caltest.laws import Classes, Law, Pool, Pools, Predictive
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -349,8 +351,8 @@ def _text(cell: Any) -> str | None:
         raise InputError(f"groups holds {quoted(cell)}; give such values as text.") from error
 
 
-def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
-    """Say how columns were read, and warn of those that group rows as the labels do."""
+def notes_on(groupings: Iterable[Grouping]) -> tuple[str, ...]:
+    """Say how columns were read."""
     found = [
         f"Column {shown_column(each.column)!r} has {each.cut:,} different numbers, and was cut at its "
         f"own quantiles into {sum(value not in (NO_NUMBER, MISSING) for value in each.values)} ranges "
@@ -358,17 +360,39 @@ def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
         for each in groupings
         if each.cut
     ]
-    found += [note for each in groupings for note in each.notes]
-    n_labels = len(np.unique(labels))
-    found += [
-        f"Column {shown_column(each.column)!r} of groups groups the rows as the labels do: its "
-        "p-values, intervals and diagrams mean nothing, for groups must be known before the labels "
-        "are; leave it out."
-        for each in groupings
-        if len(each.values) == n_labels > 1
-        and all((labels[rows] == labels[rows[0]]).all() for rows in each.rows() if len(rows))
-    ]
-    return tuple(found)
+    return (*found, *(note for each in groupings for note in each.notes))
+
+
+def known_before(
+    groupings: Iterable[Grouping], sample: Sample
+) -> tuple[tuple[Grouping, ...], tuple[Premise, ...]]:
+    """Return the columns that are no function of the outcome, and what the others are."""
+    rows, outcomes = sample.rows, sample.labels
+    known = {"the outcome": sample}
+    if rows.law.seen is not None:  # whether there was an event, with the same chance in every row
+        came = (~np.signbit(rows.law.seen)).astype(np.intp)
+        known = {"whether the event was seen": _of_event(np.full(len(came), came.mean()), came)}
+    elif isinstance(rows.law, Classes):
+        top, every = rows.probs.argmax(axis=1), np.arange(rows.n_samples)
+        of_top = _of_event(rows.probs[every, top], (top == outcomes).astype(np.intp))
+        known["whether the top class was right"] = of_top
+    kept, found = list[Grouping](), list[Premise]()
+    for each in groupings:
+        of = next(
+            (of for of, own in known.items() if chance_of_function(each.member, own) <= NO_CHANCE), ""
+        )
+        if not of:
+            kept.append(each)
+            continue
+        column = shown_column(each.column)
+        seen = f"Column {column!r} of groups is a function of {of}, so nothing is said of its groups"
+        do = "leave it out: groups must be known before the outcome"
+        found.append(Premise("groups known before the outcome", seen, do, withholds=True))
+    return tuple(kept), tuple(found)
+
+
+def _of_event(p: NDArray[np.float64], came: Places) -> Sample:
+    return Sample(Rows(Classes(np.column_stack([1.0 - p, p]))), came)
 
 
 def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
@@ -412,7 +436,7 @@ def crossed(
             held += len(each[0].member)
             if held > _MOST_CROSSED:
                 reason = "with so many rows and columns the groups would take too much memory"
-                skipped.append(Skipped(f"groups by {name}", None, reason))
+                skipped.append(Skipped(f"groups by {name}", None, reason, inside=False))
                 continue
             shape = tuple(len(grouping.values) for grouping in each)
             member = np.ravel_multi_index([grouping.member for grouping in each], shape)

@@ -172,6 +172,14 @@ class Look:
         """Return predictions and observed labels."""
         return self.view().sample(labels)
 
+    def count(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return its rows, and events that are expected and observed, (3,)."""
+        if (column := self.scope.column) is None:
+            seen = self.sample(labels)
+            return np.array([self.n_rows, seen.rows.probs[:, 1].sum(), seen.labels.sum()])
+        stated = self.scope.shown.rows.probs[self.where, column].sum()
+        return np.array([self.n_rows, stated, np.count_nonzero(labels[self.where] == column)])
+
     def without(self, part: Look) -> Look:
         """Return its rows that are not in a group inside, which are found anew and not held."""
         places = np.arange(self.scope.whole.n_samples)[self.where]
@@ -179,9 +187,11 @@ class Look:
         return replace(self, places=places, n_rows=len(places))
 
 
-def around(looks: Collection[Look], min_rows: int) -> Iterator[tuple[Look, Look]]:
+def around(
+    looks: Collection[Look], min_rows: int, among: Collection[Look] | None = None
+) -> Iterator[tuple[Look, Look]]:
     """List every group with each that has a condition less, if that has ``min_rows`` rows besides."""
-    by_key = {(look.scope.label, look.group): look for look in looks}
+    by_key = {(look.scope.label, look.group): look for look in (looks if among is None else among)}
     for look in looks:
         for parent in () if look.group is None else look.group.parents():
             whole = by_key.get((look.scope.label, parent))
@@ -229,13 +239,13 @@ class Plan(NamedTuple):
     skipped: tuple[Skipped, ...]
     columns: tuple[str, ...]
     unseen: dict[str, int]  # by column, the rows of groups that are too small, if most rows are
+    dropped: dict[Skipped, list[Look]]  # views of the family that are skipped, whatever the limit
 
     def stated(self, rows: Rows, options: Options) -> dict[str, Any]:
         """Return what an audit of these rows states of itself, whatever it finds."""
         m = rows.n_classes or 0  # 0 of numbers
         classes = rows.classes if m else None
         return {
-            "skipped": self.skipped,
             "unseen": self.unseen,
             "confidence": level_of_confidence(options.alpha),
             "n_samples": rows.n_samples,
@@ -254,17 +264,20 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     found: dict[Look, tuple[Statistic, ...]] = {}
     skipped: list[Skipped] = []
 
-    def skip(what: str, reason: str) -> None:
+    dropped: dict[Skipped, list[Look]] = {}
+
+    def skip(what: str, reason: str, looks: Sequence[Look] = ()) -> None:
         entry = Skipped(what, None, reason)
         if entry not in skipped:
             skipped.append(entry)
+        if looks:
+            dropped.setdefault(entry, []).extend(looks)
 
     def eventful(looks: list[Look], what: str) -> list[Look]:
-        kept = [look for look in looks if look.expected >= FEWEST_EVENTS]
-        if few := len(looks) - len(kept):
+        if few := [look for look in looks if look.expected < FEWEST_EVENTS]:
             reason = f"fewer than {FEWEST_EVENTS:.0f} events, or rows without, are expected"
-            skip(f"{few:,} of {len(looks):,} {what}", reason)
-        return kept
+            skip(f"{len(few):,} of {len(looks):,} {what}", reason, few)
+        return [look for look in looks if look.expected >= FEWEST_EVENTS]
 
     def fitting(look: Look) -> tuple[Statistic, ...]:
         scope = look.scope
@@ -281,34 +294,34 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             reason = "none of the statistics looks at more than one probability"
             if whole.n_classes is None:
                 reason = "none of the statistics is of what it shows; add one, or leave the lens out"
-            skip(f"the lens {scope.label!r}", reason)
+            skip(f"the lens {scope.label!r}", reason, [look])
         return statistics
 
     def add(
         looks: Iterable[Look], what: str = "", most: int = MOST_HYPOTHESES, work: float = np.inf
     ) -> None:
         """Add looks, those with the most events or rows first, up to so many hypotheses or rows."""
-        many = long = 0
+        many, long = list[Look](), list[Look]()
         count = sum(map(len, found.values()))
         rows = sum(look.n_rows * len(statistics) for look, statistics in found.items())
         for look in sorted(looks, key=lambda look: (-min(look.expected, look.n_rows), look.key)):
             statistics = fitting(look)
             more = look.n_rows * len(statistics)
             if what and count + len(statistics) > most:
-                many += 1
+                many.append(look)
             elif rows + more > work:
-                long += 1
+                long.append(look)
             elif statistics:
                 found[look] = statistics
                 count, rows = count + len(statistics), rows + more
         if many:
-            skip(f"{many:,} {what}", f"an audit has at most {MOST_HYPOTHESES:,} hypotheses")
+            skip(f"{len(many):,} {what}", f"an audit has at most {MOST_HYPOTHESES:,} hypotheses", many)
         if long:
             reason = (
                 "with so many rows they would take long; ask for lenses='classwise' by itself, or for "
                 "fewer draws or groups, to have them"
             )
-            skip(f"{long:,} {what}", reason)
+            skip(f"{len(long):,} {what}", reason, long)
 
     groups: list[tuple[Group, Places]] = []
     unseen: dict[str, int] = {}
@@ -352,7 +365,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     overall = [scope.look() for scope in general]
     by_class = eventful([scope.look() for scope in classes], "classes by themselves")
     by_group = [scope.look(*group) for group in groups for scope in general]
-    cells = [look.scope.look(*group) for group in groups for look in by_class]
+    cells = [scope.look(*group) for group in groups for scope in classes]
     cells = eventful(cells, "pairs of a class and a group")
     add(overall)
     add(by_class, "classes by themselves, those with the fewest events", MOST_HYPOTHESES // 2)
@@ -371,6 +384,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         skipped=tuple(skipped),
         columns=tuple(grouping.column for grouping in groupings),
         unseen=unseen,
+        dropped=dropped,
     )
 
 

@@ -18,7 +18,7 @@ from caltest._version import __version__
 from caltest._visible import visible
 from caltest.auditing.limits import Limit, Place
 from caltest.auditing.views import Check, Curves, Group, Part, Rest, Sensitivity, Sized, Skipped, View
-from caltest.exceptions import Argument, InputError
+from caltest.exceptions import Argument, InputError, Premise
 from caltest.forms import Side
 from caltest.results import Result, plain
 
@@ -94,6 +94,9 @@ class Audit(Result):
         The Python call that repeats the audit.
     warnings
         Sentences a reader should know.
+    premises
+        What the verdict supposes and the data contradict or put in doubt
+        (:class:`caltest.exceptions.Premise`).
     impossible
         Number of rows whose label had predicted probability 0, which rejects calibration whatever
         the checks found. 0 with a tolerance above 0, which allows for small probabilities.
@@ -179,6 +182,7 @@ class Audit(Result):
     null_distribution: NDArray[np.float64] | Any
     call: str
     warnings: tuple[str, ...] = ()
+    premises: tuple[Premise, ...] = ()
     impossible: int = 0
     zeros: Zeros | None = None
     recalibration: Recalibration | None = None
@@ -232,7 +236,8 @@ class Audit(Result):
         Without a limit "found" or "not found", which does not prove that there is no error. With one:
         "material": an error was found, and a simultaneous interval lies beyond the limit; "within":
         every view, and what every group leaves, is shown to be within the limit by its own tests at
-        level alpha, and nothing lies beyond; "undecided": neither. If the mean error of any view is
+        level alpha, nothing lies beyond, what was not checked is within by its own limits too, and no
+        premise withholds it (``withheld``); "undecided": neither. If the mean error of any view is
         beyond the limit, the probability of "within" is at most alpha (see Notes).
         """
         if not self.limit:
@@ -240,7 +245,18 @@ class Audit(Result):
         if self.beyond:
             return "material" if self.rejected else "undecided"
         wholes = self.wholes
-        return "within" if wholes and all(each.inside for each in wholes) else "undecided"
+        shown = bool(wholes) and all(each.inside for each in wholes)
+        return "within" if shown and not self.withheld and not self.unvouched else "undecided"
+
+    @property
+    def withheld(self) -> tuple[Premise, ...]:
+        """The premises because of which "within" is not said, whatever intervals show."""
+        return tuple(each for each in self.premises if each.withholds)
+
+    @property
+    def unvouched(self) -> tuple[Skipped, ...]:
+        """What was not checked, and is not shown to be within the limit by its own limits either."""
+        return tuple(each for each in self.skipped if each.inside is False)
 
     @property
     def limit(self) -> Limit:
@@ -540,7 +556,7 @@ _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
     "about", "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
-    "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
+    "premises", "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

@@ -30,7 +30,13 @@ from caltest.auditing.asked import (
 )
 from caltest.auditing.describe import views_of, with_zeros
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
-from caltest.auditing.groups import by_prediction, functions_of_members, notes_on, read_groups
+from caltest.auditing.groups import (
+    by_prediction,
+    functions_of_members,
+    known_before,
+    notes_on,
+    read_groups,
+)
 from caltest.auditing.numbers import InUnits, usual_numbers
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
@@ -38,8 +44,8 @@ from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
-from caltest.data import impossible_labels, named_sample, sample_of_law, without_zeros
-from caltest.data.diagnose import copied_rows, why_zero
+from caltest.data import impossible_labels, named_sample, premises_of, sample_of_law, without_zeros
+from caltest.data.diagnose import why_zero
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Pools, Predictive, Survival
 from caltest.lenses import Entry
@@ -282,6 +288,9 @@ def audit(
     counting = whole.rows.places
     groupings = read_groups(groups, given_rows.n_samples, counting, probs=probs, labels=labels)
     by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
+    own_columns = tuple(each.column for each in groupings)
+    groupings, afterwards = known_before(groupings, whole)
+    doubts = (*afterwards, *premises_of(whole))
     law: Any = whole.rows.law
     levels = not isinstance(law, Survival) or not law.known
     if isinstance(law, Predictive) and law.dimension is None and levels:
@@ -290,10 +299,9 @@ def audit(
     alike = whole.rows.are_alike and whole.rows.places is None  # weights that leave no row out
     counted = [] if alike else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
-    own_columns = tuple(each.column for each in groupings if each.crosses)
     call = call_of(audit, given, own_columns, counted, options.seed, numbers is not None)
     if law.seen is not None:
-        return audit_of_times(whole, groupings, options, call)
+        return replace(audit_of_times(whole, groupings, options, call), premises=doubts)
     design = Design.of(whole.rows, sampling_rates)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and sampling_rates is not None:
@@ -341,6 +349,7 @@ def audit(
             looks = [*views, *(each.remaining for each in rests)]
             told, in_all = sizes.with_rows_needed([*views.values(), *left], looks, whole.labels)
             views, left = dict(zip(views, told, strict=False)), told[len(views) :]
+        skipped = sizes.vouched(plan, whole.labels, options.min_rows)
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     broken = whole.rows.impossible(whole.labels)
     zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
@@ -356,8 +365,7 @@ def audit(
     n_classes = whole.rows.n_classes
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
     warnings = list(dict.fromkeys(note for look in plan.looks for note in look.scope.shown.rows.notes))
-    warnings += [*by_members, *notes_on(groupings, whole.labels)]
-    warnings += [*copied_rows(whole), *sizes.few_clusters()]
+    warnings += [*by_members, *notes_on(groupings), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():
         warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
@@ -385,6 +393,7 @@ def audit(
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
         rests=tuple(left),
+        skipped=skipped,
         event=name_of_event,
         lenses=tuple(dict.fromkeys(look.scope.asked for look in plan.looks)),
         groups=plan.columns,
@@ -393,6 +402,7 @@ def audit(
         null_distribution=found.largest,
         call=call,
         warnings=tuple(warnings),
+        premises=doubts,
         impossible=impossible,
         zeros=zeros,
         recalibration=line,

@@ -23,8 +23,8 @@ from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 from caltest._sums import Array
 from caltest.auditing.draws import Answers, Subtraction
 from caltest.auditing.limits import Limit, Wanted, rows_in_all, rows_needed
-from caltest.auditing.plan import MEAN, Look, Plan
-from caltest.auditing.views import Part, Rest, Sensitivity, View
+from caltest.auditing.plan import MEAN, Look, Plan, around
+from caltest.auditing.views import Part, Rest, Sensitivity, Skipped, View
 from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
 from caltest.data.attributes import effective_number, rates_by_class
@@ -35,6 +35,7 @@ _OF_VIEWS = 0.8  # of alpha
 _WHOLE = (10, 2)  # parts of all rows
 _GROUP = (5,)
 _FEWEST = 10  # rows of a part
+_MOST_BY_BOUND = 1000  # views that were skipped, where the interval of each takes milliseconds
 
 
 class Cut(NamedTuple):
@@ -382,6 +383,50 @@ class Sizes:
             inside = self.limit.place(mean, low, high) == "inside"
         means = {"predicted": predicted, "observed": observed, "low": ends[0], "high": ends[1]}
         return means | {"exact": not (by_t or own_by_t), "inside": inside}
+
+    def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
+        """Return what was skipped, with whether its own limits show its errors to be within the limit.
+
+        Like other views these are taken with what groups leave of others.
+        """
+        if not self.limit:
+            return plan.skipped
+        every = {
+            look.key: look for look in (*plan.looks, *(x for y in plan.dropped.values() for x in y))
+        }
+        return tuple(
+            each
+            if each.inside is False or not (looks := [x for x in plan.dropped.get(each, ()) if x.event])
+            else self._vouched(each, [*looks], list(around(looks, min_rows, every.values())), labels)
+            for each in plan.skipped
+        )
+
+    def _vouched(
+        self,
+        skipped: Skipped,
+        looks: Sequence[Look],
+        rests: Sequence[tuple[Look, Look]],
+        labels: NDArray[np.intp],
+    ) -> Skipped:
+        level = min(self.level, LARGEST_LEVEL)
+        found: list[tuple[float, float, float]]  # predicted, and the interval of the error
+        if self.design.plain and all(each.scope.shown.see_open is None for each in looks):
+            counts = {each: each.count(labels) for each in {*looks, *(of for _, of in rests)}}
+            parts = [counts[each] for each in looks] + [counts[of] - counts[own] for own, of in rests]
+            rows, stated, events = np.array(parts).T
+            least, most = mean_bounds(rows, events, level)
+            mean = stated / rows
+            found = list(
+                zip(mean.tolist(), (mean - most).tolist(), (mean - least).tolist(), strict=True)
+            )
+        elif len(looks) + len(rests) > _MOST_BY_BOUND:
+            return replace(skipped, inside=False)
+        else:
+            wholes = [*looks, *(of.without(own) for own, of in rests)]
+            sized = (self.interval(x, x.sample(labels), labels, level, inner=True) for x in wholes)
+            found = [(mean, low, high) for mean, _, low, high, _ in sized]
+        far = [max(-x[1], x[2]) for x in found if self.limit.place(*x) != "inside"]
+        return replace(skipped, inside=not far, most=max(far, default=None))
 
     def with_rows_needed(
         self, sized: Sequence[View | Rest], looks: Sequence[Look], labels: NDArray[np.intp]

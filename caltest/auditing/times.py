@@ -123,7 +123,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     check_resolution(
         ["two-sided"], options.correction, level, draws, all_signs, share * (1.0 + completed)
     )
-    notes = [*whole.rows.notes, *notes_on(groupings, np.signbit(law.seen).astype(np.intp))]
+    notes = [*whole.rows.notes, *notes_on(groupings)]
     views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
     places = {each.group: each.where for each in looks if each.group is not None}.values()
     alone = _alone(whole.rows, until)
@@ -169,6 +169,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         checks=tuple(sorted(checks, key=lambda check: (check.adjusted, check.pvalue))),
         views=tuple(views),
         rests=tuple(rests),
+        skipped=tuple(replace(x, inside=False) if x in plan.dropped else x for x in plan.skipped),
         event=None,
         lenses=tuple(options.lenses),
         groups=tuple(each for each in plan.columns if completed or each in taken),

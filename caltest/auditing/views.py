@@ -479,8 +479,15 @@ class Skipped:
         Number of rows, where that is the reason.
     reason
         As a clause.
+    inside
+        Of views that a limit is about: whether the limits of each of them alone, which take no check,
+        show its mean error to be within it. None without a limit, or where there is no such view.
+    most
+        How large the mean error of one of these is at most, by these limits; None where not known.
     """
 
     what: str
     rows: int | None
     reason: str
+    inside: bool | None = None
+    most: float | None = None

@@ -412,7 +412,7 @@ def compare(
         seed=plan.seed,
         warnings=(
             *_notes(candidates, units, carrying, differences, difference_errors),
-            *notes_on(groupings, next(iter(wholes.values())).labels),
+            *notes_on(groupings),
             *left_out,
         ),
         n_clusters=None if together is None else together.count,

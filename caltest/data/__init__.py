@@ -3,6 +3,7 @@
 from caltest.data.attributes import Extent
 from caltest.data.containers import check_index
 from caltest.data.diagnose import impossible_labels, impossible_rows
+from caltest.data.premises import check_members, premises_of
 from caltest.data.rows import SUBSAMPLED, Rows, Sample, merged_notes, subsample, without_zeros
 from caltest.data.sample import named_sample, predictions, sample, sample_of_law, whole_sample
 
@@ -11,6 +12,8 @@ __all__ = [
     "Rows",
     "Sample",
     "Extent",
+    "check_members",
+    "premises_of",
     "check_index",
     "subsample",
     "impossible_labels",

@@ -1,13 +1,7 @@
-"""What an input looks like: wrong predictions, probabilities of 0, and rows that are copies of others.
+"""What an input looks like: wrong predictions, and probabilities of 0.
 
 Of several mistakes the most telling is said. A wrong cause is worse than none: why probabilities are 0
 is said only where hardly anything else looks like it.
-
-Copies are noticed without being asked. Of two independent rows with the same predictions g, the labels
-differ with probability 1 − |g|². If the labels of many such pairs hardly ever differ, the rows are one
-row several times, or the labels were used to fit the model. Labels that differ as often as they should
-prove nothing about dependence; but where most rows share predictions of full precision with a few
-others, one may ask.
 """
 
 from __future__ import annotations
@@ -21,7 +15,6 @@ from numpy.typing import NDArray
 
 from caltest._numbers import counted
 from caltest.data.containers import Table
-from caltest.data.rows import Sample
 from caltest.exceptions import Argument, InputError, Phrase, Row
 
 Array: TypeAlias = NDArray[np.float64]
@@ -464,124 +457,3 @@ def impossible_rows(
         f"In {len(broken)} of {n} rows (counting from 0: {named}) {what} had "
         "probability 0: that alone proves the model miscalibrated, whatever p is.",
     )
-
-
-# ------------------------------------------------------------------ copies
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # an odd number: what it multiplies stays apart
-_ENOUGH = 20.0  # pairs that should differ
-_MOST_IN_TABLE = 2**16  # rows, whose cells of a table take 4 MiB
-_HARDLY = 0.01  # of these
-_MOST_ROWS = 16  # of one prediction, on average, that are taken for one patient's and no tree's leaf
-_LOOKED_AT = 256  # predictions whose digits are looked at
-_MOST_PARTS = 1000  # of a whole: a share of so many rows or votes, or of three decimals
-_MOST_DIGITS = 9  # of numbers that were written with a fixed number of decimals
-_WRITTEN = 1e-5  # of the last of these
-_BY_CHANCE = 0.1  # rows, of all that a range of such numbers holds: more share some by chance
-_ROUND = 3.1e-8  # how far from such a share a number of single precision is
-
-
-def copied_rows(sample: Sample) -> tuple[str, ...]:
-    """Say so where rows look like copies; ask where they look like repeated measurements.
-
-    Rows in clusters are not checked: they are known to belong together. Nor are numbers.
-
-    Examples
-    --------
-    >>> from caltest.data import sample
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(200)
-    >>> labels = (rng.random(200) < p).astype(int)
-    >>> copied_rows(sample(p, labels))
-    ()
-    >>> copied_rows(sample(np.tile(p, 2), np.tile(labels, 2)))[0].partition(":")[0]
-    'Rows look like copies of each other'
-    """
-    if sample.rows.clusters is not None or sample.rows.n_classes is None:
-        return ()
-    expected, seen, rows, predictions = shared_predictions(sample)
-    if expected >= _ENOUGH and seen <= _HARDLY * expected:
-        return (
-            "Rows look like copies of each other: of the pairs of rows with the same predictions "
-            f"about {expected:,.0f} should have different labels, and {seen:,.0f} have. "
-            "Leave copies out, or say which rows belong together (clusters=); if the labels were used "
-            "to fit the model, test it on other rows.",
-        )
-    few = 0 < rows <= _MOST_ROWS * len(predictions)
-    if 2 * rows >= len(sample.labels) and few and _of_full_precision(predictions, len(sample.labels)):
-        return (
-            f"{rows:,} of {len(sample.labels):,} rows share their predictions, to the last "
-            "digit, with others. If these are repeated measurements (of a patient, a user, a day), "
-            "p-values take them for more evidence than they are: say which belong together "
-            "(clusters=).",
-        )
-    return ()
-
-
-def shared_predictions(sample: Sample) -> tuple[float, float, int, Array]:
-    """Count pairs of rows with the same predictions, in O(n log n).
-
-    Returns how many of them have different labels on average, if rows are independent; how many have;
-    the number of rows that share their predictions with another one; and these predictions, each once.
-    """
-    probs, labels = sample.rows.probs, sample.labels
-    # Few rows are alike in the last column, as a rule, and only these are looked at on.
-    rows = _tied((probs[:, -1] + 0.0).view(np.uint64))  # 0 and −0 are equal
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    for column in probs.T:
-        keys *= _GOLDEN
-        keys ^= (column[rows] + 0.0).view(np.uint64)
-        keys ^= keys >> np.uint64(29)
-    alike = _tied(keys)
-    rows, keys = rows[alike], keys[alike]
-    if not len(rows):
-        return 0.0, 0.0, 0, probs[:0]
-    order = np.lexsort((labels[rows], keys))
-    rows, keys = rows[order], keys[order]
-    first = np.diff(keys, prepend=~keys[:1]) != 0
-    own = first | (np.diff(labels[rows], prepend=-1) != 0)
-    sizes = np.diff(np.flatnonzero(np.append(first, True)))
-    counts = np.diff(np.flatnonzero(np.append(own, True)))
-    predictions = probs[rows[first]]
-    unlike = 1.0 - np.einsum("ik,ik->i", predictions, predictions)
-    pairs = 0.5 * sizes * (sizes - 1.0)
-    seen = float(pairs.sum() - np.sum(0.5 * counts * (counts - 1.0)))
-    return float(pairs @ unlike), seen, len(rows), predictions
-
-
-def _tied(values: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Return the places of values that occur more than once.
-
-    Where such values may be is found first, and only those are ordered: by the cells of a table that
-    several rows fall into, or by sorted codes of half the size, where the table is no longer in cache.
-    """
-    spread = values * _GOLDEN
-    if len(values) <= _MOST_IN_TABLE:
-        bits = max(len(values) - 1, 0).bit_length() + 4  # 16 cells a row
-        cells = (spread >> np.uint64(64 - bits)).astype(np.intp)
-        places, last = np.arange(len(values), dtype=np.int32), np.empty(2**bits, dtype=np.int32)
-        last[cells] = places
-        last[cells[last[cells] != places]] = -1
-        rows = np.flatnonzero(last[cells] < 0)
-    else:
-        codes = (spread >> np.uint64(32)).astype(np.uint32)
-        ordered, marked = np.sort(codes), np.zeros(2**16, dtype=np.bool_)
-        marked[ordered[1:][ordered[1:] == ordered[:-1]] >> 16] = True
-        rows = np.flatnonzero(marked[codes >> 16])
-    order = rows[np.argsort(values[rows])]
-    new = np.diff(values[order], prepend=~values[order[:1]]) != 0
-    return np.sort(order[~(new & np.append(new[1:], np.ones(len(new[:1]), dtype=np.bool_)))])
-
-
-def _of_full_precision(predictions: Array, n_samples: int) -> bool:
-    """Say whether most predictions are neither rounded, for so many rows, nor shares of few votes."""
-    values = predictions[:: -(-len(predictions) // _LOOKED_AT)].max(axis=1)
-    parts = np.arange(1, _MOST_PARTS + 1)
-    away = np.abs(values[:, None] * parts - np.round(values[:, None] * parts)) / parts
-    if np.mean(away.min(axis=1) > _ROUND) <= 0.5:
-        return False
-    for digits in range(1, _MOST_DIGITS + 1):
-        if np.mean(np.abs(values * 10.0**digits - np.round(values * 10.0**digits)) < _WRITTEN) > 0.5:
-            spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
-            return n_samples * 10.0**-digits < _BY_CHANCE * spread
-    return True

@@ -27,6 +27,7 @@ from caltest.data.containers import (
 )
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
+from caltest.data.premises import check_members, check_weights
 from caltest.data.rows import Note, Rows, Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws import Classes, Law, Normal, Quantiles, recognised
@@ -224,6 +225,7 @@ def sample(
     _check_alike(weights, clusters, probs=probs, labels=labels)
     found = _sample(probs, labels, class_names, part, rounding, logits)
     rows = counted_as(found.rows, weights, clusters)
+    check_weights(Sample(rows, found.labels))
     if sampling_rates is not None:
         kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
         rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
@@ -567,5 +569,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     _check_alike(weights, clusters, predictions=law.given, outcomes=outcomes)
     rows = counted_as(probs if isinstance(probs, Rows) else Rows(law), weights, clusters)
     met, checked = law.met(outcomes, rows.weights)
-    noted = replace(rows, law=met, notes=(*rows.notes, *met.remarks(checked)))
-    return Sample(noted, checked)
+    check_members(met)
+    noted = Sample(replace(rows, law=met, notes=(*rows.notes, *met.remarks(checked))), checked)
+    check_weights(noted)
+    return noted

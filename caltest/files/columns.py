@@ -20,7 +20,7 @@ from caltest import laws
 from caltest._arguments import Kind, Number, closest, level
 from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data import Rows, Sample, predictions, sample
+from caltest.data import Rows, Sample, check_members, predictions, sample
 from caltest.data.attributes import Clustering, Weighing, checked_weights
 from caltest.data.containers import Table, is_number, listed
 from caltest.data.sample import counted_as
@@ -202,6 +202,7 @@ class NumberColumns:
                 raise InputError("times until an event are read all at once; use caltest.files.read.")
             outcomes = np.column_stack([finite_numbers("time", outcomes), columns[self.of["event"]]])
         met, checked = law.met(outcomes)
+        check_members(met)
         if part:
             return Sample(Rows(met), checked)
         return NumberSample(Rows(law), finite_numbers("the outcomes", outcomes))

@@ -42,7 +42,8 @@ def size(audit: Audit) -> str:
 
 def found(audit: Audit) -> list[str]:
     """Return the size, and where else, in sentences."""
-    texts = [
+    texts = [f"In doubt: {premise}" for premise in audit.premises]
+    texts += [
         f"Column {shown_column(column)!r}: {rows:,} of {audit.n_samples:,} rows are in groups too "
         "small to check; merge its values, or lower min_rows."
         for column, rows in audit.unseen.items()
@@ -109,7 +110,7 @@ def unsettled(audit: Audit) -> list[str]:
     if audit.verdict != "undecided":
         return []
     inside = [sizes.whole_name(each, audit) for each in audit.views if each.inside]
-    texts = [*_possible_errors(audit), *sizes.needs(audit)]
+    texts = [*_possible_errors(audit), *sizes.needs(audit), *sizes.unvouched(audit)]
     return [*texts, f"Shown to be within your limit: {listed(inside)}."] if inside else texts
 
 

@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest import _numbers
 from caltest._visible import line, message, shown, visible
+from caltest.exceptions import Premise
 from caltest.results import Page
 from caltest.text.vocabulary import TENDS, WRONG
 
@@ -51,7 +52,7 @@ def said(template: str, macro: str, *facts: Any) -> str:
     return _joined(getattr(_environment().get_template(f"{template}.j2").module, macro)(*facts))
 
 
-def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
+def written(template: str, notes: Iterable[str | Premise], **facts: Any) -> Page:
     """Return the page that a template makes of facts."""
     rows: list[tuple[str, str]] = []
     blocks: list[list[str]] = []
@@ -86,25 +87,28 @@ def page(
     title: str,
     rows: Iterable[tuple[str, str]],
     *blocks: list[str],
-    notes: Iterable[str] = (),
+    notes: Iterable[str | Premise] = (),
     headline: str = "",
     brief: str = "",
 ) -> Page:
     """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
 
-    A block is lines, such as those of a paragraph; empty ones are left out. Every summary is made here,
-    and every line is one to whatever shows it, so that no name that comes with the data is obeyed by a
-    terminal or a log. ``headline`` and ``brief`` are for other printers, as :class:`Page` says.
+    Premises in doubt come first, other notes last. A block is lines, such as those of a paragraph;
+    empty ones are left out. Every summary is made here, and every line is one to whatever shows it, so
+    that no name that comes with the data is obeyed by a terminal or a log. ``headline`` and ``brief``
+    are for other printers, as :class:`Page` says.
     """
     rows, notes = tuple(rows), tuple(notes)
+    doubts = [f"In doubt: {each}" for each in notes if isinstance(each, Premise)]
+    plain = [str(each) for each in notes if not isinstance(each, Premise)]
     lines = [title, *(each for name, text in rows for each in row(name, text))]
-    for block in (*blocks, *(paragraph(f"Note: {note}") for note in notes)):
+    for block in (*map(paragraph, doubts), *blocks, *(paragraph(f"Note: {note}") for note in plain)):
         lines += ["", *block] if block else []
     found = Page("\n".join(map(line, lines)))
     found.headline, found.brief = (
         line(message(text, _PARAGRAPH)) for text in (headline or title, brief)
     )
-    noted = (*rows, *(("note", note) for note in notes))
+    noted = (*rows, *(("note", note) for note in (*doubts, *plain)))
     found.rows = tuple((line(name), line(message(text, _PARAGRAPH))) for name, text in noted)
     return found
 

@@ -228,6 +228,7 @@ def why_undecided(audit: Audit) -> str:
     """Return why it is not settled whether errors are within the limit, as a clause."""
     texts, (few, close) = [], _few_and_close(audit)
     lost, few = _not_followed(few)
+    texts += [_WITHHELD[each.name] for each in audit.withheld]
     if beyond_it := audit.beyond:
         name = whole_name(beyond_it[0][0], audit)
         texts.append(f"{name} may be beyond it, but no error was found")
@@ -241,7 +242,23 @@ def why_undecided(audit: Audit) -> str:
         which, s = _counted_wholes(close, audit), "s" * (len(close) > 1)
         is_close = f"{'are' if s else 'is'} too close to it to tell"
         texts.append(f"the error{s} of {which}, as estimated, {is_close}")
-    return ", and ".join(texts) or "no view has a single probability"
+    texts += [f"{each.what} could not be checked" for each in audit.unvouched]
+    return ", and ".join(dict.fromkeys(texts)) or "no view has a single probability"
+
+
+#: Why "within" is withheld, by the name of a premise.
+_WITHHELD = {
+    "independent rows": "rows do not look independent",
+    "unseen rows": "the rows look as if they were used to fit the model",
+    "groups known before the outcome": "a column of groups is a function of the outcome",
+}
+
+
+def unvouched(audit: Audit) -> Iterable[str]:
+    """Say what was not checked and could be off by more than the limit."""
+    for each in audit.unvouched:
+        most = "" if each.most is None else f" of up to {outward_points(0.0, each.most)[1]} points"
+        yield f"Not checked: {each.what} ({each.reason}). There an error{most} is possible."
 
 
 def _few_and_close(audit: Audit) -> tuple[list[View | Rest], list[View | Rest]]:

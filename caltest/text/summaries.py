@@ -60,7 +60,7 @@ def calibration(result: CalibrationResult) -> str:
         p = f"below {_UNRESOLVED:g}"
     return written(
         "test",
-        result.warnings,
+        (*result.premises, *result.warnings),
         t=result,
         p=p,
         value=statistic(result),

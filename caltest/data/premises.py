@@ -1,0 +1,516 @@
+"""What exactness rests on, where the data show otherwise.
+
+Outcomes are compared with draws of independent rows, so rows must be independent given what was
+predicted of them, weights and groups must be known before the outcome, and the rows must be new to the
+model. What the data refute with certainty is refused; what they suggest is a :class:`Premise` of the
+result.
+
+*Members that rows share*: with one set of residuals around every forecast, or one climatology, the
+pools of all rows together give the outcome away. *Functions of the outcome*: if every weight, or group,
+occurs with one class only, the predictions say how probable that is. *Rows used to fit*: a
+recalibration makes sums of errors exactly 0, as those of new rows hardly ever are. *Copies*: of two
+independent rows with the same predictions g, the labels differ with probability 1 − |g|². If the labels
+of many such pairs hardly ever differ, the rows are one row several times, or the labels were used to
+fit the model. Labels that differ as often as they should prove nothing about dependence; but where most
+rows share predictions of full precision with a few others, one may ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, gammainc, gammaln, logsumexp, ndtri
+
+from caltest._sums import tail_of_sum
+from caltest.data.rows import Sample
+from caltest.exceptions import Argument, InputError, Premise
+from caltest.laws import Classes, Law, Members, Pool, Pools, Predictive
+
+Array: TypeAlias = NDArray[np.float64]
+
+NO_CHANCE = 1e-6  #: What is less probable than this under H0 is no chance.
+_MOST_LOOKED_AT = 20_000  # rows whose members are compared, and rows of draws
+
+
+def premises_of(sample: Sample) -> tuple[Premise, ...]:
+    """Return what the data suggest against independent rows that were not used to fit."""
+    tied = shared_predictions(sample) if sample.rows.n_classes else None
+    return (
+        *_shared_in_part(sample.rows.law),
+        *_used_to_fit(sample, tied[2] if tied else 0),
+        *copied_rows(sample, tied),
+    )
+
+
+def _precision(values: Array) -> float:
+    """Return how far numbers may be from what was computed: half a unit of their last decimal."""
+    some = values.ravel()[:: max(1, values.size // _MOST_LOOKED_AT)]
+    for digits in range(1, 7):
+        if np.abs(some - np.round(some, digits)).max(initial=0.0) < 1e-3 * 10.0**-digits:
+            return 0.5 * 10.0**-digits
+    single = bool((some == some.astype(np.float32)).all())
+    return float(np.abs(some).max(initial=0.0)) * (2.0**-24 if single else 2.0**-50)
+
+
+# ------------------------------------------------------------------ members that rows share
+
+_FEWEST_DISTINCT = 5  # members of a row that tells: after scaling two always match
+_CERTAINLY_DISTINCT = 10  # the same, where members are whole numbers or lie on a grid
+_MOST_STEPS = 100.0  # of a grid on which members match by chance
+_FEWEST_ROWS = 20
+_SHARED = 0.2  # of these rows
+_SAME = 1e-6  # difference, in standard deviations of the members
+
+
+def check_members(law: Law) -> None:
+    """Raise where rows share one set of members, up to where it lies and how far it is spread.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> centre, residuals = rng.normal(size=(50, 1)), rng.normal(size=9)
+    >>> check_members(Members(centre + rng.normal(size=(50, 9))))
+    >>> check_members(Members(centre + residuals))
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: the members of 100% of the rows are one set of values, moved and
+    ...
+    """
+    share = max((most for most, _ in _alike(law, _FEWEST_DISTINCT, grids=False)), default=0.0)
+    if share > _SHARED:
+        raise InputError(
+            "the members of {share} of the rows are one set of values, moved and scaled, so that rows "
+            "are not independent given their members; give the distribution that these are from, as "
+            "{quantiles} or caltest.predictive.Distribution.",
+            share=f"{share:.0%}",
+            quantiles=Argument("quantiles"),
+        )
+
+
+def _shared_in_part(law: Law) -> tuple[Premise, ...]:
+    """Ask where the members of many rows match those of others."""
+    found = _alike(law, _CERTAINLY_DISTINCT, grids=True)
+    if (share := max((some for _, some in found), default=0.0)) <= _SHARED:
+        return ()
+    return (
+        Premise(
+            "independent rows",
+            f"The members of {share:.0%} of the rows are those of other rows, moved and scaled. If "
+            "they are one set of residuals, or one climatology, rows are not independent given these",
+            "give the distribution that they are from (predictive.Quantiles, predictive.Distribution)",
+        ),
+    )
+
+
+def _alike(law: Law, fewest: int, grids: bool) -> Iterator[tuple[float, float]]:
+    """Yield, by entry, the shares of rows with one pattern of members, and with that of another row.
+
+    A pattern is what is left of members without their mean and spread, and whichever way they are
+    turned. Rows with fewer different members do not count, nor do those on a grid, if not asked for.
+    """
+    given: Any = law.given if isinstance(law, Pool | Pools) else getattr(law, "values", None)
+    if given is None or not isinstance(law, Members | Pool | Pools):
+        return
+    values = given[:: -(-len(given) // _MOST_LOOKED_AT)]
+    for members in np.moveaxis(values.reshape(*values.shape[:2], -1), 2, 0):
+        ordered = np.sort(members, axis=1)
+        gaps = np.diff(ordered, axis=1)
+        least = np.where(gaps > 0.0, gaps, np.inf).min(axis=1, initial=np.inf)[:, None]
+        steps = gaps / least
+        on_grid = (np.abs(steps - np.round(steps)) < 1e-3).all(axis=1) & (
+            steps.sum(axis=1) <= _MOST_STEPS
+        )
+        on_grid |= (ordered == np.round(ordered)).all(axis=1)
+        telling = (np.count_nonzero(gaps, axis=1) + 1 >= fewest) & (grids | ~on_grid)
+        if (n := np.count_nonzero(telling)) < _FEWEST_ROWS:
+            continue
+        kept = ordered[telling]
+        sd = kept.std(axis=1, keepdims=True)
+        z = (kept - kept.mean(axis=1, keepdims=True)) / sd
+        z = np.where((z**3).sum(axis=1, keepdims=True) < -1e-9, -z[:, ::-1], z)
+        within = np.minimum(_SAME + 2.0 * _precision(kept) / sd[:, 0], 1e-3)
+        along = z @ np.random.default_rng(0).normal(size=z.shape[1])
+        order = np.argsort(along)
+        count = int(_SHARED * n) + 1
+        first = int(np.argmin(along[order[count - 1 :]] - along[order[: n - count + 1]]))
+        middle = order[first + count // 2]
+        most = np.mean(np.abs(z - z[middle]).max(axis=1) <= within + within[middle])
+        z, within = z[order], within[order]
+        near = np.abs(np.diff(z, axis=0)).max(axis=1) <= within[1:] + within[:-1]
+        yield float(most), float(np.mean(np.append(near, False) | np.append(False, near)))
+
+
+# ------------------------------------------------------------------ functions of the outcome
+
+_MOST_RANGES = 20  # of numbers, with a code each
+
+
+def chance_of_function(codes: NDArray[np.intp], sample: Sample) -> float:
+    """Return the chance that codes are a function of the outcome, as they are; 1 if they are not.
+
+    For classes: each class has one code, or each code one class, or each class a range of codes. For
+    numbers: codes change a few times along the outcomes. Where the predicted class was right in every
+    row, such codes may be a function of the prediction as well, and the chance is 1.
+    """
+    law, outcomes = sample.rows.law, sample.labels
+    if not isinstance(law, Classes):
+        return _chance_of_steps(codes, law, outcomes)
+    probs, (n, m), n_codes = law.probs, law.probs.shape, int(codes.max()) + 1
+    if n_codes == 1 or (probs.argmax(axis=1) == outcomes).all():
+        return 1.0
+    every = np.arange(n)
+    pairs = np.unique(outcomes * n_codes + codes)  # of a class and a code that occur together
+    seen, code = np.divmod(pairs, n_codes)
+    chance = 0.0
+    with np.errstate(divide="ignore"):
+        logs = np.log(probs)
+        if len(np.unique(seen)) == len(pairs):  # a class that does not occur could have any code
+            code_of = np.full(m, -1)
+            code_of[seen] = code
+            fits = (code_of == codes[:, None]) | (code_of < 0)
+            chance = float(np.log((probs * fits).sum(axis=1)).sum()) + len(pairs) * np.log(n_codes)
+    if len(np.unique(code)) == len(pairs):
+        order = np.lexsort((outcomes, codes))
+        new = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        chance = min(chance, float(logsumexp(np.add.reduceat(logs[order], new), axis=1).sum()))
+        changes = int(np.count_nonzero(np.diff(outcomes[order])))
+        if changes + 1 == len(np.unique(seen)):
+            ranges = float(logs[every, outcomes].sum()) + _orders(n, changes, m)
+            chance = min(chance, ranges)
+    return float(np.exp(min(chance, 0.0)))
+
+
+def _orders(n: int, changes: int, kinds: int) -> float:
+    """Return the logarithm of how many functions of n ordered rows change so many times."""
+    cuts = gammaln(n) - gammaln(changes + 1.0) - gammaln(n - changes)
+    return float(cuts + (changes + 1.0) * np.log(kinds))
+
+
+def _chance_of_steps(codes: NDArray[np.intp], law: Law, outcomes: Any) -> float:
+    """Return the chance that codes are the function with few steps of the outcomes that they are."""
+    if not isinstance(law, Predictive) or law.dimension is not None or law.levels is not None:
+        return 1.0
+    order = np.lexsort((codes, outcomes))
+    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    ordered = outcomes[order]
+    if not 1 < len(first) <= _MOST_RANGES or (ordered[first[1:]] == ordered[first[1:] - 1]).any():
+        return 1.0
+    ends = [law.cdf(np.full(len(codes), ordered[k]))[0] for k in first[1:]]
+    ends = [np.zeros(len(codes)), *ends, np.ones(len(codes))]
+    fits = np.zeros(len(codes))
+    for k, of in enumerate(codes[order[first]]):
+        fits += np.where(codes == of, ends[k + 1] - ends[k], 0.0)
+    with np.errstate(divide="ignore"):
+        chance = float(np.log(fits.clip(0.0, 1.0)).sum())
+    chance += _orders(len(codes), len(first) - 1, int(codes.max()) + 1)
+    return float(np.exp(min(chance, 0.0)))
+
+
+def check_weights(sample: Sample) -> None:
+    """Raise where weights are a function of the outcome, and that is no chance.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> labels = np.arange(40) % 2
+    >>> try:
+    ...     sample(np.full(40, 0.4), labels, weights=np.where(labels == 1, 5.0, 1.0))
+    ... except InputError as error:
+    ...     print(str(error).partition(";")[0])
+    the weights are a function of the outcome: they say which class was observed
+    """
+    rows = sample.rows
+    counting = rows.weights > 0.0
+    if rows.are_alike or rows.law.seen is not None:
+        return
+    some = sample
+    if not counting.all():
+        some = Sample(rows.take(np.flatnonzero(counting)), sample.labels[counting])
+    codes = np.unique(some.rows.weights, return_inverse=True)[1].reshape(-1)
+    if chance_of_function(codes, some) > NO_CHANCE:
+        return
+    if rows.n_classes is None:
+        raise InputError(
+            "the weights are a function of the outcome: they change a few times along the outcomes; "
+            "give weights that were known before the outcome, or leave {weights} out.",
+            weights=Argument("weights", ...),
+        )
+    raise InputError(
+        "the weights are a function of the outcome: they say which class was observed; leave "
+        "{weights} out, and if rows were kept by their class, give the share that was kept, {rates}.",
+        weights=Argument("weights", ...),
+        rates=Argument("sampling_rates", ...),
+    )
+
+
+# ------------------------------------------------------------------ rows used to fit
+
+_MOST_CLASSES = 20  # looked at one by one
+_MOST_BLOCKS = 2000
+_FEWEST_PREDICTIONS = 50
+_DRAWS = 9_999
+_FULL = 1e-7  # precision of predictions that were not rounded
+_NEARLY = 1e-4  # chance of sums so near to 0 that withholding "within" costs less than saying it
+
+
+def _used_to_fit(sample: Sample, tied: int) -> tuple[Premise, ...]:
+    """Say so where sums of errors are nearer to 0 than those of new rows, of which so many are tied."""
+    law, rows = sample.rows.law, sample.rows
+    seen = ""
+    if law.seen is not None or not rows.are_alike:
+        return ()
+    if isinstance(law, Classes):
+        if (tied > 0.1 * len(law.probs) or law.n_classes > 2) and (
+            _own_rates(law.probs, sample.labels) <= NO_CHANCE
+        ):
+            seen = "The rows with one prediction have exactly the predicted rate, again and again"
+        elif _as_if_fitted(sample):
+            seen = (
+                "The line that would recalibrate these rows has intercept 0 and slope 1 almost exactly"
+            )
+    elif (
+        isinstance(law, Predictive)
+        and not isinstance(law, Pool | Pools)
+        and _too_even(law, sample.labels)
+    ):
+        seen = "The outcomes lie in their predicted distributions more evenly than chance would have it"
+    if not seen:
+        return ()
+    return (
+        Premise(
+            "unseen rows",
+            f"{seen}: these rows look as if they were used to fit or to recalibrate the model",
+            "give rows that the model has not seen",
+            withholds=True,
+        ),
+    )
+
+
+def _own_rates(probs: Array, labels: NDArray[np.intp]) -> float:
+    """Return the chance that so many blocks of equal predictions have just the rate that they state."""
+    n, m = probs.shape
+    top = probs.argmax(axis=1)
+    events = [(probs[:, k], labels == k) for k in ([1] if m == 2 else range(min(m, _MOST_CLASSES)))]
+    events += [(probs[np.arange(n), top], labels == top)] if m > 2 else []
+    least_chance = 1.0
+    for p, came in events:
+        levels, codes, rows = np.unique(p, return_inverse=True, return_counts=True)
+        if len(levels) > 0.9 * n:
+            continue
+        off, counts = _precision(levels), np.bincount(codes.reshape(-1), came)
+        least, most = np.ceil(rows * (levels - off) - 1e-9), np.floor(rows * (levels + off) + 1e-9)
+        could = np.flatnonzero((levels > 0.0) & (levels < 1.0) & (most >= least))
+        could = could[np.argsort(-rows[could], kind="stable")[:_MOST_BLOCKS]]
+        if not len(could):
+            continue
+        size, stated, counts = rows[could], levels[could], counts[could]
+        least, most = least[could], most[could]
+        chance = bdtr(most, size, stated)
+        chance -= np.where(least > 0.0, bdtr(np.maximum(least - 1.0, 0.0), size, stated), 0.0)
+        hits = int(((counts >= least) & (counts <= most)).sum())
+        masses = np.column_stack([1.0 - chance, chance]).clip(0.0, 1.0)
+        least_chance = min(least_chance, tail_of_sum(masses, hits) * len(events))
+    return least_chance
+
+
+def _as_if_fitted(sample: Sample) -> bool:
+    """Whether errors add up to nearly 0, by class, or by class and along the log probabilities.
+
+    The fit of an intercept a class, and of one slope, makes these sums 0. Under H0 they are normal,
+    nearly, with a covariance that the predictions state; draws confirm what is so improbable.
+    """
+    probs = sample.rows.probs
+    n, m = probs.shape
+    if m > _MOST_CLASSES or len(np.unique(probs[:_MOST_LOOKED_AT, 1])) < _FEWEST_PREDICTIONS:
+        return False
+    came = np.bincount(sample.labels, minlength=m)[1:]
+    if m == 2 and abs(came[0] - probs[:, 1].sum()) > _NEARLY**0.5 * n**0.5:
+        return False  # nothing else need be computed
+    logs = np.log(probs.clip(1e-300, 1.0))
+    entropy = (probs * logs).sum(axis=1, keepdims=True)
+    scaled = probs * (logs - entropy)
+    covariance = np.empty((m, m))
+    covariance[:-1, :-1] = (np.diag(probs.sum(axis=0)) - probs.T @ probs)[1:, 1:]
+    covariance[-1, :-1] = covariance[:-1, -1] = scaled.sum(axis=0)[1:]
+    covariance[-1, -1] = (scaled * (logs - entropy)).sum()
+    expected = np.append(probs.sum(axis=0)[1:], entropy.sum())
+
+    def chances(labels: NDArray[Any]) -> Array:
+        """Return how often sums are as near to 0 as those of vectors of labels (B, n), (2, B)."""
+        counts = [(labels == k).sum(axis=1) for k in range(1, m)]
+        sums = np.column_stack([*counts, logs[np.arange(n), labels].sum(axis=1)]) - expected
+        found = []
+        for k in (m - 1, m):
+            solved = np.linalg.lstsq(covariance[:k, :k], sums[:, :k].T)[0].T
+            found.append(gammainc(0.5 * k, 0.5 * (sums[:, :k] * solved).sum(axis=1)))
+        return np.asarray(found)
+
+    alone, both = chances(sample.labels[None])[:, 0].tolist()
+    # Predictions that are rounded, or are shares, may add up to whole numbers by chance.
+    if alone <= _NEARLY and _precision(probs) < _FULL:
+        return True
+    if both > _NEARLY or n > _MOST_LOOKED_AT:  # many have no atoms that could matter
+        return bool(both <= _NEARLY)
+    sampler, step = sample.rows.sampler(0), 64
+    drawn = (sampler.draw(start, min(start + step, _DRAWS)) for start in range(0, _DRAWS, step))
+    return not any((chances(labels)[1] <= both).any() for labels in drawn)
+
+
+def _too_even(law: Predictive, outcomes: Any) -> bool:
+    """Whether outcomes lie in continuous distributions as evenly as, by chance, hardly ever.
+
+    That is judged by the largest distance of the distribution function of their PITs from the uniform
+    one (whose law is a theta function for small distances), by mean and mean square of their normal
+    scores, and by the mean alone, which a regression with an intercept makes 0.
+    """
+    n = len(outcomes)
+    if law.dimension is not None or law.levels is not None or n < _FEWEST_ROWS:
+        return False
+    try:
+        below, at = law.cdf(outcomes)
+    except InputError:  # it states none
+        return False
+    if (at - below).max() > 1e-6:
+        return False
+    places, steps = np.sort(at), np.arange(1, n + 1) / n
+    largest = float(max((steps - places).max(), (places - steps).max() + 1.0 / n)) * n**0.5
+    even = (2.0 * np.pi) ** 0.5 / largest * np.exp(-(np.pi**2) / (8.0 * largest**2))
+    z = ndtri(places.clip(1e-300, 1.0 - 1e-16))
+    mean = float(z.sum()) ** 2 / n
+    both = mean + float((z * z - 1.0).sum()) ** 2 / (2.0 * n)
+    rounded = _precision(outcomes) > 1e-6 * float(np.std(outcomes))
+    alone = 1.0 if rounded else float(gammainc(0.5, 0.5 * mean))
+    return bool(min(even, float(gammainc(1.0, 0.5 * both)), alone) <= NO_CHANCE)
+
+
+# ------------------------------------------------------------------ copies
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # an odd number: what it multiplies stays apart
+_ENOUGH = 20.0  # pairs that should differ
+_MOST_IN_TABLE = 2**16  # rows, whose cells of a table take 4 MiB
+_HARDLY = 0.01  # of these
+_MOST_ROWS = 16  # of one prediction, on average, that are taken for one patient's and no tree's leaf
+_LOOKED_AT = 256  # predictions whose digits are looked at
+_MOST_PARTS = 1000  # of a whole: a share of so many rows or votes, or of three decimals
+_MOST_DIGITS = 9  # of numbers that were written with a fixed number of decimals
+_WRITTEN = 1e-5  # of the last of these
+_BY_CHANCE = 0.1  # rows, of all that a range of such numbers holds: more share some by chance
+_ROUND = 3.1e-8  # how far from such a share a number of single precision is
+
+
+def copied_rows(sample: Sample, tied: Tied | None = None) -> tuple[Premise, ...]:
+    """Say so where rows look like copies; ask where they look like repeated measurements.
+
+    Rows in clusters are not checked: they are known to belong together. Nor are numbers.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(200)
+    >>> labels = (rng.random(200) < p).astype(int)
+    >>> copied_rows(sample(p, labels))
+    ()
+    >>> copied_rows(sample(np.tile(p, 2), np.tile(labels, 2)))[0].seen.partition(":")[0]
+    'Rows look like copies of each other'
+    """
+    if sample.rows.clusters is not None or sample.rows.n_classes is None:
+        return ()
+    expected, seen, rows, predictions = tied or shared_predictions(sample)
+    if expected >= _ENOUGH and seen <= _HARDLY * expected:
+        return (
+            Premise(
+                "independent rows",
+                "Rows look like copies of each other: of the pairs of rows with the same predictions "
+                f"about {expected:,.0f} should have different labels, and {seen:,.0f} have",
+                "leave copies out, or say which rows belong together (clusters=); if the labels were "
+                "used to fit the model, test it on other rows",
+                withholds=True,
+            ),
+        )
+    few = 0 < rows <= _MOST_ROWS * len(predictions)
+    if 2 * rows >= len(sample.labels) and few and _of_full_precision(predictions, len(sample.labels)):
+        return (
+            Premise(
+                "independent rows",
+                f"{rows:,} of {len(sample.labels):,} rows share their predictions, to the last digit, "
+                "with others. If these are repeated measurements (of a patient, a user, a day), "
+                "p-values take them for more evidence than they are",
+                "say which belong together (clusters=)",
+            ),
+        )
+    return ()
+
+
+Tied: TypeAlias = tuple[float, float, int, Array]
+
+
+def shared_predictions(sample: Sample) -> Tied:
+    """Count pairs of rows with the same predictions, in O(n log n).
+
+    Returns how many of them have different labels on average, if rows are independent; how many have;
+    the number of rows that share their predictions with another one; and these predictions, each once.
+    """
+    probs, labels = sample.rows.probs, sample.labels
+    # Few rows are alike in the last column, as a rule, and only these are looked at on.
+    rows = _tied((probs[:, -1] + 0.0).view(np.uint64))  # 0 and −0 are equal
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column in probs.T:
+        keys *= _GOLDEN
+        keys ^= (column[rows] + 0.0).view(np.uint64)
+        keys ^= keys >> np.uint64(29)
+    alike = _tied(keys)
+    rows, keys = rows[alike], keys[alike]
+    if not len(rows):
+        return 0.0, 0.0, 0, probs[:0]
+    order = np.lexsort((labels[rows], keys))
+    rows, keys = rows[order], keys[order]
+    first = np.diff(keys, prepend=~keys[:1]) != 0
+    own = first | (np.diff(labels[rows], prepend=-1) != 0)
+    sizes = np.diff(np.flatnonzero(np.append(first, True)))
+    counts = np.diff(np.flatnonzero(np.append(own, True)))
+    predictions = probs[rows[first]]
+    unlike = 1.0 - np.einsum("ik,ik->i", predictions, predictions)
+    pairs = 0.5 * sizes * (sizes - 1.0)
+    seen = float(pairs.sum() - np.sum(0.5 * counts * (counts - 1.0)))
+    return float(pairs @ unlike), seen, len(rows), predictions
+
+
+def _tied(values: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return the places of values that occur more than once.
+
+    Where such values may be is found first, and only those are ordered: by the cells of a table that
+    several rows fall into, or by sorted codes of half the size, where the table is no longer in cache.
+    """
+    spread = values * _GOLDEN
+    if len(values) <= _MOST_IN_TABLE:
+        bits = max(len(values) - 1, 0).bit_length() + 4  # 16 cells a row
+        cells = (spread >> np.uint64(64 - bits)).astype(np.intp)
+        places, last = np.arange(len(values), dtype=np.int32), np.empty(2**bits, dtype=np.int32)
+        last[cells] = places
+        last[cells[last[cells] != places]] = -1
+        rows = np.flatnonzero(last[cells] < 0)
+    else:
+        codes = (spread >> np.uint64(32)).astype(np.uint32)
+        ordered, marked = np.sort(codes), np.zeros(2**16, dtype=np.bool_)
+        marked[ordered[1:][ordered[1:] == ordered[:-1]] >> 16] = True
+        rows = np.flatnonzero(marked[codes >> 16])
+    order = rows[np.argsort(values[rows])]
+    new = np.diff(values[order], prepend=~values[order[:1]]) != 0
+    return np.sort(order[~(new & np.append(new[1:], np.ones(len(new[:1]), dtype=np.bool_)))])
+
+
+def _of_full_precision(predictions: Array, n_samples: int) -> bool:
+    """Say whether most predictions are neither rounded, for so many rows, nor shares of few votes."""
+    values = predictions[:: -(-len(predictions) // _LOOKED_AT)].max(axis=1)
+    parts = np.arange(1, _MOST_PARTS + 1)
+    away = np.abs(values[:, None] * parts - np.round(values[:, None] * parts)) / parts
+    if np.mean(away.min(axis=1) > _ROUND) <= 0.5:
+        return False
+    for digits in range(1, _MOST_DIGITS + 1):
+        if np.mean(np.abs(values * 10.0**digits - np.round(values * 10.0**digits)) < _WRITTEN) > 0.5:
+            spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
+            return n_samples * 10.0**-digits < _BY_CHANCE * spread
+    return True
