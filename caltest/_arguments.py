@@ -259,6 +259,7 @@ KINDS: dict[str, Kind] = {
     "correction": _text,
     "label": name_or_place,
     "logits": flag,
+    "guaranteed": flag,
     "intersections": Whole(1, 3, "give 1, 2 or 3: how many columns are crossed at most"),
     "materiality": Number(
         0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"

@@ -103,6 +103,8 @@ tolerance FLOAT  An error that is allowed anywhere, 0.02 for 2 points. [default:
 rounding FLOAT  The step of stated probabilities, 0.05 for 0%, 5%, …. [default: none]
 correction NAME  For the number of checks: westfall_young, holm, fdr_bh, ….
     [default: westfall_young; with a tolerance, holm]
+guaranteed -  Use exact bounds alone; in clusters an error then counts as found only if the exact
+    interval of its mean excludes 0. [default: with many clusters some intervals are approximate]
 min-rows
 resamples/n_resamples INT >0  Draws of labels. [default: 999]
 seed

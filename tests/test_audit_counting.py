@@ -353,3 +353,154 @@ def test_copied_rows_are_noticed():
     p, y, _ = risk(400, 7)
     audit = caltest.audit(np.tile(p, 3), np.tile(y, 3), **SMALL)
     assert "copies of each other" in audit.premises[0].seen
+
+
+# ------------------------------------------------------------------ what a few clusters may hide
+
+
+def constant(sizes, seed, rate=0.4):
+    """Rows of one prediction, independent; every third is of another kind."""
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(seed)
+    return np.full(len(cluster), rate), (rng.random(len(cluster)) < rate) * 1, cluster
+
+
+EQUAL, UNEQUAL = np.full(60, 20), np.arange(90) % 10 + 15
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "clusters"),
+    [
+        (EQUAL, {}, 60.0),
+        (EQUAL, {"alpha": 0.2}, 60.0),
+        (EQUAL, {"alpha": 0.1}, 60.0),
+        (UNEQUAL, {}, (UNEQUAL**2.0).sum() ** 2 / (UNEQUAL**4.0).sum()),
+        # Weights of 1 and 2: 30 clusters that count 1, 30 that count 4, once squared.
+        (EQUAL, {"weights": np.repeat([1.0, 2.0], 600)}, 150.0**2 / (30 * 17)),
+        # The group with the fewest clusters counts.
+        (np.full(90, 20), {"groups": {"site": np.repeat([1, 2], [1000, 800])}}, 40.0),
+        (EQUAL, {"guaranteed": True, "materiality": 0.3}, None),
+    ],
+    ids=["equal", "alpha .2", "alpha .1", "unequal", "weights", "groups", "guaranteed"],
+)
+def test_within_in_clusters_says_what_share_of_them_it_leaves_out(sizes, options, clusters):
+    """ln(1/alpha) / G by hand, in every form of the result."""
+    p, y, cluster = constant(sizes, 3)
+    found = caltest.audit(p, y, clusters=cluster, **({"materiality": 0.1} | SMALL | options))
+    assert found.verdict == "within"
+    assert found.to_dict()["could_miss"] == found.could_miss
+    texts = (found.summary(), caltest.report.to_html(found), caltest.report.to_markdown(found))
+    texts = [" ".join(text.split()) for text in (*texts, caltest.report.to_junit(found))]
+    if clusters is None:
+        assert found.could_miss is None
+        assert found.exact_intervals
+        assert not any("supposes" in text for text in texts)
+        assert "in at most 5% of cases" in texts[0]
+        return
+    share = np.log(1.0 / options.get("alpha", 0.05)) / clusters
+    assert found.could_miss == pytest.approx(share)
+    assert max(view.could_miss for view in found.views) == found.could_miss
+    words = f"no effect is confined to fewer than {np.ceil(1000 * share) / 10:g}% of the clusters"
+    assert all(words in text for text in texts)
+    assert "we would wrongly say this in about" in texts[0]
+
+
+def outbreaks(rng, n_clusters=60, size=20):
+    """Rows that are right, but of one cluster in 60 all have the event: 1.2 points too low."""
+    cluster = np.repeat(np.arange(n_clusters), size)
+    p = rng.uniform(0.2, 0.4, len(cluster))
+    hit = (rng.random(n_clusters) < 1.0 / 60.0)[cluster]
+    return p, (hit | (rng.random(len(p)) < p)) * 1, cluster
+
+
+@pytest.mark.level
+def test_an_effect_that_did_not_occur_is_guaranteed_not_to_be_called_within():
+    """With t it is called so wherever it did not occur: (59/60)^60 = 36%."""
+    counts = dict.fromkeys((False, True), 0)
+    for seed in range(60):
+        p, y, cluster = outbreaks(np.random.default_rng(seed), size=200)
+        for guaranteed in counts:
+            options = {"materiality": 0.0115, "statistics": "citl", "guaranteed": guaranteed}
+            found = caltest.audit(p, y, clusters=cluster, n_resamples=99, rng=seed, **options)
+            counts[guaranteed] += found.verdict == "within"
+    assert counts[True] <= binom.ppf(0.99, 60, 0.05)
+    assert counts[False] >= 5
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "sampled", "groups", "classes", "quantile"])
+def test_in_clusters_a_guaranteed_finding_has_an_exact_interval(kind):
+    """Random signs find a middling and a large error; exact intervals exclude 0 for the large one."""
+    rng = np.random.default_rng(5)
+    for rate, large in ((0.48, False), (0.9, True)):
+        cluster = np.repeat(np.arange(100), 10)
+        p, options = np.full(1000, 0.4), {}
+        y = (rng.random(1000) < rate) * 1
+        if kind == "weights":
+            options = {"weights": 1.0 + cluster % 2}
+        elif kind == "sampled":
+            options = {"sampling_rates": {0: 0.95}}
+        elif kind == "groups":
+            options = {"groups": {"site": cluster % 2}}
+        elif kind == "classes":
+            p, options = np.column_stack([0.4 * (1 - p), p, 0.6 * (1 - p)]), {"lenses": "class:1"}
+        elif kind == "quantile":
+            p, y = norm(np.zeros(1000), 1.0), norm.ppf(rng.random(1000)) - (1.6 if large else 0.3)
+            options = {"lenses": "quantile:0.5"}
+        loose = caltest.audit(p, y, clusters=cluster, **SMALL, **options)
+        exact = caltest.audit(p, y, clusters=cluster, guaranteed=True, **SMALL, **options)
+        assert loose.rejected
+        assert all(view.exact for view in exact.views)
+        assert exact.rejected == large
+        assert exact.verdict == ("found" if large else "not found")
+        for check in exact.checks:
+            (same,) = (
+                each.adjusted
+                for each in loose.checks
+                if (each.view.key, each.statistic) == (check.view.key, check.statistic)
+            )
+            assert check.adjusted == (same if check.view.side else 1.0)
+        assert exact.pvalue == min(each.adjusted_pvalue for each in (*exact.views, *exact.rests))
+        assert "guaranteed=True" in exact.call
+
+
+@pytest.mark.parametrize("shift", [-0.6, 0.6])
+def test_no_shape_is_guaranteed(shift):
+    """It rests on an interval of t; p-values of independent rows are exact and stay."""
+    rng = np.random.default_rng(1)
+    logit = rng.normal(0.0, 1.5, 2000)
+    p, y = 1 / (1 + np.exp(-logit)), (rng.random(2000) < 1 / (1 + np.exp(-logit * (1 + shift)))) * 1
+    loose, exact = (caltest.audit(p, y, guaranteed=each, **SMALL) for each in (False, True))
+    assert loose.views[0].shape == ("over" if shift < 0.0 else "under")
+    assert exact.views[0].shape is None
+    assert "confident" not in exact.headline
+    assert [each.adjusted for each in exact.checks] == [each.adjusted for each in loose.checks]
+    assert exact.pvalue == loose.pvalue == 0.01
+
+
+def test_what_has_no_exact_bound_is_not_guaranteed():
+    p, y, cluster = constant(EQUAL, 1)
+    for options in ({"tolerance": 0.02}, {"rounding": 0.1}, {"tolerance": 0.02, "rounding": 0.1}):
+        with pytest.raises(InputError, match="a tolerance or rounding in clusters; give materiality"):
+            caltest.audit(p, y, clusters=cluster, guaranteed=True, **options)
+        assert not caltest.audit(p, y, guaranteed=True, **SMALL, **options).rejected
+    rng = np.random.default_rng(0)
+    time, event = rng.exponential(size=200), rng.random(200) < 0.7
+    times = caltest.predictive.Survival(np.tile([0.7, 0.5, 0.2], (200, 1)), [0.4, 0.7, 1.6])
+    with pytest.raises(
+        InputError, match=r"none is known for censored times without limits; give limit"
+    ):
+        caltest.audit(times, (time, event), guaranteed=True)
+    with pytest.raises(InputError, match="guaranteed is 1; give True or False"):
+        caltest.audit(p, y, guaranteed=1)
+
+
+def test_other_doors_to_an_audit_take_guaranteed():
+    p, y, cluster = constant(EQUAL, 1)
+    options = {"clusters": cluster, "guaranteed": True, "n_resamples": 99}
+    assert caltest.assert_calibrated(p, y, **options).guaranteed
+    rng = np.random.default_rng(0)
+    mu = rng.normal(size=300)
+    draws = rng.normal(rng.normal(mu, 1.0) / 2, 0.5**0.5, size=(20, 300))
+    found = caltest.sbc({"mu": mu}, {"mu": draws}, guaranteed=True, **SMALL)
+    assert found.guaranteed
+    assert found.to_dict()["guaranteed"] is True

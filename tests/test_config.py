@@ -39,6 +39,7 @@ alpha = 0.01
 tolerance = 0.02
 rounding = 0.05
 correction = "holm"
+guaranteed = true
 min-rows = 50
 resamples = 999
 seed = 1
@@ -80,6 +81,7 @@ MEANS = {
     "tolerance": 0.02,
     "rounding": 0.05,
     "correction": "holm",
+    "guaranteed": True,
     "min-rows": 50,
     "resamples": 999,
     "seed": 1,

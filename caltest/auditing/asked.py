@@ -147,6 +147,7 @@ class Options:
     materiality_ratio: float | None = None
     min_rows: int = MIN_ROWS
     intersections: int = INTERSECTIONS
+    guaranteed: bool = False
     n_resamples: int = N_RESAMPLES
     seed: int = 0
     workers: Workers = ALONE
@@ -245,7 +246,7 @@ def _statistics(given: Any) -> tuple[Statistic, ...] | None:
 _NAMED = (
     "lenses", "statistics", "alpha", "tolerance", "correction", "min_rows", "n_resamples",
     "intersections", "event", "class_names", "sampling_rates", "rounding", "materiality",
-    "materiality_ratio", "logits",
+    "materiality_ratio", "logits", "guaranteed",
 )  # fmt: skip
 
 

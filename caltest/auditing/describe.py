@@ -65,7 +65,7 @@ def views_of(
         by_name = {_registered(plan.hypotheses[h][1]): h for h in own[look]}
         told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
         facts = sizes.of_look(look, seen, labels) if look.event else {}
-        if _ECD in told:
+        if _ECD in told and not design.guaranteed:  # a shape rests on an interval of t
             facts["shape"] = shape_of(seen, design.at(look.places), level / signed)
         if look in bounded:
             lowest = bounded[look] if look in wrong else (0.0, 0.0)
@@ -84,10 +84,9 @@ def views_of(
             stated = design.of_look(look).scores
             facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
         pvalue = min(float(found.adjusted[h]) for h in own[look])
-        view = View(
-            look.scope.label, look.event, look.group, look.n_rows, adjusted_pvalue=pvalue, **facts
-        )
-        views[look] = replace(view, direction=view.side)
+        view = View(look.scope.label, look.event, look.group, look.n_rows, **facts)
+        pvalue = 1.0 if design.unproved(view) else pvalue
+        views[look] = replace(view, direction=view.side, adjusted_pvalue=pvalue)
     return views
 
 

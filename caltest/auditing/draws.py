@@ -64,7 +64,8 @@ class Answers(NamedTuple):
     threshold: float | None = None  # evidence from where on the largest is found at the level
 
     def check(self, h: int, view: Seen, statistic: Statistic, level: float) -> Check:
-        """Return one hypothesis as a check of a view."""
+        """Return one hypothesis as a check of a view, whose adjusted p-value may be larger."""
+        together = max(float(self.adjusted[h]), view.adjusted_pvalue)
         return Check(
             view=view,
             statistic=statistic.name,
@@ -73,8 +74,8 @@ class Answers(NamedTuple):
             expected=None if self.expected is None else self.expected[h],
             pvalue=float(self.pvalues[h]),
             pvalue_interval=self.intervals[h],
-            adjusted=float(self.adjusted[h]),
-            found=bool(self.adjusted[h] <= level),
+            adjusted=together,
+            found=together <= level,
         )
 
 

@@ -228,6 +228,7 @@ MOST_WORK = 3e10
 
 _STATED = (
     "alpha", "materiality", "materiality_ratio", "tolerance", "rounding", "correction", "seed",
+    "guaranteed",
 )  # fmt: skip
 
 

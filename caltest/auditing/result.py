@@ -122,6 +122,8 @@ class Audit(Result):
     times
         Of censored times: predicted and observed curves of all rows
         (:class:`caltest.auditing.views.Curves`), which describe. Else None.
+    guaranteed
+        Whether only exact bounds were used: see :func:`caltest.audit`.
     sampled
         Whether rows were sampled by their label; for two classes, sizes of errors then refer to
         the population.
@@ -143,7 +145,9 @@ class Audit(Result):
     *Within a limit.* To show that *every* mean is within the limit takes no correction: each view, and
     what each group leaves, has to pass its own two one-sided tests at level alpha. If one of them is
     beyond in truth, the claim has to pass the test of that one, with a probability of alpha at most
-    (intersection–union test; Berger 1982). It holds wherever intervals are exact. Parts are not in it:
+    (intersection–union test; Berger 1982). It holds wherever intervals are exact. Where they are of t,
+    it supposes that no effect is confined to a share of the clusters below ``could_miss``: what
+    occurred in no cluster cannot be seen. Parts are not in it:
     a fifth of the predictions may be further off than the mean of all.
 
     Examples
@@ -196,12 +200,22 @@ class Audit(Result):
     times: Curves | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
     about: str = "probabilities of classes"
+    guaranteed: bool = False
     rows_in_all: int | None = field(default=None, repr=False)  #: For all views; see ``rows_needed``.
 
     @property
     def exact_intervals(self) -> bool:
         """Whether all intervals of mean errors are exact; else some are right for many clusters."""
         return all(view.exact for view in self.views)
+
+    @property
+    def could_miss(self) -> float | None:
+        """Largest ``could_miss`` of views and rests: the share of clusters that "within" leaves out.
+
+        An effect confined to fewer of the clusters may have occurred in none of them. None if all
+        intervals are exact.
+        """
+        return max((each.could_miss for each in self.wholes if each.could_miss), default=None)
 
     @property
     def is_censored(self) -> bool:
@@ -556,7 +570,8 @@ _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
     "about", "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
-    "premises", "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
+    "premises", "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed", "guaranteed",
+    "could_miss",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

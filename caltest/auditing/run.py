@@ -87,6 +87,7 @@ def audit(
     tolerance: float | None = None,
     rounding: float | None = None,
     correction: str | None = None,
+    guaranteed: bool = False,
     min_rows: int = MIN_ROWS,
     n_resamples: int = N_RESAMPLES,
     rng: Rng = None,
@@ -171,6 +172,14 @@ def audit(
         How p-values are adjusted for the number of checks: "westfall_young" (default), or one of
         ``caltest.pvalues.CORRECTIONS``, such as "holm" (default with a tolerance or rounding) or
         "fdr_bh".
+    guaranteed
+        Whether to use exact bounds alone. In clusters every interval then holds for any number of
+        clusters and any dependence inside them, and an error counts as found only if the exact
+        interval of its mean excludes 0; its adjusted p-value is 1 otherwise. So no verdict rests on
+        the number of clusters. Intervals are longer, and more rows are needed. "Overconfident" and
+        "underconfident" are not stated, because they rest on t intervals. Refused for censored times
+        without known limits, and for a tolerance or rounding in clusters. Default False: see
+        ``clusters``.
     min_rows
         Groups with fewer rows are skipped and listed. Default 50: fewer rows could only show
         errors of some 20 points, and every further check makes it harder to find the others. A
@@ -300,9 +309,20 @@ def audit(
     counted = [] if alike else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
     call = call_of(audit, given, own_columns, counted, options.seed, numbers is not None)
+    in_clusters = options.tolerance is not None and whole.rows.clusters is not None
+    if guaranteed and (law.seen is not None or in_clusters):
+        raise InputError(
+            "{all} takes exact bounds alone, and none is known for {what}; give {other} instead, or "
+            "leave out {all}.",
+            all=Argument("guaranteed", True),
+            what="a tolerance or rounding in clusters"
+            if in_clusters
+            else "censored times without limits",
+            other=Argument("materiality" if in_clusters else "limit"),
+        )
     if law.seen is not None:
         return replace(audit_of_times(whole, groupings, options, call), premises=doubts)
-    design = Design.of(whole.rows, sampling_rates)
+    design = replace(Design.of(whole.rows, sampling_rates), guaranteed=guaranteed)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and sampling_rates is not None:
         raise InputError(
@@ -363,7 +383,8 @@ def audit(
         if h < len(plan.hypotheses)
     )
     n_classes = whole.rows.n_classes
-    p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
+    every: list[Any] = [*views.values(), *left]
+    p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
     warnings = list(dict.fromkeys(note for look in plan.looks for note in look.scope.shown.rows.notes))
     warnings += [*by_members, *notes_on(groupings), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():

@@ -24,7 +24,7 @@ from caltest._sums import Array
 from caltest.auditing.draws import Answers, Subtraction
 from caltest.auditing.limits import Limit, Wanted, rows_in_all, rows_needed
 from caltest.auditing.plan import MEAN, Look, Plan, around
-from caltest.auditing.views import Part, Rest, Sensitivity, Skipped, View
+from caltest.auditing.views import Part, Rest, Sensitivity, Sized, Skipped, View
 from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
 from caltest.data.attributes import effective_number, rates_by_class
@@ -73,7 +73,8 @@ class Design:
     Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
     population, and ``kept`` the rates of rows without and with it, (n, 2). Of members errors are
     those of their pools times ``stretch``, since the outcome is a part of these; not where pools state
-    one probability, as of their ranks they do: no outcome moves that.
+    one probability, as of their ranks they do: no outcome moves that. With ``guaranteed`` no interval
+    is of t.
     """
 
     weights: Array
@@ -81,6 +82,7 @@ class Design:
     scores: Array | None = None
     kept: Array | None = None
     stretch: float = 1.0
+    guaranteed: bool = False
 
     @classmethod
     def of(cls, rows: Rows, rates: Mapping[Any, float] | None) -> Design:
@@ -104,7 +106,7 @@ class Design:
             return self
         given: tuple[Any, ...] = (self.clusters, self.scores, self.kept)
         clusters, scores, kept = (None if each is None else each[rows] for each in given)
-        return Design(self.weights[rows], clusters, scores, kept, self.stretch)
+        return Design(self.weights[rows], clusters, scores, kept, self.stretch, self.guaranteed)
 
     def of_look(self, look: Look) -> Design:
         """Return that of the rows of a look, whose event need not be class 1."""
@@ -154,7 +156,7 @@ class Design:
 
     def by_t(self, chances: Array, labels: NDArray[np.integer], level: float) -> bool:
         """Whether enough clusters carry the mean error of a view for an interval of t."""
-        if self.clusters is None or level < LEAST_LEVEL:
+        if self.clusters is None or self.guaranteed or level < LEAST_LEVEL:
             return False
         w = self.weights
         # True rates are not the predictions: many large clusters must have events, and many none.
@@ -165,6 +167,18 @@ class Design:
         sums = [self.sums(w * each)[large] for each in (labels, 1 - labels)]
         seen = min(effective_number(each**2) for each in sums)
         return min(seen, self.effective(chances)) >= FEWEST_CLUSTERS
+
+    def could_miss(self, chances: Array, level: float) -> float:
+        """Return which share of clusters an effect may concern and still occur in none, at this level.
+
+        (1 - share)^G = level, about, for G clusters in effect.
+        """
+        shared = self.sums(self.weights * np.sqrt(chances * (1.0 - chances))) ** 2
+        return min(-math.log(level) / max(effective_number(shared), 1.0), 1.0)
+
+    def unproved(self, error: Sized) -> bool:
+        """Say whether an error found by random signs has no exact interval that excludes 0."""
+        return self.guaranteed and self.clusters is not None and error.side is None
 
     def interval(
         self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool = False
@@ -382,7 +396,9 @@ class Sizes:
             mean, _, low, high, own_by_t = self.interval(look, seen, labels, level, inner=True)
             inside = self.limit.place(mean, low, high) == "inside"
         means = {"predicted": predicted, "observed": observed, "low": ends[0], "high": ends[1]}
-        return means | {"exact": not (by_t or own_by_t), "inside": inside}
+        chances, by_t = seen.rows.probs[:, 1], by_t or own_by_t
+        missed = self.design.of_look(look).could_miss(chances, self.level) if by_t else None
+        return means | {"exact": not by_t, "could_miss": missed, "inside": inside}
 
     def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped, with whether its own limits show its errors to be within the limit.
@@ -487,7 +503,8 @@ def rest_of(
         sized = sizes.of_mean(look, look.sample(labels), labels, exact=True)
     sized |= {"adjusted_pvalue": adjusted, "found": adjusted <= sizes.level}
     group: Any = part.group
-    return Rest(part.lens, group, whole.group, left.rows, **sized)
+    rest = Rest(part.lens, group, whole.group, left.rows, **sized)
+    return replace(rest, adjusted_pvalue=1.0, found=False) if sizes.design.unproved(rest) else rest
 
 
 def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:

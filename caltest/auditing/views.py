@@ -316,6 +316,10 @@ class View(Sized):
     exact
         Whether the interval, and the test against the limit, hold for any number of rows; else one of
         them is of t, which many clusters make right. Those of parts always do.
+    could_miss
+        Where one of them is of t: an effect that concerns this share of clusters, ln(1/alpha) / G,
+        occurs in none of them with probability alpha, and would go unseen. G is the effective number
+        of clusters, were all rows of a cluster to share their outcomes. Else None.
     inside
         Whether its own two one-sided tests at level alpha show the mean error to be within the limit;
         None without a limit or an event.
@@ -352,6 +356,7 @@ class View(Sized):
     cumulative: Cumulative | None = field(default=None, repr=False)
     histogram: Histogram | None = field(default=None, repr=False)
     exact: bool = True
+    could_miss: float | None = None
     inside: bool | None = None
     rows_needed: int | None = None
     events: Count | Any = None
@@ -389,7 +394,7 @@ class Rest(Sized):
         Of its mean error ("citl"), adjusted with all checks of the audit.
     found
         Whether that is at most alpha.
-    exact, inside, rows_needed, unfollowed
+    exact, could_miss, inside, rows_needed, unfollowed
         As in ``View``.
     """
 
@@ -404,6 +409,7 @@ class Rest(Sized):
     adjusted_pvalue: float
     found: bool
     exact: bool = True
+    could_miss: float | None = None
     inside: bool | None = None
     rows_needed: int | None = None
     unfollowed: float = 0.0

@@ -31,7 +31,7 @@ from caltest.report.summary import first_screen, name, sentence, summarise
 from caltest.results import Result
 from caltest.text import audit as words
 from caltest.text.captions import chance_note
-from caltest.text.findings import finding_of_rest
+from caltest.text.findings import finding_of_rest, supposed
 from caltest.text.vocabulary import lens_name, lenses_of, limit
 
 #: The suffixes of every format, the usual one first.
@@ -258,12 +258,13 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
         of, name = visible(f"caltest.{of}"), visible(name)
         times[of, name] += 1
         number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
-        facts = {"of": of, "name": f"{name}{number}", "failure": failure, "told": None}
+        facts = {"of": of, "name": f"{name}{number}", "failure": failure, "told": told}
         cases.append(SimpleNamespace(**facts | more))
 
     fails = audit.fails(fail_on)
     if audit.limit:
         chip, why = words.chip(audit)
+        why = f"{why}. {supposed(audit)}".rstrip(" .")
         failure = f"{chip}: {why}" if fails and audit.verdict != "within" else None
         asked = "within" if gate_of(fail_on, True) == "undecided" else "not shown to be beyond"
         case("limit", f"average errors are {asked} {limit(audit)}", failure, told=f"{chip}: {why}")

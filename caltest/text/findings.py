@@ -213,7 +213,7 @@ def _shown_within(audit: Audit) -> Iterable[str]:
     about = "at most" if all(each.exact for each in wholes) else "about"
     yield (
         f"{every} shown to be within {own}. {larger} larger, we would wrongly say this in {about} "
-        f"{confidence_text(min(audit.alpha, 0.25))} of cases."
+        f"{confidence_text(min(audit.alpha, 0.25))} of cases. {supposed(audit)}".rstrip()
     )
     views = [each for each in wholes if isinstance(each, View)]
     largest = max(views, key=lambda each: abs(each.error))
@@ -231,6 +231,15 @@ def _shown_within(audit: Audit) -> Iterable[str]:
             "Of single parts of the predictions fewer rows tell less: an error of "
             f"{_possible(view, part, audit)} is not excluded."
         )
+
+
+def supposed(audit: Audit) -> str:
+    """Say what "within" supposes about clusters if it rests on intervals of t; else ""."""
+    share = math.ceil(1000.0 * (audit.could_miss or 0.0)) / 10.0 if audit.verdict == "within" else 0.0
+    text = (
+        f"This supposes that no effect is confined to fewer than {share:g}% of the clusters; to rule "
+    )
+    return f"{text}that out, use guaranteed=True (--guaranteed)." if share else ""
 
 
 def _possible_errors(audit: Audit) -> Iterable[str]:
