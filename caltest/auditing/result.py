@@ -570,8 +570,8 @@ _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
     "about", "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
-    "premises", "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed", "guaranteed",
-    "could_miss",
+    "premises", "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
+    "guaranteed", "could_miss",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

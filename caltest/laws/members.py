@@ -52,8 +52,10 @@ class Members(Shaped):
     Notes
     -----
     Draws of a Markov chain that depend on each other are not exchangeable with the outcome: thin them.
-    Members of one row need not be independent of those of other rows, but outcomes must be, given all
-    members; otherwise say which rows belong together (``clusters``).
+    Whole rows must be independent, members and outcome together; otherwise say which rows belong
+    together (``clusters``). Members that all rows share, such as one set of residuals around every
+    forecast, are refused: give the distribution that they are from (:class:`Quantiles`,
+    :class:`Distribution`).
 
     Groups and weights must not be functions of the members, such as whether their mean is high. All
     L + 1 values take part in the claim alike; what looks at L of them and leaves the outcome out sorts
