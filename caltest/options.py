@@ -226,7 +226,7 @@ id/ids COL  A column of names of rows, if outcomes come late: rows whose label i
     later file may hold names and labels alone.
 batch NAME  What the batch is called, by which it is known if it comes again; for one FILE.
     [default: its content]
-date TEXT  When its rows were predicted. [default: today]
+date TEXT  When its rows were predicted. [default: no date is shown]
 alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next eight, it is kept
     in STATE, and may be left out from then on. [default: 0.05]
 mode NAME  ever, or change: for a model that may be good for years. [default: ever]

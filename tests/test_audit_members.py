@@ -80,15 +80,6 @@ def test_words_of_spread():
     assert found.units.predicted is not None
 
 
-@pytest.mark.slow
-def test_groups_that_are_functions_of_the_members_are_warned_of():
-    members, outcomes = ensemble()
-    mean, half = members.values.mean(axis=1), np.arange(600) % 2
-    found = caltest.audit(members, outcomes, groups={"mean": mean, "half": half}, **QUICK)
-    assert sum("sorts rows by the mean of their members" in each for each in found.warnings) == 1
-    assert not any("'half'" in each for each in found.warnings)
-
-
 @pytest.mark.level
 def test_groups_by_the_mean_are_a_trap_and_strata_of_the_pool_are_not():
     """Of calibrated ensembles of nine, the top tenth by the members' mean is rejected always."""
@@ -197,21 +188,80 @@ def test_chains_that_were_not_thinned_are_warned_of():
     assert "(autocorrelation 0.7" in notes[0] or "(autocorrelation 0.6" in notes[0]
 
 
+ASKS = "of their members. If it was computed from them"
+FAST = {"n_resamples": 19, "alpha": 0.2, "rng": 0, "lenses": "quantile:0.5", "intersections": 1}
+
+
+def asked_about(members, outcomes, **given):
+    """Of which columns an audit asks whether they were computed from the members, and by what."""
+    premises = caltest.audit(Members(members), outcomes, **FAST, **given).premises
+    notes = [each.seen for each in premises]
+    assert not any("eave it out" in each.do for each in premises)
+    return {tuple(each.split(" sorts rows by the ")) for each in notes if ASKS in each}
+
+
+SUMMARIES = {
+    "mean": np.mean,
+    "spread": np.std,
+    "smallest": np.min,
+    "largest": np.max,
+    "median": np.median,
+    "range": np.ptp,
+    "interquartile range": lambda x, axis: np.subtract(*np.quantile(x, [0.75, 0.25], axis=axis)),
+}
+
+
 @pytest.mark.slow
-def test_weights_and_groups_that_sort_rows_by_the_members_are_warned_of():
-    members, outcomes = ensemble()
+@pytest.mark.parametrize("size", [5, 20])
+def test_columns_that_were_computed_from_the_members_are_asked_about(size):
+    members, outcomes = ensemble(size=size)
     values = members.values
-    groups = {"range": np.ptp(values, axis=1), "half": np.arange(600) % 2, "mean": values.mean(axis=1)}
+    groups = {name: summary(values, axis=1) for name, summary in SUMMARIES.items()}
     groups["mean"][0] = 9.0  # one row is somewhere else
-    found = caltest.audit(members, outcomes, groups=groups, weights=1.0 / values.var(axis=1), **QUICK)
-    said = [each.split(" sorts")[0] for each in found.warnings if "sorts rows by" in each]
-    assert sorted(said) == [
-        "Column 'mean' of groups", "Column 'range' of groups", "The column of weights"
-    ]  # fmt: skip
-    free = np.random.default_rng(1).exponential(size=600)
-    assert not any(
-        "sorts rows" in x for x in caltest.audit(members, outcomes, weights=free, **QUICK).warnings
-    )
+    found = asked_about(values, outcomes, groups=groups, weights=1.0 / values.var(axis=1))
+    expected = {(f"Column {name!r} of groups", f"{name} {ASKS}") for name in SUMMARIES}
+    assert {(column, text.partition(",")[0]) for column, text in found} == {
+        *expected, ("The column of weights", f"spread {ASKS}")
+    }  # fmt: skip
+
+
+def weather(seed):
+    """Members, outcomes, and columns that go with them but were not computed from them."""
+    rng = np.random.default_rng(seed)
+    n, size = int(rng.choice([300, 1000])), int(rng.choice([2, 5, 20]))
+    day, latitude = np.sort(rng.integers(0, 364, n)), rng.uniform(-90, 90, n)
+    lead = np.repeat(np.arange(10), n // 10)
+    normal = 20.0 * np.sin(day / 58.0) + 0.3 * (60.0 - abs(latitude))
+    spread = rng.choice([0.05, 0.5, 2.0]) * (1.0 + lead / 3.0)
+    centre = normal + 3.0 * rng.normal(size=n)
+    values = rng.normal(centre[:, None], spread[:, None], (n, size + 1))
+    change = (lambda x: x, np.round, lambda x: np.maximum(x, 0.0), lambda x: x * (lead[:, None] > 4))
+    values = change[seed % 4](values)
+    groups = {"season": day // 91, "month": day // 31, "latitude": latitude, "lead": lead}
+    groups |= {"normal": normal, "cold": normal < 0.0, "centre": centre, "spread": np.round(spread, 1)}
+    groups |= {"day": day, "free": rng.integers(0, 10, n)}
+    return values[:, 1:], values[:, 0], groups, (1.0 / spread**2, np.cos(latitude / 58.0) + 0.1)
+
+
+@pytest.mark.level
+def test_columns_that_only_go_with_the_members_are_not_asked_about():
+    """Of 200 columns of groups and 20 of weights."""
+    asked = set()
+    for seed in range(20):
+        members, outcomes, groups, weights = weather(seed)
+        asked |= asked_about(members, outcomes, groups=groups, weights=weights[seed % 2])
+    assert not asked
+
+
+@pytest.mark.parametrize("few", ["lead time", "season", "dry", "two values of the mean"])
+def test_columns_of_few_values_are_not_asked_about(few):
+    """A minimum that is 0 in all rows, or values that are far apart, tell nothing."""
+    rng = np.random.default_rng(0)
+    half, lead = rng.integers(0, 2, 400), np.repeat(np.arange(4), 100)
+    members = np.maximum(rng.normal(20.0 * half[:, None], 3.0, (400, 9)), 0.0)
+    columns = {"lead time": lead, "season": half, "dry": members.min(axis=1) == 0.0}
+    columns["two values of the mean"] = members.mean(axis=1) > 10.0
+    assert not asked_about(members, members[:, 0], groups={few: columns[few]})
 
 
 def test_few_members_have_no_interval_that_is_none():

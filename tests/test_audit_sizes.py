@@ -432,11 +432,10 @@ def test_an_error_close_to_the_limit_needs_no_more_rows_than_there_are():
     assert view.rows_needed < view.rows
     assert audit.rows_needed is None
     text = " ".join(str(audit).split())
-    assert "The error of all rows, as estimated, is too close to your limit to tell: about " in text
-    assert captions.settled(audit, view) == "not settled; estimated close to the limit"
+    assert "The error of all rows may be beyond your limit; as estimated, it is " in text
+    assert captions.settled(audit, view) == "not settled; may be beyond"
     assert replace(audit, pvalue=0.5).headline == (
-        "Not shown to be within your limit of 2 points: the error of all rows, as estimated, is too "
-        "close to it to tell."
+        "Not shown to be within your limit of 2 points: the error of all rows may be beyond it."
     )
 
 

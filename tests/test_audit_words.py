@@ -9,6 +9,7 @@ from dataclasses import replace
 import audits
 import numpy as np
 import pytest
+import scipy.stats
 from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits, dirichlet, labels_from
 
@@ -241,8 +242,8 @@ def test_what_one_of_two_groups_leaves_is_called_by_the_other(right):
         (
             lambda: audits.binary(-0.05, materiality=0.06),
             r"between 2\.\d and 8\.\d points too low .* were observed\. .*"
-            r"The error of sex = F, age = old, as estimated, is too close to your limit to tell: "
-            r"about 5 points too low\. "
+            r"The error of sex = F, age = old may be beyond your limit; as estimated, it is "
+            r"5 points too low\. "
             r"Shown to be within your limit: all rows; sex = M; sex = F; and 5 more\.$",
         ),
         (
@@ -252,7 +253,7 @@ def test_what_one_of_two_groups_leaves_is_called_by_the_other(right):
         (
             lambda: audits.rare(ratio=1.1, materiality_ratio=1.12),
             r"An error of a factor of up to 1\.18 in all rows is still possible\. "
-            r"The error of all rows, as estimated, is too close to your limit to tell: ",
+            r"The error of all rows may be beyond your limit; as estimated, it is ",
         ),
     ],
 )
@@ -566,3 +567,85 @@ def test_parts_of_few_predictions_are_not_called_tenths():
     part = replace(one.parts[0], low=0.05, high=0.3, start=0.1, end=0.12)
     (told,) = findings._worst_part(replace(one, parts=(part, *one.parts[1:])))
     assert "in the 500 rows with predictions from 10.0% to 12.0%, predicted " in told
+
+
+def tied(seed, kind):
+    """Predictions with ties and zeros, outcomes, and options of an audit."""
+    rng = np.random.default_rng(seed)
+    n = 300
+    rate = np.where(rng.random(n) < 0.5, 0.05, rng.exponential(2.0, n))
+    counts, drawn = rng.poisson(rate), rng.poisson(rate[:, None], (n, 5)).astype(float)
+    dry = np.where(rng.random((n, 21)) < 0.9, 0.0, rng.exponential(3.0, (n, 21)))
+    halves, first = np.arange(n) % 2 * 1.0, (np.arange(n) < 150) * 1.0
+    law = caltest.predictive
+    return {
+        "quantiles": (law.Quantiles([0.1, 0.25, 0.5, 0.75, 0.9], np.sort(drawn)), counts),
+        "counts": (law.Distribution(scipy.stats.poisson(rate)), counts),
+        "members that are counts": (law.Members(drawn), counts),
+        "dry days": (law.Members(dry[:, 1:]), dry[:, 0]),
+        "all members equal": (law.Members(np.zeros((n, 20))), np.zeros(n)),
+        "one of them wrong": (law.Members(np.zeros((n, 20))), (np.arange(n) == 7) * 1.0),
+        "rates of 0 and 1": (halves, halves.astype(int)),
+        "a rate of 0": (np.zeros(n), np.zeros(n, int)),
+        "a rate of nearly 1": (np.full(n, 1.0 - 1e-12), np.ones(n, int)),
+        "a class of 0": (np.tile([0.0, 0.5, 0.5], (n, 1)), 1 + counts % 2),
+    }[kind], {
+        "alike": {},
+        "weights of 0": {"weights": first},
+        "clusters": {"clusters": np.arange(n) // 2},
+    }  # fmt: skip
+
+
+NOTHING = re.compile(
+    r"(?<![\d.,])(?:0|\d+e-\d+)(?: percentage)? points? (?:more|fewer|too)|\bnan\b|\binf\b"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "quantiles", "counts", "members that are counts", "dry days", "all members equal",
+        "one of them wrong", "rates of 0 and 1", "a rate of 0", "a rate of nearly 1", "a class of 0",
+    ],
+)  # fmt: skip
+def test_ties_and_zeros_are_told_without_warnings_and_without_0_points_more(kind):
+    for seed in range(3):
+        (predicted, outcomes), ways = tied(seed, kind)
+        for given in ways.values():
+            made = caltest.audit(predicted, outcomes, materiality=0.1, n_resamples=99, rng=0, **given)
+            for said in (str(made), report.to_html(made)):
+                said = re.sub(r"<(style|script|svg).*?</\1>", "", said, flags=re.DOTALL)
+                assert not NOTHING.findall(" ".join(re.sub("<[^>]+>", " ", said).split()))
+
+
+@pytest.mark.parametrize("members", [False, True])
+def test_what_an_interval_holds_by_ties_is_said_beside_it(members):
+    """An 80% interval of rare counts holds more than 80%; without ties nothing is said."""
+    rng = np.random.default_rng(0)
+    rate = rng.lognormal(-0.5, 0.7, 1500)
+    law = caltest.predictive.Distribution(scipy.stats.poisson(rate))
+    law = caltest.predictive.Members(rng.poisson(rate[:, None], (1500, 50))) if members else law
+    outcomes = rng.poisson(rate * rng.gamma(1.0, 1.0, 1500))
+    made = caltest.audit(law, outcomes, lenses="interval:0.8", n_resamples=99, rng=0, min_rows=2000)
+    (view,) = made.views
+    text = " ".join(str(made).split())
+    assert view.predicted > view.observed > 0.8
+    assert f"outcomes lie in it, and with ties {view.predicted:.1%} should." in text
+    assert f"Predicted {view.predicted:.1%} (with ties), observed {view.observed:.1%}:" in text
+    assert "With ties: values equal to a quantile, or to the end of an interval, count too." in text
+    plain = rng.normal(size=(1500, 51)) if members else None
+    law = (
+        caltest.predictive.Members(plain[:, 1:]) if members else caltest.predictive.Normal(rate, sd=1.0)
+    )
+    outcomes = 3.0 * plain[:, 0] if members else rng.normal(rate, 3.0)
+    assert "ties" not in str(caltest.audit(law, outcomes, lenses="interval:0.8", n_resamples=99, rng=0))
+
+
+def test_an_error_of_0_has_no_direction():
+    """Of quantiles with ties the observed share lies between two, and may be the predicted one."""
+    made = audits.binary(-0.05, materiality=0.06)
+    view = made.unsettled[0]
+    views = tuple(replace(v, observed=v.predicted + 1e-17) if v is view else v for v in made.views)
+    said = findings.size(replace(made, views=views))
+    assert "may be beyond your limit; as estimated, it is 0 points. " in said

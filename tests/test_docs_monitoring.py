@@ -35,7 +35,8 @@ def test_the_page_runs():
 def test_the_cron_line_runs():
     (line,) = blocks(PAGE, "sh")
     command = re.search(r"caltest (monitor .*?) \|\|", line)[1]
-    command = re.sub(r"outcomes/\$\(.*?\)\.csv", "outcomes.csv --group region", command)
+    command = re.sub(r"\$\(date -d yesterday \+\\%F\)", "2026-05-11", command)
+    command = command.replace("outcomes/2026-05-11.csv", "outcomes.csv --group region")
     result = CliRunner().invoke(app, command.split())
     assert (result.exit_code, result.stderr) == (0, "")
     assert Path("monitor.html").stat().st_size > 5_000

@@ -266,6 +266,27 @@ def test_limits_of_errors_hold_at_all_times():
 
 
 @pytest.mark.level
+@pytest.mark.parametrize("mode", ["by batch", "waiting"])
+def test_false_alarms_of_clusters_that_come_back_with_the_same_outcome(mode):
+    """Of 150 streams of 25 batches, half of whose rows copy one of the first batch."""
+
+    def one(rng):
+        monitor = caltest.Monitor()
+        first = rng.uniform(0.05, 0.6, 20), None
+        first = first[0], rng.random(20) < first[0]
+        for k in range(25):
+            p = np.r_[rng.uniform(0.05, 0.6, 20), first[0]]
+            labels = np.r_[rng.random(20) < p[:20], first[1]]
+            patients = np.r_[np.arange(20) + 20 * (k + 1), np.arange(20)]
+            ids = None if mode == "by batch" else [f"{k}/{row}" for row in range(40)]
+            monitor.update(p, labels, clusters=patients, ids=ids, batch=str(k))
+        assert (monitor.state.rows, monitor.state.set_aside) == (520, 480)
+        return monitor.state
+
+    assert alarms(150, one) <= allowed(150)
+
+
+@pytest.mark.level
 @pytest.mark.parametrize("m", [2, 3, 10])
 def test_false_alarms_in_ten_thousand_rows(m):
     def one(rng):
@@ -408,6 +429,93 @@ def test_batches_and_files_change_no_number(options, tmp_path):
     assert [each.log_evalue for each in caltest.Monitor.load(path).state.evidence] == [
         each.log_evalue for each in expected.evidence
     ]
+
+
+def of_kind(kind, rng, n=60):
+    """Predictions, outcomes and options of a monitor of one kind."""
+    p, labels = calibrated(rng, n, 2 if kind == "two classes" else 3)
+    mean = rng.normal(size=n)
+    return {
+        "numbers": (Normal(mean, sd=1.0), rng.normal(mean), {}),
+        "quantiles": (Quantiles([0.1, 0.9], mean[:, None] + [-1.3, 1.3]), rng.normal(mean), {}),
+        "change": (p, labels, {"mode": "change"}),
+        "a statistic": (p, labels, {"statistic": "brier"}),
+        "a lens": (p, labels, {"lens": "top_label", "tolerance": 0.02}),
+    }.get(kind, (p, labels, {}))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "two classes",
+        "numbers",
+        "quantiles",
+        "change",
+        "a statistic",
+        "a lens",
+        "from a file",
+        "waiting",
+    ],
+)
+def test_rows_of_a_cluster_that_comes_back_are_set_aside_and_the_rest_goes_on(kind, tmp_path):
+    """As if they had not been given: numbers are the same, and they are counted."""
+    predicted, outcomes, options = of_kind(kind, RNG(6))
+    patients, site = np.arange(60) // 2, np.array(["n", "s", "e"])[np.arange(60) % 3]
+    patients[40:50] = [0, 0, 3, 3, 3, 7, 7, 9, 11, 12]  # of the first batch
+    site[40] = "a site of its own"
+    told = [np.arange(30), np.arange(30, 60), np.arange(40, 50)]
+    kept = [told[0], np.setdiff1d(told[1], told[2])]
+
+    def watch(batches):
+        monitor = caltest.Monitor(**options)
+        for number, rows in enumerate(batches):
+            law = predicted.take(rows) if hasattr(predicted, "take") else None
+            law = predicted[rows] if isinstance(predicted, np.ndarray) else law
+            more = {"ids": rows + 100 * number} if kind == "waiting" else {}
+            about = {"groups": {"g": site[rows]}, "clusters": patients[rows], "batch": str(number)}
+            monitor.update(law, outcomes[rows], **about, **more)
+            if kind == "from a file":
+                monitor.save(tmp_path / f"{len(batches)}.json")
+                monitor = caltest.Monitor.load(tmp_path / f"{len(batches)}.json")
+        return monitor.state
+
+    found, expected = watch(told), watch(kept)
+    assert found.set_aside == 20
+    assert found.to_dict() == {**expected.to_dict(), "set_aside": 20}
+    assert (found.rows, found.clusters) == (50, 25)
+    assert [found.evidence[0].rows, found.evidence[0].clusters] == [50, 25]
+    assert "50 rows in 25 clusters" in found.summary()
+    assert "20 rows set aside, of clusters that came before" in " ".join(found.summary().split())
+
+
+def test_rows_of_evidence_are_rows():
+    p, labels = calibrated(RNG(0), 60, 2)
+    groups, clusters = {"g": np.arange(60) // 20}, np.arange(60) // 5
+    state = caltest.Monitor().update(p, labels, groups=groups, clusters=clusters)
+    assert [(each.rows, each.clusters) for each in state.evidence] == [(60, 12), *[(20, 4)] * 3]
+    state = caltest.Monitor().update(p, labels, groups=groups)
+    assert [(each.rows, each.clusters) for each in state.evidence] == [(60, None), *[(20, None)] * 3]
+
+
+def test_a_detector_is_not_said_to_be_odds():
+    """On calibrated rows it has the mean of their number."""
+    p, labels = calibrated(RNG(0), 2_000, 2)
+    state = caltest.Monitor(mode="change").update(p, labels, groups={"g": np.arange(2_000) % 2})
+    said = state.summary()
+    assert " to 1" not in said + repr(state)
+    assert f"evidence   {state.evalue:,.0f}"[:14] in said
+    assert "not odds; a calibrated model's grows by at most 1 with every row" in said
+    assert " to 1" not in "".join(text.get_text() for text in state.plot().axes_[0].texts)
+
+
+def test_dates_are_those_of_predictions_or_none():
+    monitor = caltest.Monitor()
+    monitor.update([0.2, 0.7], [None, None], ids=["a", "b"], date="2026-05-01")
+    monitor.update([0.3, 0.6], [0, 1], ids=["c", "d"], date="2026-05-02")
+    monitor.update(None, [1], ids=["b"], date="2026-06-01")
+    assert [each.date for each in monitor.update(None, [0], ids=["a"]).periods] == ["2026-05-02"]
+    state = caltest.Monitor().update([0.2, 0.7], [0, 1])
+    assert [each.date for each in state.periods] == [None]
 
 
 def test_batches_of_numbers_change_no_number():
@@ -575,7 +683,6 @@ def started(**options):
     [
         (lambda: started().update(P, Y), "taken in before"),
         (lambda: started(batch="a").update(P, Y, batch="a"), "called 'a' was taken in before"),
-        (lambda: started(clusters=[1, 1, 2]).update(P, Y, clusters=[3, 1, 3], batch="b"), "cluster 1"),
         (lambda: started().update([[0.2, 0.3, 0.5]], [1]), "number of classes"),
         (
             lambda: started(groups={"g": Y}).update(P, Y, groups={"h": Y}, batch="b"),
@@ -620,7 +727,7 @@ def test_nothing_is_changed_by_what_is_refused():
     monitor = started(groups={"g": ["a", "b", "a"]}, clusters=[1, 1, 2])
     before = books(monitor), monitor._processes[:], monitor._batches[:], monitor._clusters[:]
     for wrong in (
-        {"groups": {"g": ["c", "d", "e"]}, "clusters": [1, 8, 9]},
+        {"groups": {"h": ["c", "d", "e"]}, "clusters": [1, 8, 9]},
         {"groups": {"g": ["c", "d", "e"]}},
         {"groups": {"g": ["c", "d"]}, "clusters": [7, 8, 9]},
     ):
@@ -862,6 +969,7 @@ def test_the_command_creates_and_continues(tmp_path):
     state = tmp_path / "state.json"
     found = command("monitor", state, batch(tmp_path / "a.csv", 1), *COLUMNS, "--date", "2026-05-01")
     assert (found.exit_code, "No alarm (exit status 0)." in found.output) == (0, True)
+    assert caltest.Monitor.load(state).state.date_of(0) == "2026-05-01"
     again = command("monitor", state, tmp_path / "a.csv", *COLUMNS)
     assert again.exit_code == 2
     assert "a.csv: a batch with this content was taken in before" in again.output
@@ -875,7 +983,7 @@ def test_the_command_creates_and_continues(tmp_path):
     assert (alarm.exit_code, data["alarm"], data["rows"]) == (1, True, 1500)
     assert {each["value"] for each in data["evidence"]} == {None, "007", "12"}
     assert "Alarm at row" in page.read_text()
-    assert caltest.Monitor.load(state).state.rows == 1500
+    assert (caltest.Monitor.load(state).state.rows, data["alarm_date"]) == (1500, None)
 
 
 @pytest.mark.slow
@@ -886,6 +994,11 @@ def test_the_command_takes_clusters_and_numbers(tmp_path):
         "monitor", state, batch(tmp_path / "a.csv", 1), batch(tmp_path / "b.csv", 2), *options
     )
     assert json.loads(found.stdout)["clusters"] == 300
+    back = Path(batch(tmp_path / "c.csv", 3))
+    back.write_text(back.read_text() + "0.4,007,1003,1\n")  # a patient of a.csv
+    page = tmp_path / "page.html"
+    assert command("monitor", state, back, *options, "--report", page).exit_code == 0
+    assert "1 row set aside, of clusters that came before" in " ".join(page.read_text().split())
     rng = RNG(0)
     lines = [f"{m},{rng.normal(m, 2.0)}" for m in rng.normal(size=400)]
     (tmp_path / "n.csv").write_text("\n".join(["m,y", *lines]) + "\n")

@@ -6,6 +6,7 @@ import importlib
 import re
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -143,6 +144,23 @@ def test_the_setup_of_the_start_is_that_of_the_first_page():
     install = typed[2].removesuffix(" scikit-learn")
     assert first.startswith(f"{typed[0]} && .venv/bin/{install} && ")
     assert "`. .venv/bin/activate`" in page("README.md")
+
+
+NEEDED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+CALLED = {"sklearn": "scikit-learn"}  # as pip knows them
+
+
+@pytest.mark.parametrize("path", pages_of_the_site(), ids=lambda path: path.name)
+def test_blocks_that_need_another_package_say_how_it_is_installed(path):
+    """After the install command of the README, as a reader meets them: from the top."""
+    there = {*sys.stdlib_module_names, "caltest", *(re.split("[><=]", each)[0] for each in NEEDED)}
+    before, *others = re.split(r"^```python\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for each in others:
+        code = each.partition("\n```")[0]
+        for name in set(re.findall(r"^ *(?:import|from) (\w+)", code, re.MULTILINE)) - there:
+            command = rf"pip install [^`\n]*{CALLED.get(name, name)}"
+            assert re.search(command, before), f"{path.name}: {name}"
+        before += each
 
 
 def test_every_picture_of_the_studies_is_shown():

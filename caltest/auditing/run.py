@@ -299,7 +299,7 @@ def audit(
     by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
     own_columns = tuple(each.column for each in groupings)
     groupings, afterwards = known_before(groupings, whole)
-    doubts = (*afterwards, *premises_of(whole))
+    doubts = (*afterwards, *by_members, *premises_of(whole))
     law: Any = whole.rows.law
     levels = not isinstance(law, Survival) or not law.known
     if isinstance(law, Predictive) and law.dimension is None and levels:
@@ -386,7 +386,7 @@ def audit(
     every: list[Any] = [*views.values(), *left]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
     warnings = list(dict.fromkeys(note for look in plan.looks for note in look.scope.shown.rows.notes))
-    warnings += [*by_members, *notes_on(groupings), *sizes.few_clusters()]
+    warnings += [*notes_on(groupings), *sizes.few_clusters()]
     if confirmed is not None and confirmed.few.any():
         warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)

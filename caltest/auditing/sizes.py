@@ -369,7 +369,9 @@ class Sizes:
         predicted, observed, low, high = design.interval(scores, seen.labels, level, by_t)
         if view.see_open is not None:
             opened = view.opened.sample(labels).labels
-            _, least, low_open, high_open = design.interval(scores, opened, level, by_t)
+            by_open = not exact and design.by_t(scores, opened, level)
+            _, least, low_open, high_open = design.interval(scores, opened, level, by_open)
+            by_t = by_t or by_open
             low, high = (low_open, high) if inner else (low, high_open)
             observed = min(max(predicted, least), observed)
         return predicted, observed, low, high, by_t

@@ -366,7 +366,6 @@ def monitor(
                 f"{state} was begun with --{name.replace('_', '-')} {watch.options[name]}, and "
                 f"{known} is given; leave it out, or begin a new state."
             )
-    date = datetime.now().astimezone().date().isoformat() if date is None else date
     # Names of clusters are kept, so they are read as they stand, among the columns of groups.
     together, named = asked["clusters"], tuple(asked["group"] or ())
     columns = named if together is None or together in named else (*named, together)

@@ -157,6 +157,7 @@ class Monitor:
         self._periods: list[dict[str, Any]] = []
         self._batches: list[str] = []
         self._clusters: list[str] = []
+        self._set_aside = 0
         self._ids: list[str] = []
         self._queue: list[Waiting] = []
         self._column: str | None = None
@@ -199,13 +200,14 @@ class Monitor:
             is followed from its first row on. Values stay as they are: cut numbers at fixed places.
         clusters
             Which rows may depend on each other in any way, (n,). Their bets are averaged, not
-            multiplied. All rows of a cluster must come in one batch.
+            multiplied. All rows of a cluster must come in one batch: of one that comes again the rows
+            are set aside, and counted in ``set_aside``.
         ids
             A name for every row, (n,), if outcomes come late; of classes only. Needed while rows wait.
         batch
             A name for the batch, by which it is known if it comes again. Default None: its content.
         date
-            A text, for "since when". Default None.
+            When its rows were predicted, a text, for "since when". Default None: no date is shown.
         logits
             As in :func:`caltest.test`.
 
@@ -216,8 +218,8 @@ class Monitor:
         Raises
         ------
         InputError
-            If the batch was seen before, is of other classes, columns or groups, a cluster returns, or
-            the input is wrong. Nothing is changed then.
+            If the batch was seen before, is of other classes, columns or groups, or the input is
+            wrong. Nothing is changed then.
 
         Examples
         --------
@@ -250,14 +252,20 @@ class Monitor:
         bettors, statistic = state.bettors_of(shape, self.options), self.options["statistic"]
         chosen = None if statistic is None else find_statistic(statistic)
         values, codes = bettors.read(given.rows, given.labels, chosen)
-        n, keys = len(values), []
+        keys = []
         if not counted:
             content = hashlib.sha256(values.tobytes() + codes.tobytes())
             content.update(repr((dict(given.texts), given.clusters)).encode("utf-8", "surrogatepass"))
             keys = [self._new_batch(batch, content.hexdigest())]
-        order, ends, fresh = self._units(given.clusters, n)
-        member, processes = self._members(given.texts, n)
-        values, codes, member = values[order], codes[order], member[order]
+        kept, order, ends, fresh = self._units(given.clusters, len(values))
+        n = len(kept)
+        texts = {column: [each[row] for row in kept] for column, each in given.texts.items()}
+        member, processes = self._members(texts, n)
+        self._set_aside += len(values) - n
+        if not n:
+            self._batches += keys
+            return self.state
+        values, codes, member = values[kept][order], codes[kept][order], member[order]
 
         if not self._books:
             self._shape, self._books = shape, bettors.blank(0, self._is_change)
@@ -308,19 +316,21 @@ class Monitor:
             )
         return key
 
-    def _units(self, clusters: list[str] | None, n: int) -> tuple[Any, Any, list[str]]:
-        """Return the order of rows by cluster, where clusters end, and what these are known by."""
+    def _units(self, clusters: list[str] | None, n: int) -> tuple[Any, Any, Any, list[str]]:
+        """Return which rows count, their order by cluster, its ends, and what clusters are known by.
+
+        Rows of clusters that came before do not count: what they depend on has been counted.
+        """
         if clusters is None:
-            return np.arange(n), np.arange(1, n + 1), []
-        found = Clustering()
+            return np.arange(n), np.arange(n), np.arange(1, n + 1), []
+        found, before = Clustering(), set(self._clusters)
         units = found.codes(clusters)
-        fresh = {state.brief(str(name)): name for name in found.known}
-        if again := fresh.keys() & set(self._clusters):
-            raise InputError(
-                f"cluster {quoted(fresh[min(again)])} came in an earlier batch, and all rows of a "
-                "cluster must come in one; wait until it is complete."
-            )
-        return np.argsort(units, kind="stable"), np.cumsum(np.bincount(units)), list(fresh)
+        keys = [state.brief(str(name)) for name in found.known]
+        is_new = np.array([key not in before for key in keys])
+        kept = np.flatnonzero(is_new[units])
+        units = (np.cumsum(is_new) - 1)[units[kept]]
+        fresh = [key for key in keys if key not in before]
+        return kept, np.argsort(units, kind="stable"), np.cumsum(np.bincount(units)), fresh
 
     def _checked(self, given: Batch) -> tuple[Batch, dict[str, Any]]:
         """Return the batch as the lens shows it, and what it is like.
@@ -430,7 +440,6 @@ class Monitor:
             # What could not be taken in later, as far as is known, is not let wait.
             new = waiting.batch_of(rows, np.zeros(len(cells), np.intp), **beside)
             _, shape = self._checked(new)
-            self._units(new.clusters, len(cells))
             batches = [*batches, self._new_batch(batch, repr(names))]
             units = names if new.clusters is None else new.clusters
             for k, probs in enumerate(rows.probs.tolist()):
@@ -439,7 +448,7 @@ class Monitor:
         queue = waiting.informed(queue, names, cells, shape.get("columns"))
         ready, left = waiting.parted(queue, self.options["order"], self.options["maturity"], date)
         if ready:
-            self._enter(waiting.batch_of_known(ready, shape), batch, date, counted=True)
+            self._enter(waiting.batch_of_known(ready, shape), batch, ready[-1].date, counted=True)
             self._ids += [state.brief(each.name) for each in ready]
         self._shape, self._queue, self._batches = shape, left, batches
         return self.state
@@ -473,6 +482,7 @@ class Monitor:
             rows=int(rows),
             clusters=int(clusters) if shape["clusters"] == "given" else None,
             waiting=len(self._queue),
+            set_aside=self._set_aside,
             alarm_row=int(alarm) if alarm >= 0 else None,
             alarm_date=self._alarm_date,
             evidence=evidence,
@@ -562,7 +572,7 @@ class Monitor:
 _OF_QUEUES = ("order", "maturity")
 _SAVED = (
     "_shape", "_processes", "_periods", "_batches", "_clusters", "_ids", "_queue", "_column",
-    "_alarm_date",
+    "_alarm_date", "_set_aside",
 )  # fmt: skip
 
 

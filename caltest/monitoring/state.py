@@ -105,8 +105,8 @@ class Evidence(Facts):
     ----------
     column, value
         The group; None for all rows.
-    rows
-        Its rows, or clusters.
+    rows, clusters
+        Its rows, and their clusters; None without clusters.
     log_evalue
         Natural logarithm of its own e-value; in mode "change", of its detector.
     adjusted
@@ -141,6 +141,7 @@ class Evidence(Facts):
     column: str | None
     value: str | None
     rows: int
+    clusters: int | None
     log_evalue: float
     adjusted: float
     found: bool
@@ -168,7 +169,8 @@ class Period(Facts):
     Attributes
     ----------
     name, date
-        Of the last batch, as it was given; None if it was not.
+        Of the last batch, as it was given; None if it was not. Of rows that waited, the date is that
+        of the batch in which the last of them was predicted.
     rows, end
         Rows that it brought, and rows in all when it ended.
     log_evalue
@@ -217,6 +219,8 @@ class MonitorState(Result):
         Rows that count so far, and their clusters; None without clusters.
     waiting
         Rows that wait for their outcome, or for that of a row before them.
+    set_aside
+        Rows of clusters that came before, which do not count.
     alarm_row, alarm_date
         After how many rows the threshold was first reached, and the date of that batch, if given.
     evidence
@@ -255,6 +259,7 @@ class MonitorState(Result):
     rows: int
     clusters: int | None
     waiting: int
+    set_aside: int
     alarm_row: int | Any  # None without an alarm
     alarm_date: str | None
     evidence: tuple[Evidence, ...]
@@ -338,7 +343,8 @@ def evidence_of(
         yield Evidence(
             column=column,
             value=value,
-            rows=units,
+            rows=int(books["seen"][p]),
+            clusters=units if shape["clusters"] == "given" else None,
             log_evalue=best,
             adjusted=math.exp(min(best - share, 700.0)),
             found=bool(books["peak"][p] - share >= goal),

@@ -512,7 +512,8 @@ class MonitorDisplay(ResultDisplay):
         draw(path, GRID, Mark("line", "line", rows, evidence.clip(-_HIGHEST, _HIGHEST)))
         draw(path, *told_apart(reached, np.full(len(reached), goal), reached > 0.0))
         path.axhline(goal, **canvas.DASHED)
-        path.text(0.0, goal, f" alarm at {to_one(s.threshold)} to 1", va="bottom", fontsize="small")
+        odds = " to 1" * (s.mode == "ever")  # a detector is none
+        path.text(0.0, goal, f" alarm at {to_one(s.threshold)}{odds}", va="bottom", fontsize="small")
         path.margins(y=_ROOM)
         path.set_ylabel("evidence, powers of ten")
         heading(path, "Alarm" if s.alarm else "No alarm", f"{s.rows:,} rows")

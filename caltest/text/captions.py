@@ -114,7 +114,7 @@ def settled(audit: Audit, of: View | Rest) -> str:
         return "no number of rows would show it"
     if of.rows_needed > of.rows:
         return f"needs {sizes.about_rows(of.rows_needed)} rows"
-    return "not settled; estimated close to the limit"
+    return "not settled; may be beyond"
 
 
 def usual(audit: Audit) -> list[tuple[str, str]]:
@@ -399,7 +399,9 @@ def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) ->
 
 
 def members_note(audit: Audit) -> str:
-    """Say why members may predict another share than an interval is called by; "" of all else."""
+    """Say why another share may be predicted than an interval is called by: few members, and ties."""
+    if any(sizes.with_ties(view) for view in audit.views):
+        return "With ties: values equal to a quantile, or to the end of an interval, count too."
     of_members = "members" in audit.about or audit.about == POSTERIOR
     if not of_members or of_probabilities(audit):
         return ""

@@ -318,10 +318,9 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     side = way(shows(audit, view), view.lens)
     for each in around if view.group else ():
         if each.group is None:
-            size = about_points(abs(each.error or 0.0), "point")
-            off = counted_way(shows(audit, view), view.lens)
+            size = sizes.estimated(each.error or 0.0, each.lens)
             all_rows = "Over all rows it is" if is_stated(view.lens) else "All rows together are"
-            yield f"{all_rows} {size} {off}, {because([each])}."
+            yield f"{all_rows} {size}, {because([each])}."
     larger = [each for each in around if each.group]
     if larger:
         parents = [each.group for each in larger]

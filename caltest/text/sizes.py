@@ -13,10 +13,12 @@ from caltest._numbers import (
     percent,
     percents,
     points,
+    without_rounding,
 )
 from caltest._visible import shown_column, shown_value
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Condition, Part, Rest, Sized, View
+from caltest.lenses import within
 from caltest.text.vocabulary import (
     counted_way,
     group_name,
@@ -34,6 +36,7 @@ from caltest.text.vocabulary import (
 LITTLE = 0.1  # an average error up to which a pass is called usable
 RARE = 0.05  # predicted and observed rates below which an error is stated as a ratio
 _TOLD_RATIO = 1.25
+_TIED = 0.35  # of what an interval or quantile leaves out, or has, by its name
 _ALIKE = 5e-5  # an error too small to write its rates with more than a digit
 MOST_TIMES = 1e4  # a larger ratio is none that rows could show
 PARTS = {10: "tenth", 5: "fifth", 2: "half"}  # what parts are called
@@ -112,9 +115,12 @@ def too(view: View, audit: Audit) -> str:
     """Return which way and by how much a view's mean is wrong, of one with a direction."""
     side, (predicted, observed) = way(view.direction, view.lens), rates(view)
     if is_stated(view.lens):
-        share = percents(predicted, observed)[1]
+        stated, share = percents(predicted, observed)
         place = "lie in it" if kind_of(view.lens) == "interval" else "lie at or below it"
-        return f"{side}{off_centre(audit, view)}: about {share} of {outcomes_called(audit)} {place}"
+        ties = f", and with ties {stated} should" if with_ties(view) else ""
+        return (
+            f"{side}{off_centre(audit, view)}: about {share} of {outcomes_called(audit)} {place}{ties}"
+        )
     if told_as_ratio(view) and not view.projected:
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
@@ -141,9 +147,10 @@ def distances(of: Sized) -> tuple[str, str]:
 
 
 def estimated(error: float, lens: str = "") -> str:
-    """Return an estimated error: "13.9 points too high"."""
-    side = counted_way("over" if error > 0.0 else "under", lens)
-    return f"{about_points(abs(error), 'point')} {side}"
+    """Return an estimated error: "13.9 points too high"; none is "0 points"."""
+    error = without_rounding(error)
+    side = f" {counted_way('over' if error > 0.0 else 'under', lens)}" if error else ""
+    return f"{about_points(abs(error), 'point')}{side}"
 
 
 def estimated_beyond(audit: Audit, of: Sized) -> bool:
@@ -162,7 +169,18 @@ def means(of: Sized) -> str:
     predicted, observed = percents(*rates(of), 1)
     if abs(of.error) < _ALIKE and min(rates(of)) >= 0.1:
         predicted, observed = (percent(rate, 1) for rate in rates(of))
-    return f"predicted {predicted}, {'projected' if of.projected else 'observed'} {observed}"
+    ties = " (with ties)" if with_ties(of) else ""
+    return f"predicted {predicted}{ties}, {'projected' if of.projected else 'observed'} {observed}"
+
+
+def with_ties(of: Sized) -> bool:
+    """Whether an interval or quantile states clearly more than its name, as values at its ends do.
+
+    Few members, of which none are equal, state up to a third of its tail more.
+    """
+    lens = of.lens if isinstance(of, View | Rest) else ""
+    level = float(within(lens)[1].partition(":")[2]) if is_stated(lens) else math.inf
+    return (of.predicted or 0.0) - level > _TIED * min(level, 1.0 - level)
 
 
 def bracketed(observed: str, of: Sized) -> str:
@@ -240,8 +258,7 @@ def why_undecided(audit: Audit) -> str:
         texts.append(f"too few {unit}{'' if every else f' for {_counted_wholes(few, audit)}'}")
     if close:
         which, s = _counted_wholes(close, audit), "s" * (len(close) > 1)
-        is_close = f"{'are' if s else 'is'} too close to it to tell"
-        texts.append(f"the error{s} of {which}, as estimated, {is_close}")
+        texts.append(f"the error{s} of {which} may be beyond it")
     texts += [f"{each.what} could not be checked" for each in audit.unvouched]
     return ", and ".join(dict.fromkeys(texts)) or "no view has a single probability"
 
@@ -325,11 +342,7 @@ def needs(audit: Audit) -> Iterable[str]:
     if close:
         far = max(close, key=lambda each: abs(each.error))
         size, name = estimated(far.error, far.lens), whole_name(far, audit)
-        if estimated_beyond(audit, far):
-            yield f"The error of {name} may be beyond your limit: about {size}."
-        else:
-            close_to = "too close to your limit to tell"
-            yield f"The error of {name}, as estimated, is {close_to}: about {size}."
+        yield f"The error of {name} may be beyond your limit; as estimated, it is {size}."
 
 
 def least_settled(audit: Audit) -> View | None:

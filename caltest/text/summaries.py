@@ -445,10 +445,11 @@ def monitor(state: MonitorState) -> str:
     heads = f"{'rows':>9}  {'evidence':>12}  {'adjusted':>9}  {f'error in {unit} (95%)':24}"
     table = [f"  {'':{wide}}  {heads}  {'' if times else 'probability that'}".rstrip()]
     for name, each in zip(names, ordered, strict=True):
-        adjusted = _short_odds(math.log(each.adjusted) if each.adjusted else -math.inf)
+        adjusted = odds(math.log(each.adjusted) if each.adjusted else -math.inf, state.mode)
         event = "" if times else shortened(visible(each.event), 40)
         mark, between = "◆" if each.found else " ", " to ".join(outward_points(each.low, each.high))
-        line = f"{mark} {name:{wide}}  {each.rows:>9,}  {odds(each.log_evalue):>12}  {adjusted:>9}"
+        own = odds(each.log_evalue, state.mode)
+        line = f"{mark} {name:{wide}}  {each.rows:>9,}  {own:>12}  {adjusted.removesuffix(' to 1'):>9}"
         table.append(f"{line}  {between:24}  {event}".rstrip())
     if (more := len(state.evidence) - len(ordered)) > 0:
         table.append(f"  {more:,} more have less.")
@@ -462,23 +463,20 @@ def evidence_name(each: Evidence) -> str:
     return "all rows" if each.column is None else f"{shown(each.column)} = {shown(each.value or '')}"
 
 
-def odds(log_evalue: float) -> str:
-    """Write evidence as a ratio."""
-    text = _short_odds(log_evalue)
-    return text if text == "none" else f"{text} to 1"
+def odds(log_evalue: float, mode: str = "ever") -> str:
+    """Write evidence as a ratio; a detector of changes, which is none, as a number."""
+    power = log_evalue / math.log(10.0)
+    if not math.isfinite(power):
+        return "none" if power < 0 else "∞"
+    end = "" if mode == "change" else " to 1"
+    if mode == "change" and 0.0 <= power < 7.0:
+        return to_one(math.exp(log_evalue))
+    return (f"{math.exp(log_evalue):.3g}" if -4.0 < power < 2.9995 else f"10^{power:.1f}") + end
 
 
 def to_one(threshold: float) -> str:
     """Write what evidence has to reach."""
     return f"{threshold:,.0f}" if threshold >= 1000.0 else f"{threshold:.4g}"
-
-
-def _short_odds(log_evalue: float) -> str:
-    """Write what is to 1: from 10 000 on, and for very little, as a power of ten."""
-    power = log_evalue / math.log(10.0)
-    if not math.isfinite(power):
-        return "none" if power < 0 else "∞"
-    return f"{math.exp(log_evalue):.3g}" if -4.0 < power < 2.9995 else f"10^{power:.1f}"
 
 
 def _between_points(unit: str, low: float, high: float) -> str:
