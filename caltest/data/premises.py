@@ -49,7 +49,8 @@ def _precision(values: Array) -> float:
     """Return how far numbers may be from what was computed: half a unit of their last decimal."""
     some = values.ravel()[:: max(1, values.size // _MOST_LOOKED_AT)]
     for digits in range(1, 7):
-        if np.abs(some - np.round(some, digits)).max(initial=0.0) < 1e-3 * 10.0**-digits:
+        near = np.round(some, digits)
+        if near.any() and np.abs(some - near).max() < 1e-3 * 10.0**-digits:
             return 0.5 * 10.0**-digits
     single = bool((some == some.astype(np.float32)).all())
     return float(np.abs(some).max(initial=0.0)) * (2.0**-24 if single else 2.0**-50)
@@ -115,14 +116,16 @@ def _alike(law: Law, fewest: int, grids: bool) -> Iterator[tuple[float, float]]:
         return
     values = given[:: -(-len(given) // _MOST_LOOKED_AT)]
     for members in np.moveaxis(values.reshape(*values.shape[:2], -1), 2, 0):
-        ordered = np.sort(members, axis=1)
+        largest = np.abs(members).max(axis=1, keepdims=True)
+        unit = np.where(largest > 0.0, largest, 1.0)  # so that squares are numbers
+        ordered = np.sort(members / unit, axis=1)
         gaps = np.diff(ordered, axis=1)
         least = np.where(gaps > 0.0, gaps, np.inf).min(axis=1, initial=np.inf)[:, None]
-        steps = gaps / least
-        on_grid = (np.abs(steps - np.round(steps)) < 1e-3).all(axis=1) & (
-            steps.sum(axis=1) <= _MOST_STEPS
-        )
-        on_grid |= (ordered == np.round(ordered)).all(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = gaps / least
+            even = (np.abs(steps - np.round(steps)) < 1e-3).all(axis=1)
+        on_grid = even & (steps.sum(axis=1) <= _MOST_STEPS)
+        on_grid |= (members == np.round(members)).all(axis=1)
         telling = (np.count_nonzero(gaps, axis=1) + 1 >= fewest) & (grids | ~on_grid)
         if (n := np.count_nonzero(telling)) < _FEWEST_ROWS:
             continue
@@ -130,7 +133,8 @@ def _alike(law: Law, fewest: int, grids: bool) -> Iterator[tuple[float, float]]:
         sd = kept.std(axis=1, keepdims=True)
         z = (kept - kept.mean(axis=1, keepdims=True)) / sd
         z = np.where((z**3).sum(axis=1, keepdims=True) < -1e-9, -z[:, ::-1], z)
-        within = np.minimum(_SAME + 2.0 * _precision(kept) / sd[:, 0], 1e-3)
+        off = _precision(members) / (unit[telling] * sd)[:, 0]
+        within = np.minimum(_SAME + 2.0 * off, 1e-3)
         along = z @ np.random.default_rng(0).normal(size=z.shape[1])
         order = np.argsort(along)
         count = int(_SHARED * n) + 1
