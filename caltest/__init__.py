@@ -50,8 +50,6 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.cox import recalibration as recalibration
     from caltest.estimation import SquaredErrorEstimate as SquaredErrorEstimate
     from caltest.estimation import estimate_squared_error as estimate_squared_error
-    from caltest.localisation import Witness as Witness
-    from caltest.localisation import witness as witness
     from caltest.monitoring import Monitor as Monitor
     from caltest.monitoring import MonitorState as MonitorState
     from caltest.planning import PowerResult as PowerResult
@@ -69,7 +67,6 @@ if TYPE_CHECKING:  # for editors and type checkers, what the table below has: a 
     from caltest.plots import ReliabilityDisplay as ReliabilityDisplay
     from caltest.plots import RiskDisplay as RiskDisplay
     from caltest.plots import SurvivalDisplay as SurvivalDisplay
-    from caltest.plots import WitnessDisplay as WitnessDisplay
     from caltest.results import CalibrationResult as CalibrationResult
     from caltest.scoring import Scorer as Scorer
     from caltest.scoring import scorer as scorer
@@ -87,11 +84,10 @@ _NAMES = {
     "comparison": "Comparison compare",
     "cox": "Recalibration recalibration",
     "estimation": "SquaredErrorEstimate estimate_squared_error",
-    "localisation": "Witness witness",
     "monitoring": "Monitor MonitorState",
     "planning": "PowerResult SampleSizeResult power sample_size",
     "plots": "BoundsDisplay CertificateDisplay ComparisonDisplay CumulativeDisplay MonitorDisplay "
-    "NullDisplay PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay SurvivalDisplay WitnessDisplay",
+    "NullDisplay PITDisplay PowerDisplay ReliabilityDisplay RiskDisplay SurvivalDisplay",
     "results": "CalibrationResult",
     "scoring": "Scorer scorer",
     "testing": "estimate test",

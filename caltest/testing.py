@@ -161,9 +161,8 @@ def test(
     of rows has the product of both weights, and bandwidths are weighted medians. Labels are drawn
     while the weights stay fixed, so the exact null remains exact. Equal weights change nothing.
     ``parameters["effective_n"]`` is (Σ w)²/Σ w²: the number of equally weighted rows that would be
-    as noisy. The nulls "bound", "bootstrap", "wild_bootstrap" and "spectral" are refused, and so
-    is "chi2" for "cox". Your own function receives the weights as its third argument, ``f(probs,
-    labels, weights)``.
+    as noisy. The nulls "bound" and "bootstrap" are refused, and so is "chi2" for "cox". Your own
+    function receives the weights as its third argument, ``f(probs, labels, weights)``.
 
     *Clusters.* Drawing labels row by row would treat rows that repeat each other as new evidence.
     The default null therefore draws one sign per cluster (:class:`caltest.nulls.ClusterSigns`). It

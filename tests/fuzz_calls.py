@@ -84,15 +84,6 @@ ON_DATA: Mapping[str, Options] = {
     "caltest.miscalibration_bounds": {"confidence": values.fractions, **_LENS, **_CHEAP,
     "n_resamples": sources("99", "None")},
     "caltest.recalibration": {"weights": values.weights, **_LENS},
-    "caltest.witness": {
-        "kernel": st.one_of(values.kernels,
-        sources("[caltest.kernels.Gaussian(.1), caltest.kernels.Gaussian(1)]")),
-        "points": sources("[[.5, .5]]", "None", "[.5]", "np.eye(3)", "[[nan, 1]]", "[]"),
-        "n_points": values.counts,
-        "confidence": values.fractions,
-        **_LENS,
-        **_CHEAP,
-    },
     "caltest.estimate_squared_error": {
         "functions": st.one_of(
             words(*FUNCTIONS, "all"), sources("['binning', 'temperature']",
@@ -142,14 +133,11 @@ ON_RESULTS: Mapping[str, Options] = {
     "[2]")},
     "made('certificate').samples_for": {"wanted": values.fractions, "at": words("predicted",
     "estimated")}, "made('bounds').where": {"overlapping": sources("True")},
-    "made('witness').claims": {"place": sources("0", "1", "-1", "99")},
-    "made('witness').table": {"significant": sources("True")},
     "caltest.NullDisplay.from_result": {"result": sources("made('test')", "made('moments')")},
     "caltest.CertificateDisplay.from_result": {
         "result": sources("made('certificate')"), "against": words("scores", "rank", "shares")},
     "caltest.BoundsDisplay.from_result": {"result": sources("made('bounds')"),
     "view": sources("0", "1")},
-    "caltest.WitnessDisplay.from_result": {"result": sources("made('witness')")},
     "caltest.ComparisonDisplay.from_result": {"result": sources("made('compare')")},
     "caltest.PowerDisplay.from_result": {"result": sources("made('power')")},
     "caltest.RiskDisplay.from_result": {"result": sources("made('estimate')")},
@@ -386,7 +374,6 @@ def made(name: str) -> Any:
         "moments": lambda: caltest.test(probs, labels, "brier", null="moments", rng=1),
         "certificate": lambda: caltest.certificate(probs, labels),
         "bounds": lambda: caltest.miscalibration_bounds(probs, labels, rng=1, n_resamples=99),
-        "witness": lambda: caltest.witness(probs, labels, rng=1, n_resamples=99, n_points=3),
         "compare": lambda: caltest.compare(
             {"a": probs, "b": probs[::-1]}, labels, "ece", n_resamples=9, rng=1
         ),

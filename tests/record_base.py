@@ -265,27 +265,6 @@ def of_certificate(found):
     }
 
 
-def of_witness(found):
-    arrays = (
-        "rows",
-        "centres",
-        "values",
-        "standardised",
-        "pvalues",
-        "predicted",
-        "observed",
-        "weights",
-    )
-    return {
-        "pvalue": found.pvalue,
-        "asked": [found.lens, found.confidence, found.n_resamples, found.n_places],
-        "kernels": [of_options(each) for each in found.kernels],
-        "places": list(found.identified),
-        "claims": [list(found.claims(place)) for place in found.identified],
-        **{name: of_array(getattr(found, name)) for name in arrays},
-    }
-
-
 def of_comparison(found):
     arrays = (
         *("values", "if_calibrated", "standard_errors", "intervals"),

@@ -33,7 +33,6 @@ from record_base import (
     of_sample_size,
     of_squared_error,
     of_views,
-    of_witness,
     tempered,
 )
 from record_of_test import STATISTICS, sure_and_wrong
@@ -232,18 +231,6 @@ _CERTIFICATES: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
 }
 for _name, (_data, _options) in _CERTIFICATES.items():
     call(f"certificate/{_name}", caltest.certificate, *_data, keep=of_certificate, **_options)
-
-_WITNESSES: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
-    "m3": (_SURE, {}),
-    "binary": (_SURE_TWO, {"n_points": 20}),
-    "tied": (TIED, {}),
-    "lens": (_SURE, {"lens": "top_label", "n_points": 15}),
-    "points": (_SURE, {"points": [[0.2, 0.3, 0.5], [0.8, 0.1, 0.1]], "confidence": 0.9}),
-    "kernels": (_SURE, {"kernel": [kernels.Gaussian(0.2), kernels.Exponential(0.3)], "n_points": 10}),
-}
-for _name, (_data, _options) in _WITNESSES.items():
-    _options = {"n_resamples": DRAWS} | _options
-    call(f"witness/{_name}", caltest.witness, *_data, keep=of_witness, **_options)
 
 # ------------------------------------------------------------------ comparisons
 

@@ -48,8 +48,6 @@ NULLS = {
     "chi2": ["hosmer_lemeshow", "cox"],
     "brownian": ["ks", "kuiper"],
     "bootstrap": ["skce_uq", "jkce"],
-    "wild_bootstrap": ["skce_uq", "jkce"],
-    "spectral": ["skce_uq", "jkce"],
     "bound": ["skce_uq", "skce_b", "skce_ul", "mmce", "jkce"],
     "consistency": ["skce_uq", "skce_b", "ckce", "ece", "ks", "ecd", "citl", "smooth_ece"],
 }

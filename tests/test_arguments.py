@@ -44,7 +44,6 @@ NOT_FOR_USERS = {
     "Audit", "AuditPlan", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
     "MiscalibrationBounds", "MonitorState", "PITDisplay", "PowerResult", "Recalibration",
     "ReliabilityDisplay", "SampleSizeResult", "Scorer", "SquaredErrorEstimate", "SurvivalDisplay",
-    "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.sample_of_law",
     "data.subsample",
@@ -64,7 +63,7 @@ NOT_FOR_USERS = {
 MADE = {
     "Audit", "BoundsDisplay", "CalibrationResult", "Certificate", "CertificateDisplay", "Comparison",
     "ComparisonDisplay", "MiscalibrationBounds", "Monitor", "MonitorDisplay", "MonitorState",
-    "NullDisplay", "PowerDisplay", "PowerResult", "SquaredErrorEstimate", "Witness", "WitnessDisplay",
+    "NullDisplay", "PowerDisplay", "PowerResult", "SquaredErrorEstimate",
 }  # fmt: skip
 
 WITHOUT_PICTURE = {"Audit.plot"}  # whatever it is given
@@ -130,7 +129,6 @@ def made():
     planned = caltest.power(model, 20, "ecd", n_datasets=2, rng=0)
     bounded = caltest.miscalibration_bounds(TWO, BINARY, n_resamples=99, rng=0, confidence=0.5)
     proved = caltest.certificate(TWO, BINARY)
-    found = caltest.witness(P, Y, n_resamples=19, n_points=4, rng=0)
     audited = caltest.audit(P, Y, n_resamples=199, min_rows=5, lenses="top_label", rng=0)
     watched = caltest.Monitor()
     monitored = watched.update(P, Y)
@@ -140,10 +138,9 @@ def made():
         caltest.CertificateDisplay(proved),
         caltest.ComparisonDisplay(compared),
         caltest.PowerDisplay(planned),
-        caltest.WitnessDisplay(found),
         caltest.NullDisplay(tested),
     }
-    each = {audited, tested, compared, planned, bounded, proved, found, watched, monitored, *pictured}
+    each = {audited, tested, compared, planned, bounded, proved, watched, monitored, *pictured}
     fitted = caltest.estimate_squared_error(TWO, BINARY, functions="binning", pvalue="none", n_folds=2)
     objects = {type(one).__name__: one for one in (*each, fitted)}
     assert set(objects) == MADE
@@ -191,7 +188,6 @@ RIGHT = {
     "bounds": lambda: made()["MiscalibrationBounds"],
     "certificate": lambda: made()["Certificate"],
     "comparison": lambda: made()["Comparison"],
-    "witness": lambda: made()["Witness"],
     "mean": lambda: np.zeros(3),
     "covariance": lambda: np.ones(3),
     "means": lambda: np.zeros((3, 2)),
@@ -247,7 +243,6 @@ SHOWN = {
     "BoundsDisplay": "MiscalibrationBounds", "CertificateDisplay": "Certificate",
     "ComparisonDisplay": "Comparison", "PowerDisplay": "PowerResult",
     "MonitorDisplay": "MonitorState", "RiskDisplay": "SquaredErrorEstimate",
-    "WitnessDisplay": "Witness",
 }  # fmt: skip
 #: The same for one callable alone.
 OWN = {
@@ -544,8 +539,6 @@ def test_a_check_costs_microseconds():
 @pytest.mark.parametrize(
     ("call", "needed"),
     [
-        (lambda: caltest.witness(P, Y, n_resamples=5), 19),
-        (lambda: caltest.witness(P, Y, n_resamples=98, confidence=0.99), 99),
         (lambda: caltest.ReliabilityDisplay.from_predictions(P, Y, n_resamples=1), 19),
         (lambda: caltest.audit(P, Y, n_resamples=5, min_rows=5, lenses="top_label"), 39),
         (lambda: caltest.assert_calibrated(P, Y, alpha=0.01, n_resamples=99, min_rows=5), 199),
@@ -559,7 +552,6 @@ def test_too_few_draws_for_a_level_are_refused_with_the_number_needed(call, need
 
 
 def test_exactly_enough_draws_are_taken():
-    assert caltest.witness(P, Y, n_resamples=19, n_points=4, rng=0).pvalue >= 0.05
     check_draws("n_resamples", 999, 0.001)
     check_draws("n_resamples", 39, 0.05, 2)
     for draws, level, sides in ((998, 0.001, 1), (38, 0.05, 2)):
@@ -570,9 +562,7 @@ def test_exactly_enough_draws_are_taken():
 # ---------------------------------------------------------------------- words
 
 
-@pytest.mark.parametrize(
-    "call", [caltest.audit, caltest.estimate, caltest.witness, caltest.recalibration]
-)
+@pytest.mark.parametrize("call", [caltest.audit, caltest.estimate, caltest.recalibration])
 def test_a_file_that_is_not_read_is_to_be_loaded(call, tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([P, Y]))
     stored = caltest.files.scan(tmp_path / "rows.npy", label=-1)

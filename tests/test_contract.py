@@ -47,7 +47,7 @@ EVERY_PAIR = [(statistic, null) for statistic in STATISTICS for null in OF_ROWS]
 PAIRS = [(statistic, null) for statistic, null in EVERY_PAIR if NULLS[null].fits(FORMS[statistic])]
 #: For each null a statistic that it is fast for.
 FAST = {
-    **dict.fromkeys(("moments", "bootstrap", "wild_bootstrap", "spectral", "bound"), "skce_uq"),
+    **dict.fromkeys(("moments", "bootstrap", "bound"), "skce_uq"),
     "monte_carlo": "brier",
     "normal": "skce_ul",
     "chi2": "hosmer_lemeshow",

@@ -54,7 +54,6 @@ CALLS = {
     ),
     "certificate": lambda **o: caltest.certificate(PROBS, LABELS, **o),
     "miscalibration_bounds": lambda **o: caltest.miscalibration_bounds(PROBS, LABELS, **o),
-    "witness": lambda **o: caltest.witness(PROBS, LABELS, **o),
     "estimate_squared_error": lambda **o: caltest.estimate_squared_error(PROBS, LABELS, **o),
     "power": lambda **o: caltest.power((PROBS, LABELS), 50, n_datasets=5, **o),
     "sample_size": lambda **o: caltest.sample_size((PROBS, LABELS), **o),
@@ -192,7 +191,6 @@ def test_rows_of_weight_0_are_as_if_never_given(name, weights, clustered):
 OF_ROWS = {
     "certificate": caltest.certificate,
     "bounds": partial(caltest.miscalibration_bounds, n_resamples=39),
-    "witness": caltest.witness,
     "squared error": caltest.estimate_squared_error,
     "fit": lambda rows, labels: caltest.estimation.HistogramBinning(2).fit(rows, labels),
     "recalibration": caltest.recalibration,
@@ -200,7 +198,7 @@ OF_ROWS = {
     "cumulative": caltest.CumulativeDisplay.from_predictions,
 }
 CARRIED = {
-    "weights": ("takes no weights, and these rows have some", [*OF_ROWS][:5]),
+    "weights": ("takes no weights, and these rows have some", [*OF_ROWS][:4]),
     "clusters": ("takes rows to be independent", [name for name in OF_ROWS if name != "fit"]),
 }
 

@@ -41,7 +41,6 @@ def results():
         "RiskDisplay": caltest.estimate_squared_error(
             TWO, LABELS == 0, None, functions, pvalue="none", rng=0
         ),
-        "WitnessDisplay": caltest.witness(PROBS, LABELS, n_resamples=99, n_points=8, rng=0),
     }
 
 
@@ -54,7 +53,7 @@ DISPLAYS = {
     **{
         name: lambda name=name, **ax: getattr(caltest, name).from_result(results()[name], **ax)
         for name in ("BoundsDisplay", "CertificateDisplay", "ComparisonDisplay", "MonitorDisplay",
-                     "NullDisplay", "PowerDisplay", "RiskDisplay", "WitnessDisplay")
+                     "NullDisplay", "PowerDisplay", "RiskDisplay")
     },
     "CertificateDisplay by rows": lambda **ax: caltest.CertificateDisplay.from_result(
         results()["CertificateDisplay"], against="rows", **ax
@@ -291,7 +290,6 @@ def test_a_result_is_one_line():
     )
     assert lines["NullDisplay"] == "CalibrationResult(ecd: p = 0.02, n = 200, exact)"
     assert lines["PowerDisplay"].startswith("PowerResult(ecd: power ")
-    assert lines["WitnessDisplay"] == "Witness(0 places, smallest adjusted p = 0.13, n = 200)"
     assert all(len(each.splitlines()) == 1 and len(each) < 120 for each in lines.values())
 
 

@@ -73,11 +73,6 @@ def a_test(name: str):
 
 
 @cache
-def a_witness(name: str):
-    return caltest.witness(*data(name), n_resamples=99, n_points=8, rng=1)
-
-
-@cache
 def bounds(name: str, lens: str | None = None):
     return caltest.miscalibration_bounds(*data(name), lens=lens, n_resamples=99, rng=1)
 
@@ -103,7 +98,6 @@ RESULTS = {
     "bounds classwise": partial(bounds, lens="classwise"),
     "compare": a_comparison,
     "power": a_power,
-    "witness": a_witness,
     "estimate": an_estimate,
     "recalibration": lambda name: caltest.recalibration(*data(name)),
 }
@@ -147,7 +141,6 @@ TABLES = {
     "pairs": lambda name: a_comparison(name).pairs(),
     "bounds": lambda name: bounds(name).table(),
     "where": lambda name: bounds(name).where(),
-    "witness": lambda name: a_witness(name).table(),
     "estimate": lambda name: an_estimate(name).table().reset_index(),
 }
 
@@ -259,7 +252,6 @@ PICTURES = {
     ),
     "null": lambda name: caltest.NullDisplay.from_result(a_test(name)),
     "power": lambda name: caltest.PowerDisplay.from_result(a_power(name)),
-    "witness": lambda name: caltest.WitnessDisplay.from_result(a_witness(name)),
     "risk": lambda name: caltest.RiskDisplay.from_result(an_estimate(name)),
 }
 

@@ -292,7 +292,6 @@ CALLS = {
         {"a": p, "b": p[:, [1, 0, 2]]}, y, "skce_uq", n_resamples=20, rng=0, **named
     ).values.tolist(),
     "recalibration": lambda p, y, **named: caltest.recalibration(p, y, **named).slope,
-    "witness": lambda p, y, **named: caltest.witness(p, y, n_resamples=99, rng=0, **named).pvalue,
     "bin_table": lambda p, y, **named: caltest.bin_table(p, y, **named)["ece"].iloc[-1],
     "certificate": lambda p, y, **named: caltest.certificate(p, y, **named).distance,
     "miscalibration_bounds": lambda p, y, **named: caltest.miscalibration_bounds(

@@ -77,7 +77,8 @@ def test_saddlepoint_of_the_gamma(shape, tolerance, chance):
     def cumulants(t):
         return -shape * np.log(1 - t), shape / (1 - t), shape / (1 - t) ** 2
 
-    assert tail(cumulants, gamma(shape).isf(chance), limit=1.0) == pytest.approx(chance, rel=tolerance)
+    with np.errstate(invalid="ignore"):  # it has no cumulants for t > 1
+        assert tail(cumulants, gamma(shape).isf(chance)) == pytest.approx(chance, rel=tolerance)
 
 
 def of_chi_squares(weights):
@@ -96,7 +97,8 @@ def of_chi_squares(weights):
 def test_saddlepoint_of_weighted_chi_squares(x):
     """Weights in equal pairs: a sum of two exponentials, of means 4 and 1."""
     expected = (4 * exp(-x / 4) - exp(-x)) / 3
-    found = tail(of_chi_squares(np.array([2.0, 2.0, 0.5, 0.5])), x, limit=0.25)
+    with np.errstate(invalid="ignore"):  # none for t > 1/4
+        found = tail(of_chi_squares(np.array([2.0, 2.0, 0.5, 0.5])), x)
     assert found == pytest.approx(expected, rel=0.05)
 
 
@@ -168,48 +170,10 @@ def test_bootstrap_is_resampling_with_replacement():
     assert result.pvalue == pytest.approx((1 + reached) / (1 + draws))
 
 
-def test_wild_bootstrap_is_random_signs():
-    kernel = Exponential(0.5)
-    n, draws = 6, 300
-    result = caltest.test(P6, Y6, UnbiasedSKCE(kernel), null="wild_bootstrap", n_resamples=draws, rng=4)
-    h = h_matrix(kernel, P6, Y6)
-    expected = []
-    for number, size in ((0, 256), (1, 44)):
-        for signs in generator(4, number).choice([-1.0, 1.0], size=(size, n)):
-            total = sum(signs[i] * signs[j] * h[i, j] for i in range(n) for j in range(i + 1, n))
-            expected.append(2 * total / (n * (n - 1)))
-    assert result.null_distribution == pytest.approx(np.array(expected), rel=1e-9, abs=1e-12)
-
-
-def test_spectral_is_a_sum_of_chi_squares():
-    """Against 200 000 draws of Σ λ (Z² − 1), within five standard errors and 2 %."""
-    probs = dirichlet(60, 3, 0)
-    rng = np.random.default_rng(1)
-    labels = labels_from(probs**1.5 / (probs**1.5).sum(1, keepdims=True), rng)
-    kernel = Exponential(0.5)
-    result = caltest.test(probs, labels, UnbiasedSKCE(kernel), null="spectral")
-    h = h_matrix(kernel, probs, labels)
-    H = np.eye(60) - 1 / 60
-    eigenvalues = np.linalg.eigvalsh(H @ h @ H) / 60
-    draws = sum(w * (rng.normal(size=200_000) ** 2 - 1) for w in eigenvalues if w > 1e-12)
-    share = np.mean(draws >= 59 * result.statistic)
-    assert 0.001 < share < 0.999
-    error = 5 * np.sqrt(share * (1 - share) / 200_000)
-    assert result.pvalue == pytest.approx(share, abs=error + 0.02 * share)
-
-
-@pytest.mark.parametrize("null", ["bootstrap", "wild_bootstrap", "spectral"])
-def test_nothing_to_resample(null):
+def test_nothing_to_resample():
     """Certain predictions that come true: all h are 0, and so is all evidence."""
     probs = np.eye(3)[np.arange(30) % 3]
-    assert caltest.test(probs, np.arange(30) % 3, null=null, rng=0).pvalue == 1.0
-
-
-def test_spectral_has_a_limit():
-    with pytest.raises(InputError, match=r"n = 12001 exceeds 12000; use null='moments'"):
-        caltest.test(
-            np.full(12_001, 0.5), np.zeros(12_001, int), UnbiasedSKCE(Gaussian(1.0)), null="spectral"
-        )
+    assert caltest.test(probs, np.arange(30) % 3, null="bootstrap", rng=0).pvalue == 1.0
 
 
 def test_monte_carlo_ranks_drawn_labels():
@@ -510,7 +474,7 @@ def overconfident(n, m, seed):
     return claimed, labels_from(truth, np.random.default_rng([2, seed]))
 
 
-@pytest.mark.parametrize("null", ["monte_carlo", "moments", "bootstrap", "wild_bootstrap", "spectral"])
+@pytest.mark.parametrize("null", ["monte_carlo", "moments", "bootstrap"])
 def test_power_of_the_quadratic_skce(null):
     assert caltest.test(*overconfident(300, 3, 0), null=null, rng=0).pvalue < 0.01
 

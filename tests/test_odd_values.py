@@ -90,7 +90,6 @@ class Unplaced(type):
         lambda x: caltest.test(PROBS, x),
         lambda x: caltest.audit(PROBS, LABELS, groups=x),
         lambda x: caltest.compare({"a": x, "b": PROBS}, LABELS),
-        lambda x: caltest.witness(PROBS, LABELS, points=x),
         lambda x: caltest.data.subsample(x),
         lambda x: caltest.estimate(PROBS, LABELS, lambda p, y: x),
     ],

@@ -190,7 +190,7 @@ Y = np.arange(20) % 3
         (lambda: ask(alpha=5), "alpha is 5; give a level"),
         (lambda: ask(n_resamples=9), "nothing is ever rejected at level 0.05; give n_resamples=39"),
         (lambda: ask(statistic="edc"), "there is no statistic 'edc'"),
-        (lambda: ask(null="spectral"), "the null 'spectral' needs"),
+        (lambda: ask(null="bootstrap"), "the null 'bootstrap' needs"),
         (lambda: ask(lens="top"), "there is no lens 'top'"),
         (lambda: ask(alternative="up"), "the alternative 'up'"),
         (lambda: search(power=0.05), "give a probability above alpha, 0.05, and below 1"),

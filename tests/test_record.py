@@ -24,7 +24,6 @@ SHARED = [
     "test/function/options/own",
     "audit/checks/group",
     "bounds/amounts/m3",
-    "witness/m3",
     "compare/skce_uq",
     "power/temperature",
     "squared_error/m3",

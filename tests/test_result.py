@@ -173,7 +173,7 @@ def kinds_of_results(base=Result):
 
 
 def every_kind():
-    for module in ("auditing", "bounds", "comparison", "cox", "estimation", "localisation", "planning"):
+    for module in ("auditing", "bounds", "comparison", "cox", "estimation", "planning"):
         importlib.import_module(f"caltest.{module}")
     return [each for each in kinds_of_results() if each.__module__.startswith("caltest.")]
 
@@ -195,7 +195,7 @@ def test_results_import_no_words():
     """What is written of a result is loaded when it is printed, and of that kind alone."""
     code = (
         "import sys, caltest, caltest.auditing, caltest.bounds, caltest.comparison, caltest.planning\n"
-        "import caltest.estimation, caltest.localisation\n"
+        "import caltest.estimation\n"
         "found = caltest.test([[0.2, 0.8], [0.6, 0.4]] * 5, [1, 0] * 5, n_resamples=9, rng=0)\n"
         "def loaded(): return {name for name in sys.modules if name.startswith('caltest.text')}\n"
         "assert not loaded()\n"

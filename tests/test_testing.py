@@ -77,7 +77,7 @@ def test_an_impossible_pair_is_refused_before_any_work():
         raise AssertionError("evaluated")
 
     with pytest.raises(InputError, match="possible here: monte_carlo"):
-        caltest.test(P6, Y6, never, null="spectral")
+        caltest.test(P6, Y6, never, null="bootstrap")
 
 
 def test_input_errors_are_value_errors():
@@ -128,7 +128,7 @@ def test_names_objects_and_classes_are_the_same():
 def test_possible_nulls_follow_from_the_form():
     predictions = Rows(P6)
     assert possible_nulls(BiasedSKCE().given(predictions))[:3] == ["monte_carlo", "moments", "bound"]
-    assert "spectral" in possible_nulls(UnbiasedSKCE().given(predictions))
+    assert "bootstrap" in possible_nulls(UnbiasedSKCE().given(predictions))
     assert "normal" in possible_nulls(LinearSKCE().given(predictions))
 
 

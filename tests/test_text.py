@@ -29,7 +29,7 @@ from caltest.auditing.views import Condition
 from caltest.report import to_html
 from caltest.text.pages import page, paragraph, row
 from caltest.text.sizes import interval, times, too
-from caltest.text.summaries import at_least, at_most, extent, scores_between
+from caltest.text.summaries import at_least, at_most, scores_between
 from caltest.text.vocabulary import (
     group_name,
     lens_name,
@@ -94,11 +94,6 @@ WRITTEN = [
     (at_most, (1.0,), "100"),
     (at_least, (0.05299,), "5.2"),
     (at_least, (0.00319,), "0.31"),
-    (extent, (1.4, 3000), "about 1 row"),
-    (extent, (312.0, 3000), "about 310 rows"),
-    (extent, (8483.0, 30_000), "about 8,500 rows"),
-    (extent, (1700.0, 3000), "more than half of the predictions"),
-    (extent, (2990.0, 3000), "nearly all predictions"),
     (about_points, (0.0494,), "4.9 percentage points"),
     (about_points, (0.0496,), "5 percentage points"),
     (about_points, (0.01,), "1.0 percentage point"),

@@ -55,7 +55,6 @@ def clopper_pearson(count, of, confidence):
         ("estimation_pvalues", 0.99),
         ("low_rank_power", 0.95),
         ("tolerance_size", 0.99),
-        ("witness_size", 0.99),
     ],
 )
 def test_low_and_high_are_the_intervals_that_are_named(study, confidence):
@@ -621,11 +620,3 @@ def test_certificates_are_as_the_pages_say():
         assert not row["reached"] or float(row["reached"]) > 0.7
     assert all(100_000 <= rows <= 140_000 for rows in asked["bins"])
     assert min(asked["isotonic"]) > 2e6
-
-
-def test_the_witness_is_as_the_page_says():
-    said("the guarantee is at most 0.05")
-    assert all(is_level(row, "count", of="of") for row in rows_of("witness_size"))
-    for row in rows_of("witness_found"):
-        if row["what"] == "false":
-            assert is_level(row, "count", of="of")

@@ -151,7 +151,7 @@ _OMNIBUS = of_commands(
             "--sets 100 --resamples 299"),
 )  # fmt: skip
 _BOUNDS = of_commands(
-    "tolerance tests, certificates, witness: coverage, size and time", "8 hours",
+    "tolerance tests and certificates: coverage, size and time", "7 hours",
     Command("tolerance", "size", ("tolerance_size.csv",), "--repetitions 2 --resamples 19"),
     Command("tolerance", "coverage", ("tolerance_coverage.csv",), "--repetitions 1 --resamples 39"),
     Command("tolerance", "networks", ("tolerance_networks.csv",), "--rows 500 --resamples 39",
@@ -164,11 +164,6 @@ _BOUNDS = of_commands(
     Command("certificates", "speed", ("certificates_speed.csv",), "--rows 10000"),
     Command("certificates", "networks", ("certificates_networks.csv", "certificates.png"),
             "--rows 500", reference=True),
-    Command("witness", "size", ("witness_size.csv",), "--repetitions 2 --resamples 19"),
-    Command("witness", "found", ("witness_found.csv",), "--repetitions 1 --resamples 19",
-            "--repetitions 100 --resamples 199"),
-    Command("witness", "networks", ("witness_networks.csv",), "--rows 500 --resamples 19",
-            reference=True),
 )  # fmt: skip
 _AUDIT = of_commands(
     "joint level and power of audits, their time and memory", "3 hours",

@@ -10,8 +10,6 @@ from caltest.nulls.asymptotic import (
     Brownian,
     Chi2,
     Consistency,
-    Spectral,
-    WildBootstrap,
 )
 from caltest.nulls.base import (
     GUARANTEES,
@@ -39,8 +37,6 @@ NULLS: dict[str, type[Null]] = {
         Chi2,
         Brownian,
         Bootstrap,
-        WildBootstrap,
-        Spectral,
         Bound,
         Consistency,
         ClusterSigns,
@@ -70,8 +66,6 @@ __all__ = [
     "OnePerCluster",
     "Part",
     "Question",
-    "Spectral",
-    "WildBootstrap",
     "answer_of",
     "check_alternative",
     "find_null",

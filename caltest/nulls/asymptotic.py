@@ -1,4 +1,4 @@
-"""Nulls of the literature: chi-square and Brownian laws, bounds, bootstraps, consistency resampling."""
+"""Nulls of the literature: chi-square and Brownian laws, bounds, bootstrap, consistency resampling."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh
 from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import Number, arguments
 from caltest._parallel import ALONE
-from caltest._sums import Tile, blocks, multiply, quadratic_forms
+from caltest._sums import blocks, multiply, quadratic_forms
 from caltest.data import Rows
-from caltest.exceptions import Argument, InputError
+from caltest.exceptions import InputError
 from caltest.forms import (
     Binned,
     Combined,
@@ -32,7 +31,6 @@ from caltest.forms.base import BrownianFunctional
 from caltest.laws import Classes, Law
 from caltest.laws.classes import LabelSampler
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws, from_sides
-from caltest.nulls.moments import tail
 from caltest.sampling import generator
 from caltest.statistics import Statistic
 
@@ -280,55 +278,9 @@ class Bound(Null):
 _DRAWS = 256  # resamples whose weights are held at a time
 
 
-@dataclass(frozen=True)
-class GramNull(Null):
-    """A null that resamples or decomposes the Gram matrix of the observed labels."""
-
-    requires = "a U-statistic of degree two"
-    alternatives = ("greater",)
-    guarantee = "asymptotic"
-    resamples = True  # each meets the whole matrix
-
-    @classmethod
-    def fits(cls, form: Form) -> bool:
-        """Fit U-statistics with a Gram matrix."""
-        return form.is_u_statistic
-
-
-def _diagonal_of(tile: Tile, n: int) -> Array:
-    return np.concatenate([np.diagonal(tile(rows, rows)) for rows in blocks(n, 512)])
-
-
-def _resampled(
-    tile: Tile,
-    question: Question,
-    description: str,
-    draw: Callable[[np.random.Generator, int], Array],
-    value: Callable[[Array, Array], Array],
-) -> Answer:
-    """Rank the observed value among those of resamples, of which some are taken at a time.
-
-    ``draw(stream, b)`` draws weights v (n, b); ``value`` takes them and their forms v' h v. Where
-    labels are all but certain, resampling them shows no variation.
-    """
-    found = []
-    for number, batch in enumerate(blocks(question.n_resamples, _DRAWS)):
-        weights = draw(generator(question.seed, number), batch.stop - batch.start)
-        forms = quadratic_forms(tile, weights, question.workers, description=description)
-        found.append(value(weights, forms))
-    answer, floor = from_draws(np.concatenate(found), question), question.chance
-    if answer.pvalue >= floor or answer.pvalue_interval is None:
-        return answer
-    low, high = answer.pvalue_interval
-    note = "p was raised to the probability of the observed labels, which the bootstrap cannot see."
-    return replace(
-        answer, pvalue=floor, pvalue_interval=(max(low, floor), max(high, floor)), notes=(note,)
-    )
-
-
 @arguments()
 @dataclass(frozen=True)
-class Bootstrap(GramNull):
+class Bootstrap(Null):
     """Approximate p-value for U-statistics such as "skce_uq": resample rows of the Gram matrix.
 
     With h̃_ij = h_ij − h̄_i − h̄_j + h̄ and multinomial counts w of n draws, the values
@@ -349,128 +301,39 @@ class Bootstrap(GramNull):
     """
 
     name = "bootstrap"
+    guarantee = "asymptotic"
     assumption = "the rows' empirical distribution stands for their true one"
+    requires = "a U-statistic of degree two"
+    alternatives = ("greater",)
+    resamples = True  # each meets the whole matrix
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit U-statistics with a Gram matrix."""
+        return form.is_u_statistic
 
     def answer(self, question: Question) -> Answer:
-        """Return the bootstrap p-value."""
+        """Return the bootstrap p-value; where labels are all but certain, resamples do not vary."""
         tile, n = question.form.gram(question.labels), len(question.labels)
         means = multiply(tile, np.ones((n, 1)), question.workers)[:, 0] / n
         grand = float(means.mean())
-        centred_diagonal = _diagonal_of(tile, n) - 2.0 * means + grand
-
-        def draw(stream: np.random.Generator, size: int) -> Array:
-            return stream.multinomial(n, np.full(n, 1.0 / n), size=size).T.astype(np.float64)
-
-        def value(counts: Array, forms: Array) -> Array:
+        diagonal = np.concatenate([np.diagonal(tile(rows, rows)) for rows in blocks(n, 512)])
+        own = diagonal - 2.0 * means + grand
+        found = []
+        for number, batch in enumerate(blocks(question.n_resamples, _DRAWS)):
+            stream, size = generator(question.seed, number), batch.stop - batch.start
+            counts = stream.multinomial(n, np.full(n, 1.0 / n), size=size).T.astype(np.float64)
+            forms = quadratic_forms(tile, counts, question.workers, description="bootstrap")
             centred = forms + n * n * grand - 2.0 * n * (means @ counts)
-            return np.asarray((centred - centred_diagonal @ counts) / n**2)
-
-        return _resampled(tile, question, "bootstrap", draw, value)
-
-
-@arguments()
-@dataclass(frozen=True)
-class WildBootstrap(GramNull):
-    """Approximate p-value for U-statistics such as "skce_uq": give every row a random sign.
-
-    T* = 2/(n(n−1)) Σ_{i<j} ε_i ε_j h_ij, compared with SKCE_uq.
-
-    References
-    ----------
-    Dehling and Mikosch, "Random quadratic forms and the bootstrap for U-statistics",
-    J. Multivariate Anal. 51 (1994).
-
-    Examples
-    --------
-    >>> import caltest
-    >>> sample = caltest.datasets.load_digits_predictions("naive_bayes")
-    >>> caltest.test(sample.probs, sample.labels, null="wild_bootstrap", rng=0).pvalue
-    0.001
-    """
-
-    name = "wild_bootstrap"
-    assumption = "random signs of the residuals stand for their distribution"
-
-    def answer(self, question: Question) -> Answer:
-        """Return the wild bootstrap p-value."""
-        tile, n = question.form.gram(question.labels), len(question.labels)
-        trace = float(_diagonal_of(tile, n).sum())
-        return _resampled(
-            tile,
-            question,
-            "wild bootstrap",
-            lambda stream, size: stream.choice([-1.0, 1.0], size=(size, n)).T,
-            lambda _, forms: (forms - trace) / (n * (n - 1)),
+            found.append((centred - own @ counts) / n**2)
+        answer, floor = from_draws(np.concatenate(found), question), question.chance
+        if answer.pvalue >= floor or answer.pvalue_interval is None:
+            return answer
+        low, high = answer.pvalue_interval
+        note = "p was raised to the probability of the observed labels, which the bootstrap cannot see."
+        return replace(
+            answer, pvalue=floor, pvalue_interval=(max(low, floor), max(high, floor)), notes=(note,)
         )
-
-
-# ------------------------------------------------------------------ spectral
-
-
-_MOST_ROWS = 12_000  # 1.2 GB of Gram matrix, minutes of eigenvalues
-
-
-@arguments()
-@dataclass(frozen=True)
-class Spectral(GramNull):
-    """Approximate p-value for U-statistics such as "skce_uq", from estimated eigenvalues.
-
-    The λ_i are the eigenvalues of the centred Gram matrix over n; the tail is a saddlepoint
-    approximation.
-
-    Needs the whole n×n Gram matrix, n at most 12 000.
-
-    References
-    ----------
-    Gretton et al., "A fast, consistent kernel two-sample test", NIPS 2009.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> sample = caltest.datasets.load_digits_predictions("naive_bayes")
-    >>> caltest.test(sample.probs[:400], sample.labels[:400], null="spectral").pvalue < 0.001
-    True
-    """
-
-    name = "spectral"
-    assumption = "the eigenvalues of the centred Gram matrix stand for the true ones"
-
-    def answer(self, question: Question) -> Answer:
-        """Return the p-value of the limit distribution."""
-        n = len(question.labels)
-        if n > _MOST_ROWS:
-            raise InputError(
-                "the spectral null needs all eigenvalues of an n×n matrix, and n = {found} exceeds "
-                "{most}; use {one} or {other}, which need no such matrix.",
-                found=n,
-                most=_MOST_ROWS,
-                one=Argument("null", "moments"),
-                other=Argument("null", "monte_carlo"),
-            )
-        tile = question.form.gram(question.labels)
-        gram = np.empty((n, n))
-        for rows in blocks(n, 512):
-            gram[rows] = tile(rows, slice(0, n))
-        means = gram.mean(axis=0)
-        gram -= means[:, None]
-        gram -= means[None, :] - means.mean()
-        weights = eigvalsh(gram, overwrite_a=True, check_finite=False) / n
-        weights = weights[weights > 1e-12 * max(float(weights[-1]), 0.0)]
-        if len(weights) == 0:
-            note = "The Gram matrix is constant, so the limit is a point; p is set to 1."
-            return Answer(pvalue=1.0, notes=(note,))
-
-        def cumulants(t: float) -> tuple[float, float, float]:
-            shrunk = 1.0 - 2.0 * t * weights
-            return (
-                float(-0.5 * np.log(shrunk).sum() - t * weights.sum()),
-                float(np.sum(weights / shrunk) - weights.sum()),
-                float(np.sum(2.0 * (weights / shrunk) ** 2)),
-            )
-
-        value = (n - 1) * (question.observed - question.form.resolution)
-        greater = tail(cumulants, value, limit=0.5 / float(weights[-1]))
-        return from_sides(greater, 1.0, question)
 
 
 # ------------------------------------------------------------------ consistency

@@ -28,17 +28,15 @@ _ROUNDS = 100
 _TRUSTED = 0.5
 
 
-def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float:
+def tail(cumulants: CumulantGenerator, x: float) -> float:
     """Return P(T ≥ x), with a relative error that stays small far into the tail.
 
     Parameters
     ----------
     cumulants
-        K and its first two derivatives, finite at least for |t| < ``limit``.
+        K and its first two derivatives; NaN or infinite where K is.
     x
         Where the tail starts.
-    limit
-        End of the interval of t in which K is finite, on the side of the tail.
 
     Notes
     -----
@@ -64,7 +62,7 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
     if abs(z) < 1e-3:
         correction = shape(cumulants)[0] / 6.0
         return float(ndtr(-z - correction)) if abs(correction) < _TRUSTED else 1.0
-    t = _solve(cumulants, x, z / scale, scale, limit)
+    t = _solve(cumulants, x, z / scale, scale)
     k, slope, curvature = cumulants(t)
     exponent = min(0.0, k - t * x)
     chernoff = float(np.exp(exponent)) if z > 0 else 1.0
@@ -100,10 +98,9 @@ def nearly_normal(form: HasCumulantGenerator, within: float) -> bool:
         return all(abs(value) <= within for value in shape(form.cumulant_generator))
 
 
-def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float) -> float:
+def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float) -> float:
     """Solve K'(t) = x by Newton's method, kept inside a shrinking bracket."""
-    low, high = (0.0, limit) if start > 0 else (-np.inf, 0.0)
-    t = min(start, 0.9 * limit)
+    t, (low, high) = start, (0.0, np.inf) if start > 0 else (-np.inf, 0.0)
     for _ in range(_ROUNDS):
         k, slope, curvature = cumulants(t)
         if not np.isfinite([k, slope, curvature]).all():  # too far out

@@ -8,7 +8,7 @@ from typing import Any
 from caltest.exceptions import InputError
 from caltest.plots.display import Display
 from caltest.plots.evidence import CumulativeDisplay, MonitorDisplay, NullDisplay
-from caltest.plots.findings import BoundsDisplay, CertificateDisplay, WitnessDisplay
+from caltest.plots.findings import BoundsDisplay, CertificateDisplay
 from caltest.plots.intervals import ComparisonDisplay, PowerDisplay, RiskDisplay
 from caltest.plots.numbers import PITDisplay, SurvivalDisplay
 from caltest.plots.panel import Panel
@@ -28,7 +28,6 @@ __all__ = [
     "ReliabilityDisplay",
     "RiskDisplay",
     "SurvivalDisplay",
-    "WitnessDisplay",
 ]
 
 #: By the name of a result's class: the display that shows it.
@@ -40,7 +39,6 @@ PICTURES: dict[str, Any] = {
     "MonitorState": MonitorDisplay,
     "Simulation": PowerDisplay,
     "SquaredErrorEstimate": RiskDisplay,
-    "Witness": WitnessDisplay,
 }
 
 

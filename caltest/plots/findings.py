@@ -1,4 +1,4 @@
-"""What is proved of a model: where it is wrong, for which classes, by how much at least and at most."""
+"""What is proved of a model: where it is wrong, and by how much at least and at most."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from caltest._arguments import OneOf, Whole, arguments, choose
-from caltest._numbers import confidence_text, percents, points, probabilities
+from caltest._numbers import confidence_text, points, probabilities
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.pictures.axes import LINEAR, Array, Limits
@@ -17,12 +17,11 @@ from caltest.pictures.marks import BAD, GRID, Mark, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import ResultDisplay
-from caltest.text.summaries import at_most, centre_text, extent, row_text
+from caltest.text.summaries import at_most
 
 if TYPE_CHECKING:
     from caltest.bounds import Certificate, MiscalibrationBounds
     from caltest.bounds.lower import SideBound
-    from caltest.localisation import Witness
 
 
 class _Side(NamedTuple):
@@ -356,143 +355,3 @@ def _merged(ranges: Sequence[Any], scores: Array, places: Array) -> list[list[fl
         else:
             merged.append([start, end])
     return merged
-
-
-# ------------------------------------------------------------------ places
-
-_MOST_CLASSES = 12
-_LEAST_SCALE, _MOST_SCALE = 3.0, 8.0  # |z| at which the colours end
-_DARK = 0.72  # of the scale; text is white above
-_LONGEST_NAME = 14
-_OF_Z = (
-    "z: observed less predicted, in standard deviations of a calibrated model (one row at least); "
-    "where a class is predicted near 0% or 100%, a small z may be significant"
-)
-
-
-@arguments(result=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
-@dataclass(frozen=True, eq=False)
-class WitnessDisplay(ResultDisplay):
-    """Plot a witness as a heat map: which classes are wrong, near which predictions.
-
-    Make it with ``from_result``.
-
-    There is one row per place found, strongest evidence on top, and one column per class; with
-    more than twelve classes, only for classes with a significant error, the strongest twelve at
-    most. Colour and number are z: above 0 (blue) the class was observed more often than predicted,
-    below 0 (vermilion) less often, in standard deviations of a calibrated model, counted as at least
-    one row. Significant errors are bold, with a star and the percentages
-    predicted and observed; if cells are too small, without the percentages, or with the star
-    alone. If nothing is significant, the plot says so.
-
-    Parameters
-    ----------
-    result
-        What :func:`caltest.witness` returned.
-
-    Examples
-    --------
-    >>> import caltest, matplotlib.pyplot as plt
-    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
-    >>> found = caltest.witness(digits.probs, digits.labels, n_resamples=99, rng=0)
-    >>> display = caltest.WitnessDisplay.from_result(found)
-    >>> len(display.ax_.get_yticks()) == len(found.identified)
-    True
-    >>> plt.close(display.figure_)
-    """
-
-    result: Witness
-
-    def _classes(self) -> list[int]:
-        """Return the classes shown, in the order of the columns."""
-        w, told = self.result, list(self.result.identified)
-        if w.n_classes <= _MOST_CLASSES or not told:
-            return list(range(w.n_classes if told else 0))
-        size = np.where(w.pvalues[told] <= w.level, np.abs(w.standardised[told]), 0.0)
-        largest = size.max(axis=0, initial=0.0)
-        named = np.argsort(-largest, kind="stable")[: min(_MOST_CLASSES, np.count_nonzero(largest))]
-        return sorted(int(c) for c in named)
-
-    def _grid(self) -> dict[str, Any]:
-        width = max(6.4, 3.2 + 0.82 * len(self._classes()))
-        return {"figsize": (width, 2.2 + 0.62 * max(len(self.result.identified), 2))}
-
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        from matplotlib.colors import LinearSegmentedColormap
-
-        (ax,), w, places, classes = axes, self.result, list(self.result.identified), self._classes()
-        narrow = canvas.is_narrow(ax)
-        size = "small" if narrow else "medium"
-        if not places:
-            ax.set_axis_off()
-            nothing = (
-                f"Nothing stands out at {w.n_places:,} places:\nno class is significant at level "
-                f"{w.level:.3g}\n(smallest adjusted p = {w.pvalue:.3g})"
-            )
-            ax.text(0.5, 0.5, nothing, ha="center", va="center", transform=ax.transAxes, size=size)
-            return
-        z = w.standardised[np.ix_(places, classes)]
-        largest = float(np.abs(z).max())
-        scale = min(max(largest, _LEAST_SCALE), _MOST_SCALE)
-        hues = [canvas.VERMILION, "#FFFFFF", canvas.BLUE]
-        colours = LinearSegmentedColormap.from_list("errors", hues)
-        image = ax.imshow(z, aspect="auto", cmap=colours, vmin=-scale, vmax=scale)
-        ax.set_xticks(range(len(classes)), [lettering(w.names[c], _LONGEST_NAME) for c in classes])
-        ax.set_yticks(range(len(places)), [_described(w, place, narrow) for place in places])
-        ax.tick_params(length=0, labelsize=size)
-        ax.spines[:].set_visible(False)
-        if narrow or len(classes) > 5:
-            ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
-        bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
-        bar.ax.tick_params(labelsize=size)
-        meaning = "z: − observed less\n+ observed more"
-        if not narrow:
-            full = "z: − observed less often than predicted, + more often"
-            meaning = canvas.wrapped(full, canvas.inches(ax)[1])
-        bar.set_label(meaning, size=size)
-        bar.outline.set_visible(False)
-        shown = "" if len(classes) == w.n_classes else f", {len(classes)} of {w.n_classes} classes"
-        what = f"Near which predictions which classes are wrong{shown}"
-        heading(ax, what, size=size)
-        for full in "percentages", "numbers", "stars":  # as much in all cells as all have room for
-            cells = []
-            for (i, j), value in np.ndenumerate(z):
-                entry = places[i], classes[j]
-                claimed = bool(w.pvalues[entry] <= w.level)
-                text = ("*" if claimed else "") if full == "stars" else _number(float(value), claimed)
-                if claimed and full == "percentages":
-                    ends = percents(float(w.predicted[entry]), float(w.observed[entry]))
-                    text += "\n" + "→".join(each.rstrip("%") for each in ends)
-                ink = "white" if abs(value) > _DARK * scale else canvas.BLACK
-                style = {"color": ink, "weight": "bold" if claimed else "normal", "size": "small"}
-                cells.append(ax.text(j, i, text, ha="center", va="center", **style))
-            how = "" if full == "stars" else "signed numbers: z; "
-            how += f"* significant at {w.level:.3g} for all places and classes together"
-            how += ", with % predicted → % observed" if full == "percentages" else ""
-            lines = (what, how) if narrow else (what, how, _OF_Z)
-            canvas.lay_out(ax.figure)
-            room = canvas.room_above(ax)
-            heading(ax, *(canvas.wrapped(line, room, small=narrow) for line in lines), size=size)
-            canvas.lay_out(ax.figure)
-            box = ax.get_window_extent()
-            sizes = [cell.get_window_extent() for cell in cells if cell.get_text()]
-            wide, high = max(each.width for each in sizes), max(each.height for each in sizes)
-            if full == "stars" or (wide * len(classes) < box.width and high * len(places) < box.height):
-                break
-            for cell in cells:
-                cell.remove()
-
-
-def _described(w: Witness, place: int, narrow: bool) -> str:
-    """Return what is written beside the cells of a place."""
-    row, reach = row_text(w, place), extent(float(w.weights[place]), w.n_samples)
-    reach = reach if reach.endswith("rows") else "most rows"  # in the little room there is
-    centre = lettering(centre_text(w, place, 2), canvas.CLAUSE)
-    if len(centre) > 2 * _LONGEST_NAME:
-        centre = centre.replace(", ", ",\n")
-    return row if narrow else f"{centre}\n{row}, {reach}"
-
-
-def _number(z: float, claimed: bool) -> str:
-    text = "0.0" if abs(z) < 0.05 else f"{z:+.1f}".replace("-", "−")
-    return f"{text}*" if claimed else text

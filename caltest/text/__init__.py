@@ -23,7 +23,6 @@ SUMMARIES = {
     "Recalibration": "summaries.recalibration",
     "Simulation": "summaries.planning",
     "SquaredErrorEstimate": "summaries.estimation",
-    "Witness": "summaries.witness",
 }
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need b
     from caltest.comparison import Comparison, ModelError
     from caltest.cox import ChiSquareTest, Recalibration
     from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate
-    from caltest.localisation import Witness
     from caltest.monitoring import Evidence, MonitorState
     from caltest.planning.simulate import Interval, Simulation
     from caltest.results import CalibrationResult
@@ -321,50 +320,6 @@ def _option(function: FunctionRisk) -> str:
 
 def _with_error(value: float, error: float) -> str:
     return f"{without_rounding(value):.5g} ± {without_rounding(error):.2g}"
-
-
-# ------------------------------------------------------------------ places
-
-_CLASSES_OF_CENTRE = 3
-_WORTH_NAMING = 0.05  # of a centre's probabilities
-
-
-def witness(found: Witness) -> str:
-    """Return what was searched, the places that stood out, and what that promises."""
-    kernels = found.kernels
-    keys = dict.fromkeys(key for each in kernels for key in each)
-    if len(kernels) > 1:
-        keys.pop("bandwidth_rule", None)  # the first one's, if the others are shares of it
-    options = []
-    for key in keys:
-        values = [short(each.get(key, "–")) for each in kernels]
-        options.append(f"{key} {values[0] if len(set(values)) == 1 else ' / '.join(values)}")
-    facts = {"row_text": row_text, "centre_text": centre_text, "extent": extent}
-    return written("witness", found.warnings, w=found, options=options, **facts)
-
-
-def row_text(found: Witness, place: int) -> str:
-    """Return which row a place is, or which of the points given."""
-    number = int(found.rows[place])
-    given = found.n_places // len(found.kernels)
-    return f"row {number}" if number >= 0 else f"point {place % given}"
-
-
-def centre_text(found: Witness, place: int, most: int = _CLASSES_OF_CENTRE) -> str:
-    """Return the most probable classes of a place's centre."""
-    centre = found.centres[place]
-    order = [int(c) for c in np.argsort(-centre, kind="stable")[:most]]
-    likely = [c for number, c in enumerate(order) if number == 0 or centre[c] >= _WORTH_NAMING]
-    return ", ".join(f"{shown(found.names[c])} {percent(float(centre[c]), 0)}" for c in likely)
-
-
-def extent(weight: float, n_samples: int) -> str:
-    """Say over how many rows, to two digits or so, a place reaches; one of most rows is hardly one."""
-    if weight >= 0.5 * n_samples:
-        most = "nearly all" if weight >= 0.9 * n_samples else "more than half of the"
-        return f"{most} predictions"
-    step = 10 ** max(0, len(f"{weight:.0f}") - 2)
-    return f"about {counted(round(weight / step) * step, 'row')}"
 
 
 # ------------------------------------------------------------------ power and sample size

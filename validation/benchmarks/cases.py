@@ -202,7 +202,6 @@ def _others() -> Iterator[Case]:
             1,
             top | {"function": "certificate", "method": "isotonic"},
         ),
-        ("witness, 384 places", 10_000, 1, {"function": "witness", "n_points": 384}),
     ):
         yield Case("others", what, n, 10, "call", options, jobs=jobs)
     ckce = {"statistic": "ckce", "draws": DRAWS}
