@@ -229,7 +229,7 @@ def test_posteriors(capsys):
     posterior = SimpleNamespace(sample_batched=lambda shape, x: draws)
     shown("sbi", posterior=posterior, xs=None, thetas=thetas)
     assert "scale is too narrow" in capsys.readouterr().out
-    simulations = {"prior_sbc": pd.DataFrame({"mu": STORED["ranks"][0, :, 1]})}
-    (pvalue,) = shown("simuk", simulations=simulations, L=30)
-    members = Members(draws[:, :, 1].T)
-    assert pvalue == pytest.approx(caltest.test(members, thetas[:, 1], rng=1).pvalue, abs=0.02)
+    simulations = {"prior_sbc": {"mu": SimpleNamespace(values=STORED["ranks"][:, :, 1])}}
+    (pvalue,) = shown("simuk", simulations=simulations, L=30, scipy=scipy)
+    of_draws = caltest.test(Members(draws[:, :, 1].T), thetas[:, 1], rng=1)
+    assert pvalue == pytest.approx(of_draws.pvalue, abs=0.02)

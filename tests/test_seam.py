@@ -41,7 +41,7 @@ class PitForm(Sums):
 
 
 @dataclass(frozen=True)
-class Pit(Statistic):
+class Pit(Statistic, takes_weights=True):
     """Kolmogorov and Smirnov's distance of the PIT, on a grid."""
 
     name: ClassVar[str] = "pit"

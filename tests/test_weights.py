@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.stats import kstest
+from scipy.stats import binom, kstest
 from support import binomial_limits, dirichlet, labels_from, some_fast
 
 import caltest
 from caltest import InputError, binning
 from caltest.data import Rows, sample
-from caltest.forms import HasMoments, LinearSum
+from caltest.files import scan
+from caltest.forms import HasMoments, LabelFunction, LinearSum
 from caltest.kernels import Exponential, Gaussian, LinearGaussian
 from caltest.kernels.bandwidth import RULES, distance_named, resolve
 from caltest.lenses import find_lens
@@ -27,6 +32,7 @@ from caltest.statistics import (
     LinearSKCE,
     Omnibus,
     SquaredECE,
+    Statistic,
     UnbiasedSKCE,
 )
 from caltest.tolerance import one_sided
@@ -324,8 +330,6 @@ def test_level_of_analytic_nulls(statistic, null):
 
 
 def test_containers_of_weights():
-    import pandas as pd
-
     found = estimate("brier", weights=WEIGHTS)
     assert estimate("brier", weights=WEIGHTS.tolist()) == found
     assert estimate("brier", weights=pd.Series(WEIGHTS)) == found
@@ -357,6 +361,142 @@ def test_functions_of_ones_own():
         caltest.test(PROBS, LABELS, plain, weights=WEIGHTS)
     assert estimate(mean) == pytest.approx(estimate(plain))
     assert estimate(plain, weights=np.ones(60)) == estimate(plain)
+
+
+def _table(predictions, weights):
+    """The mean of (class 1) less predicted, by weights that need not be those of the rows."""
+    table = np.repeat(-predictions.probs[:, 1:2], predictions.n_classes, axis=1)
+    table[:, 1] += 1.0
+    return LinearSum(table * (weights / weights.sum())[:, None], predictions.probs)
+
+
+@dataclass(frozen=True)
+class Ignoring(Statistic):
+    """Written as if rows had no weights."""
+
+    name: ClassVar[str] = "own"
+    measures: ClassVar[str] = "surplus of class 1"
+    alternatives: ClassVar = ("two-sided", "greater", "less")
+    of_parts: ClassVar = True
+
+    def given(self, predictions):
+        return _table(predictions, np.ones(predictions.n_samples))
+
+
+@dataclass(frozen=True)
+class Pairs(Ignoring):
+    """The same of a statistic of anything, a form that the engine cannot look into."""
+
+    def given(self, predictions):
+        return LabelFunction(lambda probs, y: (y == 1).mean() - probs[:, 1].mean(), predictions.probs)
+
+
+@dataclass(frozen=True)
+class Derived(caltest.statistics.Brier):
+    """What the base class does with weights, its own `given` does not."""
+
+    def given(self, predictions):
+        return Ignoring.given(self, predictions)
+
+
+@dataclass(frozen=True)
+class Using(Ignoring, takes_weights=True):
+    def given(self, predictions):
+        return _table(predictions, predictions.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared(Ignoring):
+    """Declared inside, in a class that `slots` makes twice."""
+
+    takes_weights: ClassVar = True
+
+    def given(self, predictions):
+        return _table(predictions, predictions.weights)
+
+
+def two(probs, labels):
+    return (labels == 1).mean() - probs[:, 1].mean()
+
+
+def binned(probs, labels, bins=10):
+    """Its third argument is something else."""
+    return two(probs, labels) + bins
+
+
+def keyword(probs, labels, *, weights=None):
+    return two(probs, labels)
+
+
+def three(probs, labels, weights=None):
+    return np.average((labels == 1) - probs[:, 1], weights=weights)
+
+
+def _of_file(own, weights, folder, monkeypatch):
+    monkeypatch.setattr("caltest.testing.HELD_UP_TO", 10)
+    frame = pd.DataFrame(PROBS, columns=list("abc")).assign(
+        label=np.array(list("abc"))[LABELS], w=weights
+    )
+    frame.to_parquet(folder / "rows.parquet")
+    stored = scan(folder / "rows.parquet", columns=list("abc"), weights="w")
+    return caltest.test(stored, None, own, n_resamples=9, rng=0)
+
+
+CALLS = {
+    "test": lambda own, w, *_: caltest.test(PROBS, LABELS, own, weights=w, n_resamples=9, rng=0),
+    "lens": lambda own, w, *_: caltest.test(P, Y, own, lens="class:1", weights=w, n_resamples=9, rng=0),
+    "estimate": lambda own, w, *_: estimate(own, weights=w),
+    "clusters": lambda own, w, *_: caltest.estimate(
+        PROBS, LABELS, own, weights=w, clusters=np.arange(60) // 2
+    ),
+    "score": lambda own, w, *_: caltest.scorer(own)(_Stated(), PROBS, LABELS, sample_weight=w),
+    "compare": lambda own, w, *_: caltest.compare(
+        {"a": PROBS, "b": PROBS[:, [1, 0, 2]]}, LABELS, own, weights=w, rng=0
+    ),
+    "audit": lambda own, w, *_: caltest.audit(
+        PROBS, LABELS, lenses="canonical", statistics=["ecd", own], weights=w, n_resamples=99, rng=0
+    ),
+    "file": _of_file,
+}
+
+
+class _Stated:
+    def predict_proba(self, X):
+        return X
+
+
+@pytest.mark.parametrize("own", [Ignoring(), Pairs(), Derived(), two, binned, keyword], ids=repr)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_statistic_of_ones_own_that_does_not_say_so_takes_no_weights(
+    call, own, tmp_path, monkeypatch
+):
+    CALLS[call](own, np.full(60, 2.0), tmp_path, monkeypatch)
+    with pytest.raises(InputError, match=r"no weights[;,] .*(takes_weights=True|labels, weights)"):
+        CALLS[call](own, WEIGHTS, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("own", [Using(), Declared(), three], ids=["said", "inside", "a function"])
+def test_one_that_says_so_is_weighted_and_exact(own, tmp_path, monkeypatch):
+    expected = np.average((LABELS == 1) - PROBS[:, 1], weights=WEIGHTS)
+    for call in ("test", "estimate", "file"):
+        found = CALLS[call](own, WEIGHTS, tmp_path, monkeypatch)
+        assert getattr(found, "statistic", found) == pytest.approx(expected)
+        assert expected != pytest.approx(estimate(own), rel=0.1)
+    CALLS["compare"](own, WEIGHTS)
+    CALLS["audit"](own, WEIGHTS)
+    rejected = {"right": 0, "wrong": 0}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        probs, weights = rng.dirichlet(np.ones(3), 60), rng.exponential(size=60)
+        right = labels_from(probs, rng)
+        for kind, labels in (("right", right), ("wrong", np.where(rng.random(60) < 0.3, 1, right))):
+            result = caltest.test(
+                probs, labels, own, alternative="two-sided", weights=weights, n_resamples=99, rng=seed
+            )
+            rejected[kind] += result.pvalue <= 0.05
+    # 10 are expected; beyond 23 lies less than 1e-4 of their binomial law
+    assert rejected["right"] <= binom.ppf(1 - 1e-4, 200, 0.05) == 23
+    assert rejected["wrong"] >= 100
 
 
 def test_impossible_labels_are_named_by_their_places():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -64,6 +67,9 @@ class Statistic(ABC):
     of_seen: ClassVar[bool] = False
     #: Whether, once it is fitted, it can be given a part of the rows, in units of `Rows.whole`.
     of_parts: ClassVar[bool] = False
+    #: Whether `given` uses `Rows.weights`; if not, rows with weights are refused. A class with its own
+    #: `given` says so in its first line: ``class Mine(Statistic, takes_weights=True)``.
+    takes_weights: ClassVar[bool] = False
     #: Name of the option that says which of two sides counts.
     sided: ClassVar[str | None] = None
     #: Whether a different order of the rows is a different statistic.
@@ -71,6 +77,14 @@ class Statistic(ABC):
     #: Whether, of two classes, it moves one way in every label (on one side, if it has sides; as the
     #: labels do, if not). Then it can test whether the model is wrong by more than a tolerance.
     monotone: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, takes_weights: bool = False, **more: Any) -> None:
+        """Refuse weights in a `given` that does not say that it takes them, whoever calls it."""
+        super().__init_subclass__(**more)
+        if "given" in vars(cls):  # what that of a base class does with weights, this one need not do
+            cls.takes_weights = takes_weights or bool(vars(cls).get("takes_weights"))
+            if not cls.takes_weights:
+                cls.given = _of_equal_weights(cls.given)  # type: ignore[method-assign]
 
     @abstractmethod
     def given(self, predictions: Rows) -> Form:
@@ -140,6 +154,28 @@ class Statistic(ABC):
         return tuple(note for option in options for note in getattr(option, "notes", ()))
 
 
+def _of_equal_weights(given: Any) -> Any:
+    @wraps(given)
+    def guarded(self: Any, predictions: Rows) -> Any:
+        if predictions.whole.are_alike:
+            return given(self, predictions)
+        raise InputError(
+            f"the statistic {self.name!r} takes no weights; leave them out, or let its given() use "
+            f"predictions.weights and declare {type(self).__name__}(Statistic, takes_weights=True)."
+        )
+
+    return guarded
+
+
+def _takes_weights(function: Callable[..., Any]) -> bool:
+    """Whether a third argument is for weights: it has that name, or no default."""
+    with suppress(ValueError):  # it has no signature
+        third = [*signature(function).parameters.values()][2:3]
+        meant = all(each.name == "weights" or each.default is each.empty for each in third)
+        return meant and takes("probs", "labels", "weights", of=function)
+    return True
+
+
 class BinaryStatistic(Statistic):
     """Base class of measures of one probability: of two classes, or of what a lens makes of more."""
 
@@ -162,14 +198,14 @@ class BinaryStatistic(Statistic):
 
 
 @options()
-class FunctionStatistic(Statistic):
+class FunctionStatistic(Statistic, takes_weights=True):
     """Your own function ``f(probs, labels) -> float`` as a statistic, large where calibration is bad.
 
     Attributes
     ----------
     function
-        Takes predictions (n, m) and labels (n,), returns a number. One with a third argument is given
-        the weights of the rows there, (n,), 1 on average.
+        Takes predictions (n, m) and labels (n,), returns a number. One with a third argument that is
+        called "weights", or has no default, is given the weights of the rows there, (n,), 1 on average.
     """
 
     function: Callable[[Any, Any], float]
@@ -197,7 +233,7 @@ class FunctionStatistic(Statistic):
         predicted: Any = law.probs if isinstance(law, Classes) else law
         if predictions.are_alike and takes("probs", "labels", of=self.function):
             return LabelFunction(self.function, predicted)
-        if not takes("probs", "labels", "weights", of=self.function):
+        if not _takes_weights(self.function):
             raise InputError(
                 "{argument} takes {found} and no weights; write it as def f(probs, labels, weights), "
                 "or leave the weights out.",

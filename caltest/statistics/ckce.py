@@ -268,7 +268,7 @@ class _Fit:
     groups=anything,
     seed=Whole(0, MOST_SEED - 1, "give a whole number that is not negative"),
 )
-class CKCE(Statistic):
+class CKCE(Statistic, takes_weights=True):
     """Conditional kernel calibration error: predicted against estimated label distributions.
 
     One operator takes a prediction to the mean embedding of the observed labels, the other to

@@ -32,7 +32,7 @@ from caltest.statistics.base import SIGNED, BinaryStatistic, Statistic
 
 
 @options()
-class ECD(Statistic):
+class ECD(Statistic, takes_weights=True):
     """Entropic calibration difference: how much more surprising the labels are than predicted.
 
     ECD = n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy, in nats. Above 0 the model is
@@ -96,7 +96,7 @@ class ECD(Statistic):
 
 
 @options()
-class NEES(Statistic):
+class NEES(Statistic, takes_weights=True):
     """Normalised estimation error squared: squared errors over predicted variances, for Gaussians.
 
     n⁻¹ Σ (x − μ)ᵀ C⁻¹ (x − μ), with predicted means μ and covariances C.
@@ -135,7 +135,7 @@ _EPSILON = float(np.finfo(float).eps)
 
 
 @options()
-class Brier(Statistic):
+class Brier(Statistic, takes_weights=True):
     """Brier score minus its expectation: how much worse the model scores than it expects.
 
     n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)], e(y) the one-hot label.
@@ -195,7 +195,7 @@ class LogScore(ECD):
 
 
 @options()
-class Spiegelhalter(Statistic):
+class Spiegelhalter(Statistic, takes_weights=True):
     """Spiegelhalter's z: the Brier score minus its expectation, in standard deviations.
 
     For two classes z = Σ (y − p)(1 − 2p) / √(Σ (1 − 2p)² p (1 − p)); for more, the same with the
@@ -263,7 +263,7 @@ _TESTS = {"likelihood_ratio": False, "wald": True}
 
 
 @options(groups=positive_integer)
-class HosmerLemeshow(BinaryStatistic):
+class HosmerLemeshow(BinaryStatistic, takes_weights=True):
     """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
 
     H = Σ_g (O_g − E_g)² / (n_g p̄_g (1 − p̄_g)), with O_g counted and E_g expected events. A group
@@ -315,7 +315,7 @@ class HosmerLemeshow(BinaryStatistic):
 
 
 @options()
-class CalibrationInTheLarge(BinaryStatistic):
+class CalibrationInTheLarge(BinaryStatistic, takes_weights=True):
     """Calibration in the large: is the event as frequent as predicted, overall? For two classes.
 
     z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)).
@@ -374,7 +374,7 @@ def _errors_of_certainty(probs: Array) -> Array:
 
 
 @options()
-class CoxRecalibration(BinaryStatistic):
+class CoxRecalibration(BinaryStatistic, takes_weights=True):
     """Cox's test of the recalibration line: intercept 0 and slope 1, for two classes.
 
     The line is logit P(y = 1) = a + b · logit p.
@@ -442,7 +442,7 @@ class CoxRecalibration(BinaryStatistic):
 
 
 @dataclass(frozen=True)
-class _MCB(BinaryStatistic):
+class _MCB(BinaryStatistic, takes_weights=True):
     score: ClassVar[Literal["brier", "log"]]
 
     def given(self, predictions: Rows) -> LabelFunction:

@@ -21,7 +21,7 @@ GRID = 1024
 
 
 @dataclass(frozen=True)
-class _PathStatistic(BinaryStatistic):
+class _PathStatistic(BinaryStatistic, takes_weights=True):
     _edges: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     functional: ClassVar[BrownianFunctional]
@@ -125,7 +125,7 @@ _SIDES = {"over": "over", "under": "under", "both": None}
 
 
 @dataclass(frozen=True)
-class _LargestSigned(BinaryStatistic):
+class _LargestSigned(BinaryStatistic, takes_weights=True):
     side: str = "both"
 
     growth = None  # the 1 under the sum counts less, the more rows there are

@@ -56,7 +56,7 @@ class _BinnedStatistic(Statistic):
 
 
 @dataclass(frozen=True)
-class _DistanceStatistic(_BinnedStatistic):
+class _DistanceStatistic(_BinnedStatistic, takes_weights=True):
     distance: Distance = "tv"
 
     maximum = False
@@ -163,7 +163,7 @@ class ACE(ECE):
 
 
 @options()
-class SquaredECE(_BinnedStatistic):
+class SquaredECE(_BinnedStatistic, takes_weights=True):
     """Squared ECE: the mean squared difference between predicted and observed, over bins.
 
     Σ_b |b|/n · ‖mean one-hot label in b − mean prediction in b‖², a quadratic form in the labels.
@@ -227,7 +227,7 @@ class DebiasedECE(SquaredECE):
 
 
 @options()
-class ESCE(BinaryStatistic):
+class ESCE(BinaryStatistic, takes_weights=True):
     """Expected signed calibration error: observed event rate less mean predicted, for two classes.
 
     Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
@@ -266,7 +266,7 @@ class ESCE(BinaryStatistic):
     binning=OneOf("caltest.binning:ScoreBinning", "give a binning of one score, such as EqualWidth(15)")
 )
 @dataclass(frozen=True)
-class ClasswiseECE(Statistic):
+class ClasswiseECE(Statistic, takes_weights=True):
     """Class-wise ECE: the mean over the classes of the binned error of each class's probability.
 
     (1/m) Σ_k Σ_b |b|/n · |share of class k in b − mean predicted probability of k in b|, where
@@ -326,7 +326,7 @@ class ClasswiseECE(Statistic):
 
 
 @options(norm=Whole(1, 2, "give 1 or 2", "give 1 or 2"))
-class ECESweep(BinaryStatistic):
+class ECESweep(BinaryStatistic, takes_weights=True):
     """ECE sweep: a binned error whose number of bins is chosen by the labels, for two classes.
 
     (Σ_b |b|/n · |observed rate − mean prediction|^q)^(1/q), over bins of equal numbers of rows.
@@ -380,7 +380,7 @@ class ECESweep(BinaryStatistic):
 
 
 @options(grid=Whole(1, 1_000_000))
-class SmoothECE(BinaryStatistic):
+class SmoothECE(BinaryStatistic, takes_weights=True):
     """Smooth ECE: a calibration error from smoothed residuals, without bins, for two classes.
 
     It is the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ.
@@ -428,7 +428,7 @@ _HALVINGS_IN_PARTS = 10  # and 1024 where rows come a part at a time: the sums o
 
 
 @options()
-class TCal(BinaryStatistic):
+class TCal(BinaryStatistic, takes_weights=True):
     """T-Cal: a debiased binned error, at whichever number of bins shows it best, for two classes.
 
     T = max_s U_s/√Var U_s over the scales s.

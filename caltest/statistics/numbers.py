@@ -108,7 +108,7 @@ def _excess_of_quantiles(law: Predictive) -> Excess:
 
 
 @options()
-class CRPS(Statistic):
+class CRPS(Statistic, takes_weights=True):
     """Continuous ranked probability score less its expectation: above 0 worse than predicted.
 
     n⁻¹ Σ_i [CRPS(F_i, y_i) − E CRPS(F_i, Z)], Z drawn from F_i, in the units of the outcome. Normal
@@ -149,7 +149,7 @@ class CRPS(Statistic):
 
 
 @options()
-class DawidSebastiani(Statistic):
+class DawidSebastiani(Statistic, takes_weights=True):
     """Dawid–Sebastiani score less its expectation: above 0 errors are larger than predicted.
 
     n⁻¹ Σ_i [(y_i − μ_i)² / σ_i² − 1], with the predicted means μ and standard deviations σ: that is the
@@ -217,7 +217,7 @@ class BySpread(OneByOne):
 
 
 @dataclass(frozen=True)
-class _OfSpread(Statistic):
+class _OfSpread(Statistic, takes_weights=True):
     laws = (Predictive,)
     reported = ("n_bins",)
 
@@ -321,7 +321,7 @@ _positive = Number(0.0, np.inf, advice="give a positive number, in units of the 
 
 
 @options(bandwidth=_positive, outcome_bandwidth=_positive)
-class SKCEOfNumbers(Statistic):
+class SKCEOfNumbers(Statistic, takes_weights=True):
     """Squared kernel calibration error of predicted numbers, unbiased: it may be negative.
 
     1/(n(n−1)) Σ_{i≠j} k(F_i, F_j) h_ij, with h_ij = l(y_i, y_j) − E l(Z_i, y_j) − E l(y_i, Z_j) +
@@ -419,7 +419,7 @@ class SKCEOfNumbers(Statistic):
 _HELD = 2**16  # numbers of pools looked at at a time
 
 
-class _Score(Statistic):
+class _Score(Statistic, takes_weights=True):
     """A score of every place of a pool, less its mean over the pool."""
 
     alternatives = SIGNED
@@ -508,7 +508,7 @@ _MOST_PAIRED = 10  # entries of which every two are looked at
 
 
 @options()
-class OmnibusOfVectors(Statistic):
+class OmnibusOfVectors(Statistic, takes_weights=True):
     """The default statistic of members that are vectors: every entry, and how entries go together.
 
     The parts are "energy" and "variogram", "bias", "spread" and "pit_ad" of every entry, and of up to

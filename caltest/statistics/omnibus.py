@@ -114,7 +114,7 @@ def _fitted(kernel: Exponential, rows: Rows) -> Exponential:
     )
 )
 @dataclass(frozen=True)
-class Omnibus(Statistic):
+class Omnibus(Statistic, takes_weights=True):
     """The default statistic: four statistics combined, to detect several kinds of error at once.
 
     No single statistic detects every kind of error well. The parts are:

@@ -33,7 +33,7 @@ from caltest.pvalues import Alternative
 from caltest.statistics.base import SIGNED, Statistic
 
 
-class PitStatistic(Statistic):
+class PitStatistic(Statistic, takes_weights=True):
     """Base class of statistics of the PIT."""
 
     laws = (Predictive,)
@@ -44,7 +44,7 @@ class PitStatistic(Statistic):
         """Fix the predictions."""
 
 
-class _Distance(PitStatistic):
+class _Distance(PitStatistic, takes_weights=True):
     @staticmethod
     @abstractmethod
     def _of(levels: Array, shares: Array) -> Array:
@@ -187,7 +187,7 @@ class PitChiSquare(_Distance):
 
 
 @options()
-class Coverage(PitStatistic):
+class Coverage(PitStatistic, takes_weights=True):
     """Largest standardised error of the coverage of central intervals of 50, 80, 90 and 95%.
 
     Of quantile forecasts, of the stated intervals that are nearest to these.
@@ -231,7 +231,7 @@ def _largest(sd: Array, errors: Array) -> Array:
     return np.asarray((np.abs(errors) / sd).max(axis=1))
 
 
-class _Mean(PitStatistic):
+class _Mean(PitStatistic, takes_weights=True):
     alternatives = SIGNED
 
     @staticmethod
@@ -296,7 +296,7 @@ class Spread(_Mean):
 
 
 @options()
-class OmnibusOfNumbers(Statistic):
+class OmnibusOfNumbers(Statistic, takes_weights=True):
     """The default statistic of numbers: several kinds of error at once.
 
     The parts are "bias", "spread" and "pit_ad", and bias and spread that change with the level: the

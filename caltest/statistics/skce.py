@@ -77,7 +77,7 @@ def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -
 
 
 @dataclass(frozen=True)
-class _AllPairs(_SKCE):
+class _AllPairs(_SKCE, takes_weights=True):
     """What the estimators that look at all pairs share: their kernel may be taken of low rank."""
 
     approximation: Approximation | None = None
@@ -227,7 +227,7 @@ class UnbiasedSKCE(_AllPairs):
 
 
 @options(seed=Whole(0))
-class LinearSKCE(_SKCE):
+class LinearSKCE(_SKCE, takes_weights=True):
     """Squared kernel calibration error from disjoint pairs of rows: unbiased and fast. O(n m).
 
     SKCE_ul = ⌊n/2⌋⁻¹ Σ h_ij over disjoint pairs.
@@ -329,7 +329,7 @@ class LinearSKCE(_SKCE):
 
 
 @options(kernel=real_kernel)
-class MMCE(BinaryStatistic, _SKCE):
+class MMCE(BinaryStatistic, _SKCE, takes_weights=True):
     """Squared maximum mean calibration error: a kernel error of the top-class confidence.
 
     n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).
@@ -383,7 +383,7 @@ _OFF_SIMPLEX = 1e-6  # of the sum of a location's probabilities
 
 
 @options(kernel=real_kernel, seed=Whole(0))
-class UCME(Statistic):
+class UCME(Statistic, takes_weights=True):
     """Unnormalised calibration mean embedding: a kernel measure at a few test locations. O(n J m).
 
     T = Σ_j ‖n⁻¹ Σ_i k(g_i, t_j) D_i‖².

@@ -39,7 +39,7 @@ class EventMean(MeanOfNumbers):
 
 
 @dataclass(frozen=True)
-class _Events(Statistic):
+class _Events(Statistic, takes_weights=True):
     horizon: float | None = None
 
     alternatives = SIGNED
@@ -323,7 +323,7 @@ class _AtHorizon(Statistic):
 
 
 @options(horizon=_horizon)
-class GreenwoodNamDAgostino(_AtHorizon):
+class GreenwoodNamDAgostino(_AtHorizon, takes_weights=True):
     """Greenwood–Nam–D'Agostino chi-square of risk at a time in tenths: for comparison.
 
     Σ_k (1 − KM_k − mean risk_k)² / Greenwood's variance, over up to ten groups of similar risk with as
@@ -401,7 +401,7 @@ class SmoothErrors(AtHorizon):
 
 
 @dataclass(frozen=True)
-class _Smooth(_AtHorizon):
+class _Smooth(_AtHorizon, takes_weights=True):
     def given(self, predictions: Rows) -> SmoothErrors:
         """Fix the predictions."""
         return SmoothErrors(*self._fixed(predictions), type(self)._summary)
