@@ -295,8 +295,7 @@ def lens_for(lens: Lens | None, wholes: Mapping[str, Sample]) -> Lens:
     """Return the lens of errors in points: one event, by default the interval nearest to 80%."""
     if lens is not None and lens.label.partition(":")[0] not in ("pit", "distribution"):
         return lens
-    quantiles, levels = stated_by(wholes)
-    if not quantiles:
+    if (levels := stated_by(wholes)) is None:
         fewest = min(_pool_sizes(wholes), default=np.inf)
         kept = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
         return Interval(kept[0]) if kept else Quantile(0.5)

@@ -313,7 +313,8 @@ def _beyond(law: Predictive, centre: Array) -> Array:
     falls = 1.0 - (3.0 * last - 4.0 * before + first) / (2.0 * step)
     _refuse(falls < 1.0 - _HEAVIEST, "grow as if the mean were infinite")
     bends = np.maximum(2.0 * before - last - first, 1e-8) / step**2
-    return sizes[0] * _TAIL * np.sqrt(0.5 * np.pi / bends) * erfcx(falls / np.sqrt(2.0 * bends))
+    found = np.sqrt(0.5 * np.pi / bends) * erfcx(falls / np.sqrt(2.0 * bends))
+    return np.asarray(sizes[0] * _TAIL * found)
 
 
 def _crps_of_quantiles(law: Predictive) -> tuple[Excess, Array]:
@@ -623,6 +624,7 @@ class Normal(GaussianPredictions):
         Standard deviations, (n,) or one for all rows; for vectors (n, d), of independent entries.
     variance
         Instead: variances, (n,) or one for all; for vectors covariance matrices, (n, d, d) or (d, d).
+        Matrices given as ``sd`` are refused.
 
     Raises
     ------
@@ -655,7 +657,17 @@ class Normal(GaussianPredictions):
             )
         self._states = "variance" if sd is None else "sd"
         if sd is not None:
-            spread = finite_numbers("sd", sd)
+            spread, size = finite_numbers("sd", sd), np.shape(mean)
+            alone = len(size) == 1 or size[1:] == (1,)
+            right = [size, (1, *size[1:]), *[(), (1,), size[:1]] * alone]
+            square = spread.shape == size == size[:1] * 2 and not alone and bool(np.ptp(spread))
+            if spread.shape not in right or (square and (spread == spread.T).all()):
+                seen = ", like a covariance matrix" if square else ""
+                raise InputError(
+                    f"sd has shape {spread.shape}{seen}; give {size}, as the mean has, or variances or "
+                    "covariance matrices as {variance}.",
+                    variance=Argument("variance", ...),
+                )
             with np.errstate(over="ignore", under="ignore"):
                 squares = spread**2
             for place in np.argwhere((spread <= 0.0) | (squares == 0.0) | np.isinf(squares))[:1]:
@@ -665,8 +677,7 @@ class Normal(GaussianPredictions):
                     f"deviations above 0 whose squares are numbers{first}.",
                     row=int(place[0]) if len(place) else None,
                 )
-            per_entry = spread.ndim == 2 and np.ndim(mean) == 2
-            variance = squares[:, :, None] * np.eye(spread.shape[1]) if per_entry else squares
+            variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
         super().__init__(mean, variance)
 
     def remarks(self, outcomes: Array) -> tuple[str, ...]:

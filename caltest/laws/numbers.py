@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,13 @@ from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array
-from caltest.laws.distributions import GaussianPredictions, Predictive, Shaped, finite_numbers
+from caltest.laws.distributions import (
+    GaussianPredictions,
+    Predictive,
+    Shaped,
+    finite_numbers,
+    masses_of_counts,
+)
 from caltest.laws.mixtures import NormalMixture
 
 # ------------------------------------------------------------------ ensemble
@@ -114,6 +121,10 @@ class Ensemble(Shaped):
         """Return those of the densities, whose variance is 1 + h² times that of the members."""
         return self._mixture.mean_and_variance()
 
+    def expecting(self) -> tuple[Array, Array]:
+        """Return outcomes and masses of the densities."""
+        return self._mixture.expecting()
+
     def crps(self, outcomes: Array) -> Array:
         """Return the CRPS of the densities."""
         return self._mixture.crps(outcomes)
@@ -180,6 +191,7 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
 _DRAWING, _QUANTILES = ("rvs", "sample"), ("ppf", "icdf")  # methods of either generation of SciPy
 _ROUNDED = 1e-9  # by how much a cdf may leave [0, 1]
 _NEVER = -1e3  # logarithm of a probability that counts as none
+_EARLY = 1e-3  # by how much of itself a variance may be below that of a table
 _WHOLE = np.array([0.01, 0.25, 0.5, 0.75, 0.99])[:, None]  # levels at which quantiles tell counts
 _UNEVEN = 1e-6  # by how much one that is stated may, or fall
 
@@ -325,9 +337,11 @@ class Distribution(Shaped):
 
     def chances(self, outcomes: Array) -> Array:
         """Return the chances of single numbers, by their logarithms where these are stated."""
-        if self._entropy is None or not all(isinstance(part, _Counts) for part in self._parts):
-            return super().chances(outcomes)
-        return np.exp(self.log_density(outcomes))
+        return np.exp(self.log_density(outcomes)) if self._are_counts else super().chances(outcomes)
+
+    @property
+    def _are_counts(self) -> bool:
+        return all(isinstance(part, _Counts) for part in self._parts)
 
     def quantile(self, levels: Array) -> Array:
         """Return quantiles, by ``ppf`` if there is one."""
@@ -361,13 +375,24 @@ class Distribution(Shaped):
         """Return what the distributions state, by methods of either generation of SciPy's."""
         spread = "var" if hasattr(self._parts[0], "var") else "variance"
         try:
-            stated = np.array([[part.mean(), getattr(part, spread)()] for part in self._parts], float)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # of sums that end early, see below
+                asked = [[part.mean(), getattr(part, spread)()] for part in self._parts]
+            stated = np.array(asked, dtype=np.float64)
             both, count = stated[0] if self._alone else stated.T, self._n_stated or self.n_samples
             mean, variance = (np.broadcast_to(each, count) for each in both)
         except Exception:  # an object of the user's may raise anything
             return super().mean_and_variance()
         some = slice(None) if self._places is None else self._places
-        return mean[some], variance[some]
+        mean, variance = mean[some], variance[some]
+        if self._are_counts and (found := masses_of_counts(self)) is not None:
+            first, masses = found
+            steps = np.arange(float(len(masses)))[:, None]
+            centre = (masses * steps).sum(axis=0)
+            least = (masses * (steps - centre) ** 2).sum(axis=0)
+            early = least > (1.0 + _EARLY) * variance
+            mean, variance = np.where(early, first + centre, mean), np.where(early, least, variance)
+        return mean, variance
 
     def entropy(self) -> Array:
         """Return the entropies that the distributions state; those of counts are added up."""
@@ -584,6 +609,11 @@ class Ranks(Predictive):
     def spread(self) -> Array:
         """Return the spreads of the distributions."""
         return self.law.spread()
+
+    def expecting(self) -> tuple[Array, Array]:
+        """Return ranks and masses."""
+        outcomes, masses = self.law.expecting()
+        return self.of(outcomes), masses
 
     def take(self, rows: Any) -> Ranks:
         """Return those of some rows."""

@@ -49,10 +49,15 @@ class CRPS(Statistic):
 
     n⁻¹ Σ_i [CRPS(F_i, y_i) − E CRPS(F_i, Z)], Z drawn from F_i, in the units of the outcome. Normal
     distributions, mixtures of these and ensembles have it in closed form. Of whole numbers it is the
-    ranked probability score Σ_k (F(k) − 1{y ≤ k})², exactly as long as 10⁻¹⁰ of the probability in
-    either tail may be left out. Of other distributions it is twice the mean pinball loss of 99
-    quantiles, and its expectation an integral of quantiles between these: right to 10⁻⁹ of the spread
-    where they are smooth.
+    ranked probability score Σ_k (F(k) − 1{y ≤ k})², exactly as long as 10⁻¹² of the probability in
+    either tail may be left out. For other distributions it is integrated adaptively over quantiles: the
+    score and its expectation are right to 10⁻⁴ of the score, for heavy tails and atoms too.
+
+    Raises
+    ------
+    InputError
+        If quantiles grow as if the mean were infinite (with a tail index of .98 or more), do not rise
+        with their level, or jump too often to be integrated.
 
     References
     ----------
