@@ -191,7 +191,6 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
 _DRAWING, _QUANTILES = ("rvs", "sample"), ("ppf", "icdf")  # methods of either generation of SciPy
 _ROUNDED = 1e-9  # by how much a cdf may leave [0, 1]
 _NEVER = -1e3  # logarithm of a probability that counts as none
-_EARLY = 1e-3  # by how much of itself a variance may be below that of a table
 _WHOLE = np.array([0.01, 0.25, 0.5, 0.75, 0.99])[:, None]  # levels at which quantiles tell counts
 _UNEVEN = 1e-6  # by how much one that is stated may, or fall
 
@@ -375,8 +374,8 @@ class Distribution(Shaped):
         """Return what the distributions state, by methods of either generation of SciPy's."""
         spread = "var" if hasattr(self._parts[0], "var") else "variance"
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # of sums that end early, see below
+            with warnings.catch_warnings(record=True) as early:  # of sums that end early, see below
+                warnings.simplefilter("always", RuntimeWarning)
                 asked = [[part.mean(), getattr(part, spread)()] for part in self._parts]
             stated = np.array(asked, dtype=np.float64)
             both, count = stated[0] if self._alone else stated.T, self._n_stated or self.n_samples
@@ -385,13 +384,11 @@ class Distribution(Shaped):
             return super().mean_and_variance()
         some = slice(None) if self._places is None else self._places
         mean, variance = mean[some], variance[some]
-        if self._are_counts and (found := masses_of_counts(self)) is not None:
+        if early and self._are_counts and (found := masses_of_counts(self)) is not None:
             first, masses = found
             steps = np.arange(float(len(masses)))[:, None]
             centre = (masses * steps).sum(axis=0)
-            least = (masses * (steps - centre) ** 2).sum(axis=0)
-            early = least > (1.0 + _EARLY) * variance
-            mean, variance = np.where(early, first + centre, mean), np.where(early, least, variance)
+            mean, variance = first + centre, (masses * (steps - centre) ** 2).sum(axis=0)
         return mean, variance
 
     def entropy(self) -> Array:
