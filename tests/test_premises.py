@@ -128,6 +128,7 @@ def test_members_shared_in_part_are_asked_about():
     assert "one set of residuals" in str(found).split("\n\n")[1]  # in the first lines
 
 
+@pytest.mark.level
 def test_what_shared_members_are_from_is_tested_instead():
     """By the distribution itself rows are independent, and the level holds: 12 of 200 at most at 5%."""
     rejected = 0
@@ -383,6 +384,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_data_are_never_doubted(name):
     """Ten kinds, 20 sets each of 30 to 500 rows: none is refused, none is in doubt."""
@@ -395,6 +397,7 @@ def test_right_data_are_never_doubted(name):
         )
 
 
+@pytest.mark.level
 def test_few_blocks_match_by_chance():
     """Of 11 levels with ten rows each, five blocks have exactly their rate in most sets: no doubt."""
     p = np.repeat(np.linspace(0.0, 1.0, 11), 10)
