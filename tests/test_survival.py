@@ -441,6 +441,28 @@ def test_strata_expect_five_events_each():
     assert strata_of(risk[:5], risk[:5]) == []
 
 
+def test_a_prediction_of_many_rows_is_a_stratum_and_none_spans_a_gap():
+    rng = np.random.default_rng(0)
+    cut = lambda risk: [np.unique(risk[rows]) for rows in strata_of(risk, risk)]  # noqa: E731
+    for levels, share in (
+        ([0.03, 0.2, 0.3, 0.4, 0.5, 0.6], [40, 25, 9, 9, 9, 8]),
+        ([0.01, 0.5], [90, 10]),
+        ([0.1, 0.11, 0.12], [30, 30, 40]),
+        ([0.05, 0.9, 0.95, 1.0], [70, 10, 10, 10]),
+        ([0.3], [100]),
+        (np.linspace(0.02, 0.6, 20), np.full(20, 5)),
+    ):
+        assert [float(own[0]) for own in cut(np.repeat(levels, np.multiply(share, 6)))] == list(levels)
+    some = np.sort(np.append(rng.uniform(0.1, 0.5, 400), np.repeat(0.3, 40)))  # ties among others
+    assert [0.3] in [own.tolist() for own in cut(some)]
+    for low, high, rows in ((0.02, 0.3, 60), (0.01, 0.5, 20), (0.05, 0.12, 200), (0.1, 0.9, 45)):
+        risk = np.append(rng.uniform(0.5 * low, low, 600), rng.uniform(high, 1.05 * high, rows))
+        sides = [[np.sum(risk[own] <= low), np.sum(risk[own] >= high)] for own in strata_of(risk, risk)]
+        assert (np.min(sides, axis=1) < 10).all()
+    few = strata_of(some := rng.uniform(0.0, 0.5, 20), some)  # which have such gaps by chance
+    assert len(few) <= some.sum() // 5
+
+
 def test_risk_within_strata_is_not_biased_by_predictors_of_censoring():
     predicted, time, event, *_ = cohort(5, 20_000, dependent=True, censor=2.0)
     risk = 1.0 - predicted[:, 9]
@@ -478,6 +500,34 @@ def test_gnd_has_a_degree_of_freedom_for_every_group_and_says_that_it_is_rough()
     assert found.pvalue == stats.chi2.sf(found.statistic, len(strata_of(risk, risk)))
     assert "14 to 30% of calibrated models are rejected" in str(found)
     assert caltest.test(law, (time, event), GND, n_resamples=19, rng=0).guarantee == "exact"
+
+
+@pytest.mark.parametrize(
+    ("levels", "leaving", "left"),
+    [
+        ([0.1, 0.2, 0.3, 0.4, 0.5], [0.4, 0.5], 2),
+        ([0.1, 0.3, 0.5], [0.1], 1),
+        ([0.1, 0.3, 0.5, 0.7], [0.1, 0.5], 2),
+        ([0.05, 0.1, 0.15, 0.2, 0.3, 0.6, 0.9], [0.05, 0.3, 0.9], 3),
+        ([0.2, 0.8], [0.8], 1),
+        ([0.1, 0.4], [], 0),
+    ],
+)
+def test_gnd_has_no_degree_of_freedom_for_groups_that_add_nothing(levels, leaving, left):
+    rng = np.random.default_rng(3)
+    risk = np.repeat(levels, 120)
+    time = rng.exponential(-0.5 / np.log1p(-risk))
+    limit = np.where(np.isin(risk, leaving), rng.uniform(0.1, 0.4, len(risk)), 1.0)
+    law = Survival((1.0 - risk[:, None]) ** (TIMES[:10] / 0.5), TIMES[:10])
+    found = caltest.test(law, (np.minimum(time, limit), time <= limit), GND, null="chi2")
+    added, degrees = 0.0, len(levels) - left
+    for each in sorted(set(levels) - set(leaving)):
+        own = risk == each
+        known = kaplan_meier(np.minimum(time, limit)[own], (time <= limit)[own], 0.5)
+        added += (1.0 - known.survival - each) ** 2 / known.variance
+    assert found.statistic == pytest.approx(added)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(added, degrees))
+    assert (f"{left} of {len(levels)} groups add nothing" in " ".join(str(found).split())) == bool(left)
 
 
 @pytest.mark.level
@@ -1358,3 +1408,115 @@ def test_no_pvalue_lies_outside_its_own_interval():
         for check in audit.checks:
             low, high = check.pvalue_interval
             assert low <= check.pvalue <= high, (check.view.key, check.statistic)
+
+
+# ------------------------------------------------------------------ few levels, gaps, related follow-up
+
+
+def spread_between(*parts):
+    """Draw predicted risks in ranges, (low, high, share) each; a range of one number is a level."""
+    low, high, share = np.transpose(parts)
+
+    def draw(rng, n):
+        of = rng.choice(len(share), n, p=share)
+        return rng.uniform(low[of], high[of])
+
+    return draw
+
+
+LEVELS = [(0.03, 0.03, 0.4), (0.2, 0.2, 0.25)] + [(r, r, 0.0875) for r in (0.3, 0.4, 0.5, 0.6)]
+#: Predicted risks until 1, and those of rows of which most leave early.
+FOLLOWED = {
+    "levels": (spread_between(*LEVELS), 0.19, 0.21),
+    "a gap": (spread_between((0.005, 0.02, 0.6), (0.25, 0.33, 0.12), (0.4, 0.6, 0.28)), 0.25, 0.33),
+    "three levels": (spread_between((0.05, 0.05, 0.7), (0.3, 0.3, 0.2), (0.8, 0.8, 0.1)), 0.29, 0.31),
+    "the lowest leave": (
+        spread_between((0.02, 0.02, 0.5), (0.1, 0.1, 0.3), (0.5, 0.5, 0.2)),
+        0.0,
+        0.05,
+    ),
+    "ties among others": (spread_between((0.01, 0.4, 0.6), (0.15, 0.15, 0.4)), 0.14, 0.16),
+    "two gaps": (spread_between((0.01, 0.03, 0.5), (0.12, 0.14, 0.3), (0.5, 0.6, 0.2)), 0.12, 0.14),
+    "skewed": (lambda rng, n: np.minimum(0.06 * rng.lognormal(0.0, 1.2, n), 0.9), 0.0, 0.06),
+}
+
+
+def followed(risk, seed, kind, first, last, by=1.0, n=1200):
+    """Return predictions, what was seen and the mean error; hazards of rows that leave are wrong by."""
+    rng = np.random.default_rng(seed)
+    predicted = risk(rng, n)
+    early = (predicted >= first) & (predicted <= last)
+    rates = -np.log1p(-predicted) * np.where(early, by, 1.0)
+    stays = rng.random(n) < np.where(early, 0.15, 1.0)
+    time, limit = (
+        rng.exponential(1.0 / rates),
+        rng.uniform(*np.where(stays, [[1.0], [2.0]], [[0.02], [0.3]])),
+    )
+    times = {"curves": np.linspace(0.02, 2.0, 50), "coarse": np.array([1.0, 2.0])}.get(kind)
+    law = (
+        Survival(risk=predicted, times=1.0)
+        if times is None
+        else Survival((1.0 - predicted[:, None]) ** times, times)
+    )
+    error = float(np.mean(predicted + np.expm1(-rates)))
+    return law, (np.minimum(time, limit), time <= limit), error
+
+
+@pytest.mark.parametrize(
+    ("design", "kind"),
+    [("levels", "risk"), ("levels", "curves"), ("levels", "coarse"), ("three levels", "risk")],
+)
+def test_a_risk_of_few_levels_is_averaged_over_levels(design, kind):
+    law, (time, event), _ = followed(FOLLOWED[design][0], 1, kind, *FOLLOWED[design][1:])
+    view = caltest.audit(law, (time, event), lenses="until:1", n_resamples=99, rng=0).views[0]
+    risk = law.risk(1.0).round(9)
+    came = [
+        1.0 - kaplan_meier(time[risk == r], event[risk == r], 1.0).survival for r in np.unique(risk)
+    ]
+    shares = [np.mean(risk == r) for r in np.unique(risk)]
+    assert view.observed == pytest.approx(np.dot(shares, came))
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("design", FOLLOWED)
+def test_follow_up_that_depends_on_few_levels_or_gaps_does_not_make_a_right_model_wrong(design):
+    """On average intervals miss 1 of 40 and p-values reject 2: more than 5 and 7 once in 1,000."""
+    risk, *ends = FOLLOWED[design]
+    for kind in ("risk", "curves"):
+        rejected = missed = 0
+        for seed in range(40):
+            law, seen, _ = followed(risk, seed, kind, *ends)
+            audit = caltest.audit(law, seen, lenses="until:1", n_resamples=99, rng=seed)
+            rejected += audit.rejected
+            missed += not audit.views[0].low <= 0.0 <= audit.views[0].high
+        assert (missed <= 5, rejected <= 7) == (True, True), (kind, missed, rejected)
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("design", ["levels", "a gap", "two gaps"])
+def test_rows_that_leave_early_do_not_hide_an_error(design):
+    """Hazards of these rows are three times those predicted, and the limit is less than the error."""
+    risk, *ends = FOLLOWED[design]
+    for kind in ("risk", "curves"):
+        within = 0
+        for seed in range(20):
+            law, seen, error = followed(risk, seed, kind, *ends, by=3.0)
+            options = {"lenses": "until:1", "materiality": -0.8 * error, "n_resamples": 99, "rng": seed}
+            within += caltest.audit(law, seen, **options).verdict == "within"
+        assert within <= 3, kind  # at 5%: more once in 60
+
+
+@pytest.mark.level
+def test_a_group_whose_hazards_are_larger_is_found_if_follow_up_depends_on_the_prediction():
+    for dependent in (False, True):
+        for seed in range(5):
+            predicted, *_, x = cohort(seed, 3000)
+            rng = np.random.default_rng(seed)
+            group = rng.random(3000) < 0.25
+            anew = rng.exponential(np.exp(-0.7 * x) / np.where(group, 1.6, 1.0))
+            limit = rng.exponential(np.exp(-0.5 * x * dependent) / 0.6)
+            audit = caltest.audit(
+                Survival(predicted, TIMES), (np.minimum(anew, limit), anew <= limit),
+                groups={"g": group}, lenses="until:1", n_resamples=99, rng=seed,
+            )  # fmt: skip
+            assert audit.rejected

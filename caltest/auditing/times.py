@@ -57,7 +57,7 @@ from caltest.nulls.times import TIES, if_shared, of_count, of_sum, signed
 from caltest.pvalues import Alternative, adjusted, of_exchangeable
 from caltest.resampling import draws_of_signs
 from caltest.statistics import Events
-from caltest.statistics.times import STRATA, kaplan_meier, strata_of
+from caltest.statistics.times import STRATA, kaplan_meier, parts_of
 
 _FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expected ones are
 _LEVELS = 500  # at which the interval of a risk at one time is looked at, for its p-value,
@@ -316,9 +316,7 @@ class _Seen:
         if not self.design.plain:
             return None
         time, event = self.ended
-        alike = self.alone and np.ptp(self.risk) == 0.0  # one stratum is enough
-        fewest = 1 if alike else _FEWEST
-        return risk_bounds(time, event, self.risk, self.expected, self.horizon, fewest, self.apart)
+        return risk_bounds(time, event, self.risk, self.expected, self.horizon, _FEWEST, self.apart)
 
     def count(self, level: float) -> Count:
         """Return the number of events, seen and expected; of a risk at one time these are not known."""
@@ -371,7 +369,7 @@ class _Seen:
         if self.look.group is not None:
             return ()
         found: list[Part] = []
-        for places in strata_of(self.risk, self.expected):
+        for places in parts_of(self.risk, self.expected):
             own = _Seen.of(replace(self.look, places=places), self.alone)
             own = own if self.apart is None else replace(own, apart=self.apart[places])
             mean, size = own.predicted, own.bounds(level)[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.special import betaincinv, gammainccinv, gammaincinv
 from caltest._sums import Array
 from caltest.binning import EqualMass, EqualWidth, intervals
 from caltest.exceptions import InputError
-from caltest.statistics.times import Product, kaplan_meier, strata_of
+from caltest.statistics.times import Product, follows, kaplan_meier, strata_of
 
 Labels: TypeAlias = NDArray[np.integer[Any]]
 Codes: TypeAlias = NDArray[np.intp] | None
@@ -565,13 +565,29 @@ def risk_bounds(
 ) -> StratifiedRisk | None:
     """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
 
-    There are ten strata, or fewer with five expected events each, by the predictions alone; None with
-    less than the ``fewest``. In a stratum of which no row was followed until that time the risk may be
-    anything between what it was shown to be as long as rows were followed and 1. It stands in the
-    estimate as if its hazards went on to be so many times those predicted as until then; as predicted,
-    if what was ``expected`` of what was seen is not known and the risk stands for it. Rows with
-    another number in ``apart`` have strata of their own.
+    There are ten strata or so, or fewer with five expected events each, by the predictions; None with
+    less than the ``fewest``, unless the risk stands for what was ``expected`` and every stratum has one
+    risk. A stratum in which censoring depends on the risk is halved, and again, as long as five events
+    are expected of a half. Where it still does, rows that are left are not like those that were lost:
+    if curves do not cross, Kaplan and Meier's risk lies somewhere between the least and the largest
+    risk there, and limits are wider by their distances from the mean.
+
+    In a stratum of which no row was followed until that time the risk may be anything between what it
+    was shown to be as long as rows were followed and 1. It stands in the estimate as if its hazards
+    went on to be so many times those predicted as until then; as predicted, if what was ``expected`` of
+    what was seen is not known and the risk stands for it. Rows with another number in ``apart`` have
+    strata of their own.
     """
+
+    def halved(rows: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], bool]]:
+        """Return these rows, or halves of them, and whether censoring depends on the risk there."""
+        if not follows(time[rows], event[rows], risk[rows], horizon):
+            return [(rows, False)]
+        halves = strata_of(risk[rows], expected[rows], 2)
+        if len(halves) < 2:
+            return [(rows, True)]
+        return [each for half in halves for each in halved(rows[half])]
+
     strata = list[NDArray[np.intp]]()
     if apart is None or not apart.any():
         strata = strata_of(risk, expected)
@@ -579,7 +595,8 @@ def risk_bounds(
         for code in np.unique(apart):
             alike = np.flatnonzero(apart == code)
             strata += [alike[part] for part in strata_of(risk[alike], expected[alike])] or [alike]
-    if len(strata) < fewest:
+    same = expected is risk and not any(np.ptp(risk[rows]) for rows in strata)
+    if len(strata) < (1 if same else fewest):
         return None
 
     def gone_on(rows: NDArray[np.intp]) -> float:
@@ -588,17 +605,19 @@ def risk_bounds(
         ratio = came / whole if whole > 0.0 else 1.0
         return scaled_risk(risk[rows], np.ones(len(rows)), ratio)
 
-    each = list[tuple[int, float, Product, bool]]()
-    for rows in strata:
+    each = list[tuple[int, float, Product, bool, Array]]()
+    for rows, lost in chain.from_iterable(map(halved, strata)):
         found = kaplan_meier(time[rows], event[rows], horizon)
         seen: Any = found or kaplan_meier(time[rows], event[rows], float(time[rows].max()))
         came = 1.0 - seen.survival
+        stated = risk[rows]
+        wider = lost * np.array([stated.max() - stated.mean(), stated.mean() - stated.min()])
         own = max(gone_on(rows), came) if found is None else came
-        each.append((len(rows), own, seen, found is not None))
+        each.append((len(rows), own, seen, found is not None, wider))
 
     def limits(level: float) -> Sizing:
         mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)
-        for count, own, seen, followed in each:
+        for count, own, seen, followed, wider in each:
             share, came = count / len(risk), 1.0 - seen.survival
             least, most = product_bounds(seen, level)
             squares[0] += (share * (came - 1.0 + most)) ** 2
@@ -606,11 +625,12 @@ def risk_bounds(
                 squares[1] += (share * (1.0 - least - came)) ** 2
             else:
                 missing += share * (own - came), share * (1.0 - own)
+            missing += share * wider
             mean += share * own
         low, high = missing + np.sqrt(squares)
         return Sizing(mean, max(mean - float(low), 0.0), min(mean + float(high), 1.0))
 
-    unknown = sum(count for count, _, _, followed in each if not followed) / len(risk)
+    unknown = sum(count for count, _, _, followed, _ in each if not followed) / len(risk)
     return StratifiedRisk(unknown, limits)
 
 

@@ -245,6 +245,10 @@ class HasChiSquare(Form):
     def chi_square(self) -> ChiSquare:
         """The law."""
 
+    def law_of(self, labels: Any) -> ChiSquare:
+        """Return the law of the value of these labels, if they tell what the value is made of."""
+        return self.chi_square
+
 
 BrownianFunctional: TypeAlias = Literal["maximum", "range"]
 

@@ -75,10 +75,10 @@ class Chi2(Null):
     def answer(self, question: Question) -> Answer:
         """Return the chi-square p-value."""
         form: HasChiSquare = self.form_of(question)
-        law = form.chi_square
+        law = form.law_of(question.labels)
         notes: tuple[str, ...] = (law.caveat,) if law.caveat else ()
         if law.degrees == 0:
-            return from_sides(float(question.observed <= form.resolution), 1.0, question)
+            return from_sides(float(question.observed <= form.resolution), 1.0, question, notes)
         if isinstance(form, HasMoments):
             ratio = form.moments(question.workers).variance * law.factor**2 / (2.0 * law.degrees)
             if ratio > _WIDE:
