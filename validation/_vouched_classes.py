@@ -3,7 +3,7 @@
 Every design draws a data set: predictions, labels, the options of an audit, and the truth about it. In
 right designs labels are draws from the predictions. In the others the mean of some view that is too
 rare to be checked (a class, or a pair of a class and a group) is off by more than the limit, so that
-"within" is false; all other views are right, or nearly.
+"within" is false. The mean error is given by class.
 """
 
 from __future__ import annotations

@@ -43,6 +43,8 @@ def _audited(of: str, name: str, seeds: Sequence[np.random.SeedSequence]) -> lis
             audit = caltest.audit(predicted, outcomes, **options)
         whole = next(view for view in audit.views if view.group is None and view.low is not None)
         error = truth["mean_error"]
+        if np.ndim(error):
+            error = error[whole.class_index]
         wholes = [each for each in audit.wholes if each.low is not None]
         found.append(
             {
