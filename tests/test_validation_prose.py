@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 from pages import ROOT, page
@@ -411,6 +411,20 @@ def test_within_is_as_the_page_says():
     for row in rows_of("within_power"):
         if row["rows"] == row["rows_needed"]:
             assert float(row["within"]) == pytest.approx(0.8, abs=0.02)
+
+
+def test_nothing_that_was_dropped_is_vouched_for():
+    """Exact audits lie inside binomial limits; the others, which say "about", are at most twice as high."""
+    rows = rows_of("vouched")
+    assert Counter(row["of"] for row in rows) == {"classes": 20, "times": 10, "clusters": 10}
+    for row in rows:
+        of, exact = int(row["repetitions"]), row["guarantee"] == "exact"
+        most = binomial_limits(of, 0.05 if exact else 0.1, 1e-3)[1]
+        assert float(row["missed"]) <= most
+        if row["model"] == "right":
+            assert float(row["rejected"]) <= most
+        if row["within_is_false"] == "True":
+            assert float(row["within"]) <= most
 
 
 def test_advice_is_as_the_page_says():

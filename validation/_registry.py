@@ -178,6 +178,7 @@ _AUDIT = of_commands(
     Command("verdicts", "cells", ("verdicts_cells.csv",), "--repetitions 1 --resamples 39"),
     Command("within", "level", ("within_level.csv",), "--repetitions 8 --audits 4 --designs 4"),
     Command("within", "power", ("within_power.csv",), "--repetitions 20"),
+    Command("vouched", "", ("vouched.csv",), "--repetitions 1 --designs 3"),
     Command("advice", "", ("advice.csv",), "--repetitions 2 --models 3"),
 )  # fmt: skip
 _PLANNING = of_commands(

@@ -59,7 +59,7 @@ def _halves(n: int) -> NDArray[np.intp]:
 
 
 def _pair(rng: np.random.Generator, n: int, common: int, wrong: bool, **options: Any) -> Drawn:
-    """A class that is common enough in one half of the rows, and hardly ever stated in the other."""
+    """Draw a class that is common in one half of the rows, and hardly ever stated in the other."""
     half = _halves(n)
     stated = np.where(half == 0, 0.0005, 0.12)[:, None]
     return _made(rng, n, stated, common, half == 0 if wrong else None, groups={"half": half}, **options)
