@@ -414,7 +414,7 @@ def test_within_is_as_the_page_says():
 
 
 def test_nothing_that_was_dropped_is_vouched_for():
-    """Exact audits lie inside binomial limits; the others, which say "about", are at most twice as high."""
+    """Exact audits lie inside binomial limits; others, which say "about", are at most twice as high."""
     rows = rows_of("vouched")
     assert Counter(row["of"] for row in rows) == {"classes": 20, "times": 10, "clusters": 10}
     for row in rows:

@@ -14,7 +14,7 @@ from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import Array
 from caltest._visible import as_text, quoted
-from caltest.auditing.groups import notes_on, read_groups
+from caltest.auditing.groups import known_before, notes_on, read_groups
 from caltest.comparison.equality import (
     FEWEST_ROWS,
     LABEL_DRAWS,
@@ -330,7 +330,8 @@ def compare(
     given: Any = labels
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
     probs = next(iter(models.values()))
-    groupings = read_groups(groups, n_given, rows.places, probs=probs, labels=labels)
+    columns = read_groups(groups, n_given, rows.places, probs=probs, labels=labels)
+    groupings, afterwards = known_before(columns, next(iter(wholes.values())))
     n, together = rows.n_samples, clusters_of(rows)
     units, effective = n, rows.effective
     if together is not None:  # clusters, by their rows as these count
@@ -412,6 +413,7 @@ def compare(
         seed=plan.seed,
         warnings=(
             *_notes(candidates, units, carrying, differences, difference_errors),
+            *map(str, afterwards),
             *notes_on(groupings),
             *left_out,
         ),
