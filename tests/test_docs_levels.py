@@ -181,11 +181,6 @@ def own_statistic_of_every_group(rng, wrong):
     ).pvalue
 
 
-@recipe("docs/tour.md", "docs/sizes.md", "docs/examples/plot_6_witness.py", power=0.5)
-def witness(rng, wrong):
-    return caltest.witness(*several(rng, wrong), **FEW).pvalue
-
-
 @recipe("docs/tour.md", "docs/sizes.md", "docs/examples/plot_5_bounds.py", power=0.8)
 def bounds(rng, wrong):
     """Some are too high, or too low, by more than 0: never of a calibrated model, in 95%."""
