@@ -38,7 +38,7 @@ from caltest.exceptions import InputError
 from caltest.laws import Pool, Predictive, Quantiles
 from caltest.lenses import Interval, Lens, Quantile, TopLabel, event, show
 from caltest.sampling import child_seed
-from caltest.statistics.numbers import QUANTILES, pinball
+from caltest.statistics.numbers import pinball
 
 _OF_CHANCE = (2.0 / np.pi) ** 0.5  # the mean size of a normal number, in standard deviations
 _MOST_LOSS = 700.0  # of what was not observed, and was called impossible
@@ -126,10 +126,7 @@ def sizes_of(
     of_classes: dict[str, tuple[Array, NDArray[np.bool_]]] = {}
     if outcomes is not None:
         lens = lens_for(lens, wholes)
-        view, (stated, levels) = lens.show(first.rows), stated_by(wholes)
-        laws: Any = [whole.rows.law for whole in wholes.values()]
-        closed = not stated and all(law.crps(outcomes) is not None for law in laws)
-        at = None if closed else levels  # all are scored alike
+        view, at = lens.show(first.rows), stated_by(wholes)  # all are scored alike
         numbers = {name: OfNumbers(x.rows, outcomes, x.labels, lens, at) for name, x in wholes.items()}
     else:
         for name, whole in wholes.items():
@@ -254,24 +251,23 @@ def _gap(a: Any, b: Any, design: Design, level: float) -> list[Ends]:
 # ------------------------------------------------------------------ numbers
 
 
-def stated_by(wholes: Mapping[str, Sample]) -> tuple[bool, Array]:
-    """Return whether some models state quantiles only, and the levels at which all are scored."""
+def stated_by(wholes: Mapping[str, Sample]) -> Array | None:
+    """Return the levels at which all are scored if some models state quantiles only; else None."""
     stated = [x.rows.law.levels for x in wholes.values() if isinstance(x.rows.law, Quantiles)]
     if not stated:
-        return False, QUANTILES
+        return None
     levels = reduce(np.intersect1d, [each.round(_ROUNDED) for each in stated])
     if not len(levels):
         raise InputError(
             "the models state quantiles at different levels, with none in common; give forecasts with "
             "a level in common, such as 0.5."
         )
-    return True, levels
+    return levels
 
 
 def scored_by(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
     """Say what is scored instead of the CRPS if some models state quantiles only."""
-    stated, levels = stated_by(wholes)
-    if not stated:
+    if (levels := stated_by(wholes)) is None:
         return ()
     return (
         f"In place of the CRPS stands the mean quantile score, twice the pinball loss, of all models "
@@ -299,8 +295,7 @@ def lens_for(lens: Lens | None, wholes: Mapping[str, Sample]) -> Lens:
     """Return the lens of errors in points: one event, by default the interval nearest to 80%."""
     if lens is not None and lens.label.partition(":")[0] not in ("pit", "distribution"):
         return lens
-    quantiles, levels = stated_by(wholes)
-    if not quantiles:
+    if (levels := stated_by(wholes)) is None:
         fewest = min(_pool_sizes(wholes), default=np.inf)
         kept = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
         return Interval(kept[0]) if kept else Quantile(0.5)
@@ -324,7 +319,7 @@ class OfNumbers:
     lens
         Of the event.
     levels
-        Of the quantiles that are scored; None: the CRPS has a closed form for all models.
+        Of the quantiles that are scored; None: no model states quantiles only.
     """
 
     rows: Rows

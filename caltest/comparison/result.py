@@ -49,8 +49,7 @@ class ModelError(Sized):
     crps
         Of numbers, in their units: the mean continuous ranked probability score. Where a model states
         quantiles only it is, of all models, twice the mean pinball loss at the levels that they have in
-        common (the weighted interval score, if these are symmetric); where one has no closed form, at
-        99 levels. None of classes.
+        common (the weighted interval score, if these are symmetric). None of classes.
     units
         Of numbers: the mean error in their units, :class:`caltest.auditing.numbers.InUnits`. None of
         classes.

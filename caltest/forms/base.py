@@ -195,8 +195,24 @@ class HasLeadingSum(Form):
         """Return the sum over rows whose square carries most of the variance, up to a factor."""
 
 
-class HasCumulantGenerator(Form):
-    """A sum of independent terms: its cumulant generating function is known exactly."""
+class HasNormalLimit(Form):
+    """A sum of independent terms, of which mean and variance are known."""
+
+    #: Whether they are known for these predictions.
+    has_limit: bool = True
+
+    @abstractmethod
+    def cumulant_generator(self, t: float) -> tuple[float, float, float]:
+        """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""
+
+    @property
+    def reach(self) -> float:
+        """How far a term may move the sum at most, or more; infinite if that is not known."""
+        return np.inf
+
+
+class HasCumulantGenerator(HasNormalLimit):
+    """A sum of independent terms: its cumulant generating function is known exactly, for every t."""
 
     probs: Array  #: The predictions, (n, m).
 
@@ -209,15 +225,6 @@ class HasCumulantGenerator(Form):
     @abstractmethod
     def surprises(self) -> float:
         """Effective number of unlikely outcomes, see :func:`effective_surprises`."""
-
-    @abstractmethod
-    def cumulant_generator(self, t: float) -> tuple[float, float, float]:
-        """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""
-
-    @property
-    def reach(self) -> float:
-        """How far a term may move the sum at most, or more; infinite if that is not known."""
-        return np.inf
 
 
 class HasTerms(Form):

@@ -17,11 +17,19 @@ from caltest._parallel import ALONE, Work, Workers
 from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
-from caltest.forms.base import ROUNDING, Array, ChiSquare, HasChiSquare, Labels, Moments
+from caltest.forms.base import (
+    ROUNDING,
+    Array,
+    ChiSquare,
+    HasChiSquare,
+    HasNormalLimit,
+    Labels,
+    Moments,
+)
 from caltest.forms.signs import Comonotone, Signed, signed_pairs
-from caltest.forms.sums import Sums
+from caltest.forms.sums import Sums, tilted_cumulants
 from caltest.laws import GaussianPredictions, Outcomes, Pool, Predictive, Quantiles
-from caltest.sampling import child_seed
+from caltest.sampling import ROWS, child_seed
 from caltest.scores import ALL, Function, Scores, steps_of
 
 # ------------------------------------------------------------------ means
@@ -95,16 +103,40 @@ class ComonotoneNumbers(Comonotone):
         return self.law.quantile(levels.clip(_LEAST, 1.0 - _LEAST))
 
 
+class MeanScore(HasNormalLimit, OfNumbers):
+    """A mean of scores, whose moments are sums over outcomes of every row."""
+
+    even: ClassVar[bool] = False
+
+    @property
+    def has_limit(self) -> bool:  # type: ignore[override]
+        return self.law.dimension is None and not isinstance(self.law, Quantiles)
+
+    @cached_property
+    def _terms(self) -> tuple[Array, Array]:
+        """What rows add to T at some outcomes, and the masses of these, (n, K)."""
+        alone, (outcomes, masses) = (
+            Clusters(np.arange(len(self.probs)), len(self.probs)),
+            self.law.expecting(),
+        )
+        terms = [self.reduce(self.scores.by_cluster(y, alone), self.fixed) for y in outcomes]
+        return np.where(masses > 0.0, terms, 0.0).T, masses.T
+
+    def cumulant_generator(self, t: float) -> tuple[float, float, float]:
+        terms, masses = self._terms
+        cut = (tilted_cumulants(terms[r], masses[r], t) for r in blocks(len(terms), ROWS))
+        k, slope, curvature = np.sum(list(cut), axis=0)
+        return float(k), float(slope), float(curvature)
+
+
 @dataclass(frozen=True, eq=False)
-class MeanOfNumbers(OfNumbers):
+class MeanOfNumbers(MeanScore):
     """T = a mean over predicted distributions of numbers, of which each has a score."""
 
     law: Predictive  #: The predicted distributions f_i.
     weights: Array  #: (n,).
     of_rows: Callable[[Array], Array]  #: Takes outcomes (B, n, …), returns scores (B, n).
     rounding: float = 0.0  #: Of the mean.
-
-    even: ClassVar[bool] = False
 
     @property
     def resolution(self) -> float:
@@ -329,12 +361,10 @@ class PitDistance(PitForm):
 
 
 @dataclass(frozen=True, eq=False)
-class PitMean(PitForm):
+class PitMean(MeanScore, PitForm):
     """A weighted mean of the scores over the levels, with a sign."""
 
     of_levels: Array
-
-    even: ClassVar[bool] = False
 
     @property
     def direction(self) -> Array:

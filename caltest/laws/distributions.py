@@ -15,11 +15,11 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import erfcx, expit, ndtr, ndtri
 
 from caltest._arguments import arguments
 from caltest._sums import blocks
@@ -29,6 +29,12 @@ from caltest.sampling import DRAWS, generator
 
 _NUMBERS = 2**22  # of drawn outcomes held at a time
 _DOUBLINGS = 500  # floats end before
+_OUTER = 1e-12, 1.0 - 1e-12  # levels between which counts have a table; what is outside is left out
+_ELSEWHERE = 1e-9  # probability of other numbers that is none
+_MOST_COUNTS = 2**24  # numbers of the table
+
+Excess: TypeAlias = Callable[[Array], Array]
+"""Takes outcomes (…, n), returns their CRPS less its expectation."""
 
 
 class Predictive(Law):
@@ -63,6 +69,11 @@ class Predictive(Law):
             "your own."
         )
 
+    def chances(self, outcomes: Array) -> Array:
+        """Return the chances of single numbers (…, n), which are 0 but for atoms."""
+        below, at = self.cdf(outcomes)
+        return np.asarray(at - below)
+
     def quantile(self, levels: Array) -> Array:
         """Return the smallest numbers y with P(Y ≤ y) at least the levels (…, n), between 0 and 1."""
         low, high = -np.ones(levels.shape), np.ones(levels.shape)
@@ -95,13 +106,28 @@ class Predictive(Law):
             f"{self.about} state no mean and variance of a number, as this needs; use 'ecd' or 'crps'."
         )
 
-    def crps(self, outcomes: Array) -> Array | None:
-        """Return CRPS(F, y) at numbers (…, n); None where it has no closed form."""
-        return None
+    def crps(self, outcomes: Array) -> Array:
+        """Return CRPS(F, y) at numbers (…, n); without a closed form, right to 10⁻⁴ of it."""
+        excess, expected = self._crps
+        return np.asarray(excess(outcomes) + expected)
 
-    def crps_excess(self, outcomes: Array) -> Array | None:
-        """Return CRPS(F, y) − E CRPS(F, Y) at numbers (…, n); None where it has no closed form."""
-        return None
+    def crps_excess(self, outcomes: Array) -> Array:
+        """Return CRPS(F, y) − E CRPS(F, Y) at numbers (…, n)."""
+        return self._crps[0](outcomes)
+
+    @cached_property
+    def _crps(self) -> tuple[Excess, Array]:
+        return _crps_of_counts(self) or _crps_of_quantiles(self)
+
+    def expecting(self) -> tuple[Array, Array]:
+        """Return outcomes and masses (K, n), so that E g(Y) is Σ masses · g, or very nearly."""
+        if (found := masses_of_counts(self)) is not None:
+            first, masses = found
+            return first + np.arange(float(len(masses)))[:, None], masses
+        low, high = panels(self)[:2]
+        levels, masses = _nodes(low, high)
+        shape = -1, self.n_samples
+        return self.quantile(levels.reshape(shape)), masses.reshape(shape)
 
     def pinball(self, outcomes: object, levels: Array | None = None) -> Array:
         """Return the mean pinball loss (n,) of quantiles at some levels, by default all stated ones.
@@ -162,6 +188,165 @@ def _ordered(values: Any, back: bool = False) -> Any:
     bits = values if back else values.view(np.int64)
     turned = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
     return turned.view(np.float64) if back else turned
+
+
+# ------------------------------------------------------------------ expectations
+#
+# E|X − y| less its expectation is the CRPS less its own. Whole numbers have a table of probabilities.
+# For other laws both are integrals of quantiles Q(u): with M(p) = ∫ Q du from 0 to p, E|X − Q(p)| is
+# (2p − 1) Q(p) + EX − 2 M(p), and E|X − X′| is ∫ (4u − 2) Q du. They are added up over panels of the
+# logit of u, which are halved where quantiles jump; the slope of E|X − y| is 2F(y) − 1, so that cubics
+# lead from one end of a panel to the other.
+
+_LOBATTO = np.array([-1.0, -((3.0 / 7.0) ** 0.5), 0.0, (3.0 / 7.0) ** 0.5, 1.0])
+_MASSES = np.array([0.1, 49.0 / 90.0, 32.0 / 45.0, 49.0 / 90.0, 0.1])
+_SIMPSON = np.array([1.0, 0.0, 4.0, 0.0, 1.0]) / 3.0  # of the same ends and middle: says the error
+_TAIL = 2.0**-40  # probability from which on quantiles are extrapolated
+_ENDS = 4.0 * np.sinh(np.linspace(-1.0, 1.0, 105) * np.arcsinh(-0.25 * np.log(_TAIL)))[:, None]
+_HALVED, _ROUNDS = 8, 40  # panels of a row that are halved at a time, and how often
+_PRECISE = 1e-5  # error of an integral, relative to the mean distance from the median
+_HEAVIEST = 0.98  # power of quantiles in tails; at 1 the mean is infinite
+
+
+def _whole(*ends: Array) -> bool:
+    return all(bool((each == np.rint(each)).all()) for each in ends)
+
+
+def masses_of_counts(law: Predictive) -> tuple[Array, Array] | None:
+    """Return the first whole number of every row, (n,), and the probabilities from it on, (K, n).
+
+    None if outcomes are no whole numbers, or too many.
+    """
+    first, last = law.quantile(np.multiply.outer(_OUTER, np.ones(law.n_samples)))
+    if not _whole(first, last) or (last - first).max() * len(first) > _MOST_COUNTS:
+        return None
+    masses = law.chances(first + np.arange((last - first).max() + 1.0)[:, None])
+    total = masses.sum(axis=0)
+    return None if total.min() < 1.0 - _ELSEWHERE else (first, masses / total)
+
+
+def _crps_of_counts(law: Predictive) -> tuple[Excess, Array] | None:
+    if (found := masses_of_counts(law)) is None:
+        return None
+    (first, masses), rows = found, np.arange(law.n_samples)
+    steps, most = 2.0 * np.cumsum(masses, axis=0) - 1.0, len(masses) - 1
+    distances = np.cumsum(np.insert(steps[:-1], 0, 0.0, axis=0), axis=0)
+    table = distances - (masses * distances).sum(axis=0)
+
+    def excess(outcomes: Array) -> Array:
+        inside = (outcomes - first).clip(0.0, most)
+        place = inside.astype(np.intp)
+        here, there = (table[each, rows] for each in (place, np.minimum(place + 1, most)))
+        outside = np.abs(outcomes - first - inside)
+        return np.asarray(here + (inside - place) * (there - here) + outside)
+
+    mean = (masses * np.arange(most + 1.0)[:, None]).sum(axis=0)
+    return excess, np.asarray(0.5 * (mean - table[0]))
+
+
+def _nodes(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return levels and masses (5, P, n) in panels of logits."""
+    half = 0.5 * (high - low)
+    at = low + half * (1.0 + _LOBATTO[:, None, None])
+    return expit(at), half * _MASSES[:, None, None] * expit(at) * expit(-at)
+
+
+def panels(law: Predictive) -> Array:
+    """Return logits where panels begin and end, error, ∫ q du, ∫ (4u − 2) q du and ends, (9, P, n).
+
+    q are quantiles less the median, at the ends with the chances of single numbers. Counts that are too
+    many for a table are spread over ±½, as E|X − y| takes back by a quarter of the chance of y, and
+    E|X − X′| by a third of that of X.
+    """
+    some = law.quantile(expit(_ENDS[::13] + np.zeros(law.n_samples)))
+    centre, counted = some[4], _whole(*some)
+
+    def over(low: Array, high: Array) -> Array:
+        levels, masses = _nodes(low, high)
+        q, jumps = law.quantile(levels), np.zeros(levels.shape)
+        if counted:
+            below, at = law.cdf(q)
+            jumps = at - below
+            q += (levels - below) / np.where(jumps > 0.0, jumps, np.inf) - 0.5 * (jumps > 0.0)
+        _refuse(q[0] > q[-1], "do not rise with their level")
+        q -= centre
+        rough = (masses * (_SIMPSON / _MASSES)[:, None, None] * q).sum(axis=0)
+        added = (masses * q).sum(axis=0)
+        spread = (masses * ((4.0 * levels - 2.0) * q - jumps / 3.0)).sum(axis=0)
+        ends = q[0], q[-1], jumps[0], jumps[-1]
+        return np.stack([low, high, np.abs(added - rough), added, spread, *ends])
+
+    ends = np.broadcast_to(_ENDS, (len(_ENDS), law.n_samples))
+    cut = blocks(len(ends) - 1, max(1, _NUMBERS // (5 * law.n_samples)))
+    found = np.concatenate([over(ends[:-1][part], ends[1:][part]) for part in cut], axis=1)
+    for _ in range(_ROUNDS):
+        amiss = found[2].sum(axis=0) > _PRECISE * np.abs(found[3]).sum(axis=0)
+        if not amiss.any():
+            return np.take_along_axis(found, np.argsort(found[:1], axis=1), axis=1)
+        worst = np.argpartition(-found[2], _HALVED, axis=0)[None, :_HALVED]
+        low, high = np.take_along_axis(found[:2], worst, axis=1)
+        middle = 0.5 * (low + high)
+        halves = over(np.concatenate([low, middle]), np.concatenate([middle, high]))
+        np.put_along_axis(found, worst, halves[:, :_HALVED], axis=1)
+        found = np.concatenate([found, halves[:, _HALVED:]], axis=1)
+    _refuse(amiss, "jump too often for their integral")
+    return found
+
+
+def _refuse(amiss: NDArray[np.bool_], what: str) -> None:
+    """Raise if quantiles of some rows (…, n) are amiss."""
+    for place in np.argwhere(amiss)[:1]:
+        raise InputError(
+            f"the CRPS needs integrals of quantiles, and those of {{row}} {what}; use 'pit_ad' or "
+            "another statistic of the cdf.",
+            row=int(place[-1]),
+        )
+
+
+def _beyond(law: Predictive, centre: Array) -> Array:
+    """Return ∫ |q| du over both tails, (2, n), from how log q bends in the logit of u before."""
+    step, sides = -0.25 * np.log(_TAIL), np.array([-1.0, 1.0])[:, None]
+    levels = expit(np.multiply.outer([4.0, 3.0, 2.0], sides * step))
+    sizes = sides * (law.quantile(np.broadcast_to(levels, (3, 2, len(centre)))) - centre)
+    _refuse(~(sizes >= 0.0), "do not rise with their level")
+    last, before, first = np.log(np.maximum(sizes, np.finfo(float).tiny))
+    falls = 1.0 - (3.0 * last - 4.0 * before + first) / (2.0 * step)
+    _refuse(falls < 1.0 - _HEAVIEST, "grow as if the mean were infinite")
+    bends = np.maximum(2.0 * before - last - first, 1e-8) / step**2
+    found = np.sqrt(0.5 * np.pi / bends) * erfcx(falls / np.sqrt(2.0 * bends))
+    return np.asarray(sizes[0] * _TAIL * found)
+
+
+def _crps_of_quantiles(law: Predictive) -> tuple[Excess, Array]:
+    centre, rows = law.level(), np.arange(law.n_samples)
+    below, above = _beyond(law, centre)
+    low, high, _, integrals, spreads, first, last, *jumps = panels(law)
+    levels = expit(np.vstack([low, high[-1:]]))
+    q, jump = np.vstack([first, last[-1:]]), np.vstack([jumps[0], jumps[1][-1:]])
+    distance = spreads.sum(axis=0) + 2.0 * (below + above)
+    reached = np.cumsum(np.vstack([-below, integrals]), axis=0)
+    slopes = 2.0 * levels - 1.0
+    table = slopes * q + reached[-1] + above - 2.0 * reached - distance - 0.25 * jump
+    ends = np.ascontiguousarray(q.T)
+
+    def excess(outcomes: Array) -> Array:
+        flat = outcomes.reshape(-1, len(rows)) - centre
+        found = [np.searchsorted(own, y) for own, y in zip(ends, flat.T, strict=True)]
+        place = np.stack(found, axis=1).clip(1, len(q) - 1)
+        inside = flat.clip(q[0], q[-1])
+        (z, start, rise), (to, end, fall) = (
+            [each[at, rows] for each in (q, table, slopes)] for at in (place - 1, place)
+        )
+        width = to - z
+        x = (inside - z) / np.where(width > 0.0, width, 1.0)
+        rise, fall = width * rise, width * fall
+        cubic = x * (x * (rise + fall - 2.0 * (end - start)) + 3.0 * (end - start) - 2.0 * rise - fall)
+        return np.asarray(start + x * (rise + cubic) + np.abs(flat - inside)).reshape(outcomes.shape)
+
+    return excess, 0.5 * distance
+
+
+# ------------------------------------------------------------------ rows of one shape
 
 
 class Shaped(Predictive):
@@ -439,6 +624,7 @@ class Normal(GaussianPredictions):
         Standard deviations, (n,) or one for all rows; for vectors (n, d), of independent entries.
     variance
         Instead: variances, (n,) or one for all; for vectors covariance matrices, (n, d, d) or (d, d).
+        Matrices given as ``sd`` are refused.
 
     Raises
     ------
@@ -471,7 +657,17 @@ class Normal(GaussianPredictions):
             )
         self._states = "variance" if sd is None else "sd"
         if sd is not None:
-            spread = finite_numbers("sd", sd)
+            spread, size = finite_numbers("sd", sd), np.shape(mean)
+            alone = len(size) == 1 or size[1:] == (1,)
+            right = [size, (1, *size[1:]), *[(), (1,), size[:1]] * alone]
+            square = spread.shape == size == size[:1] * 2 and not alone and bool(np.ptp(spread))
+            if spread.shape not in right or (square and (spread == spread.T).all()):
+                seen = ", like a covariance matrix" if square else ""
+                raise InputError(
+                    f"sd has shape {spread.shape}{seen}; give {size}, as the mean has, or variances or "
+                    "covariance matrices as {variance}.",
+                    variance=Argument("variance", ...),
+                )
             with np.errstate(over="ignore", under="ignore"):
                 squares = spread**2
             for place in np.argwhere((spread <= 0.0) | (squares == 0.0) | np.isinf(squares))[:1]:
@@ -481,8 +677,7 @@ class Normal(GaussianPredictions):
                     f"deviations above 0 whose squares are numbers{first}.",
                     row=int(place[0]) if len(place) else None,
                 )
-            per_entry = spread.ndim == 2 and np.ndim(mean) == 2
-            variance = squares[:, :, None] * np.eye(spread.shape[1]) if per_entry else squares
+            variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
         super().__init__(mean, variance)
 
     def remarks(self, outcomes: Array) -> tuple[str, ...]:

@@ -219,6 +219,10 @@ class Pool(_Exchangeable):
         """Return those of the pools."""
         return self.pool.mean(axis=1), self.pool.var(axis=1)
 
+    def expecting(self) -> tuple[Array, Array]:
+        """Return the values of the pools, which are equally likely."""
+        return self.pool.T, np.full(self.pool.T.shape, 1.0 / self.size)
+
     def without(self, outcomes: Array) -> Pool:
         """Return the members alone, as pools of their own: without the outcomes (n,)."""
         places = (self.pool < outcomes[:, None]).sum(axis=1, keepdims=True)

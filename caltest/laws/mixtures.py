@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -71,6 +72,11 @@ class NormalMixture(Shaped):
                     f"{what} has shape {array.shape}; for means of shape {centres.shape} give "
                     f"({n}, {size}) numbers, or ({size},) for all rows."
                 )
+            if what == "sd" and array.shape == (n,) == (size,) and np.ptp(array):
+                raise InputError(
+                    f"sd has shape {array.shape}, and there are as many rows as components; give "
+                    f"({n}, {size}) numbers."
+                )
             read.append(np.broadcast_to(array, centres.shape))
         spreads, shares = read
         with np.errstate(over="ignore", under="ignore"):
@@ -113,15 +119,23 @@ class NormalMixture(Shaped):
         """Return the integrated entropies."""
         return self._entropy
 
+    def _between(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield points, the masses of their surroundings and log densities, (K, n), cut by cut."""
+        cuts = [mean + np.multiply.outer(_CUTS, sd) for mean, sd, _ in self._parts]
+        for low, high in pairwise(np.sort(np.concatenate(cuts), axis=0)):
+            half = 0.5 * (high - low)
+            points = low + half * (_NODES[:, None] + 1.0)
+            logs = self.log_density(points)
+            yield points, half * _MASSES[:, None] * np.exp(logs), logs
+
     @cached_property
     def _entropy(self) -> Array:
-        cuts = [mean + np.multiply.outer(_CUTS, sd) for mean, sd, _ in self._parts]
-        places, found = np.sort(np.concatenate(cuts), axis=0), np.zeros(self.n_samples)
-        for low, high in pairwise(places):
-            half = 0.5 * (high - low)
-            logs = self.log_density(low + half * (_NODES[:, None] + 1.0))
-            found -= half * (_MASSES @ (np.exp(logs) * logs))
-        return found
+        return -np.asarray(sum((masses * logs).sum(axis=0) for _, masses, logs in self._between()))
+
+    def expecting(self) -> tuple[Array, Array]:
+        """Return points between cuts, and their masses."""
+        points, masses, _ = zip(*self._between(), strict=True)
+        return np.concatenate(points), np.concatenate(masses)
 
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return those of the mixtures."""

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from caltest._arguments import Number, arguments
+from caltest._arguments import Number, arguments, has
 from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array
-from caltest.laws.distributions import GaussianPredictions, Predictive, Shaped, finite_numbers
+from caltest.laws.distributions import (
+    GaussianPredictions,
+    Predictive,
+    Shaped,
+    finite_numbers,
+    masses_of_counts,
+)
 from caltest.laws.mixtures import NormalMixture
 
 # ------------------------------------------------------------------ ensemble
@@ -115,6 +121,10 @@ class Ensemble(Shaped):
         """Return those of the densities, whose variance is 1 + h² times that of the members."""
         return self._mixture.mean_and_variance()
 
+    def expecting(self) -> tuple[Array, Array]:
+        """Return outcomes and masses of the densities."""
+        return self._mixture.expecting()
+
     def crps(self, outcomes: Array) -> Array:
         """Return the CRPS of the densities."""
         return self._mixture.crps(outcomes)
@@ -180,6 +190,8 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
 
 _DRAWING, _QUANTILES = ("rvs", "sample"), ("ppf", "icdf")  # methods of either generation of SciPy
 _ROUNDED = 1e-9  # by how much a cdf may leave [0, 1]
+_NEVER = -1e3  # logarithm of a probability that counts as none
+_WHOLE = np.array([0.01, 0.25, 0.5, 0.75, 0.99])[:, None]  # levels at which quantiles tell counts
 _UNEVEN = 1e-6  # by how much one that is stated may, or fall
 
 
@@ -213,13 +225,14 @@ class Distribution(Shaped):
     """
 
     about = "distributions of numbers"
+    _by_row = ("_entropy",)
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
         columns = getattr(distribution, "columns", None)
         if columns is not None and np.size(columns) == 1:
             distribution = _Column(distribution)
-        self._parts = [distribution] if self._alone else list(distribution)
+        self._parts = [_counts(each) for each in ([distribution] if self._alone else distribution)]
         if not self._parts:
             raise InputError("there are no distributions; give one with parameters (n,), or a list.")
         entropies: list[Array | None] = []
@@ -240,18 +253,19 @@ class Distribution(Shaped):
 
     def _tried(self, part: Any, name: str) -> tuple[Array | None, tuple[int, ...], tuple[int, ...]]:
         """Try all that will be asked; return the entropy, and the shapes of rows and of an outcome."""
-        promised = ("entropy",), ("logpdf", "logpmf"), _DRAWING
-        dense = all(any(hasattr(part, each) for each in names) for names in promised)
+        promised, counted = (("entropy",), ("logpdf", "logpmf"), _DRAWING), isinstance(part, _Counts)
+        dense = counted or all(any(hasattr(part, each) for each in names) for names in promised)
         if not dense and not callable(getattr(part, "cdf", None)):
             raise InputError(
                 f"{name} is {quoted(part)}, which states neither a cdf nor an entropy and a density; "
                 "give one such as scipy.stats.norm(loc, scale), with parameters of shape (n,), or a "
                 "list."
             )
-        what = "entropy" if dense else "cdf at 0"
+        known = dense and not counted
+        what = "entropy" if known else "cdf at 0"
         try:
-            stated = np.asarray(part.entropy() if dense else part.cdf(0.0), dtype=np.float64)
-            right = np.isfinite(stated) if dense else (stated >= 0.0) & (stated <= 1.0)
+            stated = np.asarray(part.entropy() if known else part.cdf(0.0), dtype=np.float64)
+            right = np.isfinite(stated) if known else (stated >= 0.0) & (stated <= 1.0)
             shape = (3, *stated.shape)
             drawn, density = np.zeros(shape), shape
             if right.all() and any(hasattr(part, each) for each in _DRAWING):
@@ -266,7 +280,7 @@ class Distribution(Shaped):
         for row in np.flatnonzero(~right)[:1]:
             raise InputError(
                 f"{name} has the {what} {np.ravel(stated)[row]:g} at row {row} (from 0); give "
-                f"parameters in their range{', and a finite entropy' if dense else ''}."
+                f"parameters in their range{', and a finite entropy' if known else ''}."
             )
         if self._alone and stated.ndim != 1:
             raise InputError(
@@ -280,7 +294,8 @@ class Distribution(Shaped):
                 f"{name} is about outcomes of shape {drawn.shape[1:]}; give a distribution of a "
                 "number, or of a vector, a row."
             )
-        return (stated if dense else None), stated.shape, entries
+        entropy = stated if known else np.full(stated.shape, np.nan)  # of counts: where it is asked for
+        return (entropy if dense else None), stated.shape, entries
 
     def _asked(self, methods: Sequence[str], values: Array) -> Array:
         """Return what the first of these methods says of values (…, n), of numbers."""
@@ -319,6 +334,14 @@ class Distribution(Shaped):
         below, at = np.clip(found, 0.0, 1.0)
         return below, at
 
+    def chances(self, outcomes: Array) -> Array:
+        """Return the chances of single numbers, by their logarithms where these are stated."""
+        return np.exp(self.log_density(outcomes)) if self._are_counts else super().chances(outcomes)
+
+    @property
+    def _are_counts(self) -> bool:
+        return all(isinstance(part, _Counts) for part in self._parts)
+
     def quantile(self, levels: Array) -> Array:
         """Return quantiles, by ``ppf`` if there is one."""
         if not any(hasattr(self._parts[0], each) for each in _QUANTILES):
@@ -327,9 +350,7 @@ class Distribution(Shaped):
 
     def take(self, rows: Any) -> Self:
         """Return the distributions of some rows; one object is still asked about all that it has."""
-        places, found = np.arange(self.n_samples)[rows], copy(self)
-        found._shape = (len(places), *self._shape[1:])
-        found._entropy = None if self._entropy is None else self._entropy[places]
+        places, found = np.arange(self.n_samples)[rows], super().take(rows)
         if self._alone:
             found._places = places if self._places is None else self._places[places]
             found._n_stated = self._n_stated or self.n_samples
@@ -353,22 +374,43 @@ class Distribution(Shaped):
         """Return what the distributions state, by methods of either generation of SciPy's."""
         spread = "var" if hasattr(self._parts[0], "var") else "variance"
         try:
-            stated = np.array([[part.mean(), getattr(part, spread)()] for part in self._parts], float)
+            with warnings.catch_warnings(record=True) as early:  # of sums that end early, see below
+                warnings.simplefilter("always", RuntimeWarning)
+                asked = [[part.mean(), getattr(part, spread)()] for part in self._parts]
+            stated = np.array(asked, dtype=np.float64)
             both, count = stated[0] if self._alone else stated.T, self._n_stated or self.n_samples
             mean, variance = (np.broadcast_to(each, count) for each in both)
         except Exception:  # an object of the user's may raise anything
             return super().mean_and_variance()
         some = slice(None) if self._places is None else self._places
-        return mean[some], variance[some]
+        mean, variance = mean[some], variance[some]
+        if early and self._are_counts and (found := masses_of_counts(self)) is not None:
+            first, masses = found
+            steps = np.arange(float(len(masses)))[:, None]
+            centre = (masses * steps).sum(axis=0)
+            mean, variance = first + centre, (masses * (steps - centre) ** 2).sum(axis=0)
+        return mean, variance
 
     def entropy(self) -> Array:
-        """Return the entropies that the distributions state."""
+        """Return the entropies that the distributions state; those of counts are added up."""
+        self._check_density()
+        return self._entropies
+
+    @cached_property
+    def _entropies(self) -> Array:
+        found: Any = self._entropy
+        if len(rows := np.flatnonzero(np.isnan(found))):
+            found, law = found.copy(), self.take(rows)
+            places, masses = law.expecting()
+            found[rows] = -(masses * np.maximum(law.log_density(places), _NEVER)).sum(axis=0)
+        return np.asarray(found)
+
+    def _check_density(self) -> None:
         if self._entropy is None:
             raise InputError(
                 "the distributions state no entropy or no density, as this needs; use 'pit_ad' or "
                 "another statistic of the cdf."
             )
-        return self._entropy
 
     def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
         """Say in which rows the outcome has density 0, or lies where the cdf is 0 or begins at 1."""
@@ -379,7 +421,7 @@ class Distribution(Shaped):
 
     def log_density(self, outcomes: Array) -> Array:
         """Return log densities, or log probabilities of discrete distributions."""
-        self.entropy()  # which are stated with densities, or not at all
+        self._check_density()
         if self._alone:
             return self._of_object(_log_density(self._parts[0]), outcomes, -len(self._shape))
         entries = len(self._shape) - 1
@@ -418,6 +460,45 @@ class _Column:
     def _of(self, ask: Callable[[Array], Any], values: Array) -> Array:
         column = np.broadcast_to(values, len(self.table))[:, None]
         return np.asarray(ask(column), dtype=np.float64)[:, 0]
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Discrete distributions of either generation of SciPy's, or of the user's.
+
+    Those of whole numbers are asked at these alone: between them some state no cdf, or another one.
+    """
+
+    part: Any
+    whole: bool
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "part":  # not there yet where it is unpickled
+            raise AttributeError(name)
+        return getattr(self.part, name)
+
+    def cdf(self, values: Array) -> Array:
+        return np.asarray(self.part.cdf(np.floor(values) if self.whole else values))
+
+    def logpdf(self, values: Array) -> Array:
+        if has(self.part, "logpmf"):
+            return np.asarray(self.part.logpmf(values))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.part.pmf(values)))
+
+
+def _counts(part: Any) -> Any:
+    """Return a discrete distribution of a number as such; others as they are."""
+    if not has(part, "cdf") or not (has(part, "pmf") or has(part, "logpmf")):
+        return part
+    whole = True
+    with suppress(Exception):  # what the user's raise is said where it is tried
+        ask = next(getattr(part, each) for each in _QUANTILES if has(part, each))
+        quantiles = np.asarray(ask(_WHOLE))
+        whole = bool((quantiles == np.rint(quantiles)).all())
+        if has(part, "pdf") and not np.any(part.pmf(quantiles) > 0.0):  # SciPy's newer ones state both
+            return part
+    return _Counts(part, whole)
 
 
 @dataclass(frozen=True)
@@ -499,7 +580,7 @@ class Ranks(Predictive):
     def dimension(self) -> None:
         """None: it is of numbers."""
 
-    def crps_excess(self, outcomes: Array) -> Array | None:
+    def crps_excess(self, outcomes: Array) -> NoReturn:
         """Raise: ranks are in no units."""
         raise InputError(
             f"'crps' is in units of the outcome, and these are {self.about}; {self.instead}."
@@ -525,6 +606,11 @@ class Ranks(Predictive):
     def spread(self) -> Array:
         """Return the spreads of the distributions."""
         return self.law.spread()
+
+    def expecting(self) -> tuple[Array, Array]:
+        """Return ranks and masses."""
+        outcomes, masses = self.law.expecting()
+        return self.of(outcomes), masses
 
     def take(self, rows: Any) -> Ranks:
         """Return those of some rows."""

@@ -13,7 +13,13 @@ from caltest._parallel import Workers
 from caltest._sums import tail_of_sum
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Binned, Form, HasMoments, HasTerms, LinearSum, Moments
-from caltest.forms.base import Array, HasCumulantGenerator, HasLeadingSum, LatticeTerms
+from caltest.forms.base import (
+    Array,
+    HasCumulantGenerator,
+    HasLeadingSum,
+    HasNormalLimit,
+    LatticeTerms,
+)
 from caltest.kernels.bandwidth import fixed_order
 from caltest.nulls.base import Answer, Guarantee, MonteCarlo, Null, Question, from_sides
 
@@ -87,7 +93,7 @@ def shape(cumulants: CumulantGenerator) -> tuple[float, float]:
     return float((above - below) / (2.0 * step)), float((above + below - 2.0) / step**2)
 
 
-def nearly_normal(form: HasCumulantGenerator, within: float) -> bool:
+def nearly_normal(form: HasNormalLimit, within: float) -> bool:
     """Say whether skewness and excess kurtosis are small: then many outcomes count.
 
     Terms of range r at most give a sum of standard deviation σ a skewness of at most r/σ, and an excess
@@ -136,6 +142,8 @@ class Normal(Null):
 
     A linear statistic (the ECD, Spiegelhalter's z, calibration in the large) has a mean and a
     standard deviation under H0 that the predictions give exactly, and z is taken with these.
+    So have the mean scores of predicted numbers ("crps", "ecd", "dawid_sebastiani", "bias", "spread"):
+    their variances are sums over counts, or integrals right to about 10⁻³.
     SKCE_ul is taken as published, z = √k T/σ̂ with the sample standard deviation σ̂ of its k terms.
     ``"moments"`` costs the same, is right in the tails too, and for SKCE_ul has far more power: this
     null is here to reproduce the literature.
@@ -147,7 +155,8 @@ class Normal(Null):
 
     References
     ----------
-    Spiegelhalter 1986; Widmann et al. 2019, Corollary G.1.
+    Spiegelhalter 1986; Widmann et al. 2019, Corollary G.1; scores of counts: Wei and Held, "Calibration
+    tests for count data", TEST 23 (2014).
 
     Examples
     --------
@@ -162,12 +171,17 @@ class Normal(Null):
     name = "normal"
     guarantee = "asymptotic"
     assumption = "many independent terms, none of which dominates: their sum is normal"
-    requires = "a sum of independent terms"
-    forms = HasTerms, HasCumulantGenerator
+    requires = "a sum of independent terms of known mean and variance"
+    forms = HasTerms, HasNormalLimit
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit sums whose moments are known."""
+        return super().fits(form) and bool(getattr(form, "has_limit", True))
 
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
-        form: HasTerms | HasCumulantGenerator = self.form_of(question)
+        form: HasTerms | HasNormalLimit = self.form_of(question)
         margin = form.resolution
         if isinstance(form, HasTerms):
             terms = form.terms(question.labels)
@@ -189,9 +203,10 @@ class Normal(Null):
         if variance <= margin**2:
             return from_sides(float(distance <= margin), float(distance >= -margin), question)
         z = distance / np.sqrt(variance)
+        others = "'moments' or " if isinstance(form, HasCumulantGenerator) else ""
         note = (
-            "The statistic depends on few unlikely labels and is far from normal, so that small "
-            "p-values may be much too small; null='moments' or 'monte_carlo' is right."
+            "The statistic depends on few unlikely outcomes and is far from normal, so that small "
+            f"p-values may be much too small; null={others}'monte_carlo' is right."
         )
         notes = () if nearly_normal(form, _WELL_WITHIN) else (note,)
         return from_sides(float(ndtr(-z)), float(ndtr(z)), question, notes)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,27 +34,6 @@ from caltest.statistics.pit import Bias, PitAndersonDarling, PitStatistic, Sprea
 # ------------------------------------------------------------------ scores
 
 
-#: Levels of the quantiles whose mean pinball loss is the CRPS of laws without another form of it.
-QUANTILES = (np.arange(99) + 0.5) / 99
-_COUNTED = 1e-12  # probability that counts may have outside of a table, and is left out
-_ELSEWHERE = 1e-9  # probability of other numbers that is none
-_MOST_COUNTS = 2**24  # numbers of the table
-
-
-def _expecting() -> tuple[Array, Array]:
-    """Return levels and what quantiles there count, to add up the expected loss 2/99 Σ (τ_k EY − M_k).
-
-    M_k = ∫ F⁻¹(u) du from 0 to τ_k, by Gauss and Legendre between the levels and in the tails.
-    """
-    nodes, masses = np.polynomial.legendre.leggauss(6)
-    tail = 0.5 ** np.arange(48, 7, -1)
-    ends = np.concatenate([tail, QUANTILES, 1.0 - tail[::-1]])
-    width = np.diff(ends)[:, None]
-    levels = (ends[:-1, None] + 0.5 * width * (nodes + 1.0)).ravel()
-    above = len(QUANTILES) - np.searchsorted(QUANTILES, levels)
-    return levels, (0.5 * width * masses).ravel() * (QUANTILES.sum() - above) * (2.0 / 99)
-
-
 def pinball(outcomes: Array, levels: Array, quantiles: Iterable[Array]) -> Array:
     """Return twice the mean pinball loss (…, n) of quantiles (K, n): with many of them, the CRPS."""
     found = np.zeros(outcomes.shape)
@@ -64,59 +43,21 @@ def pinball(outcomes: Array, levels: Array, quantiles: Iterable[Array]) -> Array
     return np.asarray(found * (2.0 / len(levels)))
 
 
-Excess: TypeAlias = Callable[[Array], Array]
-"""Takes outcomes (…, n), returns their CRPS less its expectation."""
-
-
-def _excess_of_counts(law: Predictive) -> Excess | None:
-    """Return that of whole numbers, E|X − y| − E|X − X′|, from a table of probabilities.
-
-    None if outcomes are no whole numbers, or too many.
-    """
-    first, last = (law.quantile(np.full(law.n_samples, u)) for u in (_COUNTED, 1.0 - _COUNTED))
-    ends = np.concatenate([first, last])
-    if (ends != np.rint(ends)).any() or (last - first).max() * len(first) > _MOST_COUNTS:
-        return None
-    below, at = law.cdf(first + np.arange((last - first).max() + 1.0)[:, None])
-    total = (at - below).sum(axis=0)
-    if total.min() < 1.0 - _ELSEWHERE:
-        return None
-    masses, rows = (at - below) / total, np.arange(len(first))  # masses from the first on, (K, n)
-    steps, most = 2.0 * np.cumsum(masses, axis=0) - 1.0, len(masses) - 1
-    distances = np.cumsum(np.insert(steps[:-1], 0, 0.0, axis=0), axis=0)
-    table = distances - (masses * distances).sum(axis=0)
-
-    def excess(outcomes: Array) -> Array:
-        inside = (outcomes - first).clip(0.0, most)
-        place = inside.astype(np.intp)
-        here, there = (table[each, rows] for each in (place, np.minimum(place + 1, most)))
-        outside = np.abs(outcomes - first - inside)
-        return np.asarray(here + (inside - place) * (there - here) + outside)
-
-    return excess
-
-
-def _excess_of_quantiles(law: Predictive) -> Excess:
-    """Return that by the mean loss of quantiles."""
-
-    def at(level: float) -> Array:
-        return law.quantile(np.full(law.n_samples, level))
-
-    expected = sum(mass * at(level) for level, mass in zip(*_expecting(), strict=True))
-    quantiles = np.stack([at(level) for level in QUANTILES])
-    return lambda outcomes: np.asarray(pinball(outcomes, QUANTILES, quantiles) - expected)
-
-
 @options()
 class CRPS(Statistic):
     """Continuous ranked probability score less its expectation: above 0 worse than predicted.
 
     n⁻¹ Σ_i [CRPS(F_i, y_i) − E CRPS(F_i, Z)], Z drawn from F_i, in the units of the outcome. Normal
     distributions, mixtures of these and ensembles have it in closed form. Of whole numbers it is the
-    ranked probability score Σ_k (F(k) − 1{y ≤ k})², exactly as long as 10⁻¹⁰ of the probability in
-    either tail may be left out. Of other distributions it is twice the mean pinball loss of 99
-    quantiles, and its expectation an integral of quantiles between these: right to 10⁻⁹ of the spread
-    where they are smooth.
+    ranked probability score Σ_k (F(k) − 1{y ≤ k})², exactly as long as 10⁻¹² of the probability in
+    either tail may be left out. For other distributions it is integrated adaptively over quantiles: the
+    score and its expectation are right to 10⁻⁴ of the score, for heavy tails and atoms too.
+
+    Raises
+    ------
+    InputError
+        If quantiles grow as if the mean were infinite (with a tail index of .98 or more), do not rise
+        with their level, or jump too often to be integrated.
 
     References
     ----------
@@ -141,11 +82,9 @@ class CRPS(Statistic):
     def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         law: Any = predictions.law
-        medians, excess = law.quantile(np.full(law.n_samples, 0.5)), law.crps_excess
-        if excess(medians) is None:
-            excess = _excess_of_counts(law) or _excess_of_quantiles(law)
-        rounding = ROUNDING * float(np.abs(excess(medians[None])).mean())  # of as much as at medians
-        return MeanOfNumbers(law, predictions.weights, excess, rounding)
+        medians = law.quantile(np.full(law.n_samples, 0.5))
+        rounding = ROUNDING * float(np.abs(law.crps_excess(medians[None])).mean())  # as at medians
+        return MeanOfNumbers(law, predictions.weights, law.crps_excess, rounding)
 
 
 @options()
