@@ -63,9 +63,9 @@ def test_errors_by_hand():
 def test_the_same_law_in_another_form_has_no_difference():
     same = {"normal": Normal(MEAN, sd=2.0), "scipy": scipy.stats.norm(MEAN, 2.0)}
     mixture = {"normal": same["normal"], "mixture": NormalMixture(MEAN[:, None], 2.0)}
-    for models in (same, mixture):
+    for models, rounding in ((same, 1e-6), (mixture, 1e-8)):  # of SciPy's it is integrated
         (gap,) = quick(models).gaps
-        assert gap.crps == pytest.approx((0.0, 0.0, 0.0), abs=1e-8)
+        assert gap.crps == pytest.approx((0.0, 0.0, 0.0), abs=rounding)
         assert gap.mean[1] == gap.absolute[1] == 0.0
 
 

@@ -546,7 +546,7 @@ WRONG = {
     "mean NaN": (lambda: Normal([0, np.nan], sd=1), "the mean holds nan in row 1"),
     "neither": (lambda: Normal([0, 1]), "^neither of sd= and variance= given; give one of them.$"),
     "both": (lambda: Normal([0, 1], sd=1, variance=1), "^both of sd= and variance= given"),
-    "shape": (lambda: Normal([0, 1], sd=[1, 1, 1]), r"the variance has shape \(3,\); for means"),
+    "shape": (lambda: Normal([0, 1], sd=[1, 1, 1]), r"sd has shape \(3,\); give"),
     "outcome NaN": (lambda: caltest.test(NORMAL, [np.nan] * N), "the outcomes holds nan in row 0"),
     "too few outcomes": (lambda: caltest.test(NORMAL, OUTCOMES[:3]), r"the outcomes have shape \(3,\)"),
     "cdf raises": (lambda: caltest.test(Stating(raising), Y3), "fail to state their cdf .out of"),
