@@ -241,6 +241,21 @@ def test_means_that_are_infinite_are_refused(law):
         caltest.test([law] * 2, [1.0, 2.0], "crps")
 
 
+@pytest.mark.filterwarnings("error")
+def test_quantiles_that_do_not_rise_are_refused():
+    """As SciPy 1.17's far out for some inverse Gaussian laws, with warnings."""
+
+    class Falling:
+        cdf = st.norm([0.0, 0.0]).cdf
+
+        def ppf(self, levels):
+            warnings.warn("unable to locate", RuntimeWarning, stacklevel=1)
+            return np.where(levels < 1e-9, 5.0, st.norm.ppf(levels))
+
+    with pytest.raises(InputError, match=r"row 0 .* do not rise with their level; use 'pit_ad'"):
+        Distribution(Falling()).crps(np.zeros(2))
+
+
 # ---------------------------------------------------------------------- asked at whole numbers
 
 MEANS = np.linspace(0.5, 30.0, 40)
