@@ -100,8 +100,7 @@ def test_the_crps_of_counts_is_the_ranked_probability_score():
             assert found == pytest.approx(np.mean(hand), rel=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore:expect")  # SciPy's entropy of so many counts
-def test_counts_that_are_many_are_scored_by_quantiles():
+def test_the_crps_of_many_counts_is_near_that_of_a_normal():
     law, normal = Distribution(scipy.stats.poisson(np.full(2, 1e6))), Normal([1e6] * 2, variance=1e6)
     outcomes = np.array([1e6, 1e6 + 1.5e3])
     expected = caltest.estimate(normal, outcomes, "crps")
@@ -118,7 +117,7 @@ def test_the_crps_of_mixtures_is_the_integral():
 
 
 @pytest.mark.level
-def test_the_loss_of_quantiles_less_its_expectation_is_0_on_average():
+def test_the_integrated_crps_less_its_expectation_is_0_on_average():
     law = Distribution(scipy.stats.t(4.0, [0.0], 1.0))
     form, one = CRPS().given(Rows(law)), scipy.stats.t(4.0)
     ends = [-np.inf, *one.ppf((np.arange(99) + 0.5) / 99), np.inf]
@@ -126,8 +125,8 @@ def test_the_loss_of_quantiles_less_its_expectation_is_0_on_average():
     def weighted(outcome):
         return form.of_labels(np.array([[outcome]]))[0] * one.pdf(outcome)
 
-    parts = (quad(weighted, *pair, epsabs=1e-12)[0] for pair in pairwise(ends))
-    assert abs(sum(parts)) < 5e-9
+    parts = (quad(weighted, *pair, epsabs=1e-9)[0] for pair in pairwise(ends))
+    assert abs(sum(parts)) < 2e-6
 
 
 def test_scores_that_are_each_other():

@@ -271,7 +271,7 @@ WRONG = {
     ),
     "null": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, "ecd", null="moments"),
-        "possible here: monte_carlo, chi2",
+        "possible here: monte_carlo, normal, chi2",
     ),
 }
 

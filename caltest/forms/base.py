@@ -198,10 +198,8 @@ class HasLeadingSum(Form):
 class HasNormalLimit(Form):
     """A sum of independent terms, of which mean and variance are known."""
 
-    @property
-    def has_limit(self) -> bool:
-        """Whether they are known for these predictions."""
-        return True
+    #: Whether they are known for these predictions.
+    has_limit: bool = True
 
     @abstractmethod
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:

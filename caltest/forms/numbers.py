@@ -109,7 +109,7 @@ class MeanScore(HasNormalLimit, OfNumbers):
     even: ClassVar[bool] = False
 
     @property
-    def has_limit(self) -> bool:
+    def has_limit(self) -> bool:  # type: ignore[override]
         return self.law.dimension is None and not isinstance(self.law, Quantiles)
 
     @cached_property

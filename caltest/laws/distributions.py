@@ -10,6 +10,7 @@ instead of probabilities::
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -117,7 +118,9 @@ class Predictive(Law):
 
     @cached_property
     def _crps(self) -> tuple[Excess, Array]:
-        return _crps_of_counts(self) or _crps_of_quantiles(self)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of quantiles far out, which are looked at
+            return _crps_of_counts(self) or _crps_of_quantiles(self)
 
     def expecting(self) -> tuple[Array, Array]:
         """Return outcomes and masses (K, n), so that E g(Y) is Σ masses · g, or very nearly."""

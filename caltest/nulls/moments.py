@@ -174,7 +174,7 @@ class Normal(Null):
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit sums whose moments are known."""
-        return super().fits(form) and not (isinstance(form, HasNormalLimit) and not form.has_limit)
+        return super().fits(form) and bool(getattr(form, "has_limit", True))
 
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
