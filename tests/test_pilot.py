@@ -236,7 +236,7 @@ Y = np.arange(20) % 3
     [
         (lambda: pilot(G), "nothing is assumed to be true of the pilot; give one of temperature=0.8"),
         (
-            lambda: pilot(G, Y, weights=Y + 1),
+            lambda: pilot(G, Y, weights=np.arange(20) % 4 + 1),
             "the pilot has weights, and a fit .* state an error, overconfidence=0.05 for instance, or",
         ),
         (lambda: pilot(G, weights=[1.0], temperature=2), "weights has 1 entry, and there are 20 rows"),

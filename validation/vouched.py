@@ -86,12 +86,17 @@ def run(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
         }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study; its rows are written as they come."""
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
     given = command_line(__doc__, seed=20_261_127)
     given.add_argument("--repetitions", type=int, default=400)
     given.add_argument("--designs", type=int, default=20, help="the first so many of each kind")
-    options = given.parse_args(arguments)
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the study; its rows are written as they come."""
+    options = parsed(arguments)
     rows: list[dict[str, Any]] = []
     for row in run(options):
         rows.append(row)

@@ -48,6 +48,8 @@ def premises_of(sample: Sample) -> tuple[Premise, ...]:
 def _precision(values: Array) -> float:
     """Return how far numbers may be from what was computed: half a unit of their last decimal."""
     some = values.ravel()[:: max(1, values.size // _MOST_LOOKED_AT)]
+    if np.abs(some).max(initial=0.0) > 1e15:  # whose decimals are none
+        return float(np.abs(some).max()) * 2.0**-50
     for digits in range(1, 7):
         near = np.round(some, digits)
         if near.any() and np.abs(some - near).max() < 1e-3 * 10.0**-digits:
