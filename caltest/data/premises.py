@@ -386,7 +386,8 @@ def _too_even(law: Predictive, outcomes: Any) -> bool:
     z = ndtri(places.clip(1e-300, 1.0 - 1e-16))
     mean = float(z.sum()) ** 2 / n
     both = mean + float((z * z - 1.0).sum()) ** 2 / (2.0 * n)
-    rounded = _precision(outcomes) > 1e-6 * float(np.std(outcomes))
+    with np.errstate(over="ignore"):
+        rounded = _precision(outcomes) > 1e-6 * float(np.std(outcomes))
     alone = 1.0 if rounded else float(gammainc(0.5, 0.5 * mean))
     return bool(min(even, float(gammainc(1.0, 0.5 * both)), alone) <= NO_CHANCE)
 
