@@ -103,6 +103,7 @@ def _shared_in_part(law: Law) -> tuple[Premise, ...]:
             f"The members of {share:.0%} of the rows are those of other rows, moved and scaled. If "
             "they are one set of residuals, or one climatology, rows are not independent given these",
             "give the distribution that they are from (predictive.Quantiles, predictive.Distribution)",
+            withholds=True,
         ),
     )
 
