@@ -399,7 +399,7 @@ def known_before(
             continue
         column = shown_column(each.column)
         seen = f"Column {column!r} of groups is a function of {of}, so nothing is said of its groups"
-        do = "leave it out: groups must be known before the outcome"
+        do = f"leave {column!r} out, since groups must be known before the outcome"
         found.append(Premise("groups known before the outcome", seen, do, withholds=True))
     return tuple(kept), tuple(found)
 

@@ -271,8 +271,8 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
 
 def _more_rows(audit: Audit) -> str:
     """Return how many rows would settle it, as what to do; time or volume is the reader's."""
-    for premise in audit.withheld:
-        return premise.do
+    if audit.withheld:
+        return "; ".join(premise.do for premise in audit.withheld)
     rows = audit.rows_needed
     if rows is None:
         more = "rows that were followed for longer" if audit.views[0].events else "more rows"
