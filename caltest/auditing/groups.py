@@ -398,7 +398,7 @@ def known_before(
             kept.append(each)
             continue
         column = shown_column(each.column)
-        seen = f"Column {column!r} of groups is a function of {of}, so nothing is said of its groups"
+        seen = f"Column {column!r} of groups is a function of {of}; its groups are not examined"
         do = f"leave {column!r} out, since groups must be known before the outcome"
         found.append(Premise("groups known before the outcome", seen, do, withholds=True))
     return tuple(kept), tuple(found)

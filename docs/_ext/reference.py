@@ -53,6 +53,7 @@ PARTS = {
     ),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
     "comparison.result": ("ModelError", "ModelDifference"),
+    "exceptions": ("Premise",),
     "monitoring.state": ("Evidence", "Period"),
     "planning.simulate": ("Simulation",),
     "remedies": ("Remedy",),
