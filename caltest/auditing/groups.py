@@ -17,7 +17,7 @@ from caltest._arguments import as_float, has
 from caltest._numbers import counted, leading
 from caltest._visible import quoted, shown_column, shown_group, shown_value
 from caltest.auditing.views import Condition, Group, Skipped
-from caltest.data import Rows, Sample
+from caltest.data import Sample
 from caltest.data.containers import (
     as_entry,
     cells_of,
@@ -29,9 +29,9 @@ from caltest.data.containers import (
     native_of,
     one_as_text,
 )
-from caltest.data.premises import NO_CHANCE, chance_of_function
+from caltest.data.premises import NO_CHANCE, chance_of_function, targets
 from caltest.exceptions import InputError, Premise, Row
-from caltest.laws import Classes, Law, Pool, Pools, Predictive
+from caltest.laws import Law, Pool, Pools, Predictive
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -380,15 +380,7 @@ def known_before(
     groupings: Iterable[Grouping], sample: Sample
 ) -> tuple[tuple[Grouping, ...], tuple[Premise, ...]]:
     """Return the columns that are no function of the outcome, and what the others are."""
-    rows, outcomes = sample.rows, sample.labels
-    known = {"the outcome": sample}
-    if rows.law.seen is not None:  # whether there was an event, with the same chance in every row
-        came = (~np.signbit(rows.law.seen)).astype(np.intp)
-        known = {"whether the event was seen": _of_event(np.full(len(came), came.mean()), came)}
-    elif isinstance(rows.law, Classes):
-        top, every = rows.probs.argmax(axis=1), np.arange(rows.n_samples)
-        of_top = _of_event(rows.probs[every, top], (top == outcomes).astype(np.intp))
-        known["whether the top class was right"] = of_top
+    known = targets(sample)
     kept, found = list[Grouping](), list[Premise]()
     for each in groupings:
         of = next(
@@ -402,10 +394,6 @@ def known_before(
         do = f"leave {column!r} out, since groups must be known before the outcome"
         found.append(Premise("groups known before the outcome", seen, do, withholds=True))
     return tuple(kept), tuple(found)
-
-
-def _of_event(p: NDArray[np.float64], came: Places) -> Sample:
-    return Sample(Rows(Classes(np.column_stack([1.0 - p, p]))), came)
 
 
 def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, Places]], list[Skipped]]:

@@ -111,7 +111,7 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
         ici=ici,
         e50=e50,
         e90=e90,
-        observed_to_expected=event_rate / float(w @ p) if p.any() else float("nan"),
+        observed_to_expected=event_rate / float(w @ p) if w @ p > 0.0 else float("nan"),
     )
 
 

@@ -22,12 +22,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, gammainc, gammaln, logsumexp, ndtri
+from scipy.special import bdtr, gammainc, gammaincinv, gammaln, logsumexp, ndtri
 
 from caltest._sums import tail_of_sum
-from caltest.data.rows import Sample
+from caltest.data.rows import Rows, Sample
 from caltest.exceptions import Argument, InputError, Premise
-from caltest.laws import Classes, Law, Members, Pool, Pools, Predictive
+from caltest.laws import Classes, Law, Members, Pool, Pools, Predictive, Quantiles
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -35,14 +35,14 @@ NO_CHANCE = 1e-6  #: What is less probable than this under H0 is no chance.
 _MOST_LOOKED_AT = 20_000  # rows whose members are compared, and rows of draws
 
 
-def premises_of(sample: Sample) -> tuple[Premise, ...]:
-    """Return what the data suggest against independent rows that were not used to fit."""
-    tied = shared_predictions(sample) if sample.rows.n_classes else None
-    return (
-        *_shared_in_part(sample.rows.law),
-        *_used_to_fit(sample, tied[2] if tied else 0),
-        *copied_rows(sample, tied),
-    )
+def premises_of(sample: Sample, pvalue: float | None = None) -> tuple[Premise, ...]:
+    """Return what the data suggest against independent rows that were not used to fit.
+
+    Errors of rows that were used to fit are small. Where a single test has found an error, they are not
+    looked for; where it has not, the fit of a slope alone is not, which takes longer than some tests.
+    """
+    fitted = _used_to_fit(sample, pvalue is None) if pvalue is None or pvalue > _FOUND else ()
+    return (*_shared_in_part(sample.rows.law), *fitted, *copied_rows(sample))
 
 
 def _precision(values: Array) -> float:
@@ -60,7 +60,7 @@ def _precision(values: Array) -> float:
 
 # ------------------------------------------------------------------ members that rows share
 
-_FEWEST_DISTINCT = 5  # members of a row that tells: after scaling two always match
+_FEWEST_DISTINCT = 3  # members of a row that tells: after scaling two always match
 _CERTAINLY_DISTINCT = 10  # the same, where members are whole numbers or lie on a grid
 _MOST_STEPS = 100.0  # of a grid on which members match by chance
 _FEWEST_ROWS = 20
@@ -85,8 +85,8 @@ def check_members(law: Law) -> None:
     if share > _SHARED:
         raise InputError(
             "the members of {share} of the rows are one set of values, moved and scaled, so that rows "
-            "are not independent given their members; give the distribution that these are from, as "
-            "{quantiles} or caltest.predictive.Distribution.",
+            "are not independent given their members; draw members anew for every row, or give the "
+            "distribution that these are from, as {quantiles} or caltest.predictive.Distribution.",
             share=f"{share:.0%}",
             quantiles=Argument("quantiles"),
         )
@@ -114,11 +114,12 @@ def _alike(law: Law, fewest: int, grids: bool) -> Iterator[tuple[float, float]]:
     A pattern is what is left of members without their mean and spread, and whichever way they are
     turned. Rows with fewer different members do not count, nor do those on a grid, if not asked for.
     """
-    given: Any = law.given if isinstance(law, Pool | Pools) else getattr(law, "values", None)
-    if given is None or not isinstance(law, Members | Pool | Pools):
-        return
-    values = given[:: -(-len(given) // _MOST_LOOKED_AT)]
-    for members in np.moveaxis(values.reshape(*values.shape[:2], -1), 2, 0):
+    every: list[Any] = [law.values] if isinstance(law, Members) else []
+    if isinstance(law, Pool | Pools):  # the whole pool too: of a climatology each year may be left out
+        every = [law.pool, *([] if law.given is None else [law.given])]
+    some = (values[:: -(-len(values) // _MOST_LOOKED_AT)] for values in every)
+    entries = (entry for x in some for entry in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
+    for members in entries:
         largest = np.abs(members).max(axis=1, keepdims=True)
         unit = np.where(largest > 0.0, largest, 1.0)  # so that squares are numbers
         ordered = np.sort(members / unit, axis=1)
@@ -189,6 +190,23 @@ def chance_of_function(codes: NDArray[np.intp], sample: Sample) -> float:
     return float(np.exp(min(chance, 0.0)))
 
 
+def targets(sample: Sample) -> dict[str, Sample]:
+    """Return what weights and groups must not be functions of, by name."""
+    rows, outcomes = sample.rows, sample.labels
+    if rows.law.seen is not None:  # whether there was an event, with the same chance in every row
+        came = (~np.signbit(rows.law.seen)).astype(np.intp)
+        return {"whether the event was seen": _of_event(np.full(len(came), came.mean()), came)}
+    if not isinstance(rows.law, Classes):
+        return {"the outcome": sample}
+    top, every = rows.probs.argmax(axis=1), np.arange(rows.n_samples)
+    right = _of_event(rows.probs[every, top], (top == outcomes).astype(np.intp))
+    return {"the outcome": sample, "whether the top class was right": right}
+
+
+def _of_event(p: Array, came: NDArray[np.intp]) -> Sample:
+    return Sample(Rows(Classes(np.column_stack([1.0 - p, p]))), came)
+
+
 def _orders(n: int, changes: int, kinds: int) -> float:
     """Return the logarithm of how many functions of n ordered rows change so many times."""
     cuts = gammaln(n) - gammaln(changes + 1.0) - gammaln(n - changes)
@@ -225,8 +243,8 @@ def check_weights(sample: Sample) -> None:
     >>> try:
     ...     sample(np.full(40, 0.4), labels, weights=np.where(labels == 1, 5.0, 1.0))
     ... except InputError as error:
-    ...     print(str(error).partition(";")[0])
-    the weights are a function of the outcome: they say which class was observed
+    ...     print(str(error).partition(":")[0])
+    the weights are a function of the outcome
     """
     rows = sample.rows
     counting = rows.weights > 0.0
@@ -236,7 +254,7 @@ def check_weights(sample: Sample) -> None:
     if not counting.all():
         some = Sample(rows.take(np.flatnonzero(counting)), sample.labels[counting])
     codes = np.unique(some.rows.weights, return_inverse=True)[1].reshape(-1)
-    if chance_of_function(codes, some) > NO_CHANCE:
+    if all(chance_of_function(codes, own) > NO_CHANCE for own in targets(some).values()):
         return
     if rows.n_classes is None:
         raise InputError(
@@ -245,8 +263,9 @@ def check_weights(sample: Sample) -> None:
             weights=Argument("weights", ...),
         )
     raise InputError(
-        "the weights are a function of the outcome: they say which class was observed; leave "
-        "{weights} out, and if rows were kept by their class, give the share that was kept, {rates}.",
+        "the weights are a function of the outcome: they say which class was observed, or whether the "
+        "top class was right; leave {weights} out, and if rows were kept by their class, give the "
+        "share that was kept, {rates}.",
         weights=Argument("weights", ...),
         rates=Argument("sampling_rates", ...),
     )
@@ -256,33 +275,30 @@ def check_weights(sample: Sample) -> None:
 
 _MOST_CLASSES = 20  # looked at one by one
 _MOST_BLOCKS = 2000
+_SOME = 1000  # rows that tell whether predictions are equal
 _FEWEST_PREDICTIONS = 50
 _DRAWS = 9_999
+_FOUND = 0.05  # p-value of a test that has found an error
 _FULL = 1e-7  # precision of predictions that were not rounded
 _NEARLY = 1e-4  # chance of sums so near to 0 that withholding "within" costs less than saying it
 
 
-def _used_to_fit(sample: Sample, tied: int) -> tuple[Premise, ...]:
-    """Say so where sums of errors are nearer to 0 than those of new rows, of which so many are tied."""
+def _used_to_fit(sample: Sample, slope: bool) -> tuple[Premise, ...]:
+    """Say so where sums of errors are nearer to 0 than those of new rows."""
     law, rows = sample.rows.law, sample.rows
     seen = ""
     if law.seen is not None or not rows.are_alike:
         return ()
     if isinstance(law, Classes):
-        if (tied > 0.1 * len(law.probs) or law.n_classes > 2) and (
-            _own_rates(law.probs, sample.labels) <= NO_CHANCE
-        ):
+        if _own_rates(law.probs, sample.labels) <= _NEARLY:
             seen = "The rows with one prediction have exactly the predicted rate, again and again"
-        elif _as_if_fitted(sample):
-            seen = (
-                "The line that would recalibrate these rows has intercept 0 and slope 1 almost exactly"
-            )
-    elif (
-        isinstance(law, Predictive)
-        and not isinstance(law, Pool | Pools)
-        and _too_even(law, sample.labels)
-    ):
-        seen = "The outcomes lie in their predicted distributions more evenly than chance would have it"
+        elif _as_if_fitted(sample, slope):
+            seen = "Errors add up to almost exactly 0, as a fit makes them"
+    elif isinstance(law, Quantiles):
+        if _exact_counts(law, sample.labels):
+            seen = "Nearly as many outcomes lie below each quantile as its level says"
+    elif _too_even(law, sample.labels):
+        seen = "The outcomes fit their distributions better than chance would have it"
     if not seen:
         return ()
     return (
@@ -303,9 +319,10 @@ def _own_rates(probs: Array, labels: NDArray[np.intp]) -> float:
     events += [(probs[np.arange(n), top], labels == top)] if m > 2 else []
     least_chance = 1.0
     for p, came in events:
+        some = p[:: max(1, n // _SOME)]
+        if len(np.unique(some)) > 0.9 * len(some):
+            continue  # hardly any are equal
         levels, codes, rows = np.unique(p, return_inverse=True, return_counts=True)
-        if len(levels) > 0.9 * n:
-            continue
         off, counts = _precision(levels), np.bincount(codes.reshape(-1), came)
         least, most = np.ceil(rows * (levels - off) - 1e-9), np.floor(rows * (levels + off) + 1e-9)
         could = np.flatnonzero((levels > 0.0) & (levels < 1.0) & (most >= least))
@@ -322,19 +339,22 @@ def _own_rates(probs: Array, labels: NDArray[np.intp]) -> float:
     return least_chance
 
 
-def _as_if_fitted(sample: Sample) -> bool:
-    """Whether errors add up to nearly 0, by class, or by class and along the log probabilities.
+def _as_if_fitted(sample: Sample, slope: bool) -> bool:
+    """Whether errors add up to nearly 0: by class, along the log probabilities, or both.
 
-    The fit of an intercept a class, and of one slope, makes these sums 0. Under H0 they are normal,
+    Fits of an intercept a class, of one slope, or of both make these sums 0. Under H0 they are normal,
     nearly, with a covariance that the predictions state; draws confirm what is so improbable.
     """
     probs = sample.rows.probs
     n, m = probs.shape
     if m > _MOST_CLASSES or len(np.unique(probs[:_MOST_LOOKED_AT, 1])) < _FEWEST_PREDICTIONS:
         return False
-    came = np.bincount(sample.labels, minlength=m)[1:]
-    if m == 2 and abs(came[0] - probs[:, 1].sum()) > _NEARLY**0.5 * n**0.5:
-        return False  # nothing else need be computed
+    sums = np.bincount(sample.labels, minlength=m) - probs.sum(axis=0)
+    far = sums**2 > 2.0 * gammaincinv(0.5 * m, _NEARLY) * (
+        probs.sum(axis=0) - np.einsum("ik,ik->k", probs, probs)
+    )
+    if far.any() and not slope:
+        return False
     logs = np.log(probs.clip(1e-300, 1.0))
     entropy = (probs * logs).sum(axis=1, keepdims=True)
     scaled = probs * (logs - entropy)
@@ -345,52 +365,76 @@ def _as_if_fitted(sample: Sample) -> bool:
     expected = np.append(probs.sum(axis=0)[1:], entropy.sum())
 
     def chances(labels: NDArray[Any]) -> Array:
-        """Return how often sums are as near to 0 as those of vectors of labels (B, n), (2, B)."""
+        """Return how often sums are as near to 0 as those of vectors of labels (B, n), (3, B)."""
         counts = [(labels == k).sum(axis=1) for k in range(1, m)]
         sums = np.column_stack([*counts, logs[np.arange(n), labels].sum(axis=1)]) - expected
         found = []
-        for k in (m - 1, m):
-            solved = np.linalg.lstsq(covariance[:k, :k], sums[:, :k].T)[0].T
-            found.append(gammainc(0.5 * k, 0.5 * (sums[:, :k] * solved).sum(axis=1)))
+        for some in (slice(0, m - 1), slice(m - 1, m), slice(0, m)):
+            own = sums[:, some]
+            solved = np.linalg.lstsq(covariance[some, some], own.T)[0].T
+            found.append(gammainc(0.5 * own.shape[1], 0.5 * (own * solved).sum(axis=1)))
         return np.asarray(found)
 
-    alone, both = chances(sample.labels[None])[:, 0].tolist()
+    by_class, *others = chances(sample.labels[None])[:, 0].tolist()
+    least, near = min(others), 1 + int(np.argmin(others))
     # Predictions that are rounded, or are shares, may add up to whole numbers by chance.
-    if alone <= _NEARLY and _precision(probs) < _FULL:
+    if by_class <= _NEARLY and _precision(probs) < _FULL:
         return True
-    if both > _NEARLY or n > _MOST_LOOKED_AT:  # many have no atoms that could matter
-        return bool(both <= _NEARLY)
+    if least > _NEARLY or n > _MOST_LOOKED_AT:  # many have no atoms that could matter
+        return bool(least <= _NEARLY)
     sampler, step = sample.rows.sampler(0), 64
     drawn = (sampler.draw(start, min(start + step, _DRAWS)) for start in range(0, _DRAWS, step))
-    return not any((chances(labels)[1] <= both).any() for labels in drawn)
+    return not any((chances(labels)[near] <= least).any() for labels in drawn)
 
 
-def _too_even(law: Predictive, outcomes: Any) -> bool:
-    """Whether outcomes lie in continuous distributions as evenly as, by chance, hardly ever.
+def _exact_counts(law: Quantiles, cells: NDArray[np.intp]) -> bool:
+    """Whether the cells between quantiles hold their shares of the outcomes, but for hardly any.
 
-    That is judged by the largest distance of the distribution function of their PITs from the uniform
-    one (whose law is a theta function for small distances), by mean and mean square of their normal
-    scores, and by the mean alone, which a regression with an intercept makes 0.
+    Half an outcome is added to what a cell is off by, since counts are whole numbers.
+    """
+    first, last = np.divmod(cells, len(law.levels) + 1)
+    expected = len(cells) * np.diff(law.levels, prepend=0.0, append=1.0)
+    if (first != last).any() or expected.min() < 1.0:
+        return False
+    off = np.abs(np.bincount(first, minlength=len(expected)) - expected) + 0.5
+    return bool(gammainc(0.5 * len(law.levels), 0.5 * (off**2 / expected).sum()) <= _NEARLY)
+
+
+def _too_even(law: Law, outcomes: Any) -> bool:
+    """Whether outcomes fit their distributions better than, by chance, hardly ever.
+
+    That is judged by the mean error, which a regression with an intercept makes 0; by the largest
+    distance of the distribution function of their PITs from the uniform one (whose law is a theta
+    function for small distances); and by mean and mean square of their normal scores.
     """
     n = len(outcomes)
-    if law.dimension is not None or law.levels is not None or n < _FEWEST_ROWS:
+    if not isinstance(law, Predictive) or isinstance(law, Pool | Pools):
         return False
-    try:
-        below, at = law.cdf(outcomes)
-    except InputError:  # it states none
+    if law.dimension is not None or n < _FEWEST_ROWS:
         return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            mean, variance = law.mean_and_variance()
+            sums = float((outcomes - mean).sum()) ** 2 / float(variance.sum())
+            if (
+                _precision(mean) <= 1e-6 * float(np.std(mean))
+                and gammainc(0.5, 0.5 * sums) <= NO_CHANCE
+            ):
+                return True
+        except InputError:  # they state none
+            pass
+        try:
+            below, at = law.cdf(outcomes)
+        except InputError:
+            return False
     if (at - below).max() > 1e-6:
         return False
     places, steps = np.sort(at), np.arange(1, n + 1) / n
     largest = float(max((steps - places).max(), (places - steps).max() + 1.0 / n)) * n**0.5
     even = (2.0 * np.pi) ** 0.5 / largest * np.exp(-(np.pi**2) / (8.0 * largest**2))
     z = ndtri(places.clip(1e-300, 1.0 - 1e-16))
-    mean = float(z.sum()) ** 2 / n
-    both = mean + float((z * z - 1.0).sum()) ** 2 / (2.0 * n)
-    with np.errstate(over="ignore"):
-        rounded = _precision(outcomes) > 1e-6 * float(np.std(outcomes))
-    alone = 1.0 if rounded else float(gammainc(0.5, 0.5 * mean))
-    return bool(min(even, float(gammainc(1.0, 0.5 * both)), alone) <= NO_CHANCE)
+    moments = float(z.sum()) ** 2 / n + float((z * z - 1.0).sum()) ** 2 / (2.0 * n)
+    return bool(min(even, float(gammainc(1.0, 0.5 * moments))) <= NO_CHANCE)
 
 
 # ------------------------------------------------------------------ copies
@@ -408,7 +452,7 @@ _BY_CHANCE = 0.1  # rows, of all that a range of such numbers holds: more share 
 _ROUND = 3.1e-8  # how far from such a share a number of single precision is
 
 
-def copied_rows(sample: Sample, tied: Tied | None = None) -> tuple[Premise, ...]:
+def copied_rows(sample: Sample) -> tuple[Premise, ...]:
     """Say so where rows look like copies; ask where they look like repeated measurements.
 
     Rows in clusters are not checked: they are known to belong together. Nor are numbers.
@@ -426,8 +470,8 @@ def copied_rows(sample: Sample, tied: Tied | None = None) -> tuple[Premise, ...]
     """
     if sample.rows.clusters is not None or sample.rows.n_classes is None:
         return ()
-    expected, seen, rows, predictions = tied or shared_predictions(sample)
-    if expected >= _ENOUGH and seen <= _HARDLY * expected:
+    expected, seen, rows, predictions, chance = shared_predictions(sample)
+    if expected >= _ENOUGH and seen <= _HARDLY * expected and chance <= NO_CHANCE:
         return (
             Premise(
                 "independent rows",
@@ -452,14 +496,12 @@ def copied_rows(sample: Sample, tied: Tied | None = None) -> tuple[Premise, ...]
     return ()
 
 
-Tied: TypeAlias = tuple[float, float, int, Array]
-
-
-def shared_predictions(sample: Sample) -> Tied:
+def shared_predictions(sample: Sample) -> tuple[float, float, int, Array, float]:
     """Count pairs of rows with the same predictions, in O(n log n).
 
     Returns how many of them have different labels on average, if rows are independent; how many have;
-    the number of rows that share their predictions with another one; and these predictions, each once.
+    the number of rows that share their predictions with another one; these predictions, each once; and
+    the chance that the labels of so many of them are all alike (of the largest blocks of rows).
     """
     probs, labels = sample.rows.probs, sample.labels
     # Few rows are alike in the last column, as a rule, and only these are looked at on.
@@ -472,7 +514,7 @@ def shared_predictions(sample: Sample) -> Tied:
     alike = _tied(keys)
     rows, keys = rows[alike], keys[alike]
     if not len(rows):
-        return 0.0, 0.0, 0, probs[:0]
+        return 0.0, 0.0, 0, probs[:0], 1.0
     order = np.lexsort((labels[rows], keys))
     rows, keys = rows[order], keys[order]
     first = np.diff(keys, prepend=~keys[:1]) != 0
@@ -482,8 +524,18 @@ def shared_predictions(sample: Sample) -> Tied:
     predictions = probs[rows[first]]
     unlike = 1.0 - np.einsum("ik,ik->i", predictions, predictions)
     pairs = 0.5 * sizes * (sizes - 1.0)
-    seen = float(pairs.sum() - np.sum(0.5 * counts * (counts - 1.0)))
-    return float(pairs @ unlike), seen, len(rows), predictions
+    seen, expected, chance = (
+        float(pairs.sum() - np.sum(0.5 * counts * (counts - 1.0))),
+        float(pairs @ unlike),
+        1.0,
+    )
+    if expected >= _ENOUGH and seen <= _HARDLY * expected:
+        largest = np.argsort(-sizes, kind="stable")[:_MOST_BLOCKS]
+        alike = (predictions[largest] ** sizes[largest, None]).sum(axis=1).clip(0.0, 1.0)
+        pure = np.add.reduceat(own.astype(np.intp), np.flatnonzero(first)) == 1
+        masses = np.column_stack([1.0 - alike, alike])
+        chance = tail_of_sum(masses, int(pure[largest].sum()))
+    return expected, seen, len(rows), predictions, chance
 
 
 def _tied(values: NDArray[np.uint64]) -> NDArray[np.intp]:

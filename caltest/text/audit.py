@@ -159,11 +159,15 @@ _AGAIN = "Then audit again, on rows that were used neither to fit nor to recalib
 
 def advice(audit: Audit) -> tuple[str, ...]:
     """Return what to do next, a sentence or two each."""
+    first: tuple[str, ...] = ()
+    if audit.withheld:
+        before = capital("; ".join(premise.do for premise in audit.withheld))
+        first = (f"{before}. Until then neither this verdict nor what follows can be relied on.",)
     if not audit.rejected:
-        return tuple(_after_a_pass(audit))
+        return (*first, _AGAIN) if first else tuple(_after_a_pass(audit))
     told = audit.told
     group = told.group if told is not None else None
-    texts = list(_use(audit, told))
+    texts = list(first if first and audit.verdict == "undecided" else (*first, *_use(audit, told)))
     if audit.about == POSTERIOR:
         return (*texts, _OF_SAMPLER, *_close(audit), "Then check again, with new simulations.")
     if told is not None and kind_of(told.lens) == "interval" and shows(audit, told):
@@ -271,8 +275,6 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
 
 def _more_rows(audit: Audit) -> str:
     """Return how many rows would settle it, as what to do; time or volume is the reader's."""
-    if audit.withheld:
-        return "; ".join(premise.do for premise in audit.withheld)
     rows = audit.rows_needed
     if rows is None:
         more = "rows that were followed for longer" if audit.views[0].events else "more rows"

@@ -207,7 +207,9 @@ def _worst_part(view: View) -> Iterable[str]:
 def _shown_within(audit: Audit) -> Iterable[str]:
     """Say that all are within the limit, how sure that is, and what may hide in parts."""
     own, wholes = limit(audit), audit.wholes
-    left = ", of groups, and of the rows outside each group" if audit.rests else " and groups"
+    few = any(each.rows is not None and "fewer than" in each.reason for each in audit.skipped)
+    groups = "groups with enough rows" if few else "groups"
+    left = f", of {groups}, and of the rows outside each group" if audit.rests else f" and {groups}"
     every = f"The average errors of all rows{left} are" if len(wholes) > 1 else "The average error is"
     larger = "If one were" if len(wholes) > 1 else "If it were"
     about = "at most" if all(each.exact for each in wholes) else "about"
