@@ -465,7 +465,11 @@ class _Stated:
         return X
 
 
-@pytest.mark.parametrize("own", [Ignoring(), Opaque(), Derived(), two, binned, keyword], ids=repr)
+@pytest.mark.parametrize(
+    "own",
+    [Ignoring(), Opaque(), Derived(), two, binned, keyword],
+    ids=lambda own: getattr(own, "__name__", type(own).__name__),
+)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_statistic_of_ones_own_that_does_not_say_so_takes_no_weights(
     call, own, tmp_path, monkeypatch

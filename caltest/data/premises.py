@@ -415,7 +415,7 @@ def _too_even(law: Law, outcomes: Any) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             mean, variance = law.mean_and_variance()
-            sums = float((outcomes - mean).sum()) ** 2 / float(variance.sum())
+            sums = np.square((outcomes - mean).sum()) / variance.sum()
             if (
                 _precision(mean) <= 1e-6 * float(np.std(mean))
                 and gammainc(0.5, 0.5 * sums) <= NO_CHANCE
