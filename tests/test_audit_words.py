@@ -268,9 +268,9 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
     [
         (
             lambda: audits.binary(0.0, materiality=0.02),
-            r"^The average errors of all rows, of groups with enough rows, and of the rows outside each "
-            r"group are shown to be within 2 points\. If one were larger, we would wrongly say this in at most "
-            r"5% of cases\. "
+            r"^The average errors of all rows, of groups with enough rows, and of the rows outside "
+            r"each group are shown to be within 2 points\. If one were larger, we would wrongly say "
+            r"this in at most 5% of cases\. "
             r"The largest error, as estimated, is that of "
             r"sex = F, age = old: predicted 24\.93%, observed 24\.95%\. "
             r"Of single parts of the predictions fewer rows tell less: an error of up to \d\.\d points "
