@@ -110,7 +110,7 @@ def audit_of_a_file_with_groups_and_patients(rng, wrong):
 
 
 @recipe("docs/start.md", "docs/scale.md", "docs/fix.md")
-def test_of_a_model(rng, wrong):
+def of_a_model(rng, wrong):
     return caltest.test(*binary(rng, wrong), **FEW).pvalue
 
 
