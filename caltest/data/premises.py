@@ -130,6 +130,7 @@ def _alike(law: Law, fewest: int, grids: bool) -> Iterator[tuple[float, float]]:
             even = (np.abs(steps - np.round(steps)) < 1e-3).all(axis=1)
         on_grid = even & (steps.sum(axis=1) <= _MOST_STEPS)
         on_grid |= (members == np.round(members)).all(axis=1)
+        on_grid |= np.ptp(members, axis=1) <= 2.0 * _MOST_STEPS * _precision(members)
         telling = (np.count_nonzero(gaps, axis=1) + 1 >= fewest) & (grids | ~on_grid)
         if (n := np.count_nonzero(telling)) < _FEWEST_ROWS:
             continue
@@ -166,7 +167,7 @@ def chance_of_function(codes: NDArray[np.intp], sample: Sample) -> float:
     if not isinstance(law, Classes):
         return _chance_of_steps(codes, law, outcomes)
     probs, (n, m), n_codes = law.probs, law.probs.shape, int(codes.max()) + 1
-    if n_codes == 1 or (probs.argmax(axis=1) == outcomes).all():
+    if n_codes == 1 or len(np.unique(outcomes)) == 1 or (probs.argmax(axis=1) == outcomes).all():
         return 1.0
     every = np.arange(n)
     pairs = np.unique(outcomes * n_codes + codes)  # of a class and a code that occur together
