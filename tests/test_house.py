@@ -13,7 +13,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
 ALLOWED = TOOLS["house"]
-SLACK = 40  #: Lines that a room may have been lowered by before its number must follow.
 
 
 def lines_of_code(source):
@@ -49,11 +48,9 @@ def test_lines_of_code_are_counted_without_what_explains_them():
 def test_rooms_have_the_lines_that_they_may_have():
     """Whoever raises a number in `pyproject.toml` says in the commit what the lines are for."""
     found, allowed = rooms(), ALLOWED["lines"]
-    assert set(found) == set(allowed), "give a new room a number in [tool.house.lines], or take one out"
+    assert set(found) <= set(allowed), "give a new room a number in [tool.house.lines]"
     above = {room: lines for room, lines in found.items() if lines > allowed[room]}
     assert not above, "these have more lines of code than they may have"
-    below = {room: lines for room, lines in found.items() if lines < allowed[room] - SLACK}
-    assert not below, "these have fewer lines of code now; lower their numbers"
 
 
 def by_name(path):
@@ -85,7 +82,8 @@ def layers():
 
 def test_modules_and_layers():
     modules = len(list((ROOT / "caltest").rglob("*.py")))
-    assert (modules, len(layers())) == (ALLOWED["modules"], ALLOWED["layers"])
+    assert modules <= ALLOWED["modules"]
+    assert len(layers()) <= ALLOWED["layers"]
 
 
 def test_contributing_shows_the_layers():
