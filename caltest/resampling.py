@@ -27,7 +27,7 @@ from caltest.clusters import Clusters
 from caltest.forms import Combined, Form, LabelFunction, Signed, Sums
 from caltest.forms.sums import EventColumns, OfOneClass, of_events
 from caltest.laws.classes import LabelSampler, Outcomes, Sampler
-from caltest.lenses import ALL, View, taken
+from caltest.lenses import ALL, Reduction, taken
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
 
 Array: TypeAlias = NDArray[np.float64]
@@ -44,7 +44,7 @@ _PLACE = 1  # key of the seed that says where the observed labels are hidden
 class Column(NamedTuple):
     """One statistic of one view; None is all rows, without a lens."""
 
-    view: View | None
+    view: Reduction | None
     form: Form
 
     def outcomes(self, full: Outcomes, rows: slice = ALL) -> Outcomes:
@@ -54,7 +54,7 @@ class Column(NamedTuple):
         return self.view.outcomes(full) if rows == ALL else self.view.seen(full, rows)
 
 
-def columns_of(form: Form, view: View | None = None) -> tuple[Column, ...]:
+def columns_of(form: Form, view: Reduction | None = None) -> tuple[Column, ...]:
     """Return a statistic of all rows as columns: of a combined one, its parts."""
     if isinstance(form, Combined):
         return tuple(Column(part.view, part.form) for part in form.components)
@@ -169,7 +169,7 @@ def signed_columns(
     """
     found, count = [], int(clusters.max()) + 1
     for form, places, own, observed in carried(columns, outcomes, clusters, weights):
-        here = None if len(places) == count else View(cast("Any", None), places=places)
+        here = None if len(places) == count else Reduction(cast("Any", None), places=places)
         found.append(Column(here, form.signed(observed[0], own)))
     return tuple(found)
 

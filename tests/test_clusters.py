@@ -25,7 +25,7 @@ from caltest.data.attributes import cluster_codes
 from caltest.forms import Comonotone, HasSigns, LinearSum, effective_clusters
 from caltest.forms.low_rank import JointSums
 from caltest.kernels import Exponential
-from caltest.lenses import View, find_lens
+from caltest.lenses import Reduction, find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
 from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 from caltest.sampling import DRAWS, SignSampler
@@ -284,7 +284,7 @@ def test_columns_of_several_views_share_the_signs():
     ecd, esce = STATISTICS["ecd"](), STATISTICS["esce"]()
     columns = [
         Column(None, ecd.given(whole.rows)),
-        Column(View(part, places=rows), UnbiasedSKCE(Exponential(0.5)).given(part)),
+        Column(Reduction(part, places=rows), UnbiasedSKCE(Exponential(0.5)).given(part)),
         Column(replace(lens.show(whole.rows), rows=of_top, places=rows), esce.given(of_top)),
     ]
     signed = signed_columns(columns, LABELS, CODES, WEIGHTS)

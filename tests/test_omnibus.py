@@ -26,7 +26,7 @@ from caltest.data import Rows
 from caltest.forms import BrownianLimit, Combined, Component, HasMoments, LabelFunction
 from caltest.forms.base import Moments
 from caltest.kernels import Exponential, Gaussian
-from caltest.lenses import TopLabel, View
+from caltest.lenses import Reduction, TopLabel
 from caltest.nulls import MonteCarlo
 from caltest.nulls.asymptotic import tails
 from caltest.simulation import local, tempered
@@ -70,7 +70,7 @@ def test_by_hand():
 
 
 def test_parts_look_at_labels_of_their_own():
-    view = View(Rows(np.full((4, 2), 0.5)), lambda labels, rows=None: 1 - labels)
+    view = Reduction(Rows(np.full((4, 2), 0.5)), lambda labels, rows=None: 1 - labels)
     mirrored = Component("mirrored", Known(), view=view)
     assert Combined((mirrored,)).values(LABELS)[:, 0].tolist() == [2.0, 0.0, -2.0]
 

@@ -12,7 +12,7 @@ from caltest._parallel import ALONE
 from caltest.data import Rows
 from caltest.forms import Sums
 from caltest.laws import Classes, GaussianPredictions
-from caltest.lenses import View
+from caltest.lenses import Reduction
 from caltest.pvalues import count, pvalue
 from caltest.resampling import Column, Draws, sign_draws, signed_columns, table
 from caltest.scores import Function
@@ -56,7 +56,7 @@ def below(rows, c):
     """See the event Y <= c, a probability that differs from row to row."""
     chance = ndtr((c - rows.law.mean) / rows.law.factors[:, 0, 0])
     seen = rows.shown_as(Classes(np.column_stack([1.0 - chance, chance])))
-    return View(seen, lambda outcomes, rows=slice(None): (outcomes <= c).astype(np.uint8))
+    return Reduction(seen, lambda outcomes, rows=slice(None): (outcomes <= c).astype(np.uint8))
 
 
 def drawn(seed, scale=1.0, n=200, clustered=False):

@@ -24,7 +24,7 @@ from scipy.stats import binom, binomtest
 import caltest
 from caltest._parallel import ALONE
 from caltest.forms import Combined, HasSigns
-from caltest.lenses import View, show, through
+from caltest.lenses import Reduction, show, through
 from caltest.nulls import answer_of
 from caltest.resampling import Draws, columns_of
 from caltest.resampling import table as values_of
@@ -81,7 +81,7 @@ def tested(cell: Cell, data: Data, rng: np.random.SeedSequence) -> list[Found]:
     options = {name: x for name, x in data.options.items() if name not in ("clusters", "lens")}
     lens = data.options.get("lens")
     whole = caltest.data.whole_sample(data.probs, data.labels, **options)
-    seed, views = seed_of(rng), dict[str, View]()
+    seed, views = seed_of(rng), dict[str, Reduction]()
     asked = []
     for name in cell.statistics:
         statistic = find_statistic(name).shuffled(seed).for_law(whole.rows.law)

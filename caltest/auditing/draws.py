@@ -30,7 +30,7 @@ from caltest.data import Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
 from caltest.forms.base import CERTAIN
-from caltest.lenses import View
+from caltest.lenses import Reduction
 from caltest.nulls import ClusterSigns, MonteCarlo
 from caltest.nulls.base import Trial, ranked
 from caltest.nulls.clusters import Confirmation
@@ -203,7 +203,7 @@ def _nearest(values: Array, opened: Array | None) -> Array:
 
 def columns_of_looks(hypotheses: Sequence[Hypothesis], seed: int) -> list[Column]:
     """Return views with their statistics; what several need (a view, a lens's labels) is shared."""
-    views: dict[Look, View] = {}
+    views: dict[Look, Reduction] = {}
     columns = []
     for look, statistic in hypotheses:
         view = views.get(look) or views.setdefault(look, look.view())

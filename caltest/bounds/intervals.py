@@ -18,7 +18,7 @@ from scipy.special import betaincinv, gammainccinv, gammaincinv
 from caltest._sums import Array
 from caltest.binning import EqualMass, EqualWidth, intervals
 from caltest.exceptions import InputError
-from caltest.statistics.times import Product, follows, kaplan_meier, strata_of
+from caltest.statistics.times import ProductLimit, follows, kaplan_meier, strata_of
 
 Labels: TypeAlias = NDArray[np.integer[Any]]
 Codes: TypeAlias = NDArray[np.intp] | None
@@ -522,7 +522,7 @@ def ratio_bounds(
     return max(0.0, -ends[0]), ends[1]
 
 
-def product_bounds(found: Product, level: float) -> tuple[float, float]:
+def product_bounds(found: ProductLimit, level: float) -> tuple[float, float]:
     """Return beta-product limits of a chance of no event, each missed with about ``level``.
 
     A product of Beta(Y, 1) over single events with Y rows at risk, and of one more for the lower limit,
@@ -605,7 +605,7 @@ def risk_bounds(
         ratio = came / whole if whole > 0.0 else 1.0
         return scaled_risk(risk[rows], np.ones(len(rows)), ratio)
 
-    each = list[tuple[int, float, Product, bool, Array]]()
+    each = list[tuple[int, float, ProductLimit, bool, Array]]()
     for rows, lost in chain.from_iterable(map(halved, strata)):
         found = kaplan_meier(time[rows], event[rows], horizon)
         seen: Any = found or kaplan_meier(time[rows], event[rows], float(time[rows].max()))

@@ -16,7 +16,7 @@ from caltest._sums import Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws import Law
-from caltest.lenses import View
+from caltest.lenses import Reduction
 from caltest.pvalues import TIE_TOLERANCE, Alternative, evidence
 
 #: Classes, whole numbers; of predicted distributions, the outcomes.
@@ -357,7 +357,7 @@ class Component:
     name: str  #: What reports call it.
     form: Form  #: The part as a function of labels; with moments, or with a Brownian limit.
     alternative: Alternative = "greater"  #: Which of its values count against H0.
-    view: View | None = None  #: The lens through which the part looks; None: without one.
+    view: Reduction | None = None  #: The lens through which the part looks; None: without one.
     rounding: float = 0.0  #: What its values may differ by for reasons that the form does not know.
     #: Takes workers, returns moments under H0 that come close to the form's; None for the form's own.
     law: Callable[[Workers], Moments] | None = None

@@ -13,12 +13,11 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws.members import halves
-from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, View, taken
+from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, Reduction, taken
 from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
 from caltest.lenses.numbers import (
     Above,
     Below,
-    Distribution,
     Entry,
     Interval,
     OfVectors,
@@ -27,6 +26,7 @@ from caltest.lenses.numbers import (
     Quantile,
     Until,
     VectorRanks,
+    WholeDistribution,
 )
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
     "Below",
     "ClassSets",
     "ClassWise",
-    "Distribution",
+    "WholeDistribution",
     "Entry",
     "Interval",
     "Lens",
@@ -47,7 +47,7 @@ __all__ = [
     "TopLabel",
     "Until",
     "VectorRanks",
-    "View",
+    "Reduction",
     "find_lens",
 ]
 
@@ -82,7 +82,7 @@ LENSES: dict[str, Any] = {
     "quantile:": Quantile,
     "interval:": Interval,
     "pit:": Pit,
-    "distribution": Distribution,
+    "distribution": WholeDistribution,
     "entry:": _entry,
     "pair:": _pair,
     "ranks:": VectorRanks,
@@ -94,7 +94,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     """Return the lens for a name such as "top_label", "class:3" or "top:5"; for None, no lens."""
     if lens is None or isinstance(lens, Lens):
         return lens
-    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted | Distribution):
+    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted | WholeDistribution):
         return lens()
     if not isinstance(lens, str):
         raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")
@@ -108,11 +108,11 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]
 
 
-def show(rows: Rows, lens: str | Lens | None, default: str | None = None) -> View:
+def show(rows: Rows, lens: str | Lens | None, default: str | None = None) -> Reduction:
     """Return rows through a lens; of more than two classes, the default if none was asked for."""
     found = lens_of(rows, lens, default)
     if found is None:
-        return View(rows)
+        return Reduction(rows)
     found.check(rows)
     return found.show(rows)
 

@@ -26,7 +26,7 @@ ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Reduction:
     """Rows as a lens shows them, all or some, and what it does to outcomes.
 
     Attributes
@@ -55,7 +55,7 @@ class View:
     see_open: Reducer | None = None
 
     @property
-    def opened(self) -> View:
+    def opened(self) -> Reduction:
         """The view in which outcomes that equal a quantile count as outside of the event."""
         return replace(self, see=self.see_open or self.see)
 
@@ -114,7 +114,7 @@ class Lens(ABC):
         return f"{self.kind}:{options}" if options else self.kind
 
     @abstractmethod
-    def show(self, predictions: Rows) -> View:
+    def show(self, predictions: Rows) -> Reduction:
         """Return the rows as the lens shows them.
 
         All work on the predictions is done here. What the view does to labels takes one label vector

@@ -16,7 +16,7 @@ from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
-from caltest.lenses.base import ALL, Labels, Lens, View, looked_up
+from caltest.lenses.base import ALL, Labels, Lens, Reduction, looked_up
 
 
 def is_column(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
@@ -37,7 +37,7 @@ class _Event(Lens):
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
         """Return the columns, (n, k), and the names of both classes."""
 
-    def show(self, predictions: Rows) -> View:
+    def show(self, predictions: Rows) -> Reduction:
         """Return (P(not), P(among them)): both sums, not one minus the other, so that 1e-20 stays."""
         columns, names = self._columns(predictions)
         inside = np.take_along_axis(predictions.probs, columns, axis=1).sum(axis=1)
@@ -50,7 +50,7 @@ class _Event(Lens):
             member = np.zeros(predictions.probs.shape, dtype=np.uint8)
             np.put_along_axis(member, columns, 1, axis=1)
             see = partial(_of_rows, member)
-        return View(predictions.shown_as(pair, names), see, self.label)
+        return Reduction(predictions.shown_as(pair, names), see, self.label)
 
 
 @arguments()
@@ -222,13 +222,13 @@ class ClassSets(Lens):
             )
         return member
 
-    def show(self, predictions: Rows) -> View:
+    def show(self, predictions: Rows) -> Reduction:
         """Return the sums over every set, and of every label its set."""
         member = self._membership(predictions)
         indicator = np.eye(member.max() + 1)[member]
         sums = np.minimum(predictions.probs @ indicator, 1.0)
         see = partial(looked_up, member.astype(np.min_scalar_type(int(member.max()))))
-        return View(predictions.shown_as(sums), see, self.label)
+        return Reduction(predictions.shown_as(sums), see, self.label)
 
 
 @arguments()
@@ -249,7 +249,7 @@ class Sorted(Lens):
     claim: ClassVar[str] = "the first, second, … choice occurs as often as predicted"
     kind: ClassVar[str] = "sorted"
 
-    def show(self, predictions: Rows) -> View:
+    def show(self, predictions: Rows) -> Reduction:
         """Return the rows in decreasing order, and the rank of the observed class, from 0."""
         n, m = predictions.probs.shape
         order = np.argsort(-predictions.probs, axis=1, kind="stable")
@@ -257,4 +257,4 @@ class Sorted(Lens):
         ranks = np.empty((n, m), dtype=places.dtype)
         np.put_along_axis(ranks, order, np.broadcast_to(places, (n, m)), axis=1)
         falling = -np.sort(-predictions.probs, axis=1)
-        return View(predictions.shown_as(falling), partial(_of_rows, ranks), self.label)
+        return Reduction(predictions.shown_as(falling), partial(_of_rows, ranks), self.label)

@@ -20,17 +20,17 @@ from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.laws import Pool, Pools, Predictive, Quantiles, Ranks, Survival
-from caltest.lenses.base import ALL, Array, Lens, View, looked_up
+from caltest.lenses.base import ALL, Array, Lens, Reduction, looked_up
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
 
 
-class OfNumbers(Lens):
+class NumberLens(Lens):
     """A lens of predicted distributions of numbers."""
 
     of_numbers = True
 
-    def show(self, predictions: Rows) -> View:
+    def show(self, predictions: Rows) -> Reduction:
         """Return classes, with the probabilities that each row's distribution gives them."""
         self.check(predictions)
         law: Any = predictions.law
@@ -41,7 +41,7 @@ class OfNumbers(Lens):
         probs = _tied(np.asarray(np.bincount(classes, lengths), np.float64), *law.levels)
         shown = predictions.shown_as(np.tile(probs, (law.n_samples, 1)), self._names)
         least, most = (partial(looked_up, table) for table in law.over_cells(classes))
-        return View(shown, most, self.label, see_open=least)
+        return Reduction(shown, most, self.label, see_open=least)
 
     _names: ClassVar[tuple[str, ...] | None] = None  # of the classes
 
@@ -54,7 +54,7 @@ class OfNumbers(Lens):
         )
 
     @abstractmethod
-    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+    def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
         """Return the view of distributions."""
 
 
@@ -82,7 +82,7 @@ _level = _read(Number(0.0, 1.0, advice="give a number between 0 and 1, as in 'qu
 
 @arguments()
 @dataclass(frozen=True)
-class Distribution(OfNumbers):
+class WholeDistribution(NumberLens):
     """Of numbers: do outcomes lie in the whole predicted distribution as often as predicted?
 
     It is for statistics of the PIT, which are the same through it; of many groups they are faster.
@@ -98,20 +98,20 @@ class Distribution(OfNumbers):
     claim: ClassVar[str] = "outcomes follow the predicted distributions"
     kind: ClassVar[str] = "distribution"
 
-    def show(self, predictions: Rows) -> View:
+    def show(self, predictions: Rows) -> Reduction:
         """Return the ranks of outcomes; cells of quantile forecasts and places as they are."""
         stated = isinstance(predictions.law, Quantiles | Pools)
-        return View(predictions, label=self.label) if stated else super().show(predictions)
+        return Reduction(predictions, label=self.label) if stated else super().show(predictions)
 
-    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+    def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
         ranks = Ranks(law)
-        return View(predictions.shown_as(ranks), ranks.of, self.label)
+        return Reduction(predictions.shown_as(ranks), ranks.of, self.label)
 
 
 # ------------------------------------------------------------------ two classes
 
 
-class _Between(OfNumbers):
+class _Between(NumberLens):
     """A lens of two classes: class 1 is that the outcome lies between two ends, which belong to it."""
 
     _names = ("outside", "inside")
@@ -130,7 +130,7 @@ class _Between(OfNumbers):
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
         """Return both ends, (n,); None where it has no end."""
 
-    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+    def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
         low, high = self._ends(law)
         up_to = np.ones(law.n_samples) if high is None else law.cdf(high)[1]
         inside = (up_to - (0.0 if low is None else law.cdf(low)[0])).clip(min=0.0)
@@ -138,7 +138,7 @@ class _Between(OfNumbers):
             inside = _tied(inside, self._number)
         pair = np.column_stack([1.0 - inside, inside])
         see = partial(_between, low, high)
-        return View(predictions.shown_as(pair, self._names), see, self.label)
+        return Reduction(predictions.shown_as(pair, self._names), see, self.label)
 
 
 def _between(
@@ -255,7 +255,7 @@ class Until(_AtThreshold):
             )
         predictions.law.check_horizon(self._number)
 
-    def _of_law(self, predictions: Rows, law: Any) -> View:
+    def _of_law(self, predictions: Rows, law: Any) -> Reduction:
         view = super()._of_law(predictions, law)
         ended = float(np.mean(law.limit < self._number)) if law.known else 0.0
         if ended == 0.0:
@@ -341,7 +341,7 @@ class Interval(_AtLevel):
 
 @arguments()
 @dataclass(frozen=True)
-class Pit(OfNumbers):
+class Pit(NumberLens):
     """Of numbers: does the outcome lie in each of K cells between quantiles as often as predicted?
 
     Class k is from the quantile k/K, which does not belong to it, to the quantile (k + 1)/K.
@@ -380,12 +380,12 @@ class Pit(OfNumbers):
         cuts = [law.place(level) for level in self._levels]
         return np.searchsorted(cuts, np.arange(len(law.levels) + 1)).astype(np.uint8)
 
-    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+    def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
         levels = self._levels
         cuts = law.quantile(np.repeat(levels[:, None], law.n_samples, axis=1))
         up_to = _tied(law.cdf(cuts)[1], *levels)
         probs = np.diff(up_to, axis=0, prepend=0.0, append=1.0).clip(min=0.0).T
-        return View(predictions.shown_as(probs), partial(_cells_of, cuts), self.label)
+        return Reduction(predictions.shown_as(probs), partial(_cells_of, cuts), self.label)
 
 
 def _cells_of(cuts: Array, outcomes: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
@@ -402,19 +402,19 @@ def _cells_of(cuts: Array, outcomes: NDArray[Any], rows: slice = ALL) -> NDArray
 # the same places, so that answers over entries, pairs and ranks are exact together.
 
 
-class OfVectors(OfNumbers):
+class OfVectors(NumberLens):
     """A lens of members that are vectors: a number of each, seen through a lens of numbers."""
 
     @property
     def inner(self) -> Lens:
         """What looks at the number."""
-        return Distribution()
+        return WholeDistribution()
 
     @abstractmethod
     def _values(self, law: Pools) -> Array:
         """Return the numbers of all that the pools hold, (n, N)."""
 
-    def _of_law(self, predictions: Rows, law: Predictive) -> View:
+    def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
         if not isinstance(law, Pools):
             raise InputError(
                 f"the lens {quoted(self.label)} is for members that are vectors, and these are "
@@ -427,7 +427,7 @@ class OfVectors(OfNumbers):
         if table.dtype.kind == "f":  # ranks, which are counts of the pool
             table = np.rint(table * law.size).astype(np.min_scalar_type(law.size))
             unit = 1.0 / law.size
-        return View(view.rows, partial(_placed, table, unit), self.label)
+        return Reduction(view.rows, partial(_placed, table, unit), self.label)
 
 
 def _placed(
@@ -472,7 +472,7 @@ class Entry(OfVectors):
     @property
     def inner(self) -> Lens:
         """What looks at the entry."""
-        return self.within or Distribution()
+        return self.within or WholeDistribution()
 
     @property
     def label(self) -> str:

@@ -215,7 +215,7 @@ def observed_shares(law: Any, outcomes: Array, weights: Array) -> Shares:
 # ------------------------------------------------------------------ risk at a horizon
 
 
-class Product(NamedTuple):
+class ProductLimit(NamedTuple):
     """Kaplan and Meier's chance of no event until a time, and what its interval is made of."""
 
     survival: float
@@ -224,7 +224,7 @@ class Product(NamedTuple):
     variance: float  #: Greenwood's, of the chance.
 
 
-def kaplan_meier(time: Array, event: NDArray[np.bool_], horizon: float) -> Product | None:
+def kaplan_meier(time: Array, event: NDArray[np.bool_], horizon: float) -> ProductLimit | None:
     """Return Kaplan and Meier's estimate at a time; None where no row is looked at until then."""
     early = np.sort(time[event & (time <= horizon)])
     ordered = np.sort(time)
@@ -237,7 +237,7 @@ def kaplan_meier(time: Array, event: NDArray[np.bool_], horizon: float) -> Produ
     survival = float(np.prod(1.0 - 1.0 / at_risk))
     with np.errstate(divide="ignore"):
         sums = float(np.sum(1.0 / (at_risk * (at_risk - 1.0))))
-    return Product(survival, left, at_risk, survival**2 * sums if survival else 0.0)
+    return ProductLimit(survival, left, at_risk, survival**2 * sums if survival else 0.0)
 
 
 _FEWEST_EVENTS = 5.0  # expected of a stratum
