@@ -26,7 +26,7 @@ from caltest.lenses import (
     Entry,
     Lens,
     Pair,
-    View,
+    Reduction,
     event,
     is_column,
     show,
@@ -63,14 +63,14 @@ class Scope:
     others: NDArray[np.float64] | None = None  # what rows say of all classes but one, (n, m)
 
     @cached_property
-    def shown(self) -> View:
+    def shown(self) -> Reduction:
         """All rows, and what the lens makes of labels; the rows of a column are still the full ones."""
         if self.column is None:
             return show(self.whole, self.lens)
         columns = np.broadcast_to(self.column, self.whole.n_samples)
-        return View(self.whole, partial(is_column, columns), event=self.column)
+        return Reduction(self.whole, partial(is_column, columns), event=self.column)
 
-    def view(self, places: Places | None) -> View:
+    def view(self, places: Places | None) -> Reduction:
         """Return some rows as the engine takes them; None for all."""
         rows, column = self.shown.rows, self.column
         if column is not None and self.others is not None:
@@ -160,7 +160,7 @@ class Look:
         """The places of its rows, as an index."""
         return slice(None) if self.places is None else self.places
 
-    def view(self) -> View:
+    def view(self) -> Reduction:
         """Return it as the engine takes it."""
         return self.scope.view(self.places)
 
