@@ -18,7 +18,7 @@ from caltest import _printers
 from caltest._arguments import arguments, axes, flag
 from caltest.exceptions import Premise
 from caltest.forms import Side
-from caltest.nulls import Answer, Guarantee, Null, Part, Question
+from caltest.nulls import Answer, ComponentAnswer, Guarantee, Null, Question
 from caltest.pvalues import Alternative
 
 
@@ -219,7 +219,7 @@ class CalibrationResult(Result):
     seed: int | None = None
     measures: str = ""
     claim: str | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ComponentAnswer, ...] = ()
     premises: tuple[Premise, ...] = ()
 
     @arguments()

@@ -177,7 +177,7 @@ ON_OPTIONS: Mapping[str, Options] = {
     "caltest.lenses.TopK": {"k": values.counts},
     "caltest.lenses.find_lens": {"lens": values.lenses},
     "caltest.nulls.MonteCarlo": {"stop_after": values.counts},
-    "caltest.nulls.Normal": {"ddof": values.counts},
+    "caltest.nulls.NormalApproximation": {"ddof": values.counts},
     "caltest.nulls.Bound": {"p": sources("1", "2", "inf"), "q": sources("2", "1")},
     "caltest.statistics.ECE": {"binning": values.binnings, "distance": words("tv", "l2", "euclidean")},
     "caltest.statistics.ACE": {"binning": values.binnings, "distance": words("tv", "l2")},

@@ -427,7 +427,7 @@ nulls = st.one_of(
     sources(
         "caltest.nulls.MonteCarlo(stop_after=2)",
         "caltest.nulls.Bound(1)",
-        "caltest.nulls.Normal(ddof=0)",
+        "caltest.nulls.NormalApproximation(ddof=0)",
     ),
 )
 lenses = st.one_of(

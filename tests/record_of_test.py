@@ -237,7 +237,7 @@ ask("function/own/m3/top_label", M3, sure_and_wrong, lens="top_label")
 # Options of nulls, and of the number of draws.
 ask("skce_uq/bound/m3/p1", M3, "skce_uq", null=nulls.Bound(1.0))
 ask("skce_uq/bound/m3/pq", M3, "skce_uq", null=nulls.Bound(2.0, 1.0))
-ask("skce_ul/normal/m3/ddof0", M3, "skce_ul", null=nulls.Normal(ddof=0))
+ask("skce_ul/normal/m3/ddof0", M3, "skce_ul", null=nulls.NormalApproximation(ddof=0))
 _STOPPING = nulls.MonteCarlo(stop_after=5)
 for _name in ("ecd", "skce_uq", "ks"):
     ask(

@@ -52,7 +52,7 @@ NOT_FOR_USERS = {
     "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",
-    "kernels.fitted", "lenses.Reduction", "nulls.Answer", "nulls.Part", "nulls.Question",
+    "kernels.fitted", "lenses.Reduction", "nulls.Answer", "nulls.ComponentAnswer", "nulls.Question",
     "nulls.answer_of", "nulls.check_alternative", "nulls.find_null", "nulls.observed_value",
     "nulls.possible_nulls", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
     "simulation.Estimate", "simulation.Simulated", "statistics.find_statistic",

@@ -25,7 +25,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, Moments
 from caltest.kernels import Exponential, Gaussian, MatrixKernel
-from caltest.nulls import Bound, MonteCarlo, Normal
+from caltest.nulls import Bound, MonteCarlo, NormalApproximation
 from caltest.nulls.moments import pearson3_tail, tail
 from caltest.sampling import generator
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
@@ -493,7 +493,7 @@ def test_power_of_the_bound(statistic):
 
 def test_power_of_the_normal():
     probs, labels = np.tile([0.8, 0.2], (400, 1)), np.random.default_rng(0).integers(0, 2, 400)
-    assert caltest.test(probs, labels, "skce_ul", null=Normal()).pvalue < 1e-3
+    assert caltest.test(probs, labels, "skce_ul", null=NormalApproximation()).pvalue < 1e-3
 
 
 def test_moments_resolve_what_draws_cannot():

@@ -9,7 +9,7 @@ from support import central_moments, dirichlet, every_outcome, labels_from
 
 import caltest
 from caltest.data import Rows
-from caltest.nulls import Normal
+from caltest.nulls import NormalApproximation
 from caltest.statistics import Brier, LogScore, Spiegelhalter
 
 RNG = np.random.default_rng(0)
@@ -126,4 +126,4 @@ def test_a_normal_p_value_that_is_no_good_says_so():
 @pytest.mark.parametrize("ddof", [-1, 0.5, "1", True])
 def test_wrong_ddof(ddof):
     with pytest.raises(caltest.InputError, match="ddof is"):
-        Normal(ddof=ddof)
+        NormalApproximation(ddof=ddof)

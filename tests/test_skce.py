@@ -15,7 +15,7 @@ import caltest
 from caltest import estimate
 from caltest.data import Rows
 from caltest.kernels import Exponential, Gaussian, Linear
-from caltest.nulls import Normal
+from caltest.nulls import NormalApproximation
 from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 SKCES = [BiasedSKCE, UnbiasedSKCE, LinearSKCE]
@@ -146,7 +146,9 @@ def test_published_networks(reference, network):
             assert bounded.pvalue == pytest.approx(published, rel=1e-9)
         else:  # the published runs squared negative estimates
             assert bounded.pvalue == 1.0
-    normal = caltest.test(predictions, labels, LinearSKCE(kernel, pairing="rows"), null=Normal(ddof=0))
+    normal = caltest.test(
+        predictions, labels, LinearSKCE(kernel, pairing="rows"), null=NormalApproximation(ddof=0)
+    )
     assert normal.pvalue == pytest.approx(pvalues["SKCEul_median_asymptotic"], rel=1e-9)
 
 
@@ -155,7 +157,7 @@ def test_published_network_from_the_front_door(reference):
     data = reference("cifar10_resnet18.npz")
     published = pd.read_csv(reference("widmann2019_networks_errors.csv"), index_col=0).loc["resnet18"]
     kernel = Exponential("median_full")
-    for statistic, null in ((BY_ROWS, Normal(ddof=0)), (BiasedSKCE, "bound")):
+    for statistic, null in ((BY_ROWS, NormalApproximation(ddof=0)), (BiasedSKCE, "bound")):
         result = caltest.test(data["probs"], data["labels"], statistic(kernel), null=null, n_jobs=2)
         assert result.statistic == pytest.approx(published[f"{COLUMNS[statistic]}_median"], rel=1e-6)
         assert any("renormalised" in note for note in result.warnings)

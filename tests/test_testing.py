@@ -15,7 +15,7 @@ from caltest import InputError
 from caltest.data import Rows, sample
 from caltest.kernels import Exponential
 from caltest.lenses import TopLabel
-from caltest.nulls import Bound, MonteCarlo, Normal, find_null, possible_nulls
+from caltest.nulls import Bound, MonteCarlo, NormalApproximation, find_null, possible_nulls
 from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE, find_statistic
 
 SKCES = ["skce_b", "skce_uq", "skce_ul"]
@@ -121,8 +121,8 @@ def test_collected_by_no_test_runner():
 
 def test_names_objects_and_classes_are_the_same():
     one = quick(P6, Y6, "skce_ul", null="normal", lens="top_label").pvalue
-    assert quick(P6, Y6, LinearSKCE(), null=Normal(), lens=TopLabel()).pvalue == one
-    assert quick(P6, Y6, LinearSKCE, null=Normal, lens=TopLabel()).pvalue == one
+    assert quick(P6, Y6, LinearSKCE(), null=NormalApproximation(), lens=TopLabel()).pvalue == one
+    assert quick(P6, Y6, LinearSKCE, null=NormalApproximation, lens=TopLabel()).pvalue == one
     assert find_statistic("skce_b") == BiasedSKCE()
     assert find_null(None) == find_null("monte_carlo") == MonteCarlo()
     assert find_null(Bound(1)) == Bound(1)

@@ -35,7 +35,7 @@ import caltest
 from caltest.binning import MedianVariance, Uniform
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import mean_tv_dirichlet
-from caltest.nulls import Bound, Normal
+from caltest.nulls import Bound, NormalApproximation
 from caltest.results import CalibrationResult
 from caltest.simulation import Simulated, mixture
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
@@ -135,8 +135,8 @@ def _closed(
     found |= {f"D_{key} {bandwidth}": each.pvalue for key, each in bounds.items()}
     for key in ("uq", "ul"):
         found[f"D_{key} {bandwidth} square"] = _squared(bounds[key].statistic)
-    found[f"A_ul {bandwidth}"] = ask(ul, Normal()).pvalue
-    found[f"A_ul {bandwidth} ddof0"] = ask(ul, Normal(ddof=0)).pvalue
+    found[f"A_ul {bandwidth}"] = ask(ul, NormalApproximation()).pvalue
+    found[f"A_ul {bandwidth} ddof0"] = ask(ul, NormalApproximation(ddof=0)).pvalue
     found[f"moments_ul {bandwidth}"] = ask(ul, "moments").pvalue
     return found
 

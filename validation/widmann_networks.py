@@ -25,7 +25,7 @@ import caltest
 from caltest.binning import MedianVariance, Uniform
 from caltest.data import Rows
 from caltest.kernels import Exponential
-from caltest.nulls import Bound, Normal
+from caltest.nulls import Bound, NormalApproximation
 from caltest.plots.canvas import BLACK, BLUE, NARROW_BAND, VERMILION
 from caltest.results import CalibrationResult
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
@@ -51,7 +51,7 @@ TESTS: dict[str, tuple[str, Any]] = {
     "SKCEuq_median_distribution_free": ("SKCEuq_median", Bound()),
     "SKCEul_median_distribution_free": ("SKCEul_median", Bound()),
     "SKCEuq_median_asymptotic": ("SKCEuq_median", "bootstrap"),
-    "SKCEul_median_asymptotic": ("SKCEul_median", Normal()),
+    "SKCEul_median_asymptotic": ("SKCEul_median", NormalApproximation()),
     "ECE_uniform exact": ("ECE_uniform", "monte_carlo"),
     "ECE_dynamic exact": ("ECE_dynamic", "monte_carlo"),
     "SKCEb_median moments": ("SKCEb_median", "moments"),
@@ -99,7 +99,7 @@ def _theirs(result: CalibrationResult, test: Any, name: str, n: int) -> float:
     if name.endswith("distribution_free") and "SKCEb" not in name:
         return float(np.exp(-(n // 2) * result.statistic**2 / 8.0))
     if name == "SKCEul_median_asymptotic":
-        return float(test(null=Normal(ddof=0)).pvalue)
+        return float(test(null=NormalApproximation(ddof=0)).pvalue)
     if result.exceedances is not None and result.n_resamples:
         return result.exceedances / result.n_resamples
     return float(result.pvalue)

@@ -14,16 +14,16 @@ from caltest.nulls.asymptotic import (
 from caltest.nulls.base import (
     GUARANTEES,
     Answer,
+    ComponentAnswer,
     Guarantee,
     MonteCarlo,
     Null,
-    Part,
     Question,
     answer_of,
     observed_value,
 )
 from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
-from caltest.nulls.moments import ConditionalMoments, Normal
+from caltest.nulls.moments import ConditionalMoments, NormalApproximation
 from caltest.nulls.times import EventSigns
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
@@ -33,7 +33,7 @@ NULLS: dict[str, type[Null]] = {
     for null in (
         MonteCarlo,
         ConditionalMoments,
-        Normal,
+        NormalApproximation,
         Chi2,
         Brownian,
         Bootstrap,
@@ -61,10 +61,10 @@ __all__ = [
     "EventSigns",
     "Guarantee",
     "MonteCarlo",
-    "Normal",
+    "NormalApproximation",
     "Null",
     "OnePerCluster",
-    "Part",
+    "ComponentAnswer",
     "Question",
     "answer_of",
     "check_alternative",

@@ -134,7 +134,7 @@ def check_number(statistic: Statistic, value: float) -> None:
 
 
 @dataclass(frozen=True)
-class Part:
+class ComponentAnswer:
     """One component of a combined statistic, with its p-values.
 
     Attributes
@@ -189,7 +189,7 @@ class Answer:
     pvalue_interval: tuple[float, float] | None = None
     null_distribution: Array | None = None
     notes: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ComponentAnswer, ...] = ()
     guarantee: Guarantee | None = None
 
 
@@ -457,5 +457,5 @@ def of_parts(form: Combined, values: Array, evidence: Array, resolution: float) 
     ]
     # Rounding counts for the null.
     adjusted = np.maximum(pvalues.step_down(observed - resolution, draws), raw)
-    parts = map(Part, form.names, values.tolist(), raw, adjusted.tolist())
+    parts = map(ComponentAnswer, form.names, values.tolist(), raw, adjusted.tolist())
     return replace(found, parts=tuple(parts))

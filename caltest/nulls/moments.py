@@ -134,7 +134,7 @@ _WELL_WITHIN = 0.5  # skewness or excess kurtosis; more is worth a note
 
 @arguments(ddof=Whole(0, advice="give a whole number that is not negative"))
 @dataclass(frozen=True)
-class Normal(Null):
+class NormalApproximation(Null):
     """p-value from the normal distribution: the classical choice for sums over rows.
 
     A linear statistic (the ECD, Spiegelhalter's z, calibration in the large) has a mean and a

@@ -11,7 +11,7 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest._arguments import arguments
 from caltest.clusters import Clusters
 from caltest.forms import FEWEST_CLUSTERS
-from caltest.nulls.base import Answer, Array, Null, Part, Question, ranked
+from caltest.nulls.base import Answer, Array, ComponentAnswer, Null, Question, ranked
 from caltest.pvalues import Alternative, combine_sides
 from caltest.resampling import draws_of_signs
 from caltest.sampling import child_seed
@@ -121,7 +121,9 @@ def beside_events(question: Question, answer: Answer) -> Answer:
     for measure in (Events(), EventSlope()):
         own = EventSigns().answer(seen.question(measure, measure.given(rows), "two-sided"))
         parts.append(
-            Part(measure.name, float(own.statistic or 0.0), own.pvalue, min(1.0, 4.0 * own.pvalue))
+            ComponentAnswer(
+                measure.name, float(own.statistic or 0.0), own.pvalue, min(1.0, 4.0 * own.pvalue)
+            )
         )
     note = (
         "Events less expected ones have half of the level, by random signs of rows, which is about "
