@@ -58,7 +58,7 @@ time COL  If times until an event were predicted: the column of the time that wa
 survival-at TIME=COL…  The column of the predicted chance of no event until a time, 365=s365; once for
     each time, or a name with a star for the time, 's*'.
 event COL  The column that says whether the event came at the time: 1, or 0 where the row was censored.
-limit COL  The column of the time until which a row was followed, or would have been.
+follow-up COL  The column of the time until which a row was followed, or would have been.
     [default: it is not known]
 interpolation NAME  Between two times of the curves: linear, or step where events come at these times
     only. [default: step if all did, most with others; else linear]
@@ -87,7 +87,7 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 _TEXTS = {
     "audit": """
 FILE label columns mean sd variance quantiles members truth where
-time survival-at limit interpolation logits
+time survival-at follow-up interpolation logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. [default: the name of its column] With
@@ -123,7 +123,7 @@ example
 """,
     "test": """
 FILE label columns mean sd variance quantiles members truth where
-time event survival-at limit interpolation logits group weights clusters sampling-rate
+time event survival-at follow-up interpolation logits group weights clusters sampling-rate
 statistic NAME  What is computed; see below.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from; see below. [default: monte_carlo; with clusters, cluster_signs]
@@ -143,7 +143,7 @@ seed scheduler json jobs example
 """,
     "estimate": """
 FILE label columns mean sd variance quantiles members truth where
-time event survival-at limit interpolation logits group weights clusters sampling-rate
+time event survival-at follow-up interpolation logits group weights clusters sampling-rate
 statistic NAME =skce_uq  What is computed; see below.
 lens json jobs example
 """,
@@ -219,7 +219,7 @@ seed json plot jobs example
 STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
 FILES FILE… typed  Batches of rows with their outcomes, in the order of their predictions.
 label columns mean sd variance quantiles members
-time event survival-at limit interpolation logits
+time event survival-at follow-up interpolation logits
 group COL…  A column whose values group the rows; give it once for each column. Values stay as they are.
 clusters
 id/ids COL  A column of names of rows, if outcomes come late: rows whose label is empty wait, and a

@@ -178,7 +178,7 @@ def test(
     numbers of rows are, as in case–control studies. Do not use 1/s_k as weights: such weights
     depend on the labels.
 
-    *Censored times.* Where the limits of rows are not known, censored times are completed 20 times, of
+    *Censored times.* Where the end of follow-up is not known, censored times are completed 20 times, of
     whose p-values one is made, whatever the null, and the default gives half of its level to events
     less expected ones (:class:`caltest.predictive.Survival`).
 

@@ -20,7 +20,7 @@ quantiles = "q*"
 time = "days"
 survival-at = ["365=s365"]
 interpolation = "step"
-limit = "end"
+follow-up = "end"
 members = "run_"
 truth = "truth.csv"
 where = ["target=rain"]
@@ -62,7 +62,7 @@ MEANS = {
     "time": "days",
     "survival-at": ("365=s365",),
     "interpolation": "step",
-    "limit": "end",
+    "follow-up": "end",
     "members": "run_",
     "truth": "truth.csv",
     "where": ("target=rain",),

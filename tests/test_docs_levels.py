@@ -626,7 +626,7 @@ def audit_of_times(rng, wrong):
 def audit_of_times_with_limits(rng, wrong):
     _, days, curves, event = followed(rng, wrong)
     limit = rng.uniform(1, 3, 200)
-    predicted = Survival(curves, days, limit=limit)
+    predicted = Survival(curves, days, follow_up=limit)
     outcomes = np.minimum(event, limit), event <= limit
     return caltest.audit(predicted, outcomes, lenses=["until:0.5", "until:1"], **FEW).pvalue
 

@@ -38,7 +38,7 @@ def test_models_of_lifelines(kind):
     found = caltest.test(predicted, held[["week", "arrest"]], rng=0, n_resamples=199)
     assert 0.0 < found.pvalue <= 1.0
     assert predicted.n_samples == len(held)
-    known = Survival(model.predict_survival_function(held), limit=52.0)
+    known = Survival(model.predict_survival_function(held), follow_up=52.0)
     assert caltest.test(known, held[["week", "arrest"]], rng=0, n_resamples=199).guarantee == "exact"
 
 

@@ -114,7 +114,7 @@ def test_a_lens_of_censored_times_needs_their_limits():
     with pytest.raises(caltest.InputError, match="a lens of times needs to know until when every row"):
         caltest.Monitor(lens="until:1").update(law, seen)
     hazard, times = np.full(200, 0.5), np.linspace(0.1, 3.0, 30)
-    known = Survival(np.exp(-np.outer(hazard, times)), times, limit=2.0)
+    known = Survival(np.exp(-np.outer(hazard, times)), times, follow_up=2.0)
     time = RNG(1).exponential(2.0, 200)
     found = caltest.Monitor(lens="until:1").update(known, (np.minimum(time, 2.0), time <= 2.0))
     assert found.n_classes == 2

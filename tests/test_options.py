@@ -30,7 +30,7 @@ OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups"
 #: Options that a command has besides the arguments.
 BESIDES = {
     "FILE", "FILES", "STATE", "label", "columns", "mean", "sd", "variance", "quantiles", "members",
-    "truth", "where", "time", "event", "survival-at", "limit", "interpolation", "logits", "group",
+    "truth", "where", "time", "event", "survival-at", "follow-up", "interpolation", "logits", "group",
     "weights", "clusters",
     "example", "json", "plot", "report", "markdown",
     "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",

@@ -128,7 +128,7 @@ def test_outcomes_may_be_columns_or_structured():
         ({"times": [2.0, 1.0]}, "increasing times"),
         ({"times": None}, "times is None"),
         ({"times": [1.0, 2.0, 3.0]}, r"give \(n, T\) and \(T,\)"),
-        ({"limit": -1.0}, "times above 0"),
+        ({"follow_up": -1.0}, "times above 0"),
         ({"interpolation": "spline"}, "'linear' or 'step'"),
         ({"risk": [0.5]}, "2 of survival, hazard and risk"),
         ({"survival": [[0.5, 0.2]], "times": [0.0, 1.0]}, "at time 0 is below 1"),
@@ -136,7 +136,7 @@ def test_outcomes_may_be_columns_or_structured():
         ({"survival": None, "risk": 57, "times": 1.0}, r"risk has shape \(\)"),
         ({"survival": None, "risk": [57.0], "times": 1.0}, "risk is 57 in row 0"),
         ({"survival": None, "hazard": [[0.1, 0.2]], "times": None}, "times is missing"),
-        ({"limit": np.inf}, "leave limit out"),
+        ({"follow_up": np.inf}, "leave follow_up out"),
         ({"times": pd.to_datetime(["2020-01-01", "2020-02-01"])}, "times could not be read"),
     ],
 )
@@ -167,7 +167,7 @@ def test_wrong_outcomes_are_named(outcomes, message):
 
 @pytest.mark.parametrize("limit", [None, 2.0])
 def test_statistics_of_a_density_are_refused_with_what_to_use(limit):
-    predicted = Survival([[0.5, 0.2]] * 20, [1.0, 2.0], limit=limit)
+    predicted = Survival([[0.5, 0.2]] * 20, [1.0, 2.0], follow_up=limit)
     outcomes = np.tile([0.5, 2.0], 10), np.tile([1, 0], 10)
     with pytest.raises(
         InputError, match="predicted times state no density, as this needs; use 'pit_ad'"
@@ -217,7 +217,7 @@ def test_every_null_takes_all_completions_and_says_so(null, clustered, monkeypat
 
 
 def test_known_limits_must_be_those_of_censored_rows():
-    law = Survival([[0.5, 0.2]] * 2, [1.0, 2.0], limit=[1.5, 2.0])
+    law = Survival([[0.5, 0.2]] * 2, [1.0, 2.0], follow_up=[1.5, 2.0])
     with pytest.raises(InputError, match="was censored at 1"):
         caltest.test(law, ([1.0, 1.0], [0, 1]))
     with pytest.raises(InputError, match=r"had its event at 1\.7"):
@@ -266,7 +266,7 @@ def test_no_curve_may_end_before_the_horizon():
     audit = caltest.audit(law, (time, event), rng=0, n_resamples=199)
     assert {view.lens for view in audit.views} >= {"distribution", "until:1.5"}
     with pytest.raises(InputError, match="later than all limits"):
-        caltest.estimate(Survival(predicted, TIMES, limit=1.0), (np.full(200, 1.0), np.zeros(200)),
+        caltest.estimate(Survival(predicted, TIMES, follow_up=1.0), (np.full(200, 1.0), np.zeros(200)),
                          caltest.statistics.ICI(horizon=2.0))  # fmt: skip
 
 
@@ -277,7 +277,7 @@ def pvalues(count, statistic, known=False, draws=99, **options):
     found = []
     for seed in range(count):
         predicted, time, event, limit, _ = cohort(seed, **options)
-        law = Survival(predicted, TIMES, limit=limit if known else None)
+        law = Survival(predicted, TIMES, follow_up=limit if known else None)
         if known:
             time, event = np.minimum(time, limit), event & (time <= limit)
         found.append(caltest.test(law, (time, event), statistic, n_resamples=draws, rng=seed).pvalue)
@@ -482,7 +482,7 @@ def test_a_risk_at_one_time_is_looked_at_where_rows_are_seen_until_then():
         caltest.test(law, (time, event))
     late = np.maximum(time, 1.0), event & (time <= 1.0)
     plain = caltest.test(1.0 - predicted[:, 9], late[1], "citl", rng=0)
-    known = Survival(risk=1.0 - predicted[:, 9], times=1.0, limit=1.0)
+    known = Survival(risk=1.0 - predicted[:, 9], times=1.0, follow_up=1.0)
     of_times = caltest.test(known, (np.minimum(late[0], 1.0), late[1]), "citl", lens="until:1", rng=0)
     assert plain.statistic == of_times.statistic
     for name in ("gnd", "ici", "e50", "e90"):
@@ -617,7 +617,7 @@ def test_audits_of_calibrated_times_keep_their_level(known):
     found, material = [], 0
     for seed in range(120):
         predicted, time, event, limit, x = cohort(seed, 400, dependent=True, censor=1.0)
-        law = Survival(predicted, TIMES, limit=limit if known else None)
+        law = Survival(predicted, TIMES, follow_up=limit if known else None)
         seen = np.minimum(time, limit), event & (time <= limit)
         groups = {"x": np.where(x > 0.3, "high", "low"), "g": np.arange(400) % 3}
         audit = caltest.audit(
@@ -634,7 +634,7 @@ def test_known_limits_take_the_exact_path():
     predicted, time, event, limit, _ = cohort(10, 600, factor=1.5)
     seen = np.minimum(time, limit), event & (time <= limit)
     audit = caltest.audit(
-        Survival(predicted, TIMES, limit=limit), seen, lenses="until:1", rng=0, n_resamples=199
+        Survival(predicted, TIMES, follow_up=limit), seen, lenses="until:1", rng=0, n_resamples=199
     )
     assert audit.rejected
     assert audit.exact_intervals
@@ -705,7 +705,7 @@ def test_a_group_of_which_no_row_is_followed_until_the_horizon_is_said_to_be_unk
 def test_an_event_that_some_rows_are_followed_too_briefly_for_is_one_that_is_seen():
     rng = np.random.default_rng(4)
     time, limit = rng.exponential(size=400), rng.uniform(0.5, 2.0, 400)
-    law = Survival(np.exp(-np.outer(np.ones(400), TIMES)), TIMES, limit=limit)
+    law = Survival(np.exp(-np.outer(np.ones(400), TIMES)), TIMES, follow_up=limit)
     seen = np.minimum(time, limit), time <= limit
     audit = caltest.audit(law, seen, lenses=["until:0.4", "until:1"], n_resamples=199)
     assert [each.event for each in audit.views if each.group is None] == [
@@ -714,7 +714,7 @@ def test_an_event_that_some_rows_are_followed_too_briefly_for_is_one_that_is_see
     ]
     assert sum("of rows were followed for less than 1:" in note for note in audit.warnings) == 1
     assert "were followed for less than 1:" in str(caltest.test(law, seen, "citl", lens="until:1"))
-    with pytest.raises(InputError, match="is later than all limits"):
+    with pytest.raises(InputError, match="is later than the end of all follow-up"):
         caltest.test(law, seen, "citl", lens="until:2.5")
 
 
@@ -1045,8 +1045,8 @@ def test_pictures():
         display = show(law, (time, event), kind=kind, horizon=1.0)
         assert display.n_samples == 500
         plt.close(display.figure_)
-    with pytest.raises(InputError, match="limits are unknown"):
-        show(Survival(predicted, TIMES, limit=9.0), (np.full(500, 9.0), np.zeros(500)))
+    with pytest.raises(InputError, match="follow-up is unknown"):
+        show(Survival(predicted, TIMES, follow_up=9.0), (np.full(500, 9.0), np.zeros(500)))
     with pytest.raises(InputError, match="fewer than five events"):
         show(law.take(np.arange(5)), (time[:5], event[:5]), kind="horizon", horizon=0.2)
 
@@ -1095,7 +1095,7 @@ def test_curves_at_few_times_are_noted(known):
     seen = np.minimum(times, limit), times <= limit
     for grid, few in (([1.0, 2.0, 3.0], True), (np.linspace(0.05, 3.0, 60), False)):
         curves = np.exp(-np.outer(rates, grid))
-        law = caltest.predictive.Survival(curves, grid, **({"limit": limit} if known else {}))
+        law = caltest.predictive.Survival(curves, grid, **({"follow_up": limit} if known else {}))
         for found in (
             caltest.test(law, seen, n_resamples=99, rng=0),
             caltest.audit(law, seen, lenses="until:1", n_resamples=99, rng=0),
@@ -1194,7 +1194,7 @@ def test_what_is_looked_at_does_not_depend_on_the_first_row(first):
     rates, limit = rng.lognormal(-1.0, 0.5, 600), np.sort(rng.uniform(0.3, 3.0, 600))
     time = rng.exponential(1.0 / rates)
     order = np.roll(np.arange(600), 0 if first == 0 else 1)
-    law = Survival(np.exp(-np.outer(rates, TIMES))[order], TIMES, limit=limit[order])
+    law = Survival(np.exp(-np.outer(rates, TIMES))[order], TIMES, follow_up=limit[order])
     seen = np.minimum(time, limit)[order], (time <= limit)[order]
     audit = caltest.audit(law, seen, n_resamples=199)
     last = max(float(each.removeprefix("until:")) for each in audit.lenses if each != "distribution")

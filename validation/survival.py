@@ -70,7 +70,7 @@ class Cohort(NamedTuple):
     def law(self, known: bool = False) -> Survival:
         """Return the predictions."""
         limit = np.minimum(self.limit, GRID[-1]) if known else None
-        return Survival(np.exp(-np.outer(self.rate, GRID)), GRID, limit=limit)
+        return Survival(np.exp(-np.outer(self.rate, GRID)), GRID, follow_up=limit)
 
     @property
     def outcomes(self) -> tuple[Array, NDArray[np.bool_]]:

@@ -113,7 +113,7 @@ def _lenses_of_times(law: Survival) -> tuple[str, ...]:
     followed says nothing of what comes next.
     """
     marks, stated = law.marks(100)
-    last, ended = float(marks[-1]), law.limit if law.seen is None else np.abs(law.seen)
+    last, ended = float(marks[-1]), law.last if law.seen is None else np.abs(law.seen)
     followed = np.array([float(np.mean(ended >= time)) for time in marks])
     marks = marks[: max(int(np.sum(followed >= _FOLLOWED)), 1)]
     risks = np.array([float(law.risk(time).mean()) for time in marks])

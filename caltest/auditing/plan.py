@@ -399,7 +399,7 @@ def _unstated(whole: Rows, lens: Lens | None) -> str:
             return f"{counted(size - 1, 'member')} state no tail of {100.0 * tail:g}%"
     if quantiles and whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION:
         return "of quantile forecasts in clusters events alone are checked"
-    longest = int(np.argmax(getattr(whole.law, "limit", 0)))  # the first, if rows have no limits
+    longest = int(np.argmax(getattr(whole.law, "last", 0)))  # the first, if there is no follow-up
     try:
         shown = show(whole.take([longest]), lens).rows
     except InputError as error:

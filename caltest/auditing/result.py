@@ -219,7 +219,7 @@ class Audit(Result):
 
     @property
     def is_censored(self) -> bool:
-        """Whether it is about censored times whose limits are not known."""
+        """Whether it is about censored times whose follow-up is not known."""
         return any(view.events is not None for view in self.views)
 
     @property

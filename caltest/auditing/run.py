@@ -178,7 +178,7 @@ def audit(
         interval of its mean excludes 0; its adjusted p-value is 1 otherwise. So no verdict rests on
         the number of clusters. Intervals are longer, and more rows are needed. "Overconfident" and
         "underconfident" are not stated, because they rest on t intervals. Refused for censored times
-        without known limits, and for a tolerance or rounding in clusters. Default False: see
+        without known follow-up, and for a tolerance or rounding in clusters. Default False: see
         ``clusters``.
     min_rows
         Groups with fewer rows are skipped and listed. Default 50: fewer rows could only show
@@ -301,7 +301,7 @@ def audit(
     groupings, afterwards = known_before(groupings, whole)
     doubts = (*afterwards, *by_members, *premises_of(whole))
     law: Any = whole.rows.law
-    levels = not isinstance(law, Survival) or not law.known
+    levels = not isinstance(law, Survival) or law.follow_up is None
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]
         groupings += tuple(by_prediction(law, columns, options.min_rows))

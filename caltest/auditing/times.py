@@ -1,9 +1,9 @@
-"""An audit of times until an event, where limits of rows with an event are not known.
+"""An audit of times until an event, where follow-up of rows with an event is not known.
 
 Events less expected ones, until every horizon, on all rows and in every group, by signs of rows, have
 half of the level; completed times, through the lens "distribution", the other half. Sizes rest on what
 does not need completions: events observed and expected, and risk at the horizon within strata of
-similar predicted risk, averaged. Where limits are known, an audit is as of all other numbers.
+similar predicted risk, averaged. Where follow-up is known, an audit is as of all other numbers.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
     if options.tolerance is not None or set(options.lenses) - {*until, DISTRIBUTION}:
         raise InputError(
             "censored times are audited through 'distribution' and horizons such as 'until:365', "
-            "without a {tolerance}; give these lenses, or {limit} where limits of all rows are known.",
+            "without a {tolerance}; give these lenses, or {follow_up} where it is known of all rows.",
             tolerance=Argument("tolerance", ...),
-            limit=Argument("limit"),
+            follow_up=Argument("follow_up"),
         )
     asked = [each for name in until for each in options.statistics.get(name) or ()]
     if wrong := [each.name for each in asked if not isinstance(law, each.laws)]:

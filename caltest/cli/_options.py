@@ -356,7 +356,7 @@ def _toml(value: object) -> str:
 #: What states distributions of numbers, in place of columns of probabilities.
 NUMBERS = (
     *("mean", "sd", "variance", "quantiles", "members"),
-    *("time", "survival-at", "limit", "interpolation"),
+    *("time", "survival-at", "follow-up", "interpolation"),
 )
 STATED = NUMBERS[:5]
 #: What examples do not have, and why.
@@ -393,11 +393,11 @@ class Input:
     def stated(self) -> Any:
         """The columns of probabilities, or those that state distributions of numbers."""
         time, curve = self["time"], self["survival-at"]
-        others = {name: self[name] for name in ("limit", "interpolation")}
+        others = {"follow_up": self["follow-up"], "interpolation": self["interpolation"]}
         if time is None and (curve or any(others.values())):
             raise InputError(
-                "--survival-at, --limit and --interpolation are of times until an event; give --time "
-                "too."
+                "--survival-at, --follow-up and --interpolation are of times until an event; give "
+                "--time too."
             )
         of_times: dict[str, Any] = {}
         if time is not None:

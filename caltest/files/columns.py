@@ -34,20 +34,20 @@ from caltest.laws.quantiles import level_called
 
 _KNOWN = (
     *("mean", "sd", "variance", "quantiles", "members", "cdf"),
-    *("survival", "event", "limit"),
+    *("survival", "event", "follow_up"),
 )
 _OF_TIMES = ("survival", "event")
 _CURVES = "interpolation"  # no column, but how curves run between their times
 _STATED = (
     *(("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",)),
-    *(_OF_TIMES, (*_OF_TIMES, "limit")),
+    *(_OF_TIMES, (*_OF_TIMES, "follow_up")),
 )
 _WRONG = {
     "times": "of times until an event give {survival}, {event} and the column of times as the "
     "outcomes.",
     "alone": "{other} is given alone; give the columns of {mean} and of one of {sd} and {variance}.",
     "both": "both {one} and {other} are given; give one of them.",
-    "twice": "column {column} is given twice, among those of the curves, the event and the limit; give "
+    "twice": "column {column} is given twice, among those of the curves, the event and follow-up; give "
     "each its own.",
     "same": "{one} and {other} are the same column; name that of each.",
 }
@@ -92,7 +92,7 @@ class NumberColumns:
         "members", how the names of their columns begin, or all of these. Or, of "cdf", the number up
         to which every column has the probability, by its name. Or, of "survival", the time of every
         column, or a pattern of names whose star is the time, with the column "event" (the outcomes are
-        times), and perhaps "limit", and the "interpolation" of the curves, "linear" or "step".
+        times), and perhaps "follow_up", and the "interpolation" of the curves, "linear" or "step".
     """
 
     of: Mapping[str, Any]
@@ -110,7 +110,7 @@ class NumberColumns:
                 what, number = _NUMBERS[name]
                 number(f"the {what} of column {quoted(each)}", value)
         given, wrong = tuple(name for name in _KNOWN if name in self.of), ""
-        of_times = not {*_OF_TIMES, "limit", _CURVES}.isdisjoint(self.of)
+        of_times = not {*_OF_TIMES, "follow_up", _CURVES}.isdisjoint(self.of)
         twice: list[str] = []
         if given not in _STATED:
             wrong = "times" if of_times else "alone" if len(given) < 2 else "both"
@@ -184,12 +184,12 @@ class NumberColumns:
             table = np.column_stack(list(values.values()))
             return laws.Members(table) if at is None else laws_of[kind](at, table)
         if "survival" in self.of:
-            times, limit = self.of["survival"], self.of.get("limit")
+            times, last = self.of["survival"], self.of.get("follow_up")
             names = sorted(times, key=times.get)
             curves = np.column_stack([values[name] for name in names])
-            until = None if limit is None else values[limit]
+            until = None if last is None else values[last]
             at, between = [float(times[name]) for name in names], self.of.get(_CURVES)
-            return laws.Survival(curves, at, limit=until, interpolation=between)
+            return laws.Survival(curves, at, follow_up=until, interpolation=between)
         return Normal(**{argument: values[name] for argument, name in self.of.items()})
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:
@@ -209,7 +209,7 @@ class NumberColumns:
 
     def __str__(self) -> str:
         if "event" in self.of:
-            others = (name for name in ("event", "limit") if name in self.of)
+            others = (name for name in ("event", "follow_up") if name in self.of)
             rest = "".join(f", {name} from {quoted(self.of[name])}" for name in others)
             return f"survival from {listed(self.of['survival'])}{rest}"
         if len(self.of) == 1:

@@ -1,8 +1,8 @@
 """Times until an event, some of them censored: a survival curve for every row, or any law of a time.
 
-What is seen of a time T is min(T, C) and whether the event came. Where the limit C of every row is
-known, outcomes are min(T, C), with an atom beyond C, and draws of them too: nothing is assumed. Where
-it is not known of rows with an event, a censored time is completed: drawn from what was predicted of
+What is seen of a time T is min(T, C) and whether the event came. If the end of follow-up C is known for
+every row, outcomes are min(T, C), with an atom beyond C, and draws of them too: nothing is assumed. If
+it is not known for rows with an event, a censored time is completed: drawn from what was predicted of
 it, given that it is later than C. If predictions are right, and C does not depend on T given the
 prediction, completed times are draws from the predicted distributions, exactly.
 """
@@ -56,7 +56,7 @@ class Survival(Shaped):
         If only the chance of the event until one time is predicted: that, (n,), with ``times`` the one
         number; a curve of one time is read so, unless it is said to be linear. Rows that are censored
         before then say less: only an audit looks at these.
-    limit
+    follow_up
         Until when every row was, or would have been, followed whether or not its event came, (n,) or
         one number, such as the end of the study: then all p-values are exact and nothing is assumed of
         censoring. Default None: it is known of censored rows alone.
@@ -73,7 +73,8 @@ class Survival(Shaped):
 
     Notes
     -----
-    A curve that does not reach 0 states nothing beyond its last time, which is taken as a known limit.
+    A curve that does not reach 0 states nothing beyond its last time, which is taken as a known end of
+    follow-up.
 
     Completions are seeded by what was seen and not by ``rng``, so that the same data have the same ones
     in every test and audit; ``rng`` is the seed of the draws that they are compared with.
@@ -99,16 +100,15 @@ class Survival(Shaped):
     about = "predicted times until an event"
     instead = "use 'pit_ad' or another statistic of the PIT"
     level_name = "predicted survival"  # the chance of no event, averaged over time
-    completions = 20  #: How often censored times are completed, where limits are not known.
-    _by_row = ("_law", "_times", "_chances", "limit", "ends", "seen", "stated")
+    completions = 20  #: How often censored times are completed, if follow-up is not known.
+    _by_row = ("_law", "_times", "_chances", "last", "ends", "seen", "follow_up")
     _law: Predictive | None = None
     _times: Any = None
     _chances: Any = None
-    known: bool  #: Whether the limit of every row is known.
     ends: Array  #: Until when curves go, (n,).
-    limit: Array  #: Until when rows are looked at, (n,).
-    stated: Any = None  #: The same as it was given, (n,), if it is known.
-    seen: Any = None  #: Times (n,), those of censored rows negative, where limits are not known.
+    last: Array  #: Until when rows are looked at, (n,).
+    follow_up: Any = None  #: Until when they were followed, (n,), where that is known.
+    seen: Any = None  #: Times (n,), negative where censored, if follow-up is not known.
     recorded = False  #: Whether events are taken to come at the times of curves since all did.
 
     def __init__(
@@ -118,7 +118,7 @@ class Survival(Shaped):
         *,
         hazard: object = None,
         risk: object = None,
-        limit: object = None,
+        follow_up: object = None,
         interpolation: str | None = None,
     ) -> None:
         given = [each for each in (survival, hazard, risk) if each is not None]
@@ -163,28 +163,28 @@ class Survival(Shaped):
                 self.horizon, self.steps = float(self._times[0, 1]), True  # as a risk, and no curve
             self._shape, last = (len(table),), self._times[:, -1]
             end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
-        self.ends, self.known = end, limit is not None
-        if limit is not None:
-            until = np.asarray(limit)
+        self.ends = end
+        if follow_up is not None:
+            until = np.asarray(follow_up)
             if until.dtype.kind in "fiu" and np.isinf(until).any():
                 raise InputError(
-                    "limit holds inf; give the times until which rows were followed, or leave limit "
-                    "out where they are not known."
+                    "follow_up holds inf; give the times until which rows were followed, or leave "
+                    "follow_up out where they are not known."
                 )
-            until = finite_numbers("limit", limit)
+            until = finite_numbers("follow_up", follow_up)
             if until.shape not in ((), self._shape) or (until <= 0.0).any():
                 raise InputError(
-                    f"limit has shape {until.shape} and the smallest is {until.min():g}; give "
+                    f"follow_up has shape {until.shape} and the smallest is {until.min():g}; give "
                     f"{self._shape} times above 0, or one for all rows."
                 )
-            self.stated = np.broadcast_to(until, self._shape)
-            end = np.minimum(end, self.stated)
-        self.limit = end
+            self.follow_up = np.broadcast_to(until, self._shape)
+            end = np.minimum(end, self.follow_up)
+        self.last = end
 
     # -------------------------------------------------------------- the law of a time
 
     def _at(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return P(T < t) and P(T ≤ t) at (…, n), whatever the limits."""
+        """Return P(T < t) and P(T ≤ t) at (…, n), whatever the follow-up."""
         if self._law is not None:
             return self._law.cdf(outcomes)
         return self._looked_up(self._chances, outcomes)
@@ -199,14 +199,14 @@ class Survival(Shaped):
         return below.reshape(outcomes.shape), at.reshape(outcomes.shape)
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return P(X < x) and P(X ≤ x) of times X that end beyond the limit, where the rest of T is."""
+        """Return P(X < x) and P(X ≤ x) of times X that end beyond the last, where the rest of T is."""
         self._check_whole()
-        below, at = self._at(np.minimum(outcomes, self.limit))
-        beyond = outcomes > self.limit
+        below, at = self._at(np.minimum(outcomes, self.last))
+        beyond = outcomes > self.last
         return np.where(beyond, at, below), np.where(beyond, 1.0, at)
 
     def quantile(self, levels: Array) -> Array:
-        """Return quantiles of the same; beyond the limit is the next number."""
+        """Return quantiles of the same; beyond the last time is the next number."""
         if self._law is not None:
             found = self._law.quantile(levels)
         else:
@@ -216,15 +216,15 @@ class Survival(Shaped):
             found = np.empty_like(flat)
             _loops.curve_inverse(self._times, self._chances, flat, self.steps, found)
             found = found.reshape(levels.shape)
-        return np.where(found > self.limit, self.beyond, found)
+        return np.where(found > self.last, self.beyond, found)
 
     @property
     def beyond(self) -> Array:
-        """What stands for a time later than the limit, (n,)."""
-        return np.nextafter(self.limit, np.inf)
+        """What stands for a time later than the last, (n,)."""
+        return np.nextafter(self.last, np.inf)
 
     def risk(self, horizon: float) -> Array:
-        """Return the chance of the event until a time, or the limit of the curve, (n,)."""
+        """Return the chance of the event until a time, or the end of the curve, (n,)."""
         return self._at(np.full(self.n_samples, self.stated_time(horizon)))[1]
 
     def stated_time(self, time: float) -> float:
@@ -240,13 +240,13 @@ class Survival(Shaped):
         return common and self.stated_time(time) in self._times
 
     def level(self) -> Array:
-        """Return chances of no event, averaged over the time until the last limit, (n,)."""
+        """Return chances of no event, averaged over the time until the last end, (n,)."""
         times = [self.horizon] if self.horizon is not None else self._evenly(20)
         return np.asarray(1.0 - np.mean([self.risk(t) for t in times], axis=0))
 
     def _evenly(self, count: int) -> Array:
-        """Return times, evenly spaced up to the last that all curves, or any known limit, are about."""
-        end = min(float(self.limit.max()), float(self.ends.min()))
+        """Return times, evenly spaced up to the last that all curves and any known follow-up reach."""
+        end = min(float(self.last.max()), float(self.ends.min()))
         if np.isinf(end):
             end = float(self.quantile(np.full(self.n_samples, 0.95)).max())
         return end * np.arange(1, count + 1) / count
@@ -291,9 +291,9 @@ class Survival(Shaped):
                 last=f"{self.ends[row]:g}",
                 row=row,
             )
-        if horizon > (last := float(self.limit.max())):
+        if horizon > (last := float(self.last.max())):
             raise InputError(
-                f"the horizon {horizon:g} is later than all limits, the last of which is {last:g}; "
+                f"the horizon {horizon:g} is later than the end of all follow-up, {last:g}; "
                 "give an earlier one."
             )
         if self.seen is None or horizon <= (last := float(np.abs(self.seen).max())):
@@ -352,20 +352,20 @@ class Survival(Shaped):
 
         Outcomes are times, as drawn or completed, or as ``seen``.
         """
-        end = np.minimum(self.limit, self.stated_time(horizon))
+        end = np.minimum(self.last, self.stated_time(horizon))
         return np.minimum(np.abs(outcomes), end), ~np.signbit(outcomes) & (outcomes <= end)
 
     def events(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Array]:
         """Return which events were seen until a time, and how many were expected of what was seen.
 
-        The differences are martingale residuals, 0 on average whatever the limits are.
+        The differences are martingale residuals, 0 on average whenever follow-up ends.
         """
         self._check_whole()
         ended, came = self.until(outcomes, horizon)
         return came.astype(np.float64), self.cumulative_hazard(ended)
 
     def as_seen(self, outcomes: Array) -> Array:
-        """Return times as they were seen, of censored rows negative; of known limits as they are."""
+        """Return times as they were seen, of censored rows negative; or as they are."""
         if self.seen is None:
             return outcomes
         ended = np.abs(self.seen)
@@ -380,7 +380,7 @@ class Survival(Shaped):
         outcomes = self.as_seen(outcomes)
         low, high = self.cdf(np.abs(outcomes))
         came, expected = self.events(outcomes)
-        open_end = np.signbit(outcomes) & (np.abs(outcomes) <= self.limit)
+        open_end = np.signbit(outcomes) & (np.abs(outcomes) <= self.last)
         return np.where(open_end, high, low), np.where(open_end, 1.0, high), came > 0.0, expected
 
     def _check_whole(self) -> None:
@@ -395,13 +395,13 @@ class Survival(Shaped):
     # -------------------------------------------------------------- what was seen
 
     def met(self, values: Any, weights: Array | None = None) -> tuple[Law, Array]:
-        """Return the law with what was seen, and outcomes; of unknown limits completed ones."""
+        """Return the law with what was seen, and outcomes; completed ones if follow-up is not known."""
         time, event = read_times(values, self.n_samples)
-        if self.known:
-            self._check_limits(time, event)
+        if self.follow_up is not None:
+            self._check_follow_up(time, event)
         found = self
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
-            stated, early = self._as_stated(time), event & (time <= self.limit)
+            stated, early = self._as_stated(time), event & (time <= self.last)
             if weights is not None:
                 early &= weights > 0.0
             off = early & np.isnan(stated)
@@ -412,7 +412,7 @@ class Survival(Shaped):
             if found.steps:
                 self._check_on_grid(time, off)
                 time = np.where(np.isnan(stated), time, stated)
-        if found.known:
+        if found.follow_up is not None:
             return found, found._on_curve(np.where(event, time, found.beyond))
         found = copy(found)
         found.seen = np.where(event, time, -time)
@@ -432,10 +432,10 @@ class Survival(Shaped):
         return np.where((near > 0.0) & (times - near <= _SAME * times), near, np.nan)
 
     def _on_curve(self, times: Array) -> Array:
-        """Return times as outcomes: the one time of which a risk is known, or beyond the limit."""
+        """Return times as outcomes: the one time of which a risk is known, or beyond the last."""
         if self.horizon is not None:
             times = np.where(times <= self.horizon, self.horizon, times)
-        return np.where(times <= self.limit, times, self.beyond)
+        return np.where(times <= self.last, times, self.beyond)
 
     def outcomes(self, values: object) -> Array:
         """Check outcomes, and return them as times."""
@@ -450,7 +450,7 @@ class Survival(Shaped):
         digest = sha256(self.seen.tobytes()).digest()
         seed = child_seed(int.from_bytes(digest[:16], "little"), _COMPLETED, number)
         ended, censored = np.abs(self.seen), np.signbit(self.seen)
-        passed = self._at(np.minimum(ended, self.limit))[1]
+        passed = self._at(np.minimum(ended, self.last))[1]
         uniforms = generator(seed).random(self.n_samples)
         drawn = self.quantile(passed + (1.0 - passed) * uniforms)
         return np.where(censored, drawn, self._on_curve(ended))
@@ -481,14 +481,14 @@ class Survival(Shaped):
                 "All events came at times of the curves, and are taken to come at no others, as at the "
                 "next visit (interpolation='step')."
             )
-        if self.known:
+        if self.follow_up is not None:
             return tuple(found)
         share = float(np.mean(np.signbit(self.seen)))
         found += [
             f"{share:.0%} of rows are censored: this assumes that they were so independently of the "
             "time, given the prediction."
         ]
-        late = int(np.sum(~np.signbit(self.seen) & (self.seen > self.limit)))
+        late = int(np.sum(~np.signbit(self.seen) & (self.seen > self.last)))
         if late:
             found.append(
                 f"{late:,} events came after the last time of their curves, beyond which nothing is "
@@ -505,18 +505,18 @@ class Survival(Shaped):
                 found=float(time[row]),
             )
 
-    def _check_limits(self, time: Array, event: NDArray[np.bool_]) -> None:
-        limit, much = self.stated, _SAME * np.abs(self.stated)
-        early = ~event & (time < limit - much)
-        for row in np.flatnonzero(early | (time > limit + much))[:1]:
+    def _check_follow_up(self, time: Array, event: NDArray[np.bool_]) -> None:
+        last, much = self.follow_up, _SAME * np.abs(self.follow_up)
+        early = ~event & (time < last - much)
+        for row in np.flatnonzero(early | (time > last + much))[:1]:
             what = "was censored" if not event[row] else "had its event"
             raise InputError(
-                "{row} {what} at {found}, and its limit is {limit}; give the limits until which rows "
-                "were followed, or leave limit out.",
+                "{row} {what} at {found}, and its follow_up is {last}; give the times until which "
+                "rows were followed, or leave follow_up out.",
                 row=int(row),
                 what=what,
                 found=float(time[row]),
-                limit=float(limit[row]),
+                last=float(last[row]),
             )
 
 

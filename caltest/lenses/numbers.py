@@ -227,7 +227,8 @@ _SEEN = ("not seen", "seen")
 class Until(_AtThreshold):
     """Of times: does the event come until a time, the horizon, as often as predicted?
 
-    Where limits are known, what counts is whether it is seen: until the horizon, and until the limit.
+    Where the end of follow-up is known, what counts is whether it is seen: until the horizon, and until
+    that end.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ class Until(_AtThreshold):
     Examples
     --------
     >>> import caltest
-    >>> predicted = caltest.predictive.Survival([[0.5, 0.2], [0.5, 0.2]], [1.0, 2.0], limit=2.0)
+    >>> predicted = caltest.predictive.Survival([[0.5, 0.2], [0.5, 0.2]], [1.0, 2.0], follow_up=2.0)
     >>> caltest.estimate(predicted, ([0.7, 2.0], [1, 0]), "citl", lens="until:1")
     0.0
     """
@@ -257,7 +258,7 @@ class Until(_AtThreshold):
 
     def _of_law(self, predictions: Rows, law: Any) -> Reduction:
         view = super()._of_law(predictions, law)
-        ended = float(np.mean(law.limit < self._number)) if law.known else 0.0
+        ended = float(np.mean(law.last < self._number)) if law.follow_up is not None else 0.0
         if ended == 0.0:
             return view
         note = (
@@ -268,7 +269,7 @@ class Until(_AtThreshold):
         return replace(view, rows=replace(rows, notes=(*rows.notes, note)))
 
     def _ends(self, law: Any) -> tuple[Array | None, Array | None]:
-        return None, np.minimum(law.limit, law.stated_time(self._number))
+        return None, np.minimum(law.last, law.stated_time(self._number))
 
 
 @arguments(level=_level)

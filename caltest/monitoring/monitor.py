@@ -349,8 +349,8 @@ class Monitor:
         censored = getattr(full, "seen", None)
         if lens is not None and censored is not None and np.signbit(censored).any():
             raise InputError(
-                "a lens of times needs to know until when every row was followed; give limit, or leave "
-                "the lens out."
+                "a lens of times needs to know until when every row was followed; give follow_up, or "
+                "leave the lens out."
             )
         if lens is not None:
             seen = show(given.rows, lens).sample(given.labels)

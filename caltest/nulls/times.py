@@ -1,4 +1,4 @@
-"""The null of events less expected ones, where limits of times are not known: random signs of rows."""
+"""The null of events less expected ones, where follow-up is not known: random signs of rows."""
 
 from __future__ import annotations
 

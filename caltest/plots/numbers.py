@@ -322,7 +322,7 @@ _BAND = 1.959964  # standard deviations
 class SurvivalDisplay(Display):
     """Plot predicted times until an event against what was seen, censored or not.
 
-    Make it with :meth:`from_predictions`, where the limits of rows are not known.
+    Make it with :meth:`from_predictions`, where the end of follow-up is not known.
 
     Attributes
     ----------
@@ -383,7 +383,7 @@ class SurvivalDisplay(Display):
         Parameters
         ----------
         predicted, outcomes
-            A :class:`caltest.predictive.Survival` without known limits, and ``(time, event)``.
+            A :class:`caltest.predictive.Survival` without ``follow_up``, and ``(time, event)``.
         kind
             "curves": chances of the event until every time. "horizon": predicted and observed risk at
             one time, in up to ten strata of equal expected events, and a smooth curve. "events": events
@@ -421,8 +421,8 @@ class SurvivalDisplay(Display):
         law: Any = None if whole is None else whole.rows.law
         if whole is None or not isinstance(law, Survival) or law.seen is None:
             raise InputError(
-                "predicted holds no times whose limits are unknown; give a caltest.predictive.Survival "
-                "without limit=."
+                "predicted holds no times whose follow-up is unknown; give a "
+                "caltest.predictive.Survival without follow_up=."
             )
         at = float(law.marks(1)[0][-1]) if horizon is None else float(horizon)
         drawn: tuple[Any, ...]

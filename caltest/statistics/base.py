@@ -63,7 +63,7 @@ class Statistic(ABC):
     laws: ClassVar[tuple[type[Law], ...]] = (Classes,)
     #: Of numbers: whether quantiles at some levels are enough.
     of_quantiles: ClassVar[bool] = False
-    #: Of times whose limits are not known: whether it looks at censored ones as they were seen.
+    #: Whether, where the end of follow-up is not known, it looks at censored ones as they were seen.
     of_seen: ClassVar[bool] = False
     #: Whether, once it is fitted, it can be given a part of the rows, in units of `Rows.whole`.
     of_parts: ClassVar[bool] = False

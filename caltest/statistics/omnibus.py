@@ -195,7 +195,7 @@ class Omnibus(Statistic, takes_weights=True):
         """Return the omnibus of numbers for these, unless options of classes were chosen."""
         if not isinstance(law, Predictive) or self != Omnibus():
             return self
-        if isinstance(law, Survival) and law.known:
+        if isinstance(law, Survival) and law.follow_up is not None:
             return OmnibusOfTimes()
         return OmnibusOfVectors() if isinstance(law, Pools) else OmnibusOfNumbers()
 

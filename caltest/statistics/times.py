@@ -1,7 +1,7 @@
 """Statistics of times until an event: events less those expected, D-calibration, risk at a horizon.
 
-With unknown limits, events and risk at a horizon are of times as they were seen, censored or not; what
-is of the PIT is of completed times, see :mod:`caltest.laws.survival`.
+If follow-up is not known, events and risk at a horizon look at times as they were seen, censored or
+not; statistics of the PIT look at completed times, see :mod:`caltest.laws.survival`.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Events(_Events):
 
     n⁻¹ Σ_i [δ_i − Λ_i(X_i)], with the predicted cumulative hazard Λ until the row's event or its
     censoring: 0 on average whatever censors rows, as long as it does not depend on the time given the
-    prediction. Where limits are unknown its p-value is by random signs of rows, at least that of a
-    Poisson number of events: about right.
+    prediction. Where the end of follow-up is not known, its p-value is by random signs of
+    rows, at least that of a Poisson number of events: about right.
 
     Parameters
     ----------
@@ -127,13 +127,13 @@ class EventSlope(_Events):
 
 @options()
 class OmnibusOfTimes(OmnibusOfNumbers):
-    """The default statistic of times whose limits are known: "events" and "event_slope" besides.
+    """The default statistic of times if follow-up is known: "events" and "event_slope" besides.
 
     Examples
     --------
     >>> import numpy as np, caltest
     >>> rng = np.random.default_rng(0)
-    >>> predicted = caltest.predictive.Survival([[0.5, 0.1]] * 300, [1.0, 2.0], limit=1.5)
+    >>> predicted = caltest.predictive.Survival([[0.5, 0.1]] * 300, [1.0, 2.0], follow_up=1.5)
     >>> time = np.minimum(rng.exponential(0.9, 300), 1.5)
     >>> [each.name for each in caltest.test(predicted, (time, time < 1.5), rng=0).parts][-1]
     'event_slope'
