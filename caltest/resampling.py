@@ -11,11 +11,9 @@ a block of rows at a time.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -208,63 +206,27 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
         Who does the work.
     """
     values = np.empty((1 + draws.count, len(columns)))
-    for _ in _filled(values, columns, draws, workers, draws.count):
-        pass
-    return values
-
-
-def batches(
-    columns: Sequence[Column],
-    draws: Draws,
-    workers: Workers,
-    *,
-    at_most: int,
-) -> Iterator[Array]:
-    """Yield the rows of the table in the order of the draws, so that one can stop among them.
-
-    Forms that work in parallel inside take batches of ``at_most`` draws, others one block of draws a
-    worker. Users' functions see the observed labels at a random place, and so all draws at once.
-    """
-    values = np.empty((1 + draws.count, len(columns)))
-    for rows in _filled(values, columns, draws, workers, at_most):
-        yield values[rows]
-
-
-def _filled(
-    values: Array,
-    columns: Sequence[Column],
-    draws: Draws,
-    workers: Workers,
-    at_most: int,
-) -> Iterator[slice]:
-    """Write the table, batch by batch of the draws; yield which of its rows are done.
-
-    Users' functions, which must not see which labels are the observed ones, have all draws before the
-    first batch. Forms that work in parallel inside have many draws in a call, others a block a task.
-    """
     unseen, inside, by_blocks = list[int](), list[int](), list[int]()
     for place, column in enumerate(columns):
         own = isinstance(column.form, LabelFunction)
         (unseen if own else inside if column.form.parallel_inside else by_blocks).append(place)
-    if unseen:
+    if unseen:  # functions of users must not see which labels are the observed ones
         hidden, block = draws.hidden(), _Block.of([columns[place] for place in unseen])
         parts = workers.map(partial(block, hidden), hidden.tasks(), "label draws")
         values[:, unseen] = hidden.observed_first(np.concatenate(list(parts)))
     block = _Block.of([columns[place] for place in by_blocks])
 
-    def in_blocks(tasks: list[tuple[int, int]]) -> Iterator[slice]:
+    def in_blocks(tasks: list[tuple[int, int]]) -> None:
         found = workers.map(partial(block, draws), tasks, "label draws") if by_blocks else ()
-        for (start, stop), part in zip_longest(tasks, found):
-            rows = slice(start + (start > 0), stop + 1)
-            if part is not None:
-                values[rows, by_blocks] = part
-            yield rows
+        for (start, stop), part in zip(tasks, found, strict=False):
+            values[start + (start > 0) : stop + 1, by_blocks] = part
 
     if not inside:
-        yield from in_blocks(draws.tasks())
-        return
+        in_blocks(draws.tasks())
+        return values
+    # Forms that work in parallel inside have many draws in a call, others a block a task.
     size = max(1, _BYTES // (max(draws.observed.size, 1) * DRAWS)) * DRAWS
-    for batch in blocks(draws.count, min(size, at_most)):
+    for batch in blocks(draws.count, size):
         tasks = draws.tasks(batch.start, batch.stop)
         rows = slice(batch.start + (batch.start > 0), batch.stop + 1)
         labels = np.concatenate(list(workers.map(draws.draw, tasks)))
@@ -273,11 +235,11 @@ def _filled(
                 [block.of_labels(labels[cut]) for cut in blocks(len(labels), DRAWS)]
             )
         else:
-            deque(in_blocks(tasks), maxlen=0)
+            in_blocks(tasks)
         for place in inside:
             column = columns[place]
             values[rows, place] = column.form.of_labels(column.outcomes(labels), workers)
-        yield rows
+    return values
 
 
 @dataclass(frozen=True, eq=False)

@@ -251,8 +251,8 @@ def test(
         if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
             stored = scan_arrays(probs, labels, logits)
     if stored is not None:
-        exact = isinstance(chosen, nulls.MonteCarlo) and chosen.stop_after is None
-        exact = (exact or isinstance(chosen, nulls.ClusterSigns)) and weights is sampling_rates is None
+        exact = isinstance(chosen, nulls.MonteCarlo | nulls.ClusterSigns)
+        exact = exact and weights is sampling_rates is None
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
             with suppress(AllRowsNeededError), single_threaded_blas():
                 return in_one_pass(measure, chosen, stored, lens, alternative, draws, seed, workers)

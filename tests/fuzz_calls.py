@@ -176,7 +176,6 @@ ON_OPTIONS: Mapping[str, Options] = {
     "caltest.lenses.ClassWise": {"which": sources("0", "'a'")},
     "caltest.lenses.TopK": {"k": values.counts},
     "caltest.lenses.find_lens": {"lens": values.lenses},
-    "caltest.nulls.MonteCarlo": {"stop_after": values.counts},
     "caltest.nulls.NormalApproximation": {"ddof": values.counts},
     "caltest.nulls.Bound": {"p": sources("1", "2", "inf"), "q": sources("2", "1")},
     "caltest.statistics.ECE": {"binning": values.binnings, "distance": words("tv", "l2", "euclidean")},

@@ -425,7 +425,7 @@ statistics = st.one_of(words(*STATISTICS), words(*STATISTICS), sources(*_STATIST
 nulls = st.one_of(
     words(*NULLS),
     sources(
-        "caltest.nulls.MonteCarlo(stop_after=2)",
+        "caltest.nulls.MonteCarlo()",
         "caltest.nulls.Bound(1)",
         "caltest.nulls.NormalApproximation(ddof=0)",
     ),

@@ -238,15 +238,7 @@ ask("function/own/m3/top_label", M3, sure_and_wrong, lens="top_label")
 ask("skce_uq/bound/m3/p1", M3, "skce_uq", null=nulls.Bound(1.0))
 ask("skce_uq/bound/m3/pq", M3, "skce_uq", null=nulls.Bound(2.0, 1.0))
 ask("skce_ul/normal/m3/ddof0", M3, "skce_ul", null=nulls.NormalApproximation(ddof=0))
-_STOPPING = nulls.MonteCarlo(stop_after=5)
 for _name in ("ecd", "skce_uq", "ks"):
-    ask(
-        f"{_name}/monte_carlo/m3/stop_after",
-        M3,
-        _name,
-        null=nulls.MonteCarlo(stop_after=5),
-        alternative="greater",
-    )
     ask(f"{_name}/monte_carlo/m3/draws_300", M3, _name, n_resamples=300)
 ask("ecd/monte_carlo/wrong", (M3[0], M3[1][:-1]), "ecd")
 ask("nothing/monte_carlo/m3", M3, "nothing")

@@ -29,7 +29,7 @@ from caltest.estimation.pipeline import recommended
 from caltest.forms import Pairwise
 from caltest.kernels import Gaussian
 from caltest.laws import Classes
-from caltest.resampling import Draws, batches, columns_of
+from caltest.resampling import Draws, columns_of, table
 from caltest.simulation import tempered
 
 PROBS = dirichlet(300, 3, 0)
@@ -483,7 +483,7 @@ def test_equal_labels_have_equal_estimates_wherever_they_are_among_the_draws():
     law, pipeline = Classes(np.column_stack([1.0 - p, p])), CalibrationPipeline()
     form = PipelineForm(law.probs, pipeline, pipeline.split(40, seed=1))
     draws = Draws(law.sampler(0), np.zeros(40, int), 999)
-    values = np.concatenate(list(batches(columns_of(form), draws, Workers(1), at_most=999)))[:, 0]
+    values = table(columns_of(form), draws, Workers(1))[:, 0]
     labels = np.vstack([draws.observed, draws.sampler.draw(0, 999)])
     _, of_vector = np.unique(labels, axis=0, return_inverse=True)
     by_vector = [values[of_vector == vector] for vector in range(of_vector.max() + 1)]

@@ -161,7 +161,6 @@ def test_mass_that_rounding_took_is_no_one_classs():
         (lambda: caltest.statistics.UnbiasedSKCE("gaussian"), "kernel is 'gaussian'; give an object"),
         (lambda: caltest.binning.EqualWidth(2.5), r"n_bins is 2\.5; give a positive whole number"),
         (lambda: caltest.binning.FromEdges("abc"), "edges is 'abc'"),
-        (lambda: caltest.nulls.MonteCarlo(stop_after=2.5), r"stop_after is 2\.5"),
         (lambda: caltest.estimate([0.1, 0.9], [0, 1], n_jobs=0), "n_jobs is 0; give how many"),
         (lambda: caltest.test([0.1, 0.9], [0, 1], n_resamples=10**20), "give at most 10,000,000"),
         (lambda: caltest.test([0.1, 0.9], [0, 1], lens="class:²"), "asks for class '²'"),

@@ -25,7 +25,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, Moments
 from caltest.kernels import Exponential, Gaussian, MatrixKernel
-from caltest.nulls import Bound, MonteCarlo, NormalApproximation
+from caltest.nulls import Bound, NormalApproximation
 from caltest.nulls.moments import pearson3_tail, tail
 from caltest.sampling import generator
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
@@ -239,48 +239,9 @@ def test_normal_with_terms_that_do_not_vary():
     assert any("do not vary" in note for note in result.warnings)
 
 
-@pytest.mark.parametrize("wrong", [Bound, MonteCarlo])
-def test_wrong_options(wrong):
+def test_wrong_options():
     with pytest.raises(InputError):
-        wrong(0)
-
-
-def test_early_stopping_sees_the_same_draws():
-    probs = dirichlet(40, 3, 0)
-    labels = labels_from(probs, np.random.default_rng(0))
-    whole = caltest.test(probs, labels, rng=5)
-    stopped = caltest.test(probs, labels, null=MonteCarlo(stop_after=10), rng=5)
-    draws = stopped.null_distribution
-    assert np.array_equal(draws, whole.null_distribution[: len(draws)])
-    assert stopped.pvalue == 10 / len(draws) == 10 / stopped.n_resamples
-    assert draws[-1] >= stopped.statistic
-    assert np.sum(draws >= stopped.statistic) == 10
-    assert any("Stopped after" in note for note in stopped.warnings)
-
-
-def test_early_stopping_may_never_stop():
-    probs, labels = np.tile([0.9, 0.1], (40, 1)), np.ones(40, dtype=int)
-    result = caltest.test(probs, labels, null=MonteCarlo(stop_after=5), n_resamples=99, rng=0)
-    assert (result.pvalue, result.n_resamples) == (0.01, 99)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_early_stopping_of_a_function(n_jobs):
-    def hits(probs, labels):
-        return float(np.mean(probs.argmax(axis=1) != labels))
-
-    probs = dirichlet(40, 3, 0)
-    labels = labels_from(probs, np.random.default_rng(2))
-    null = MonteCarlo(stop_after=4)
-    result = caltest.test(probs, labels, hits, null=null, rng=0, n_jobs=n_jobs)
-    assert result.pvalue == 4 / result.n_resamples
-
-
-def test_early_stopping_has_one_side():
-    with pytest.raises(InputError, match="one-sided"):
-        caltest.test(
-            P6, Y6, lambda g, y: 0.0, null=MonteCarlo(stop_after=5), alternative="two-sided", rng=0
-        )
+        Bound(0)
 
 
 # ------------------------------------------------------------------ size: p-values as distributions
@@ -333,19 +294,6 @@ def test_monte_carlo_is_exact(statistic, design):
         rate = np.mean(found <= level + 1e-12)
         assert rate <= high
         assert ties or rate >= low
-
-
-@pytest.mark.level
-@pytest.mark.parametrize("statistic", ["skce_uq", "skce_ul"])
-@pytest.mark.parametrize("stop_after", [1, 5])
-def test_early_stopping_is_exact(statistic, stop_after):
-    found, _ = pvalues("m=2, n=30", statistic, MonteCarlo(stop_after=stop_after))
-    for level in LEVELS:
-        low, high = binomial_limits(DATA_SETS, level)
-        # h / l takes few values near the level; only the upper limit is sharp
-        assert np.mean(found <= level + 1e-12) <= high
-        if stop_after == 5:
-            assert np.mean(found <= level + 1e-12) >= low - 0.02
 
 
 @pytest.mark.level

@@ -27,7 +27,6 @@ from caltest.forms import BrownianLimit, Combined, Component, HasMoments, LabelF
 from caltest.forms.base import Moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.lenses import Reduction, TopLabel
-from caltest.nulls import MonteCarlo
 from caltest.nulls.asymptotic import tails
 from caltest.simulation import local, tempered
 from caltest.statistics import ECD, KolmogorovSmirnov, Kuiper, Omnibus, UnbiasedSKCE
@@ -288,16 +287,6 @@ def test_parts_in_json_and_print():
     assert found["statistic"] == "inf"
     assert found["parts"][2]["value"] == "inf"
     assert caltest.test(P6, Y6, "ecd", n_resamples=19, rng=0).to_dict()["parts"] == []
-
-
-def test_a_stopped_test_has_no_parts():
-    probs = dirichlet(40, 3, 0)
-    labels = labels_from(probs, np.random.default_rng(0))
-    stopped = caltest.test(probs, labels, null=MonteCarlo(stop_after=5), rng=0)
-    assert stopped.parts == ()
-    assert stopped.pvalue == 5 / stopped.n_resamples
-    whole = caltest.test(probs, labels, rng=0)
-    assert np.array_equal(stopped.null_distribution, whole.null_distribution[: stopped.n_resamples])
 
 
 # ------------------------------------------------------------------ the same numbers

@@ -18,7 +18,6 @@ from support import P6, Y6
 import caltest
 from caltest import InputError, text
 from caltest.kernels import Exponential
-from caltest.nulls import MonteCarlo
 from caltest.results import CalibrationResult, Result
 from caltest.statistics import LinearSKCE, UnbiasedSKCE
 
@@ -154,12 +153,6 @@ def test_the_seed_repeats_the_numbers():
 def test_pickles():
     again = pickle.loads(pickle.dumps(RESULT))
     assert again.to_dict(draws=True) == RESULT.to_dict(draws=True)
-
-
-def test_early_stopping_is_told():
-    result = caltest.test(P6, Y6, null=MonteCarlo(stop_after=3), n_resamples=999, rng=0)
-    assert f"Stopped after {result.n_resamples} of 999 draws." in result.warnings
-    assert f"({result.n_resamples} resamples" in result.summary()
 
 
 # ------------------------------------------------------------------ of all results

@@ -12,7 +12,6 @@ import caltest
 from caltest import InputError
 from caltest.data import Rows
 from caltest.lenses import ClassSets
-from caltest.nulls import MonteCarlo
 from caltest.predictive import GaussianPredictions
 from caltest.statistics import STATISTICS, LargestBinError, Scan
 from caltest.tolerance import one_sided, shifted
@@ -182,21 +181,6 @@ def test_moments_agree_with_draws_for_a_linear_statistic():
     assert curve.guarantee == "exact"  # it counts
     low, high = exact.pvalue_interval
     assert 0.8 * low < curve.pvalue < 1.2 * high
-
-
-def test_stopping_early():
-    rng = np.random.default_rng(5)
-    scores = rng.random(300)
-    result = caltest.test(
-        scores,
-        drawn(scores, rng),
-        tolerance=0.05,
-        alternative="over",
-        null=MonteCarlo(stop_after=10),
-        rng=0,
-    )
-    assert result.n_resamples < 999
-    assert result.pvalue > 0.1
 
 
 REFUSED = [

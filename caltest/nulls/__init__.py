@@ -10,6 +10,7 @@ from caltest.nulls.asymptotic import (
     Brownian,
     Chi2,
     Consistency,
+    NormalApproximation,
 )
 from caltest.nulls.base import (
     GUARANTEES,
@@ -23,7 +24,7 @@ from caltest.nulls.base import (
     observed_value,
 )
 from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
-from caltest.nulls.moments import ConditionalMoments, NormalApproximation
+from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.times import EventSigns
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
@@ -33,16 +34,16 @@ NULLS: dict[str, type[Null]] = {
     for null in (
         MonteCarlo,
         ConditionalMoments,
+        ClusterSigns,
+        OnePerCluster,
+        ComonotoneLabels,
+        EventSigns,
         NormalApproximation,
         Chi2,
         Brownian,
-        Bootstrap,
         Bound,
+        Bootstrap,
         Consistency,
-        ClusterSigns,
-        ComonotoneLabels,
-        OnePerCluster,
-        EventSigns,
     )
 }
 

@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import pvalues
-from caltest._arguments import arguments, positive_integer
+from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest.blocks import Held, goes_by_rows, table_of_blocks
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, LabelFunction
 from caltest.pvalues import Alternative
-from caltest.resampling import Column, Draws, batches, columns_of, table
-from caltest.sampling import DRAWS
+from caltest.resampling import Draws, columns_of, table
 from caltest.statistics import Statistic
 
 Array: TypeAlias = NDArray[np.float64]
@@ -290,26 +289,13 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
 # Under H0, and given the predictions, the labels are independent draws y_i ~ Cat(g_i). The statistic of
 # the observed labels and those of B drawn label vectors are then exchangeable, so that
 # p = (1 + #{draws ≥ observed}) / (B + 1) satisfies P(p ≤ α) ≤ α in every finite sample, whatever the
-# statistic (Barnard 1963; Besag and Clifford 1991 for the sequential version).
+# statistic (Barnard 1963).
 
 
-@arguments(stop_after=positive_integer)
+@arguments()
 @dataclass(frozen=True)
 class MonteCarlo(Null):
     """Exact p-value, the default: the statistic's rank among labels drawn from the predictions.
-
-    Parameters
-    ----------
-    stop_after
-        Stop as soon as this many draws reach the observed value (Besag and Clifford 1991). The
-        p-value is then ``stop_after`` / draws, which is exact too, and a clearly calibrated model
-        needs few draws. Default None: draw all. For one-sided alternatives only; a combined
-        statistic then has no p-values for its parts. With your own function all draws are
-        evaluated, so that it cannot tell from the order which labels are the observed ones.
-
-    References
-    ----------
-    Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78 (1991).
 
     Examples
     --------
@@ -319,8 +305,6 @@ class MonteCarlo(Null):
     0.001
     """
 
-    stop_after: int | None = None
-
     name = "monte_carlo"
     guarantee = "exact"
     assumption = "none: rows are independent, that is all"
@@ -329,8 +313,7 @@ class MonteCarlo(Null):
 
     def answer_completed(self, question: Question) -> Answer:
         """Return the p-value; all completions are ranked among the same draws."""
-        alone = self.stop_after is not None  # other draws decide when to stop
-        return super().answer_completed(question) if alone else self.answer(question)
+        return self.answer(question)
 
     def answer(self, question: Question) -> Answer:
         """Return the exact p-value."""
@@ -339,8 +322,6 @@ class MonteCarlo(Null):
             form = form.standardised(workers)
             question = replace(question, form=form)
         draws = Draws(question.rows.sampler(question.seed), question.labels, question.n_resamples)
-        if self.stop_after is not None:
-            return self._sequential(question, draws, self.stop_after)
         columns = columns_of(form)
         if goes_by_rows(columns, draws):
             values, _ = table_of_blocks(Held(columns, draws), question.n_resamples, workers)
@@ -360,45 +341,6 @@ class MonteCarlo(Null):
             return found
         # Among draws, sums may be taken in another order than by `estimate`, whose value is reported.
         return replace(found, statistic=question.observed)
-
-    def _sequential(self, question: Question, draws: Draws, wanted: int) -> Answer:
-        """Draw until so many draws reached the observed value.
-
-        It has to be known before they are. A function that keeps something from call to call must not
-        know which labels are the observed ones: it has all draws, and the rule looks at them in order.
-        """
-        if question.alternative == "two-sided":
-            raise InputError(
-                "stop_after needs a one-sided alternative; leave it out, or test one side."
-            )
-        form = question.form
-        sign = 1.0 if question.alternative == "greater" else -1.0
-        seen: list[Array] = []
-        reached, observed = 0, np.nan
-        for values in batches([Column(None, form)], draws, question.workers, at_most=2 * DRAWS):
-            batch = values[:, 0]
-            if not seen:
-                observed, batch = float(batch[0]), batch[1:]
-                check_number(question.statistic, observed)
-            hits = np.flatnonzero(pvalues.exceeds(sign * batch, sign * observed, form.resolution))
-            enough = hits[wanted - reached - 1 :]
-            reached += len(hits)
-            seen.append(batch[: enough[0] + 1] if len(enough) else batch)
-            if len(enough):
-                break
-        if isinstance(form, LabelFunction):
-            form.check_unmoved(question.labels, observed)
-        values = np.concatenate(seen)
-        found = ranked(values, observed, question.alternative, form.resolution)
-        if reached < wanted:
-            return found
-        return replace(
-            found,
-            pvalue=wanted / len(values),
-            exceedances=wanted,
-            pvalue_interval=pvalues.interval(wanted, len(values), question.alternative),
-            notes=(f"Stopped after {len(values)} of {question.n_resamples} draws.",),
-        )
 
 
 def combined(answers: Sequence[Answer]) -> Answer:
