@@ -246,23 +246,6 @@ def test_without_room_for_a_legend_a_line_says_what_is_what(name):
     assert KEYS[name] in display.ax_.get_xlabel().replace("\n", " ")
 
 
-@pytest.mark.parametrize("width", [1.0, 1.7, 2.4, 5.0])
-@pytest.mark.parametrize(
-    "text", ["predicted probability of class 0", "in % of\n50 subsamples", "a", ""]
-)
-def test_lines_have_one_length_and_no_more_than_it_takes(text, width):
-    import textwrap
-
-    from caltest.plots.canvas import wrapped
-
-    lines = wrapped(text, width).split("\n")
-    assert " ".join(lines).split() == text.split()
-    for whole in text.split("\n"):
-        letters = max(int(width / 0.08), 12)
-        assert len(wrapped(whole, width).split("\n")) == max(1, len(textwrap.wrap(whole, letters)))
-    assert "\n0" not in wrapped(text, width)  # no word alone
-
-
 @pytest.mark.slow
 def test_a_result_draws_itself():
     for name, found in results().items():

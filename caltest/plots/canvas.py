@@ -30,11 +30,8 @@ BAND: dict[str, Any] = {"alpha": 0.22, "zorder": 1}
 BAR = 5.0
 
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
-_NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
-_MOST_LEGEND = 0.75  # of the width and height of narrow axes; a larger legend is left out
+_NARROW, _LOW, _LETTER = 4.0, 2.0, 0.08  # inches: axes of less have little text; a letter of that
 _BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
-_GAP = 6.0  # pixels between a title and what is beside it
-_LEAST_LEFT = 0.6  # of axes, beside a legend
 
 _SINGLE: dict[str, Any] = {"linestyle": "none", "zorder": 5}
 #: How marks of a class of style look. As in reports: a filled diamond is shown to be wrong, a hollow
@@ -71,18 +68,9 @@ def is_narrow(ax: Any) -> bool:
 
 
 def wrapped(text: str, width: float, *, small: bool = False) -> str:
-    """Break lines where a text in so many inches must, into lines of about one length."""
+    """Break the lines of a text that are longer than so many inches."""
     letters = max(int(width / (0.85 * _LETTER if small else _LETTER)), 12)
-    broken: list[str] = []
-    for line in text.split("\n"):
-        lines = textwrap.wrap(line, letters, break_long_words=False)
-        for shorter in range(1 + len(line) // max(len(lines), 1), letters):  # no word alone at the end
-            even = textwrap.wrap(line, shorter, break_long_words=False)
-            if len(even) == len(lines):
-                lines = even
-                break
-        broken += lines
-    return "\n".join(broken)
+    return "\n".join(textwrap.fill(line, letters, break_long_words=False) for line in text.split("\n"))
 
 
 def fitted(ax: Any, text: str) -> str:
@@ -90,34 +78,16 @@ def fitted(ax: Any, text: str) -> str:
     return wrapped(text, inches(ax)[0], small=True)
 
 
-def lay_out(figure: Any) -> None:
-    """Work out where everything is; what has no room is found when the picture is rendered."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        figure.draw_without_rendering()
-
-
-def room_above(ax: Any) -> float:
-    """Return the inches from the left of axes to what is beside their title, once they are laid out."""
-    box, title = ax.get_window_extent(), ax._left_title.get_window_extent()
-    others = [each.get_tightbbox() for each in ax.figure.axes if each is not ax]
-    others = [each for each in others if each and each.y0 < (title.y0 + title.y1) / 2.0 < each.y1]
-    ends = [each.x0 - _GAP for each in others if each.x0 > box.x0]
-    return float((min([ax.figure.bbox.x1, *ends]) - box.x0) / ax.figure.dpi)
-
-
 def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
     """Put a legend below axes, where it hides nothing.
 
-    A figure without a layout makes no room for it: there it is within the axes if it hides nothing.
+    Where a figure has no layout, and so makes no room for it, it is within axes that are high enough.
     """
     from matplotlib.transforms import ScaledTranslation
 
-    if ax.figure.get_layout_engine() is None:
-        within = ax.legend(loc="best", framealpha=0.7, fontsize="small", **entries)
-        lay_out(ax.figure)
-        if not _is_in_the_way(ax, within):
-            return
+    if ax.figure.get_layout_engine() is None and inches(ax)[1] > _LOW:
+        ax.legend(loc="best", framealpha=0.7, fontsize="small", **entries)
+        return
     depth = _BELOW + _LINE * (1 + ax.get_xlabel().count("\n"))
     down = ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
     place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": ax.transAxes + down}
@@ -125,73 +95,22 @@ def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
 
 
 def fit(axes: Sequence[Any], key: str) -> None:
-    """Make text of narrow axes small, in lines that fit; a short key replaces a legend in the way."""
+    """Make text of narrow axes small, in lines that fit, with a short key in place of a legend."""
     narrow = [ax for ax in axes if is_narrow(ax)]
-    if not narrow:
-        return
-    figure, words = narrow[0].figure, {}
     for ax in narrow:
         ax.tick_params(labelsize="small")
-        around = (ax.xaxis.label, ax.yaxis.label, ax.title, ax._left_title)
-        words[ax] = {text: text.get_text() for text in around}
-        for text in words[ax]:
-            text.set_fontsize("small")
-    legends = {ax: ax.get_legend() for ax in narrow if ax.get_legend()}
-    for legend in legends.values():
-        legend.set_in_layout(False)
-    _wrap(figure, words)
-    without = {ax: np.prod(inches(ax)) for ax in legends}
-    for legend in legends.values():
-        legend.set_in_layout(True)
-    lay_out(figure)
-    for ax, legend in legends.items():
-        if np.prod(inches(ax)) < _LEAST_LEFT * without[ax] or _is_in_the_way(ax, legend):
-            legend.remove()
-            label = ax.xaxis.label
-            words[ax][label] = "\n".join(filter(None, [words[ax][label], key]))
-    _wrap(figure, words)
-
-
-def _wrap(figure: Any, words: dict[Any, dict[Any, str]]) -> None:
-    """Lay out, and break the lines of titles and labels (in the middle, as far on both sides)."""
-    lay_out(figure)
-    whole = figure.bbox
-    for ax, texts in words.items():
-        box = ax.get_window_extent()
-        others = [each.get_window_extent() for each in figure.axes if each is not ax]
-        left = max([0.0, *((b.x1 + box.x0) / 2.0 for b in others if b.x1 < box.x0)])
-        right = min([whole.x1, *((b.x0 + box.x1) / 2.0 for b in others if b.x0 > box.x1)])
-        across, upwards = (box.x0 + box.x1) / 2.0, (box.y0 + box.y1) / 2.0
-        for text, original in texts.items():
-            room = room_above(ax) * figure.dpi
-            if text is ax.yaxis.label:
-                room = 2.0 * min(upwards, whole.y1 - upwards)
-            elif text is ax.xaxis.label:
-                room = 2.0 * min(across - left, right - across)
-            text.set_text(wrapped(original, room / figure.dpi, small=True))
-    lay_out(figure)
-
-
-def _is_in_the_way(ax: Any, legend: Any) -> bool:
-    """Say whether a legend leaves the figure, fills its axes, or lies upon what is drawn."""
-    box, inside = legend.get_window_extent(), ax.get_window_extent()
-    whole = ax.figure.bbox
-    if min(box.x0, box.y0) < -1.0 or box.x1 > whole.x1 + 1.0 or box.y1 > whole.y1 + 1.0:
-        return True
-    if not box.overlaps(inside):
-        return bool(box.overlaps(ax.xaxis.label.get_window_extent()))
-    if box.width > _MOST_LEGEND * inside.width or box.height > _MOST_LEGEND * inside.height:
-        return True
-    drawn = [
-        ax.transData.transform(line.get_xydata()) for line in ax.lines if line.get_marker() != "None"
-    ]
-    for each in ax.collections:
-        for path in each.get_paths() if not len(each.get_offsets()) else ():
-            ends = path.interpolated(8).vertices
-            drawn.append(each.get_transform().transform(ends))
-    if any(box.overlaps(each.get_window_extent()) for each in ax.patches if each.get_alpha() is None):
-        return True
-    return any(box.count_contains(points) for points in drawn if len(points))
+        if key and ax.get_legend():
+            ax.get_legend().remove()
+            ax.set_xlabel(f"{ax.get_xlabel()}\n{key}".strip())
+    if narrow:
+        with warnings.catch_warnings():  # what has no room is found when the picture is rendered
+            warnings.simplefilter("ignore")
+            narrow[0].figure.draw_without_rendering()
+    for ax in narrow:
+        width, height = inches(ax)
+        for text in (ax.xaxis.label, ax.yaxis.label, ax.title, ax._left_title):
+            room = height if text is ax.yaxis.label else width
+            text.set(text=wrapped(text.get_text(), room, small=True), fontsize="small")
 
 
 def draw(ax: Any, *marks: Mark, **look: Any) -> None:

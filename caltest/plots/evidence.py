@@ -198,37 +198,34 @@ class NullDisplay(ResultDisplay, PredictionsDisplay):
 
 
 def _edges(rest: Array, counted: Array, observed: float, *, from_above: bool) -> Array:
-    """Return edges of bars over the draws: one between those counted and the rest, none between ties.
+    """Return edges of bars over the draws, with one edge between those that p counts and the rest.
 
-    Draws on a lattice, multiples of 1/n for instance, have bars of whole steps of it: with others, bars
-    of one point and of two would take turns.
+    Draws on a lattice, such as multiples of 1/n, have bars of whole steps of it: with other widths,
+    bars of one point and of two would take turns.
     """
-    draws = np.sort(np.concatenate([rest, counted]))
+    draws = np.unique(np.concatenate([rest, counted]))
     if len(draws) == 0:
         return np.array([0.0, 1.0])
-    rounding = TIE_TOLERANCE * float(np.abs(draws).max())
     gaps = np.diff(draws)
-    gaps = gaps[gaps > rounding]
+    gaps = gaps[gaps > TIE_TOLERANCE * float(np.abs(draws).max())]
     if len(gaps) == 0:  # one value: a bar, with room around it
         room = np.linspace(-0.05, 0.05, _BARS + 2)
         return np.asarray(draws[0] + max(abs(float(draws[0])), 1.0) * room)
-    extent = float(draws[-1] - draws[0])
-    steps = gaps / gaps.min()
-    if extent < _STEPS * gaps.min() and np.abs(steps - np.round(steps)).max() < _LATTICE:
-        count_of_steps = round(extent / float(gaps.min()))
-        step = extent / count_of_steps
-        width, half = step * -(-(count_of_steps + 1) // _BARS), step / 2
+    extent, step = float(draws[-1] - draws[0]), float(gaps.min())
+    count_of_steps = round(extent / step)
+    if extent < _STEPS * step and np.abs(gaps / step - np.round(gaps / step)).max() < _LATTICE:
+        width = extent / count_of_steps * -(-(count_of_steps + 1) // _BARS)
         if count_of_steps < _FEW:
-            width, half = step / _SLIM, step / _SLIM / 2
+            width /= _SLIM
+        cut = draws[0] - min(width, step) / 2.0
     else:
-        quarters = np.quantile(draws, [0.25, 0.75])  # Freedman and Diaconis
-        width = max(2.0 * float(np.ptp(quarters)) / len(draws) ** (1 / 3), extent / _BARS)
-        half = rounding
-    cut = draws[0] - half
+        width, cut = extent / _BARS, draws[0]
     if len(rest) and len(counted):
         near, far = (counted.min(), rest.max()) if from_above else (counted.max(), rest.min())
-        inside = min(near, far) + half < observed < max(near, far) - half
-        cut = observed if inside else near - half if from_above else near + half
+        inside = (
+            min(near, far) < observed - _LATTICE * step < observed + _LATTICE * step < max(near, far)
+        )
+        cut = observed if inside else (near + far) / 2.0
     first, last = np.floor((draws[0] - cut) / width), np.floor((draws[-1] - cut) / width) + 1.0
     return np.asarray(cut + width * np.arange(first, last + 1.0))
 
