@@ -181,9 +181,6 @@ example NAME  Bundled predictions instead of files: digits, by all models.
 FILE label columns logits group lens
 confidence FLOAT =0.95  Confidence for all statements of one kind at once.
 resamples/n_resamples INT >=1  Simulated label sets. [default: 499, more if there are many bounds]
-certificate NAME =bins  What bounds the errors from above: bins (on average over each of ten, or
-    fewer if predictions tie), isotonic (at every score, if the truth never falls as it rises) or none.
-wanted FLOAT  Report how many rows would certify this distance, 0.02 for 2 points.
 seed json plot jobs example
 """,
     "power": """

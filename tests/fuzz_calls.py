@@ -73,12 +73,9 @@ ON_DATA: Mapping[str, Options] = {
     "caltest.bin_table": {"bins": values.counts, "clip": sources("None", "1e-3"),
     "weights": values.weights, **_LENS},
     "caltest.certificate": {
-        "method": words("bins", "isotonic"),
         "n_bins": values.counts,
         "binning": values.binnings,
-        "cells": values.counts,
         "confidence": values.fractions,
-        "wanted": values.fractions,
         **_LENS,
     },
     "caltest.miscalibration_bounds": {"confidence": values.fractions, **_LENS, **_CHEAP,
@@ -128,11 +125,7 @@ ON_DATA: Mapping[str, Options] = {
 #: Of a fitted thing that does not depend on what is drawn; ``made`` makes it, once.
 ON_RESULTS: Mapping[str, Options] = {
     "made('test').rejects": {"alpha": values.fractions},
-    "made('certificate').distance_for": {"share": values.fractions},
-    "made('certificate').band": {"scores": sources(".5", "[.1, .5]", "np.array([[.5]])", "[nan]", "[]",
-    "[2]")},
-    "made('certificate').samples_for": {"wanted": values.fractions, "at": words("predicted",
-    "estimated")}, "made('bounds').where": {"overlapping": sources("True")},
+    "made('bounds').where": {"overlapping": sources("True")},
     "caltest.NullDisplay.from_result": {"result": sources("made('test')", "made('moments')")},
     "caltest.CertificateDisplay.from_result": {
         "result": sources("made('certificate')"), "against": words("scores", "rank", "shares")},

@@ -69,7 +69,6 @@ _RIGHT: Mapping[str, list[str]] = {
     "--alternative": ["greater", "less", "two-sided", "over", "under"],
     "--functions": [*FUNCTIONS, "all", "binning,temperature"],
     "--pvalue": ["held_out", "none", "pipeline"],
-    "--certificate": ["bins", "isotonic", "none"],
     "--resampling": ["subsampling", "bootstrap"],
     "--correction": ["holm", "none", "fdr_bh", "westfall_young"],
     "--recalibration": ["temperature", "logistic", "isotonic"],

@@ -255,12 +255,9 @@ def of_certificate(found):
     arrays = ("starts", "ends", "counts", "predicted", "estimates", "lower", "upper", "distances")
     return {
         "distance": [found.distance, found.over, found.under, found.proved],
-        "asked": [found.method, found.lens, found.confidence, found.wanted, found.reached],
+        "asked": [found.lens, found.confidence],
         "level": found.level,
-        "samples_wanted": found.samples_wanted,
         "miscalibrated": [list(each) for each in found.miscalibrated],
-        "crossings": len(found.crossings),
-        "most": [found.distance_for(share) for share in (0.5, 0.9)],
         **{name: of_array(getattr(found, name)) for name in arrays},
     }
 

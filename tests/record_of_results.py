@@ -219,15 +219,12 @@ for _name in _BOUNDS:
     call(f"bounds/places/{_name}", bounded, _name, keep=of_places)
 
 _CERTIFICATES: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
-    "bins/binary": (_SURE_TWO, {"wanted": 0.1}),
+    "bins/binary": (_SURE_TWO, {}),
     "bins/m3": (_SURE, {}),
     "bins/class:1": (_SURE, {"lens": "class:1", "n_bins": 4, "confidence": 0.9}),
     "bins/width": (_SURE, {"binning": binning.EqualWidth(5)}),
     "bins/tied": (TIED, {}),
     "bins/zeros": (ZEROS, {"lens": "class:2"}),
-    "isotonic/binary": (_SURE_TWO, {"method": "isotonic"}),
-    "isotonic/cells": (_SURE, {"method": "isotonic", "cells": 20, "wanted": 0.2}),
-    "isotonic/tied": (TIED, {"method": "isotonic"}),
 }
 for _name, (_data, _options) in _CERTIFICATES.items():
     call(f"certificate/{_name}", caltest.certificate, *_data, keep=of_certificate, **_options)

@@ -1,4 +1,4 @@
-"""Certificates: exact validity of the bounds, closed forms, plans, words, hostile input."""
+"""Certificates: exact validity of the bounds, closed forms, words, hostile input."""
 
 from __future__ import annotations
 
@@ -95,21 +95,17 @@ def calibrated(n, seed):
 
 
 @pytest.mark.level
-@pytest.mark.parametrize("method", ["bins", "isotonic"])
-def test_coverage_of_distances(method):
+def test_coverage_of_distances():
     """Scores too extreme by a temperature of 0.7: the distance lies between proved and certified."""
     held, repetitions = 0, 200
     for seed in range(repetitions):
         rng = np.random.default_rng(seed)
         q = rng.random(150)
         odds = (q / (1.0 - q)) ** (1 / 0.7)
-        scores = odds / (1.0 + odds)
-        found = caltest.certificate(two(scores), rng.random(150) < q, method=method)
-        if method == "bins":
-            cells = EqualMass(10).cells(Rows(two(scores)))
-            truth = np.abs(np.bincount(cells, weights=q - scores) / np.bincount(cells)).max()
-        else:
-            truth = np.abs(q - scores).max()
+        probs = two(odds / (1.0 + odds))
+        found = caltest.certificate(probs, rng.random(150) < q)
+        cells = EqualMass(10).cells(Rows(probs))
+        truth = np.abs(np.bincount(cells, weights=q - probs[:, 1]) / np.bincount(cells)).max()
         held += found.proved <= truth <= found.distance
     assert held / repetitions >= binomial_limits(repetitions, 0.95)[0]
 
@@ -125,10 +121,7 @@ def test_by_hand():
     assert found.distances == pytest.approx([high - 0.2, 0.9 - 0.025**0.1])
     assert found.distance == found.under == pytest.approx(high - 0.2)
     assert found.over == pytest.approx(0.9 - 0.025**0.1)
-    assert found.distance_for(0.5) == pytest.approx(found.over)
-    assert found.distance_for(0.51) == found.distance
-    assert found.proved == 0.0
-    assert found.miscalibrated == found.crossings == ()
+    assert (found.proved, found.miscalibrated) == (0.0, ())
     assert found.estimates.tolist() == [0.3, 1.0]
     table = found.table()
     assert table["rows"].tolist() == [10, 10]
@@ -143,122 +136,18 @@ def test_miscalibration_is_proved():
     assert first == (0.2, 0.2, "under", pytest.approx(bound - 0.2), 100)
     assert second == (0.9, 0.9, "over", pytest.approx(bound - 0.1), 100)
     assert found.proved == pytest.approx(bound - 0.1)
-    crossed = caltest.certificate(two(scores), labels, method="isotonic")
-    assert crossed.crossings == ((0.2, 0.9),)
-    assert crossed.distance == crossed.distance_for(0.1) == 1.0
-    assert crossed.samples_for(0.5) is None
-    assert "nothing: the bounds cross" in crossed.summary()
-    risen = caltest.certificate(two(scores), [0] * 150 + [1] * 50, method="isotonic")
-    assert [each.direction for each in risen.miscalibrated] == ["over", "over"]
-    assert [each.rows for each in risen.miscalibrated] == [100, 100]
-
-
-def test_isotonic_distance_is_that_at_the_scores_seen():
-    probs, labels = calibrated(800, 1)
-    found = caltest.certificate(probs, labels, method="isotonic")
-    lower, upper = found.band(probs[:, 1])
-    gaps = np.maximum(upper - probs[:, 1], probs[:, 1] - lower)
-    assert found.distance == pytest.approx(gaps.max())
-    assert found.over == pytest.approx((probs[:, 1] - lower).max())
-    for share in (0.1, 0.5, 0.9):
-        assert (gaps <= found.distance_for(share)).mean() >= share
-    table = found.table()
-    cell = np.searchsorted(table["to"], probs[:, 1])
-    assert (table["lower"].to_numpy()[cell] <= lower).all()
-    assert (table["upper"].to_numpy()[cell] >= upper).all()
-
-
-# ------------------------------------------------------------------ plans
-
-
-@pytest.mark.level
-def test_planned_samples_of_bins_do_it_four_times_in_five():
-    pilot = caltest.certificate(*calibrated(400, 0))
-    n, repetitions = pilot.samples_for(0.08), 150
-    made = [caltest.certificate(*calibrated(n, seed)) for seed in range(1, repetitions + 1)]
-    reached = np.mean([c.distance <= 0.08 for c in made])
-    low, high = binomial_limits(repetitions, 0.8)
-    assert low <= reached <= high + 0.05  # counts are discrete, and bins of other samples differ
-
-
-@pytest.mark.level
-def test_planned_samples_of_the_band_do_it_mostly():
-    pilot = caltest.certificate(*calibrated(400, 0), method="isotonic")
-    n, repetitions = pilot.samples_for(0.25), 60
-    made = [caltest.certificate(*calibrated(n, s), method="isotonic") for s in range(1, 61)]
-    reached = np.mean([c.distance_for(0.9) <= 0.25 for c in made])
-    assert binomial_limits(repetitions, 0.7)[0] <= reached
-    fewer = [caltest.certificate(*calibrated(n // 2, s), method="isotonic") for s in range(1, 61)]
-    assert np.mean([c.distance_for(0.9) <= 0.25 for c in fewer]) < 0.1
-
-
-@pytest.mark.level
-@pytest.mark.parametrize(("kinds", "wanted"), [(1, 0.05), (3, 0.2), (6, 0.1), (11, 0.1)])
-def test_planned_samples_of_the_band_do_it_for_tied_scores_too(kinds, wanted):
-    """Each of a few scores is bounded by its own events: expected ones alone plan far too little."""
-
-    def tied(n, seed):
-        rng = np.random.default_rng(seed)
-        scores = rng.integers(1, kinds + 1, n) / (kinds + 1)
-        return two(scores), (rng.random(n) < scores).astype(int)
-
-    n = caltest.certificate(*tied(3000, 0), method="isotonic").samples_for(wanted)
-    made = [caltest.certificate(*tied(n, s), method="isotonic") for s in range(1, 151)]
-    reached = np.mean([c.distance_for(0.9) <= wanted for c in made])
-    assert binomial_limits(150, 0.75)[0] <= reached <= 0.97
-
-
-@pytest.mark.level
-def test_enough_rows_are_never_told_to_become_fewer():
-    """What is reached is what was planned; with as many rows as planned, chance is to blame."""
-    n = caltest.certificate(*calibrated(400, 0), method="isotonic").samples_for(0.25)
-    made = [
-        caltest.certificate(*calibrated(n, s), method="isotonic", wanted=0.25) for s in range(1, 31)
-    ]
-    for found in made:
-        assert found.reached == (found.distance_for(0.9) <= 0.25)
-    assert sum(each.reached for each in made) > 20
-    mostly = next(c for c in made if c.reached and c.distance > 0.25)
-    assert "is certified for 90% of the rows." in " ".join(mostly.summary().split())
-    pilot = caltest.certificate(*calibrated(400, 0))
-    rows = pilot.samples_for(0.08)
-    every = [caltest.certificate(*calibrated(rows, s), wanted=0.08) for s in range(1, 60)]
-    unlucky = next(c for c in every if not c.reached and c.samples_wanted <= c.n_samples)
-    text = " ".join(unlucky.summary().split())
-    assert "This many rows usually suffice for a calibrated model" in text
-    assert "it would take" not in text
-
-
-def test_plans():
-    found = caltest.certificate(*calibrated(1000, 3))
-    asked = [found.samples_for(wanted) for wanted in (0.01, 0.02, 0.05, 0.1)]
-    assert asked == sorted(asked, reverse=True)
-    assert asked[0] / asked[1] == pytest.approx(4.0, rel=0.1)
-    assert caltest.certificate(*calibrated(1000, 3), wanted=0.05).samples_wanted == asked[2]
-    gap = np.abs(found.estimates - found.predicted).max()
-    assert found.samples_for(gap, at="estimated") is None
-    assert found.samples_for(gap + 0.02, at="estimated") > found.samples_for(gap + 0.02)
-    certain = caltest.certificate(two([0.9] * 100), [0] * 100, wanted=0.5)
-    assert certain.samples_wanted is None
-    assert not certain.reached
-    assert "no number of rows would certify" in certain.summary()
-    assert caltest.certificate(*calibrated(1000, 3), wanted=0.5).reached
-    assert found.reached is None
 
 
 # ------------------------------------------------------------------ the result
 
 
 def test_the_result_is_inert_and_plain():
-    for method in ("bins", "isotonic"):
-        found = caltest.certificate(*calibrated(300, 2), method=method, wanted=0.3)
-        plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-        assert plain["distance"] == found.distance
-        assert plain["reached"] == found.reached
-        with pytest.raises(FrozenInstanceError):
-            found.distance = 0.0
-        with pytest.raises(ValueError, match="read-only"):
-            found.lower[0] = 0.0
+    found = caltest.certificate(*calibrated(300, 2))
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["distance"] == found.distance
+    with pytest.raises(FrozenInstanceError):
+        found.distance = 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        found.lower[0] = 0.0
     scores = two(np.repeat([0.2, 0.9], 100))
     (first, _) = caltest.certificate(scores, [1] * 100 + [0] * 100).to_dict()["miscalibrated"]
     assert first["direction"] == "under"
@@ -280,7 +169,7 @@ def test_one_lens_at_a_time():
 
 def test_summary():
     scores, labels = np.repeat([0.2, 0.9], 10), [1] * 3 + [0] * 7 + [1] * 10
-    text = caltest.certificate(two(scores), labels, n_bins=2, wanted=0.3).summary()
+    text = caltest.certificate(two(scores), labels, n_bins=2).summary()
     assert text == SUMMARY
 
 
@@ -296,25 +185,20 @@ label is class 1: at most 25.5 points too high, at most 49.2 too low. The bound 
 scores of 0.2. These are averages: errors that cancel within a bin do not show.
 
 The band shows no miscalibration: the diagonal lies within it. Lower bounds and tests may still
-find some.
-
-The distance you asked for, ±30 points, is not certified. That needs about 59 rows if the model
-is calibrated (in as many bins, with probability 80%), more if it is not."""
+find some."""
 
 
-@pytest.mark.parametrize("method", ["bins", "isotonic"])
-def test_row_order_does_not_matter(method):
+def test_row_order_does_not_matter():
     rng = np.random.default_rng(4)
     probs = rng.dirichlet(np.ones(3), 500)
     labels = rng.integers(0, 3, 500)
     order = rng.permutation(500)
-    one = caltest.certificate(probs, labels, method=method).to_dict()
-    assert one == caltest.certificate(probs[order], labels[order], method=method).to_dict()
+    one = caltest.certificate(probs, labels).to_dict()
+    assert one == caltest.certificate(probs[order], labels[order]).to_dict()
     assert one["lens"] == "top_label"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["bins", "isotonic"])
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [
@@ -330,18 +214,14 @@ def test_row_order_does_not_matter(method):
         (np.repeat(np.linspace(0, 1, 5), 8), np.tile([0, 1], 20)),
     ],
 )
-def test_hostile_input(method, scores, labels):
-    found = caltest.certificate(two(scores), labels, method=method, wanted=0.25)
+def test_hostile_input(scores, labels):
+    found = caltest.certificate(two(scores), labels)
     assert 0.0 <= found.proved <= found.distance <= 1.0
-    assert ((found.lower >= 0.0) & (found.upper <= 1.0)).all()
+    assert ((found.lower >= 0.0) & (found.upper <= 1.0) & (found.distances >= 0.0)).all()
     assert found.counts.sum() == len(scores)
-    assert found.crossings or (found.distances >= 0.0).all()
     assert "Certificate" in str(found)
     json.dumps(found.to_dict(), allow_nan=False)
     assert len(found.table()) == len(found.counts)
-    for at in ("predicted", "estimated") if method == "bins" else ("estimated",):
-        asked = found.samples_for(0.4, at=at)
-        assert asked is None or asked >= 2
 
 
 def test_certain_predictions():
@@ -381,14 +261,6 @@ def test_the_event_is_named():
     assert "points of the true mean probability that the label is 'ill':" in " ".join(
         str(found).split()
     )
-    one = caltest.certificate(np.full((30, 4), 0.25), [0, 1, 2] * 10, lens="class:3", method="isotonic")
-    assert "points of the true probability that the label is class 3:" in " ".join(str(one).split())
-
-
-def test_more_cells_than_rows_are_those_of_the_rows():
-    probs, labels = calibrated(100, 0)
-    one, other = (caltest.certificate(probs, labels, method="isotonic", cells=k) for k in (100, 10**9))
-    assert one.to_dict() == other.to_dict()
 
 
 def test_nearly_certain_is_not_certain():
@@ -400,17 +272,11 @@ def test_nearly_certain_is_not_certain():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "bin"}, "there is no method 'bin'; did you mean 'bins'"),
         ({"confidence": 0.4}, "confidence is 0.4; give one from 0.5 to below 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
-        ({"wanted": 2}, "wanted is 2; give a distance between 0 and 1"),
-        ({"wanted": 0.001}, "wanted is 0.001, too small to plan for; give at least 0.005"),
         ({"n_bins": 0}, "n_bins is 0"),
         ({"n_bins": 5, "binning": EqualMass(5)}, "n_bins and binning are both given"),
         ({"binning": 5}, "binning is 5; give an object of caltest.binning"),
-        ({"cells": 5}, "cells are those of method='isotonic'"),
-        ({"method": "isotonic", "n_bins": 5}, "the isotonic method has no bins"),
-        ({"method": "isotonic", "cells": 0}, "cells is 0"),
     ],
 )
 def test_wrong_options(options, message):
@@ -418,23 +284,11 @@ def test_wrong_options(options, message):
         caltest.certificate(*calibrated(20, 0), **options)
 
 
-def test_wrong_questions():
-    found = caltest.certificate(*calibrated(20, 0))
-    with pytest.raises(InputError, match="the bounds of bins are those of averages"):
-        found.band([0.5])
-    with pytest.raises(InputError, match="share is 0; give one above 0"):
-        found.distance_for(0)
-    with pytest.raises(InputError, match="there is no truth 'observed'"):
-        found.samples_for(0.1, at="observed")
-
-
 def test_networks(reference):
     """VGG-19 states 99% and is right far less often; GoogLeNet is near what it says."""
-    with reference("cifar10_vgg19_bn.npz") as arrays:
-        vgg = caltest.certificate(arrays["probs"], arrays["labels"], wanted=0.02)
-    with reference("cifar10_googlenet.npz") as arrays:
-        googlenet = caltest.certificate(arrays["probs"], arrays["labels"], wanted=0.02)
+    vgg, googlenet = (
+        caltest.certificate(arrays["probs"], arrays["labels"])
+        for arrays in map(reference, ("cifar10_vgg19_bn.npz", "cifar10_googlenet.npz"))
+    )
     assert vgg.proved > 0.15
-    assert vgg.samples_wanted is None
     assert googlenet.distance < 0.1 < vgg.distance
-    assert 50_000 < googlenet.samples_wanted < 500_000

@@ -211,17 +211,7 @@ def test_every_command_that_reads_predictions():
         ("estimate", "n.csv", "--statistic", "brier"),
         ("audit", "n.parquet", *quick, "--resamples", "99"),
         ("compare", "n.csv", "n.parquet", "--resamples", "10", *quick),
-        (
-            "bounds",
-            "n.csv",
-            "--lens",
-            "top_label",
-            "--certificate",
-            "none",
-            *quick,
-            "--resamples",
-            "99",
-        ),
+        ("bounds", "n.csv", "--lens", "top_label", *quick, "--resamples", "99"),
         ("estimate-error", "n.csv", "--functions", "binning", "--lens", "top_label", *quick),
         ("power", "n.csv", "--n", "60", "--temperature", "0.5", "--datasets", "10", *quick),
     ):

@@ -41,7 +41,7 @@ ALONE = {
     "test": ["--alpha"],
     "estimate-error": ["order"],
     "compare": ["confidence"],
-    "bounds": ["cells", "method", "binning", "n_bins", "--certificate"],
+    "bounds": ["binning", "n_bins"],
     "power": ["truth"],
     "monitor": ["self", "predicted", "outcomes"],
 }

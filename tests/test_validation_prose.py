@@ -624,13 +624,10 @@ def test_certificates_are_as_the_pages_say():
     for row in rows_of("certificates_coverage"):
         assert float(row["high"]) >= 0.95
         assert float(row["all_bounds_hold"]) >= 0.95
-    said(
-        "about 100 000 rows with ten bins, and millions with the isotonic method", page("docs/sizes.md")
-    )
+    said("about 100 000 rows with ten bins", page("docs/sizes.md"))
     asked = defaultdict(list)
     for row in rows_of("certificates_plan"):
         if row["wanted"] == "0.02":
             asked[row["method"]].append(int(row["rows_asked_for"]))
         assert not row["reached"] or float(row["reached"]) > 0.7
     assert all(100_000 <= rows <= 140_000 for rows in asked["bins"])
-    assert min(asked["isotonic"]) > 2e6

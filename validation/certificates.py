@@ -37,8 +37,8 @@ from scipy.special import expit, logit
 from scipy.stats import binomtest
 
 import caltest
-from caltest.bounds import Certificate
 from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
+from validation.isotonic import Certified, certify
 
 Array = NDArray[np.float64]
 Drawn = tuple[Array, Array, Array]
@@ -95,12 +95,12 @@ SHAPES: dict[str, Design] = {"uniform": _calibrated, "confident": _confident}
 
 def certified(
     design: Design, n: int, seed: np.random.SeedSequence, **options: Any
-) -> tuple[Certificate, Drawn]:
+) -> tuple[Certified, Drawn]:
     """Draw a data set, and certify it."""
     rng = np.random.default_rng(seed)
     drawn = design(n, rng)
     labels = rng.random(n) < drawn[2]
-    return caltest.certificate(np.column_stack([1.0 - drawn[0], drawn[0]]), labels, **options), drawn
+    return certify(np.column_stack([1.0 - drawn[0], drawn[0]]), labels, **options), drawn
 
 
 def seeds(options: argparse.Namespace, name: str, count: int) -> list[np.random.SeedSequence]:
@@ -116,7 +116,7 @@ def sizes(options: argparse.Namespace, all_of_them: Iterable[int]) -> list[int]:
     return [n for n in all_of_them if options.rows is None or n <= options.rows]
 
 
-def holds(found: Certificate, drawn: Drawn) -> tuple[bool, bool]:
+def holds(found: Certified, drawn: Drawn) -> tuple[bool, bool]:
     """Return whether all bounds hold, and whether the certified and the proved distance do."""
     c, given_score, q = drawn
     if found.method == "isotonic":
@@ -234,7 +234,7 @@ def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
                 c, _, q = design(n, rng)
                 probs, labels = np.column_stack([1.0 - c, c]), rng.random(n) < q
                 start = perf_counter()
-                found = caltest.certificate(probs, labels, method=method)
+                found = certify(probs, labels, method=method)
                 certifying = perf_counter() - start
                 start = perf_counter()
                 found.samples_for(0.02)
@@ -255,9 +255,9 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     for name in NETWORKS:
         with np.load(REFERENCE / f"cifar10_{name}.npz") as arrays:
             probs, labels = arrays["probs"][: options.rows], arrays["labels"][: options.rows]
+        made[name] = caltest.certificate(probs, labels)
         for method in METHODS:
-            found = caltest.certificate(probs, labels, method=method, wanted=0.02)
-            made[name, method] = found
+            found = certify(probs, labels, method=method)
             print(f"\n{name}\n{found}", flush=True)
             yield {
                 "network": name,
@@ -268,21 +268,20 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
                 "for_90_percent": round(found.distance_for(0.9), 4),
                 "for_50_percent": round(found.distance_for(0.5), 4),
                 "proved": round(found.proved, 4),
-                "ranges_proved": len(found.miscalibrated),
-                "rows_for_2_points": found.samples_wanted,
+                "ranges_proved": found.ranges,
+                "rows_for_2_points": found.samples_for(0.02),
             }
     _draw(made, options.results / "certificates.png")
 
 
-def _draw(made: dict[tuple[str, str], Certificate], path: Path) -> None:
-    """Draw two of the networks, their scores and their rows."""
+def _draw(made: dict[str, caltest.Certificate], path: Path) -> None:
+    """Draw two of the networks, by scores and by rows."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 3, figsize=(19, 12), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(13, 12), layout="constrained")
     for row, name in zip(axes, ("densenet121", "googlenet"), strict=True):
-        shown = (("isotonic", "scores"), ("isotonic", "rows"), ("bins", "rows"))
-        for ax, (method, against) in zip(row, shown, strict=True):
-            caltest.CertificateDisplay.from_result(made[name, method], against=against, ax=ax)
+        for ax, against in zip(row, ("scores", "rows"), strict=True):
+            caltest.CertificateDisplay.from_result(made[name], against=against, ax=ax)
             ax.set_title(f"{name}, {ax.get_title(loc='left')}", loc="left", size="medium")
     figure.savefig(path, dpi=80)
     plt.close(figure)

@@ -130,8 +130,6 @@ def estimate_error(asked: Input, *, functions: str, **given: Any) -> Found:
 def bounds(
     asked: Input,
     *,
-    certificate: str,
-    wanted: float | None,
     lens: str | None,
     confidence: float,
     **given: Any,
@@ -141,20 +139,12 @@ def bounds(
     The lens may also be classwise: every class at once, lower bounds only. Exit status: 0, or 2 if
     the input is wrong.
     """
-    choose("certificate", certificate, {"bins": True, "isotonic": True, "none": True})
-    certified = certificate != "none" and lens != "classwise"
-    if wanted is not None and not certified:
-        why = "--certificate none" if certificate == "none" else "--lens classwise"
-        raise InputError(
-            f"--wanted {wanted} is for a certificate, and {why} asks for none; leave it out."
-        )
     sample = asked.sample()
 
     import caltest.bounds as own
 
     whose: Any = {"lens": lens, "confidence": confidence}
-    most: Any = {"method": certificate, "wanted": wanted, **whose}
-    upper = own.certificate(sample.rows, sample.labels, **most) if certified else None
+    upper = None if lens == "classwise" else own.certificate(sample.rows, sample.labels, **whose)
     lower = own.miscalibration_bounds(sample.rows, sample.labels, progress=True, **whose, **given)
 
     worst = max(range(len(lower.views)), key=lambda k: max(x.bound for x in lower.views[k].sides))

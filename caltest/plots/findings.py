@@ -46,7 +46,6 @@ Against: TypeAlias = Literal["scores", "rows"]
 _NAMED = 5  # places of a side
 _LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
-_TAIL = 0.005  # share of the rows on either side that need not be on the axes
 _LEAST_WIDTH = 0.008  # of the axis: of a range, so that it can be seen
 _MOST_NAMED = 10  # bins whose mean predictions have room above them
 _BAR, _LEAST_GAP = 7.0, 0.02  # points: the width of a bar; of the axis: between bars told apart
@@ -149,11 +148,9 @@ class CertificateDisplay(ResultDisplay):
     Make it with ``from_result``.
 
     The band is grey, and the two dotted lines mark the certified distance. Ranges proved to be
-    miscalibrated are shaded; ranges in which isotonic bounds cross are hatched and have no band.
-    What is certified of a bin is about its means alone: its bar is at the mean prediction, a thin
-    line shows the range of its predictions, and the point is the observed rate, a filled diamond
-    where the band excludes the diagonal. For the isotonic method a line shows the isotonic
-    regression.
+    miscalibrated are shaded. What is certified of a bin is about its means alone: its bar is at the
+    mean prediction, a thin line shows the range of its predictions, and the point is the observed
+    rate, a filled diamond where the band excludes the diagonal.
 
     Parameters
     ----------
@@ -188,33 +185,26 @@ class CertificateDisplay(ResultDisplay):
         c = self.result
         if self.against is None:
             crowded = np.diff(c.predicted) < _LEAST_GAP * (c.ends[-1] - c.starts[0])
-            rows = c.method == "bins" and bool(crowded.any())
-            object.__setattr__(self, "against", "rows" if rows else "scores")
+            object.__setattr__(self, "against", "rows" if crowded.any() else "scores")
         choose("axis", self.against, {"scores": True, "rows": True})
 
     def _grid(self) -> dict[str, Any]:
         return {"figsize": (6.2, 7.6) if self.against == "scores" else (7.6, 5.6)}
 
     def _key(self) -> str:
-        if self.result.crossings:
-            return "hatched: bounds cross"
         return f"grey: {confidence_text(self.result.confidence)} band, dotted: the distance"
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), c, ends = axes, self.result, np.array([0.0, 1.0])
-        by_score, bins = self.against == "scores", c.method == "bins"
+        by_score = self.against == "scores"
         sure, distance = confidence_text(c.confidence), at_most(c.distance)
-        what = "mean probability of each bin" if bins else "probability at every score"
         event = f"probability that {lettering(c.event, canvas.CLAUSE)}"
         share, scores = np.cumsum(c.counts) / c.n_samples, np.stack([c.starts, c.ends], axis=1)
         places = scores if by_score else np.stack([np.r_[0.0, share[:-1]], share], axis=1)
         bounds = np.stack([c.lower, c.upper, c.estimates])
-        if by_score:  # cells with few rows at the ends are beyond, but bins are not
-            seen = (share > _TAIL) & (share < 1.0 - _TAIL)
-            seen |= bins or not seen.any()
+        if by_score:
             whole = scores.ravel()[[0, -1]]
-            inside = whole if bins else c.predicted[seen], whole, bounds[:, seen].ravel()
-            _diagram(ax, event, inside, label=canvas.AS_PREDICTED)
+            _diagram(ax, event, (whole, whole, bounds.ravel()), label=canvas.AS_PREDICTED)
             x = c.predicted
         else:
             bounds = 100.0 * (bounds - c.predicted)
@@ -224,74 +214,37 @@ class CertificateDisplay(ResultDisplay):
             draw(ax, GRID)
             ax.set_xlim(-0.02, 1.02)
             x = places.mean(axis=1)
-        for sign in () if c.crossings else (-1.0, 1.0):
+        for sign in (-1.0, 1.0):
             y = ends + sign * c.distance if by_score else np.full(2, 100.0 * sign * c.distance)
             label = f"±{distance} points" if sign > 0.0 else ""
             draw(ax, Mark("line", "limit", ends, y, label=label))
-        self._shade(ax, *((ends, ends) if by_score else (scores.ravel(), places.ravel())))
-        if bins:
-            label = f"{what}, {sure} band"
-            if by_score:
-                draw(ax, Mark("band", "band", x, bounds[0], bounds[1], label), linewidth=_BAR)
-                reach = "range of predictions in the bin"
-                draw(ax, Mark("bars", "thin", c.starts, bounds[2], c.ends, reach))
-            else:
-                look = {"color": canvas.WIDE_BAND, "edgecolor": canvas.NARROW_BAND, "linewidth": 0.8}
-                ax.use_sticky_edges = False  # room below the boxes, too
-                boxes = x, bounds[1] - bounds[0], np.diff(places)[:, 0], bounds[0]
-                ax.bar(*boxes, **look, zorder=1, label=label)
-                if len(x) <= _MOST_NAMED and not canvas.is_narrow(ax):
-                    means = [each.replace(" − ", "\n− ") for each in probabilities(c.predicted)]
-                    above = canvas.scale_above(ax, x, means, 2.0)
-                    above.set_xlabel("mean prediction of each bin", size="small")
-            for mark in told_apart(x, bounds[2], (c.lower > c.predicted) | (c.upper < c.predicted)):
-                more = ", proved wrong" if mark.style == BAD else ""
-                draw(ax, mark._replace(label=f"observed share{more}"), markersize=6)
-            each = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
-            claim = f"within ±{distance} points on average over each of {each}"
+        along = (ends, ends) if by_score else (scores.ravel(), places.ravel())
+        for name, side in _SIDES.items():
+            ranges = [each for each in c.miscalibrated if each.direction == name]
+            for k, (start, end) in enumerate(_merged(ranges, *along)):
+                _shade(ax, start, end, side.colour, None if k else f"proved {side.too}")
+        label = f"mean probability of each bin, {sure} band"
+        if by_score:
+            draw(ax, Mark("band", "band", x, bounds[0], bounds[1], label), linewidth=_BAR)
+            draw(
+                ax, Mark("bars", "thin", c.starts, bounds[2], c.ends, "range of predictions in the bin")
+            )
         else:
-            self._draw_band(ax, scores, places, f"{what}, {sure} band")
-            look = {"linewidth": 1.6 if by_score else 1.2, "marker": "o" if len(x) == 1 else None}
-            draw(ax, Mark("line", "line", x, bounds[2], label="isotonic regression"), zorder=5, **look)
-            claim = f"within ±{distance} points at every score seen, if the curve never falls"
-        if c.crossings:
-            claim = "nothing certified: the isotonic bounds cross"
+            look = {"color": canvas.WIDE_BAND, "edgecolor": canvas.NARROW_BAND, "linewidth": 0.8}
+            ax.use_sticky_edges = False  # room below the boxes, too
+            boxes = x, bounds[1] - bounds[0], np.diff(places)[:, 0], bounds[0]
+            ax.bar(*boxes, **look, zorder=1, label=label)
+            if len(x) <= _MOST_NAMED and not canvas.is_narrow(ax):
+                means = [each.replace(" − ", "\n− ") for each in probabilities(c.predicted)]
+                above = canvas.scale_above(ax, x, means, 2.0)
+                above.set_xlabel("mean prediction of each bin", size="small")
+        for mark in told_apart(x, bounds[2], (c.lower > c.predicted) | (c.upper < c.predicted)):
+            more = ", proved wrong" if mark.style == BAD else ""
+            draw(ax, mark._replace(label=f"observed share{more}"), markersize=6)
+        each = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
+        claim = f"within ±{distance} points on average over each of {each}"
         heading(ax, f"n = {c.n_samples:,}, with {sure} confidence:", claim)
         canvas.legend_below(ax, 2)
-
-    def _draw_band(self, ax: Any, scores: Array, places: Array, label: str) -> None:
-        """Draw the band of isotonic bounds."""
-        c = self.result
-        if self.against == "scores":
-            x = np.unique(scores)
-            low, high = c.band(x)
-            if len(x) == 1:
-                ax.vlines(x, low, high, color=canvas.WIDE_BAND, linewidth=9.0, zorder=1, label=label)
-                return
-            # Between: the lower bound of the one before, the upper of the next.
-            x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
-        else:  # the bounds are level within a cell, and its scores rise along it
-            x = places.ravel()
-            within = 100.0 * (np.stack(c.band(scores.mean(axis=1)))[:, :, None] - scores)
-            if not c.crossings:  # less than the cell allows is certified of the scores that are there
-                within = within.clip(-100.0 * c.distance, 100.0 * c.distance)
-            low, high = within.reshape(2, -1)
-        possible = low <= high  # a lower bound above the upper one bounds no band
-        if possible.any():
-            draw(ax, Mark("area", "band", x, low, high, label), where=possible)
-            for line in (low, high):
-                draw(ax, Mark("line", "point band", x, np.where(possible, line, np.nan)), linewidth=1.0)
-
-    def _shade(self, ax: Any, scores: Array, places: Array) -> None:
-        """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be named."""
-        c = self.result
-        for name, side in _SIDES.items():
-            ranges = [each for each in c.miscalibrated if each.direction == name and not c.crossings]
-            for k, (start, end) in enumerate(_merged(ranges, scores, places)):
-                _shade(ax, start, end, side.colour, None if k else f"proved {side.too}")
-        look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
-        for k, (start, end) in enumerate(_merged(c.crossings, scores, places)):
-            ax.axvspan(start, end, label=None if k else "bounds cross", zorder=0, **look)
 
 
 def _draw_side(ax: Any, bound: SideBound) -> list[str]:

@@ -25,7 +25,6 @@ from caltest.auditing.views import View
 from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
 from caltest.text.pages import written
-from caltest.text.sizes import about_rows
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
@@ -158,13 +157,10 @@ _RANGES = 6  # that are named
 
 
 def certificate(c: Certificate) -> str:
-    """Return what is certified, what is proved wrong, and what more rows would do."""
-    from caltest.bounds.certificates import CHANCE, SHARE
-
+    """Return what is certified, and what is proved wrong."""
     largest = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_RANGES])
     facts = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between}
-    facts["about_rows"] = about_rows
-    return written("certificate", c.warnings, c=c, largest=largest, SHARE=SHARE, CHANCE=CHANCE, **facts)
+    return written("certificate", c.warnings, c=c, largest=largest, **facts)
 
 
 def scores_between(low: float, high: float) -> str:

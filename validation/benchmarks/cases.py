@@ -196,12 +196,6 @@ def _others() -> Iterator[Case]:
         ),
         ("bounds of the top class", 100_000, 1, top | {"function": "miscalibration_bounds"}),
         ("certificate of the top class", 100_000, 1, top | {"function": "certificate"}),
-        (
-            "certificate of the top class, isotonic",
-            100_000,
-            1,
-            top | {"function": "certificate", "method": "isotonic"},
-        ),
     ):
         yield Case("others", what, n, 10, "call", options, jobs=jobs)
     ckce = {"statistic": "ckce", "draws": DRAWS}
