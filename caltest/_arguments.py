@@ -1,9 +1,8 @@
-"""The one place that checks arguments: numbers, flags, text, objects and names, by their names.
+"""Checks of arguments: numbers, flags, text, objects and names, by the names of the arguments.
 
-Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
-the same everywhere, and is checked by what `KINDS` says of that name; what a name means in one place
-only is said there. None is right where the type hint says so. What is wrong is shown by
-:func:`caltest._visible.quoted`.
+Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title``
+means the same everywhere, and `KINDS` has its check; a name that means something else in one place has
+its check there. None is allowed where the type hint says so.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ MOST_RESAMPLES = 10_000_000
 MOST_JOBS = 1024
 _LONGEST_PATH = 4096  # characters, of most systems
 _MOST_DIGITS = 18  # of a number that 64 bits hold
-_LONG = 2**63
 
 
 # ---------------------------------------------------------------------- kinds of arguments
@@ -399,42 +397,12 @@ def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
 
 # ---------------------------------------------------------------------- whole calls
 
-#: Names that other packages have for one thing.
-_SYNONYMS = (
-    ("rng", "seed", "random_state", "random_seed", "generator"),
-    ("n_resamples", "resamples", "n_boot", "n_bootstraps", "n_permutations", "n_draws", "n_iter"),
-    ("n_jobs", "jobs", "n_workers", "workers", "num_workers"),
-    ("probs", "y_prob", "y_pred", "y_score", "y_proba", "probabilities", "predictions"),
-    ("labels", "y", "y_true", "targets"),
-    ("statistic", "metric", "measure"),
-    ("statistics", "metrics", "measures"),
-    ("alpha", "level", "significance"),
-    ("n_bins", "bins", "num_bins"),
-    ("progress", "verbose"),
-    ("groups", "sensitive_features"),
-    ("ax", "axes"),
-)
 
-
-#: What belongs to rows, and what to do where a function does not take it.
-_OF_ROWS = {
-    "weights": "all rows have equal weight here; leave the weights out, or use caltest.test, estimate, "
-    "audit or compare, which take weights",
-    "clusters": "no version of this is known to be valid for rows in clusters; keep one row per "
-    "cluster, or use caltest.test, estimate, audit or compare, which take clusters",
-    "sampling_rates": "pass the .rows of caltest.data.sample(probs, labels, sampling_rates=…) instead "
-    "of probs; results are then about the rows that were kept",
-    "logits": "pass the .rows of caltest.data.sample(probs, labels, logits=True) instead of probs",
-}
-
-
-def arguments(**kinds: Kind | str) -> Callable[[Of], Of]:
+def arguments(**kinds: Kind) -> Callable[[Of], Of]:
     """Check the arguments of a public function, or of a class when an object is made.
 
-    ``kinds`` says what arguments are that are not among `KINDS`, or are something else here; text says
-    what to do instead of an argument that there is not. A default value is never checked.
-    Signature, type hints and docstring stay; a call that does not fit the signature is answered by an
-    InputError that says which argument was meant.
+    ``kinds`` says what arguments are that are not among `KINDS`, or are something else here. A default
+    value is never checked. Signature, type hints and docstring stay.
     """
 
     def decorated(of: Of) -> Of:
@@ -447,7 +415,7 @@ def arguments(**kinds: Kind | str) -> Callable[[Of], Of]:
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def options(**kinds: Kind | str) -> Callable[[Class], Class]:
+def options(**kinds: Kind) -> Callable[[Class], Class]:
     """Make a frozen dataclass whose fields are options; `arguments` checks them."""
 
     def decorated(cls: Class) -> Class:
@@ -456,87 +424,26 @@ def options(**kinds: Kind | str) -> Callable[[Class], Class]:
     return decorated
 
 
-def _checked(function: Any, given: dict[str, Kind | str]) -> Any:
+def _checked(function: Any, own: dict[str, Kind]) -> Any:
     known = inspect.signature(function).parameters
-    own = {name: kind for name, kind in given.items() if not isinstance(kind, str)}
-    advice = _OF_ROWS if "probs" in known else {}
-    advice = advice | {name: text for name, text in given.items() if isinstance(text, str)}
-    kinds = {
-        name: _or_none(kind) if "None" in str(known[name].annotation) else kind
-        for name, kind in (KINDS | own).items()
-        if name in known
-    }
+    kinds = {name: kind for name, kind in (KINDS | own).items() if name in known}
+    free = {name for name in kinds if "None" in str(known[name].annotation)}
     defaults = {name: known[name].default for name in kinds}
     places = tuple(known)
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        plain: dict[str, Any] = {}  # what is given as a number of another kind than Python's
+        numbers: dict[str, Any] = {}  # as Python's, whatever kind was given
         for name, value in chain(zip(places, args, strict=False), kwargs.items()):
-            if value is not defaults.get(name, value):
+            if name in kinds and value is not defaults[name] and not (value is None and name in free):
                 found = kinds[name](name, value)
-                if _is_foreign(value):
-                    plain[name] = found
-        if plain:
-            placed = (plain.get(*each) for each in zip(places, args, strict=False))
+                if isinstance(value, Real):
+                    numbers[name] = found
+        if numbers:
+            placed = (numbers.get(*each) for each in zip(places, args, strict=False))
             args = (*placed, *args[len(places) :])
-            kwargs = {name: plain.get(name, value) for name, value in kwargs.items()}
-        try:
-            return function(*args, **kwargs)
-        except TypeError as error:
-            # Only a call that never entered the function has no frame beneath this one.
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise
-        raise _misfit(known, args, kwargs, advice)
+            kwargs |= {name: number for name, number in numbers.items() if name in kwargs}
+        return function(*args, **kwargs)
 
     return checked
-
-
-def _is_foreign(value: object) -> bool:
-    """Say whether a number is not one of Python's usual: a fraction, one of few bits, or too long."""
-    if isinstance(value, int | float):
-        return not -_LONG < value < _LONG
-    return isinstance(value, Real)
-
-
-def _or_none(kind: Kind) -> Kind:
-    return lambda name, value: None if value is None else kind(name, value)
-
-
-_BOUND = frozenset({"self", "cls"})  # arguments that nobody gives
-
-
-def _misfit(
-    known: Mapping[str, inspect.Parameter],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    advice: Mapping[str, str],
-) -> InputError:
-    """Say which argument of a call is none, is missing, or is one too many."""
-    given = [name for name in known if name not in _BOUND and not name.startswith("_")]
-    for name in kwargs:
-        if name not in known and name in advice:
-            return InputError(f"there is no argument {quoted(name)}: {advice[name]}.")
-        if name not in known:
-            alike = [each for row in _SYNONYMS if name in row for each in row if each in given]
-            close = alike[0] if alike else closest(name, given)
-            others = f"there are {', '.join(given)}." if given else "there are none here."
-            hint = f"did you mean {close!r}?" if close else others
-            return InputError(f"there is no argument {quoted(name)}; {hint}")
-    by_place = [name for name, each in known.items() if each.kind is not each.KEYWORD_ONLY]
-    bound, placed = len(_BOUND & set(known)), by_place[: len(args)]
-    if len(args) > len(by_place):
-        last = f", and name those after {by_place[-1]!r}" if len(by_place) < len(known) else ""
-        return InputError(
-            f"{len(args) - bound} arguments are given without their names; give "
-            f"{len(by_place) - bound} at most{last}."
-        )
-    for name, each in known.items():
-        if name in placed and name in kwargs:
-            return InputError(
-                f"the argument {name!r} is given twice, by place and by name; give it once."
-            )
-        if each.default is each.empty and name not in kwargs and name not in placed:
-            return InputError(f"the argument {name!r} is missing; give it.")
-    return InputError("the call is wrong.")

@@ -390,10 +390,7 @@ def reliability_curve(rows: Rows, labels: NDArray[np.integer], binning: Binning)
     )
 
 
-@arguments(
-    bins=Whole(1, 100_000),
-    clusters="a table has no intervals, so clusters of rows change nothing in it; leave them out",
-)
+@arguments(bins=Whole(1, 100_000))
 def bin_table(
     probs: object,
     labels: object,

@@ -107,15 +107,7 @@ class Scorer:
         return True
 
 
-#: What to do in the place of arguments that belong to rows, which a scorer is not made with.
-_OF_ROWS = dict.fromkeys(
-    ("weights", "clusters", "sampling_rates"),
-    "scikit-learn gives a scorer rows and labels alone; write a function that calls caltest.estimate, "
-    "which takes it",
-)
-
-
-@arguments(**_OF_ROWS)
+@arguments()
 def scorer(statistic: StatisticLike = "ece", *, lens: str | Lens | None = None) -> Scorer:
     """Make a scikit-learn scorer: pass it as ``scoring=`` to ``cross_val_score`` or ``GridSearchCV``.
 

@@ -112,7 +112,7 @@ ON_DATA: Mapping[str, Options] = {
         **_LENS,
         **_CHEAP,
     },
-    "caltest.CumulativeDisplay.from_predictions": {
+    "caltest.plots.CumulativeDisplay.from_predictions": {
         "confidence": values.fractions,
         **_LENS,
         **_CHEAP,
@@ -126,14 +126,14 @@ ON_DATA: Mapping[str, Options] = {
 ON_RESULTS: Mapping[str, Options] = {
     "made('test').rejects": {"alpha": values.fractions},
     "made('bounds').where": {"overlapping": sources("True")},
-    "caltest.NullDisplay.from_result": {"result": sources("made('test')", "made('moments')")},
-    "caltest.CertificateDisplay.from_result": {
+    "caltest.plots.NullDisplay.from_result": {"result": sources("made('test')", "made('moments')")},
+    "caltest.plots.CertificateDisplay.from_result": {
         "result": sources("made('certificate')"), "against": words("scores", "rank", "shares")},
-    "caltest.BoundsDisplay.from_result": {"result": sources("made('bounds')"),
+    "caltest.plots.BoundsDisplay.from_result": {"result": sources("made('bounds')"),
     "view": sources("0", "1")},
-    "caltest.ComparisonDisplay.from_result": {"result": sources("made('compare')")},
-    "caltest.PowerDisplay.from_result": {"result": sources("made('power')")},
-    "caltest.RiskDisplay.from_result": {"result": sources("made('estimate')")},
+    "caltest.plots.ComparisonDisplay.from_result": {"result": sources("made('compare')")},
+    "caltest.plots.PowerDisplay.from_result": {"result": sources("made('power')")},
+    "caltest.plots.RiskDisplay.from_result": {"result": sources("made('estimate')")},
     "caltest.report.to_html": {"audit": sources("made('audit')"),
     "title": values.sources(*values.NAMES), "command": words("c")},
     "caltest.report.to_markdown": {"audit": sources("made('audit')"),

@@ -425,7 +425,7 @@ def watched(what: str) -> Iterator[None]:
     except TookTooLong as error:
         raise Broken("it takes too long", place_of(error.__traceback__)) from None
     except TypeError as error:  # Python's own, of a name that the function does not have
-        if in_package(error.__traceback__):
+        if traceback.extract_tb(error.__traceback__)[-1].name not in ("checked", "<module>"):
             raise _broken_by(error) from error
     except BaseException as error:
         raise _broken_by(error) from error

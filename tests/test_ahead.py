@@ -131,7 +131,6 @@ def test_classes_and_what_is_said():
         ({"materiality": 0.02, "power": 1.0}, "give a probability between 0 and 1"),
         ({"materiality": 0.02, "error": -0.1}, "half a point"),
         ({"materiality": 0.02, "groups": {"site": SITE[:5]}}, "5"),
-        ({"materiality": 0.02, "labels": SITE}, "no argument 'labels'"),
     ],
 )
 def test_wrong_input(given, message):

@@ -12,12 +12,13 @@ from scipy.stats import binom, ks_2samp
 from support import binomial_limits, dirichlet, form_within, labels_from
 
 import caltest
-from caltest import BoundsDisplay, InputError
+from caltest import InputError
 from caltest._numbers import percents, points
 from caltest.binning import CountLaw
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
 from caltest.data import Rows
 from caltest.laws.classes import LabelSampler
+from caltest.plots import BoundsDisplay
 from caltest.statistics import Scan
 from caltest.tolerance import shifted
 

@@ -197,7 +197,7 @@ def test_what_is_said():
     assert "U-statistic of clusters" in text
     assert "20 subsamples of 20 clusters" in " ".join(text.split())
     assert any("40 clusters are few" in note for note in found.warnings)
-    display = caltest.ComparisonDisplay.from_result(found)
+    display = caltest.plots.ComparisonDisplay.from_result(found)
     drawn = [each.get_text() for each in display.figure_.findobj(lambda x: hasattr(x, "get_text"))]
     assert any("over 40 clusters" in each for each in drawn)
 

@@ -34,8 +34,8 @@ class Model:
 
 
 def _displays():
-    for name in caltest.__all__:
-        of = getattr(caltest, name)
+    for name in caltest.plots.__all__:
+        of = getattr(caltest.plots, name)
         for method in ("from_predictions", "from_estimator"):
             if inspect.isclass(of) and hasattr(of, method) and hasattr(of, "from_estimator"):
                 yield f"{name}.{method}"
@@ -68,7 +68,7 @@ CALLS = {
 def _drawn(name, **options):
     display, _, method = name.partition(".")
     probs = (Model(), PROBS) if method == "from_estimator" else (PROBS,)
-    make = getattr(getattr(caltest, display), method)
+    make = getattr(getattr(caltest.plots, display), method)
     return make(*probs, LABELS, rng=0, n_resamples=39, **options)
 
 
@@ -98,18 +98,12 @@ def test_every_public_function_of_rows_is_here():
 @pytest.mark.usefixtures("pictures")
 @pytest.mark.parametrize("argument", GIVEN)
 @pytest.mark.parametrize("name", CALLS)
-def test_taken_or_refused_with_a_way_out(name, argument):
-    try:
+def test_taken_or_unknown(name, argument):
+    if name in TAKES[argument]:
         CALLS[name](**{argument: GIVEN[argument]})
-    except InputError as error:
-        said = str(error)
-        assert name not in TAKES[argument], said
-        assert f"there is no argument '{argument}': " in said
-        assert any(word in said for word in ("leave", "give", "write", "keep", "pass")), said
-        assert "\n" not in said
-        assert len(said) < 300
     else:
-        assert name in TAKES[argument]
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{argument}'"):
+            CALLS[name](**{argument: GIVEN[argument]})
 
 
 # ------------------------------------------------------------------ rows of weight 0
@@ -195,7 +189,7 @@ OF_ROWS = {
     "fit": lambda rows, labels: caltest.estimation.HistogramBinning(2).fit(rows, labels),
     "recalibration": caltest.recalibration,
     "reliability": caltest.ReliabilityDisplay.from_predictions,
-    "cumulative": caltest.CumulativeDisplay.from_predictions,
+    "cumulative": caltest.plots.CumulativeDisplay.from_predictions,
 }
 CARRIED = {
     "weights": ("takes no weights, and these rows have some", [*OF_ROWS][:4]),
@@ -225,7 +219,7 @@ def test_rows_kept_are_what_tables_and_pictures_are_about():
     rates = {"sampling_rates": {0: 0.5}}
     table, expected = caltest.bin_table(PROBS, LABELS, **rates), caltest.bin_table(kept, LABELS)
     assert table.to_numpy(float) == pytest.approx(expected.to_numpy(float), nan_ok=True)
-    for display in (caltest.ReliabilityDisplay, caltest.CumulativeDisplay):
+    for display in (caltest.ReliabilityDisplay, caltest.plots.CumulativeDisplay):
         drawn = display.from_predictions(PROBS, LABELS, rng=0, n_resamples=99, **rates)
         plain = display.from_predictions(kept, LABELS, rng=0, n_resamples=99)
         one, other = ((x.panels[0] if hasattr(x, "panels") else x) for x in (drawn, plain))

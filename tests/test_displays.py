@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -51,26 +51,26 @@ def reliability(probs, labels, **options):
 #: Every display, and those that look different, as a function of `ax`.
 DISPLAYS = {
     **{
-        name: lambda name=name, **ax: getattr(caltest, name).from_result(results()[name], **ax)
+        name: lambda name=name, **ax: getattr(caltest.plots, name).from_result(results()[name], **ax)
         for name in ("BoundsDisplay", "CertificateDisplay", "ComparisonDisplay", "MonitorDisplay",
                      "NullDisplay", "PowerDisplay", "RiskDisplay")
     },
-    "CertificateDisplay by rows": lambda **ax: caltest.CertificateDisplay.from_result(
+    "CertificateDisplay by rows": lambda **ax: caltest.plots.CertificateDisplay.from_result(
         results()["CertificateDisplay"], against="rows", **ax
     ),
-    "CumulativeDisplay": lambda **ax: caltest.CumulativeDisplay.from_predictions(
+    "CumulativeDisplay": lambda **ax: caltest.plots.CumulativeDisplay.from_predictions(
         PROBS, LABELS, n_resamples=99, rng=0, **ax
     ),
     **{
-        f"PITDisplay, {kind}": lambda kind=kind, **ax: caltest.PITDisplay.from_predictions(
+        f"PITDisplay, {kind}": lambda kind=kind, **ax: caltest.plots.PITDisplay.from_predictions(
             caltest.predictive.Normal(PROBS[:, 0], sd=0.5), PROBS[:, 1], kind=kind, n_resamples=99,
             rng=0, **ax,
         )
         for kind in ("difference", "histogram", "coverage")
     },
     **{
-        f"SurvivalDisplay, {kind}": lambda kind=kind, **ax: caltest.SurvivalDisplay.from_predictions(
-            *TIMES, kind=kind, **ax
+        f"SurvivalDisplay, {kind}": partial(
+            caltest.plots.SurvivalDisplay.from_predictions, *TIMES, kind=kind
         )
         for kind in ("curves", "horizon", "events")
     },
@@ -222,7 +222,7 @@ def test_no_marks_merge_near_0_and_1(sure, width):
     probs = rng.beta(0.4, 60.0, 5000)
     labels = (rng.random(5000) < probs).astype(int)
     given = (1.0 - probs, 1 - labels) if sure else (probs, labels)
-    for make in (caltest.ReliabilityDisplay, caltest.CumulativeDisplay):
+    for make in (caltest.ReliabilityDisplay, caltest.plots.CumulativeDisplay):
         axes = {} if width is None else {"ax": given_axes(1, width, 3.0)[1].ravel()[0]}
         assert merged_marks(make.from_predictions(*given, n_resamples=99, rng=0, **axes)) == []
 
@@ -250,7 +250,7 @@ def test_without_room_for_a_legend_a_line_says_what_is_what(name):
 def test_a_result_draws_itself():
     for name, found in results().items():
         display = found.plot()
-        assert type(display) is getattr(caltest, name)
+        assert type(display) is getattr(caltest.plots, name)
         assert display.ax_ is not None
 
 
@@ -286,7 +286,7 @@ def test_drawing_changes_no_result():
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".pdf", ".SVG"])
 def test_it_is_saved(suffix, tmp_path):
-    display = caltest.PowerDisplay(results()["PowerDisplay"])  # not yet drawn
+    display = caltest.plots.PowerDisplay(results()["PowerDisplay"])  # not yet drawn
     path = tmp_path / f"power{suffix}"
     display.save(path)
     start = {".png": b"\x89PNG", ".pdf": b"%PDF", ".SVG": b"<?xml"}[suffix]
@@ -307,7 +307,7 @@ def test_it_is_saved(suffix, tmp_path):
 def test_what_cannot_be_saved_is_told(path, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
-        caltest.PowerDisplay(results()["PowerDisplay"]).save(path)
+        caltest.plots.PowerDisplay(results()["PowerDisplay"]).save(path)
     assert told in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -387,7 +387,7 @@ def test_columns_with_numbers_of_their_own_have_a_panel_each():
 
 
 def test_before_it_is_drawn_a_display_has_no_figure():
-    display = caltest.NullDisplay.from_result(caltest.test([0.2, 0.7, 0.9], [0, 1, 1], rng=0))
+    display = caltest.plots.NullDisplay.from_result(caltest.test([0.2, 0.7, 0.9], [0, 1, 1], rng=0))
     undrawn = replace(display)
     for name in ("figure_", "ax_"):
         with pytest.raises(InputError, match=r"nothing is drawn yet; call \.plot\(\) first"):
@@ -399,7 +399,7 @@ def test_before_it_is_drawn_a_display_has_no_figure():
 @pytest.mark.usefixtures("pictures")
 @pytest.mark.parametrize("given", some_fast(["abc", "1e9", "9" * 30, "-"], "abc"))
 def test_a_date_that_is_none_is_refused_before_a_picture_is_written(given, tmp_path, monkeypatch):
-    display = caltest.NullDisplay.from_result(caltest.test([0.2, 0.7, 0.9], [0, 1, 1], rng=0))
+    display = caltest.plots.NullDisplay.from_result(caltest.test([0.2, 0.7, 0.9], [0, 1, 1], rng=0))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", given)
     for suffix in (".pdf", ".svg", ".png"):
         with pytest.raises(

@@ -239,20 +239,20 @@ PICTURES = {
     "panels": lambda name: caltest.ReliabilityDisplay.from_predictions(
         *data(name), lens="classwise", n_resamples=99, rng=1
     ),
-    "bounds": lambda name: caltest.BoundsDisplay.from_result(bounds(name)),
-    "certificate": lambda name: caltest.CertificateDisplay.from_result(
+    "bounds": lambda name: caltest.plots.BoundsDisplay.from_result(bounds(name)),
+    "certificate": lambda name: caltest.plots.CertificateDisplay.from_result(
         caltest.certificate(*data(name))
     ),
-    "certificate by rows": lambda name: caltest.CertificateDisplay.from_result(
+    "certificate by rows": lambda name: caltest.plots.CertificateDisplay.from_result(
         caltest.certificate(*data(name)), against="rows"
     ),
-    "comparison": lambda name: caltest.ComparisonDisplay.from_result(a_comparison(name)),
-    "cumulative": lambda name: caltest.CumulativeDisplay.from_predictions(
+    "comparison": lambda name: caltest.plots.ComparisonDisplay.from_result(a_comparison(name)),
+    "cumulative": lambda name: caltest.plots.CumulativeDisplay.from_predictions(
         *data(name), lens="class:0", n_resamples=99, rng=1
     ),
-    "null": lambda name: caltest.NullDisplay.from_result(a_test(name)),
-    "power": lambda name: caltest.PowerDisplay.from_result(a_power(name)),
-    "risk": lambda name: caltest.RiskDisplay.from_result(an_estimate(name)),
+    "null": lambda name: caltest.plots.NullDisplay.from_result(a_test(name)),
+    "power": lambda name: caltest.plots.PowerDisplay.from_result(a_power(name)),
+    "risk": lambda name: caltest.plots.RiskDisplay.from_result(an_estimate(name)),
 }
 
 

@@ -11,11 +11,12 @@ import scipy.stats
 from support import binomial_limits
 
 import caltest
-from caltest import InputError, PITDisplay
+from caltest import InputError
 from caltest.auditing import View
 from caltest.data import whole_sample
 from caltest.laws import Pool
 from caltest.lenses import show
+from caltest.plots import PITDisplay
 from caltest.predictive import Members, Normal, Quantiles
 from caltest.statistics import SKCEOfNumbers
 from caltest.text.vocabulary import lens_name

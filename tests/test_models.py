@@ -58,7 +58,7 @@ def fitted(classes=CLASSES["text"], model=None):
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 def test_a_display_of_a_model_is_that_of_its_predictions(display, classes):
     """Whatever the classes are called, and in whatever order the model has them."""
-    of, model = getattr(caltest, display), fitted(classes)
+    of, model = getattr(caltest.plots, display), fitted(classes)
     columns = [model.classes_.tolist().index(each) for each in classes]
     probs = model.predict_proba(X[TEST])[:, columns]  # in the order of 0, 1, 2
     assert model.classes_.tolist() == sorted(classes.tolist())
@@ -95,8 +95,10 @@ def test_all_that_predicts_probabilities_is_shown(model):
 def test_labels_of_two_classes():
     model = GaussianNB().fit(X, Y == 1)
     for y in (Y == 1, (Y == 1).astype(int)):
-        display = caltest.CumulativeDisplay.from_estimator(model, X, y, rng=0)
-        expected = caltest.CumulativeDisplay.from_predictions(model.predict_proba(X)[:, 1], y, rng=0)
+        display = caltest.plots.CumulativeDisplay.from_estimator(model, X, y, rng=0)
+        expected = caltest.plots.CumulativeDisplay.from_predictions(
+            model.predict_proba(X)[:, 1], y, rng=0
+        )
         assert display.result.pvalue == expected.result.pvalue
 
 

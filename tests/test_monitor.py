@@ -689,7 +689,10 @@ def started(**options):
             "columns of groups: this batch has 'h', and earlier ones had 'g'; give the same",
         ),
         (lambda: started().update(P, Y, clusters=[1, 2, 3], batch="b"), "clusters: this batch"),
-        (lambda: started().update(P, Y, weights=[1, 2, 3]), "multiplies one bet"),
+        (
+            lambda: started().update(caltest.data.sample(P, Y, weights=[1, 2, 3]).rows, Y),
+            "multiplies one bet",
+        ),
         (lambda: started().update(Normal([0.0], sd=1.0), [1.0]), "predictions: this batch"),
         (lambda: caltest.Monitor(tolerance=0.02).update([[0.2, 0.3, 0.5]], [1]), "one probability"),
         (lambda: caltest.Monitor(tolerance=0.02).update(Normal([0.0], sd=1.0), [1.0]), "interval:0.9"),
@@ -885,7 +888,7 @@ def test_pages_and_pictures(numbers, tmp_path):
         p = rng.uniform(0.1, 0.9, 300)
         given = (Normal(p, sd=1.0), rng.normal(p)) if numbers else (p, rng.random(300) < p)
         state = monitor.update(*given)
-    display = caltest.MonitorDisplay.from_result(state)
+    display = caltest.plots.MonitorDisplay.from_result(state)
     path, errors, shape = display.axes_
     assert "limits hold for all of them together" in errors._left_title.get_text()
     bars = [each for each in shape.collections if len(each.get_segments()) == 10]
@@ -913,7 +916,7 @@ def test_pages_and_pictures(numbers, tmp_path):
 def test_a_picture_of_rows_that_all_wait_says_so():
     state = caltest.Monitor().update([0.2, 0.7], [None, None], ids=["a", "b"])
     assert (state.rows, state.waiting, state.evidence) == (0, 2, ())
-    display = caltest.MonitorDisplay.from_result(state)
+    display = caltest.plots.MonitorDisplay.from_result(state)
     display.figure_.canvas.draw()
     assert "no row has its outcome yet" in display.axes_[2].get_title(loc="left")
 

@@ -627,7 +627,7 @@ def test_wrong_input_is_answered_in_a_sentence(case):
 def test_the_picture_of_differences_is_the_test_by_pit_ks(name):
     law = law_of(name)
     for outcomes in (drawn(law), drawn(law) + 1.0):
-        picture = caltest.PITDisplay.from_predictions(law, outcomes, n_resamples=199, rng=3)
+        picture = caltest.plots.PITDisplay.from_predictions(law, outcomes, n_resamples=199, rng=3)
         found = caltest.test(law, outcomes, "pit_ks", n_resamples=199, rng=3)
         assert picture.outside.any() == found.rejects(0.05)
         assert np.abs(picture.values).max() == pytest.approx(found.statistic)
@@ -636,15 +636,15 @@ def test_the_picture_of_differences_is_the_test_by_pit_ks(name):
 def test_pictures_of_histograms_and_coverage():
     law, outcomes = law_of("normal", 400), drawn(law_of("normal", 400), seed=5)
     inside = np.abs(outcomes - law.mean) <= scipy.stats.norm.ppf(0.9) * law.factors[:, 0, 0]
-    coverage = caltest.PITDisplay.from_predictions(law, outcomes, kind="coverage", rng=0)
+    coverage = caltest.plots.PITDisplay.from_predictions(law, outcomes, kind="coverage", rng=0)
     assert coverage.values[coverage.x == 0.8] == pytest.approx(inside.mean())
-    histogram = caltest.PITDisplay.from_predictions(law, outcomes, kind="histogram", rng=0)
+    histogram = caltest.plots.PITDisplay.from_predictions(law, outcomes, kind="histogram", rng=0)
     expected = np.histogram(law.cdf(outcomes)[1], bins=10, range=(0.0, 1.0))[0]
     assert histogram.values * 40 == pytest.approx(expected)
     with pytest.raises(InputError, match="give distributions of numbers"):
-        caltest.PITDisplay.from_predictions([0.2, 0.8, 0.5], [0, 1, 1])
+        caltest.plots.PITDisplay.from_predictions([0.2, 0.8, 0.5], [0, 1, 1])
     with pytest.raises(InputError, match="there is no kind 'curve'"):
-        caltest.PITDisplay.from_predictions(law, outcomes, kind="curve")
+        caltest.plots.PITDisplay.from_predictions(law, outcomes, kind="curve")
 
 
 # ---------------------------------------------------------------------- through lenses
@@ -664,7 +664,7 @@ def test_what_is_of_one_probability_looks_through_lenses_too(lens):
     )
     table = caltest.bin_table(law, outcomes, lens=lens)
     assert table["count"].tolist() == caltest.bin_table(probs, labels)["count"].tolist()
-    for display in (caltest.ReliabilityDisplay, caltest.CumulativeDisplay):
+    for display in (caltest.ReliabilityDisplay, caltest.plots.CumulativeDisplay):
         drawn_ = display.from_predictions(law, outcomes, lens=lens, n_resamples=39, rng=0)
         texts = [each.get_text() for each in drawn_.figure_.findobj(lambda x: hasattr(x, "get_text"))]
         assert any("outcome is" in " ".join(text.split()) for text in texts)

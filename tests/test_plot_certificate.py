@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import caltest
-from caltest import CertificateDisplay, InputError
+from caltest import InputError
+from caltest.plots import CertificateDisplay
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pictures")]
 

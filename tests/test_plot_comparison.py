@@ -7,7 +7,7 @@ import pytest
 from support import dirichlet, labels_from
 
 import caltest
-from caltest import ComparisonDisplay
+from caltest.plots import ComparisonDisplay
 
 TRUTH = dirichlet(100, 3, 0)
 LABELS = labels_from(TRUTH, np.random.default_rng(0))

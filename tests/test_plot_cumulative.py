@@ -8,8 +8,9 @@ import pytest
 from support import dirichlet, labels_from
 
 import caltest
-from caltest import CumulativeDisplay, InputError, pvalues
+from caltest import InputError, pvalues
 from caltest.pictures.marks import critical
+from caltest.plots import CumulativeDisplay
 
 pytestmark = pytest.mark.usefixtures("pictures")
 

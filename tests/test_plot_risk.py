@@ -9,13 +9,14 @@ import pytest
 from support import dirichlet, labels_from
 
 import caltest
-from caltest import InputError, RiskDisplay
+from caltest import InputError
 from caltest.estimation import (
     FUNCTIONS,
     HistogramBinning,
     Temperature,
     TwoStepKernelRidge,
 )
+from caltest.plots import RiskDisplay
 
 PROBS = dirichlet(200, 2, 0)
 LABELS = labels_from(PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True), np.random.default_rng(0))

@@ -12,8 +12,9 @@ from planned import P, citl, constant, exact_power
 from support import binomial_limits, dirichlet
 
 import caltest
-from caltest import InputError, PowerDisplay
+from caltest import InputError
 from caltest.planning import Pilot, pilot
+from caltest.plots import PowerDisplay
 from caltest.simulation import m1, m2, tempered
 
 # ------------------------------------------------------------------ power
@@ -120,7 +121,7 @@ def test_results_are_plain_and_frozen():
     with pytest.raises(AttributeError):
         found.alpha = 0.1
     assert caltest.power.__module__.startswith("caltest.planning")
-    assert caltest.PowerResult is type(found)
+    assert caltest.planning.PowerResult is type(found)
     assert isinstance(constant(), Pilot)
 
 

@@ -8,7 +8,7 @@ from matplotlib.collections import PathCollection
 from planned import citl, constant
 
 import caltest
-from caltest import PowerDisplay
+from caltest.plots import PowerDisplay
 from caltest.simulation import m1, m2
 
 

@@ -93,6 +93,8 @@ def test_the_table_of_forms_is_right():
 
 def test_every_public_name_has_an_example():
     named = {name: getattr(caltest, name) for name in caltest.__all__ if not name.startswith("_")}
+    displays = [name for name in caltest.plots.__all__ if name.endswith("Display")]
+    named |= {name: getattr(caltest.plots, name) for name in displays}
     named = {name: value for name, value in named.items() if callable(value)}
     assert len(named) > 30
     assert not {name for name, value in named.items() if ">>>" not in (value.__doc__ or "")}

@@ -1023,7 +1023,7 @@ def test_the_picture_of_levels_shows_what_was_observed_and_not_completed_times()
 def test_a_picture_with_completed_times_says_so():
     predicted, time, event, *_ = cohort(18)
     for kind in ("difference", "histogram", "coverage"):
-        display = caltest.PITDisplay.from_predictions(
+        display = caltest.plots.PITDisplay.from_predictions(
             Survival(predicted, TIMES), (time, event), kind=kind, n_resamples=99, rng=0
         )
         title = display.figure_.axes[0].get_title(loc="left")
@@ -1033,7 +1033,7 @@ def test_a_picture_with_completed_times_says_so():
 
 def test_pictures():
     predicted, time, event, _limit, _ = cohort(15, 500)
-    law, show = Survival(predicted, TIMES), caltest.SurvivalDisplay.from_predictions
+    law, show = Survival(predicted, TIMES), caltest.plots.SurvivalDisplay.from_predictions
     for kind in ("curves", "horizon", "events"):
         display = show(law, (time, event), kind=kind, horizon=1.0)
         assert display.n_samples == 500
@@ -1047,7 +1047,9 @@ def test_pictures():
 def test_the_smooth_curve_is_not_flat_at_the_ends():
     predicted, time, event, *_ = cohort(19, 5000)
     law = Survival(predicted, TIMES)
-    display = caltest.SurvivalDisplay.from_predictions(law, (time, event), kind="horizon", horizon=1.0)
+    display = caltest.plots.SurvivalDisplay.from_predictions(
+        law, (time, event), kind="horizon", horizon=1.0
+    )
     risk, observed = display.more
     assert np.abs(observed - risk)[[0, -1]].max() < 0.05  # of observed risks alone it is 0.08
     legend = " ".join(each.get_text() for each in display.figure_.axes[0].get_legend().get_texts())
@@ -1058,7 +1060,7 @@ def test_the_smooth_curve_is_not_flat_at_the_ends():
 
 def test_the_limits_of_strata_hold_together():
     predicted, time, event, *_ = cohort(20, 1000)
-    law, show = Survival(predicted, TIMES), caltest.SurvivalDisplay.from_predictions
+    law, show = Survival(predicted, TIMES), caltest.plots.SurvivalDisplay.from_predictions
     display = show(law, (time, event), kind="horizon", horizon=1.0)
     rows = strata_of(1.0 - predicted[:, 9], 1.0 - predicted[:, 9])
     found = [kaplan_meier(time[each], event[each], 1.0) for each in rows]

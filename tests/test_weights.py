@@ -796,7 +796,9 @@ def test_weights_go_through_lenses(statistic, lens):
 def test_cumulative_differences_of_rows_that_count():
     import matplotlib.pyplot as plt
 
-    display = caltest.CumulativeDisplay.from_predictions(P, Y, weights=WEIGHTS, n_resamples=99, rng=0)
+    display = caltest.plots.CumulativeDisplay.from_predictions(
+        P, Y, weights=WEIGHTS, n_resamples=99, rng=0
+    )
     order = np.argsort(P)
     shares = np.cumsum(WEIGHTS[order]) / WEIGHTS.sum()
     assert display.shares[1:] == pytest.approx(shares)

@@ -274,14 +274,14 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     _draw(made, options.results / "certificates.png")
 
 
-def _draw(made: dict[str, caltest.Certificate], path: Path) -> None:
+def _draw(made: dict[str, caltest.bounds.Certificate], path: Path) -> None:
     """Draw two of the networks, by scores and by rows."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(13, 12), layout="constrained")
     for row, name in zip(axes, ("densenet121", "googlenet"), strict=True):
         for ax, against in zip(row, ("scores", "rows"), strict=True):
-            caltest.CertificateDisplay.from_result(made[name], against=against, ax=ax)
+            caltest.plots.CertificateDisplay.from_result(made[name], against=against, ax=ax)
             ax.set_title(f"{name}, {ax.get_title(loc='left')}", loc="left", size="medium")
     figure.savefig(path, dpi=80)
     plt.close(figure)

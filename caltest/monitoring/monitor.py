@@ -32,10 +32,6 @@ _BLOCK = 50_000  # rows, or more where a cluster is larger, that are entered at 
 _MOST_GROUPS = 10_000
 _MOST_PERIODS = 256  # before old ones are merged two by two
 _HUGE = 1e300
-_WEIGHTS = (
-    "evidence multiplies one bet for every row, and no bet counts twice or by half; leave the weights "
-    "out, or give rows that weigh more as a group"
-)
 #: What may not differ between batches, as messages say it.
 _ALIKE = {
     "about": "predictions",
@@ -169,7 +165,7 @@ class Monitor:
 
     # -------------------------------------------------------------- batches
 
-    @arguments(weights=_WEIGHTS)
+    @arguments()
     def update(
         self,
         predicted: object,
@@ -340,7 +336,10 @@ class Monitor:
         lens, scored = self.options["lens"], self.options["statistic"]
         full: Any = given.rows.law
         if not given.rows.are_alike:
-            raise InputError(f"these rows have weights: {_WEIGHTS}.")
+            raise InputError(
+                "these rows have weights: evidence multiplies one bet for every row, and no bet counts "
+                "twice or by half; leave the weights out, or give rows that weigh more as a group."
+            )
         if lens is not None and isinstance(full, Quantiles):
             raise InputError(
                 "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "

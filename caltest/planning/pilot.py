@@ -95,26 +95,11 @@ class Pilot:
         return Sample(drawn, labels.astype(np.intp))
 
 
-_DEPENDENT = {
-    "clusters": "a plan takes rows to be independent; leave them out and, to be on the safe side, "
-    "count clusters in place of rows",
-    "sampling_rates": "give the .rows of caltest.data.sample(probs, labels, sampling_rates=…) as the "
-    "pilot's predictions, and plan how many rows are kept",
-}
-#: What to do instead of arguments that belong to rows, of which a plan has none yet.
-NO_ROWS_YET = {
-    "weights": "rows to come have weights like those of the pilot; give them to it, "
-    "caltest.planning.pilot(probs, weights=…, overconfidence=0.05)",
-    **_DEPENDENT,
-}
-
-
 @arguments(
     temperature=positive_number,
     bias=Number(advice="give log-odds, such as 0.5"),
     overconfidence=Number(-1.0, 1.0, advice="give a difference of probabilities, 0.05 for five points"),
     careful=flag,
-    **_DEPENDENT,
 )
 def pilot(
     probs: object,

@@ -22,7 +22,6 @@ from caltest.exceptions import Argument, InputError
 from caltest.lenses import Lens
 from caltest.nulls import Null
 from caltest.planning.curve import UNLIKELY, Fit, PowerCurve, fit
-from caltest.planning.pilot import NO_ROWS_YET
 from caltest.planning.simulate import ModelLike, PowerPoint, Simulation, Simulator, check_rows
 from caltest.sampling import Rng
 from caltest.statistics import StatisticLike
@@ -81,9 +80,7 @@ class SampleSizeResult(Simulation):
     curve: PowerCurve
 
 
-@arguments(
-    n_datasets=count_of_datasets, power=anything, min_n=check_rows, max_n=check_rows, **NO_ROWS_YET
-)
+@arguments(n_datasets=count_of_datasets, power=anything, min_n=check_rows, max_n=check_rows)
 def sample_size(
     model: ModelLike,
     statistic: StatisticLike | None = None,

@@ -19,7 +19,7 @@ from caltest.exceptions import InputError
 from caltest.laws import Classes, recognised
 from caltest.lenses import Lens
 from caltest.nulls import Null
-from caltest.planning.pilot import NO_ROWS_YET, Pilot, pilot
+from caltest.planning.pilot import Pilot, pilot
 from caltest.results import CalibrationResult, Facts, Result
 from caltest.sampling import Rng, child_seed, generator, seed_of
 from caltest.simulation import Simulated
@@ -208,7 +208,7 @@ class PowerResult(Simulation):
 # ------------------------------------------------------------------ power
 
 
-@arguments(n_datasets=count_of_datasets, under_null=flag, **NO_ROWS_YET)
+@arguments(n_datasets=count_of_datasets, under_null=flag)
 def power(
     model: ModelLike,
     n: int | Sequence[int],

@@ -276,7 +276,7 @@ class CumulativeDisplay(PredictionsDisplay):
     --------
     >>> import caltest, matplotlib.pyplot as plt
     >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
-    >>> display = caltest.CumulativeDisplay.from_predictions(sure.probs, sure.labels, rng=0)
+    >>> display = caltest.plots.CumulativeDisplay.from_predictions(sure.probs, sure.labels, rng=0)
     >>> display.result.pvalue, display.outside
     (0.001, True)
     >>> plt.close(display.figure_)
@@ -362,7 +362,7 @@ class CumulativeDisplay(PredictionsDisplay):
         --------
         >>> import caltest, matplotlib.pyplot as plt
         >>> probs, labels = [0.2, 0.2, 0.9, 0.9], [0, 1, 1, 0]
-        >>> display = caltest.CumulativeDisplay.from_predictions(probs, labels, rng=0)
+        >>> display = caltest.plots.CumulativeDisplay.from_predictions(probs, labels, rng=0)
         >>> display.shares.tolist(), display.differences.round(2).tolist()
         ([0.0, 0.5, 1.0], [0.0, -0.15, 0.05])
         >>> plt.close(display.figure_)
@@ -486,7 +486,7 @@ class MonitorDisplay(ResultDisplay):
     >>> for _ in range(5):
     ...     p = rng.random(200)
     ...     state = monitor.update(p, rng.random(200) < p)
-    >>> display = caltest.MonitorDisplay.from_result(state)
+    >>> display = caltest.plots.MonitorDisplay.from_result(state)
     >>> len(display.axes_)
     3
     >>> plt.close(display.figure_)

@@ -88,7 +88,7 @@ class BoundsDisplay(ResultDisplay):
     >>> import caltest, matplotlib.pyplot as plt
     >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
     >>> bounds = caltest.miscalibration_bounds(digits.probs, digits.labels, rng=0)
-    >>> display = caltest.BoundsDisplay.from_result(bounds)
+    >>> display = caltest.plots.BoundsDisplay.from_result(bounds)
     >>> display.ax_.get_xlabel()
     'predicted probability that the top class is right'
     >>> plt.close(display.figure_)
@@ -172,7 +172,7 @@ class CertificateDisplay(ResultDisplay):
     >>> import caltest, matplotlib.pyplot as plt
     >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
     >>> found = caltest.certificate(digits.probs, digits.labels)
-    >>> display = caltest.CertificateDisplay.from_result(found, against="scores")
+    >>> display = caltest.plots.CertificateDisplay.from_result(found, against="scores")
     >>> display.ax_.get_xlabel()
     'predicted probability that the top class is right'
     >>> plt.close(display.figure_)

@@ -52,7 +52,7 @@ class ComparisonDisplay(ResultDisplay):
     >>> digits = [load_digits_predictions(name) for name in ("naive_bayes", "platt_svm")]
     >>> models = {each.model: each.probs for each in digits}
     >>> comparison = caltest.compare(models, digits[0].labels, "ece", n_resamples=50, rng=0)
-    >>> display = caltest.ComparisonDisplay.from_result(comparison)
+    >>> display = caltest.plots.ComparisonDisplay.from_result(comparison)
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['platt_svm', 'naive_bayes']
     >>> plt.close(display.figure_)
@@ -143,7 +143,7 @@ class RiskDisplay(ResultDisplay):
     >>> found = caltest.estimate_squared_error(
     ...     digits.probs, digits.labels, "top_label", ["two_step_ridge"], pvalue="none", rng=0
     ... )
-    >>> display = caltest.RiskDisplay.from_result(found)
+    >>> display = caltest.plots.RiskDisplay.from_result(found)
     >>> [axes.get_xlabel() for axes in display.axes_]
     ['regularization', 'squared error; its root on top']
     >>> plt.close(display.figure_)
@@ -353,7 +353,7 @@ class PowerDisplay(ResultDisplay):
     >>> import caltest, matplotlib.pyplot as plt
     >>> from caltest.simulation import m3
     >>> found = caltest.power(m3, [50, 100, 200], "ecd", n_datasets=50, rng=0)
-    >>> display = caltest.PowerDisplay.from_result(found)
+    >>> display = caltest.plots.PowerDisplay.from_result(found)
     >>> display.ax_.get_xlabel()
     'rows'
     >>> plt.close(display.figure_)

@@ -128,7 +128,7 @@ class PITDisplay(Display):
     >>> import numpy as np, caltest, matplotlib.pyplot as plt
     >>> rng = np.random.default_rng(0)
     >>> predicted = caltest.predictive.Normal(np.zeros(500), sd=1.0)
-    >>> display = caltest.PITDisplay.from_predictions(predicted, rng.normal(0.0, 1.5, 500), rng=0)
+    >>> display = caltest.plots.PITDisplay.from_predictions(predicted, rng.normal(0.0, 1.5, 500), rng=0)
     >>> bool(display.outside.any())
     True
     >>> plt.close(display.figure_)
@@ -202,7 +202,7 @@ class PITDisplay(Display):
         --------
         >>> import caltest, matplotlib.pyplot as plt
         >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0], sd=1.0)
-        >>> draw = caltest.PITDisplay.from_predictions
+        >>> draw = caltest.plots.PITDisplay.from_predictions
         >>> display = draw(predicted, [0.1, 1.2, 1.5], kind="histogram", rng=0)
         >>> display.values.round(2).tolist()
         [0.0, 0.0, 0.0, 3.33, 0.0, 6.67, 0.0, 0.0, 0.0, 0.0]
@@ -350,7 +350,7 @@ class SurvivalDisplay(Display):
     >>> predicted = caltest.predictive.Survival(np.exp(-np.outer(rate, times)), times)
     >>> time, end = rng.exponential(1.0 / rate), rng.uniform(0.0, 4.0, 500)
     >>> outcomes = np.minimum(time, end), time <= end
-    >>> show = caltest.SurvivalDisplay.from_predictions
+    >>> show = caltest.plots.SurvivalDisplay.from_predictions
     >>> display = show(predicted, outcomes, kind="horizon", horizon=1.0)
     >>> len(display.x), plt.close(display.figure_)
     (10, None)
@@ -410,7 +410,7 @@ class SurvivalDisplay(Display):
         >>> import caltest, matplotlib.pyplot as plt
         >>> predicted = caltest.predictive.Survival([[0.8, 0.4]] * 40, [1.0, 2.0])
         >>> outcomes = [0.5, 1.5, 2.0, 2.0] * 10, [1, 1, 0, 0] * 10
-        >>> display = caltest.SurvivalDisplay.from_predictions(predicted, outcomes, kind="events")
+        >>> display = caltest.plots.SurvivalDisplay.from_predictions(predicted, outcomes, kind="events")
         >>> round(float(display.values[-1]), 1)
         -4.5
         >>> plt.close(display.figure_)

@@ -30,4 +30,4 @@ caltest.ReliabilityDisplay.from_predictions(
 # prediction to the highest. Where the path falls, predictions are too low. The path of a calibrated
 # model stays inside the band with probability 95%:
 
-caltest.CumulativeDisplay.from_predictions(forest.probs, forest.labels, rng=1)
+caltest.plots.CumulativeDisplay.from_predictions(forest.probs, forest.labels, rng=1)

@@ -16,7 +16,7 @@ import caltest
 
 network = caltest.datasets.load_digits_predictions("neural_network")
 result = caltest.test(network.probs, network.labels, "ece", lens="top_label", rng=1)
-caltest.NullDisplay.from_result(result)
+caltest.plots.NullDisplay.from_result(result)
 
 # %%
 # The forest's is not. None of 999 simulated values comes near it, so the p-value is as small as 999
@@ -24,4 +24,4 @@ caltest.NullDisplay.from_result(result)
 
 forest = caltest.datasets.load_digits_predictions("random_forest")
 result = caltest.test(forest.probs, forest.labels, "ece", lens="top_label", rng=1)
-caltest.NullDisplay.from_result(result)
+caltest.plots.NullDisplay.from_result(result)

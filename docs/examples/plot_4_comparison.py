@@ -19,4 +19,4 @@ print(comparison)
 
 # %%
 
-caltest.ComparisonDisplay.from_result(comparison)
+caltest.plots.ComparisonDisplay.from_result(comparison)

@@ -19,7 +19,7 @@ print(least)
 # %%
 # The ranges of predictions in which errors are proved:
 
-caltest.BoundsDisplay.from_result(least)
+caltest.plots.BoundsDisplay.from_result(least)
 
 # %%
 # A certificate for the network: in every bin, the mean prediction is at most this far from the truth.
@@ -27,4 +27,4 @@ caltest.BoundsDisplay.from_result(least)
 network = caltest.datasets.load_digits_predictions("neural_network")
 most = caltest.certificate(network.probs, network.labels)
 print(f"{math.ceil(1000 * most.distance) / 1000:.1%}")  # an upper bound, so rounded up
-caltest.CertificateDisplay.from_result(most)
+caltest.plots.CertificateDisplay.from_result(most)

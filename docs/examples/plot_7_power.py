@@ -19,4 +19,4 @@ print(needed)
 
 # %%
 
-caltest.PowerDisplay.from_result(needed)
+caltest.plots.PowerDisplay.from_result(needed)

@@ -29,4 +29,4 @@ print(f"{result.statistic:.2f}", result.pvalue, result.guarantee)
 
 nees = caltest.test(GaussianPredictions(mean, stated**2), outcome, "nees", null="chi2")
 print(f"p = {nees.pvalue:.0e}, {nees.guarantee}")
-caltest.NullDisplay.from_result(result)
+caltest.plots.NullDisplay.from_result(result)
