@@ -35,7 +35,7 @@ _LENGTHS = 45  # of intervals in a plan: neighbours differ by a sixth or less
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """What is certified: of bins, as :class:`caltest.bounds.Certificate`; else of cells of a rising curve."""
+    """What is certified: means of bins, as `caltest.certificate` does, or cells of a rising curve."""
 
     method: str
     confidence: float
