@@ -10,21 +10,15 @@ from pathlib import Path
 
 from caltest.exceptions import InputError
 
-# Limit and use of a container, and what it would give back of its use, in either version of control
-# groups.
-_GROUPS = (
-    ("", "memory.max", "memory.current", "inactive_file"),
-    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-)
-# What the libraries take of it when they are loaded, and the least data, with a plot or an audit.
-_LEAST_ADDRESSES = 1e9
-# What loaders and threads say where there is no memory for them.
-_WANTING = ("failed to map segment", "annot allocate memory", "start new thread")
+_LEAST_ADDRESSES = 1e9  # bytes that the libraries reserve when they are loaded, and the smallest data
 
 
 def available() -> float:
-    """Return the bytes of memory that are free for use, as far as the system says; else infinity."""
-    return min(_of_machine(), _of_container(), addresses_left())
+    """Return the bytes of memory that this process can have: the machine's, within its own limit."""
+    machine = math.inf
+    with suppress(AttributeError, ValueError, OSError):  # Windows has no sysconf
+        machine = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    return min(machine, addresses_left())
 
 
 def check_fits(needed: float, what: str, advice: str) -> None:
@@ -48,8 +42,8 @@ def check_fits(needed: float, what: str, advice: str) -> None:
 def check_address_space() -> None:
     """Raise if this process may not use enough memory to load the libraries.
 
-    Where its limit (`ulimit -v`) is below, imports break off in the middle; and OpenBLAS, which asks
-    for its buffers until it gets them, never ends.
+    With a lower limit (`ulimit -v`) imports fail half-way; and OpenBLAS, which asks for its buffers
+    until it gets them, never ends.
     """
     limit = _address_limit()
     if limit < _LEAST_ADDRESSES:
@@ -64,13 +58,11 @@ def check_address_space() -> None:
 def addresses_left() -> float:
     """Return the bytes of addresses that this process may still use; infinity without a limit."""
     limit = _address_limit()
-    if limit == math.inf:
-        return limit
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        return max(0.0, limit - pages * os.sysconf("SC_PAGE_SIZE"))
-    except (OSError, ValueError, IndexError):
-        return limit
+    if limit < math.inf:
+        with suppress(OSError):
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            limit = max(0.0, limit - pages * os.sysconf("SC_PAGE_SIZE"))
+    return limit
 
 
 def is_want_of_memory(error: BaseException) -> bool:
@@ -83,9 +75,8 @@ def is_want_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
-    return isinstance(error, ImportError | RuntimeError) and any(
-        words in str(error) for words in _WANTING
-    )
+    words = ("failed to map segment", "annot allocate memory", "start new thread")
+    return isinstance(error, ImportError | RuntimeError) and any(each in str(error) for each in words)
 
 
 def _address_limit() -> float:
@@ -95,26 +86,3 @@ def _address_limit() -> float:
         return math.inf
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return math.inf if limit == resource.RLIM_INFINITY else float(limit)
-
-
-def _of_machine() -> float:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        pass
-    try:  # all there is: what the system would free on demand is not known
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return math.inf
-
-
-def _of_container() -> float:
-    for version, limit, use, idle in _GROUPS:
-        folder = Path("/sys/fs/cgroup", version)
-        with suppress(OSError, ValueError, StopIteration):  # "max" is no limit
-            most, used = (int(Path(folder, name).read_text()) for name in (limit, use))
-            lines = Path(folder, "memory.stat").read_text().splitlines()
-            cached = next(int(line.split()[1]) for line in lines if line.split()[0] == idle)
-            return float(most - used + cached)
-    return math.inf

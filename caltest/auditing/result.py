@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from caltest.auditing.numbers import InUnits, UsualNumbers
     from caltest.cox import Recalibration
-    from caltest.data.diagnose import Zeros
     from caltest.remedies import Remedy
 
 FailOn: TypeAlias = Literal["material", "undecided", "found", "never"]
@@ -101,7 +100,7 @@ class Audit(Result):
         Number of rows whose label had predicted probability 0, which rejects calibration whatever
         the checks found. 0 with a tolerance above 0, which allows for small probabilities.
     zeros
-        Why probabilities are 0, if such a label was observed and the reason is clear; else None.
+        Why probabilities are 0, if such a label was observed and the reason is clear; else "".
     recalibration
         For two classes, if calibration is rejected: the line that would recalibrate all rows, on
         which the summary's advice is based (:func:`caltest.recalibration`). Else None.
@@ -188,7 +187,7 @@ class Audit(Result):
     warnings: tuple[str, ...] = ()
     premises: tuple[Premise, ...] = ()
     impossible: int = 0
-    zeros: Zeros | None = None
+    zeros: str = ""
     recalibration: Recalibration | None = None
     sensitivity: Sensitivity | None = None
     clusters: int | None = None

@@ -45,7 +45,7 @@ from caltest.auditing.times import audit_of_times
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, premises_of, sample_of_law, without_zeros
-from caltest.data.diagnose import why_zero
+from caltest.data.diagnose import advice_on_zeros
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Pools, Predictive, Survival
 from caltest.lenses import Entry
@@ -404,9 +404,9 @@ def audit(
             )
     fitted = n_classes == 2 and p <= level and design.plain
     line = recalibration_of(whole) if fitted else None
-    zeros, usual = None, None
+    zeros, usual = "", None
     if numbers is None:
-        zeros = why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None
+        zeros = advice_on_zeros(whole.rows) if impossible else ""
         if error is None and sampling_rates is None:
             usual = usual_numbers(whole, line)
     audited = Audit(

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._numbers import counted
 from caltest.data.containers import Table
 from caltest.exceptions import Argument, InputError, Phrase, Row
 
@@ -226,195 +225,90 @@ def _of_one_column(suspect: Suspect) -> tuple[str, dict[str, Any]]:
 
 
 def _advice(suspect: Suspect) -> str:
-    """Say why rows that do not sum to 1 may not."""
-    values, sums = suspect.values, suspect.sums
-    rows, columns = values.shape
-    off, decimals = np.abs(sums - 1), _decimals(suspect)
-    if decimals and off.max() <= columns * 0.5 * 10.0**-decimals + 1e-9:
+    """Say why rows may not sum to 1."""
+    values, columns, tolerance = suspect.values, suspect.values.shape[1], suspect.tolerance
+    off, decimals = np.abs(suspect.sums - 1), _decimals(suspect)
+    if len(values) == columns and np.abs(values.sum(axis=0) - 1).max() <= tolerance:
+        return "its columns do, so give probs.T"
+    for step in (10.0**-decimals if decimals else None, step_of(values)):
+        if step is None or off.max() > columns * 0.5 * step + 1e-9:
+            continue
         if decimals > 1 and off.max() <= _MOST_OFF:
             return "a class may be missing, so give one column for every class, with more decimals"
         return (
-            f"they look rounded to {counted(decimals, 'decimal')}, so save them with more, divide "
-            f"each row by its sum, or {ask_about_one(10.0**-decimals, columns)}"
+            f"they look rounded to multiples of {step:.6g}, so save more digits, divide each row by "
+            f"its sum, or {ask_about_one(step, columns)}"
         )
-    if rows == columns and np.abs(values.sum(axis=0) - 1).max() <= suspect.tolerance:
-        return "its columns do, so give probs.T"
-    step = step_of(np.unique(values[(values > 0.0) & (values < 1.0)]))
-    if step is not None and off.max() <= columns * 0.5 * step + 1e-9:
-        ask = ask_about_one(step, columns)
-        return f"they look rounded to multiples of {step:.6g}, so save more digits, or {ask}"
     if off.max() <= 0.02:
         return "compute the softmax in float32 or float64, or divide each row by its sum"
-    if np.mean(off > suspect.tolerance) < 0.5:
+    if np.mean(off > tolerance) < 0.5:
         return "correct these rows, or leave them out of probs and labels alike"
-    if sums.max() < 1 + suspect.tolerance:
+    if suspect.sums.max() < 1 + tolerance:
         return "a class may be missing, so give one column for every class"
-    if sums.min() < 1 < sums.max():
-        return (
-            "they look like one sigmoid score a class, or columns of several models: give softmax "
-            "probabilities, or one column at a time, as P(class 1) (--columns NAME of a file)"
-        )
-    return "give softmax probabilities, one column for every class"
+    return (
+        "they look like one sigmoid score a class, or columns of several models: give softmax "
+        "probabilities, or one column at a time, as P(class 1) (--columns NAME of a file)"
+    )
 
 
 # ------------------------------------------------------------------ zeros
 
-Cause: TypeAlias = Literal["decisions", "clipping", "precision", "steps", "blocks"]
-
 _FEWEST_ROWS = 20  # fewer may look like anything
 _MOST = 1_000_000  # entries that are looked at
-_MOST_TIED = 2_000  # rows in which ties are looked for: in many, what is rounded is tied too
-_DECIMALS = (1, 2, 3, 4, 5)
 _MOST_VOTES = 1000
-_MANY = 30  # different values: as many shares of blocks have no small common denominator
-_SINGLE, _DOUBLE = 2.0**-24, 2.0**-53  # from 1 to the number before it
-_CLIPPED_AT = [10.0**-k for k in range(8, 31)]
+_MANY = 30  # distinct values: as many shares of blocks of rows have no small common denominator
+_FINEST = 1e-5  # step that rounding is recognised by
 
 
-@dataclass(frozen=True)
-class Zeros:
-    """Why probabilities are 0.
-
-    Attributes
-    ----------
-    cause
-        "decisions": all are 0 or 1. "clipping": many are the same small number, 1 minus which is 1.
-        "precision": others are next to 0 or 1 as near as numbers come. "steps": all are multiples of a
-        step. "blocks": there are few, as there are shares of the rows of a block.
-    step
-        That of which all are multiples; None where that is not the cause, or is not known.
-    rounded
-        Whether steps can be of nothing but rounding, since rows do not sum to 1.
-    """
-
-    cause: Cause
-    step: float | None = None
-    rounded: bool = False
-
-
-def why_zero(probs: Array, off: float = 0.0) -> Zeros | None:
-    """Return why entries of predictions (n, m) are 0; None if that is not plain.
-
-    ``off`` is by how much sums of rows differed from 1 at most, before rows were divided by them.
-    """
-    if len(probs) < _FEWEST_ROWS:
-        return None
+def advice_on_zeros(rows: Any) -> str:
+    """Say why probabilities are 0 and what to do, if all are 0 or 1 or multiples of a step; else ""."""
+    probs, rounded = rows.probs, rows.sums_off > 0.9 * _FINEST
     some = probs[:: -(-probs.size // _MOST)]
-    values, times = _inner(some)
-    if len(values) == 0:
-        return Zeros("decisions")
-    columns = some.T if some.shape[1] == 2 else ()
-    for column in columns:
-        found, times = _inner(column)
-        if len(found) and times[0] > 2 and np.isclose(found[0], _CLIPPED_AT, rtol=1e-3, atol=0.0).any():
-            return Zeros("clipping")
-    if any(_precision_ends(_inner(each)[0]) for each in (some, *columns) if not each.all()):
-        return Zeros("precision")
-    if off > 0.9 * 10.0 ** -_DECIMALS[-1]:  # by so much sums of rounded numbers are off at least
-        return _rounded(some)
-    per_one, sure = _grid(values)
-    if per_one:
-        return Zeros("steps", 1.0 / per_one) if sure else None
-    tied = probs[:: -(-len(probs) // _MOST_TIED)]
-    values, times = _inner(tied[(tied > 0.01) & (tied < 0.99)])
-    return Zeros("blocks") if times.sum() >= max(_MANY, 2 * len(values)) else None
-
-
-def _inner(values: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Return the different values between 0 and 1 in their order, and how often each occurs."""
-    found, times = np.unique(values, return_counts=True)
-    inner = (found > 0.0) & (found < 1.0)
-    return found[inner], times[inner]
-
-
-def _precision_ends(values: Array) -> bool:
-    """Whether sorted values between 0 and 1 go on to where numbers end, near 0 or near 1."""
-    if np.count_nonzero(values < 1e-20) > 2 and 1e-46 < values[0] < 1e-30:
-        return True
-    for unit in (_SINGLE, _DOUBLE):  # what one column next to 1 leaves to the other; or half precision
-        counts = values[values < 40.0 * unit] / unit
-        if len(counts) > 9 and np.all(np.abs(counts - np.round(counts)) < 2e-3 * counts):
-            return True
-    return False
-
-
-def _rounded(probs: Array) -> Zeros | None:
-    """Find the step in rows that did sum to 1: they are as they were stated."""
-    rows = probs[(probs < 1.0).all(axis=1)]
-    off = {
-        d: np.abs(rows - np.round(rows, d)).max(axis=1, initial=0.0) < _ON_GRID_COARSE
-        for d in _DECIMALS
-    }
-    whole = np.count_nonzero(off[_DECIMALS[-1]])
-    if whole < max(_FEWEST_ROWS, 0.05 * len(rows)):
-        return None
-    decimals = next(d for d in _DECIMALS if np.count_nonzero(off[d]) >= 0.9 * whole)
-    steps = step_of(_inner(rows[off[decimals]])[0])
-    return Zeros("steps", 10.0**-decimals if steps is None else steps, rounded=True)
-
-
-def step_of(values: Array) -> float | None:
-    """Return the step of which all of some different values are multiples, where that is no chance."""
-    per_one, sure = _grid(values)
-    return 1.0 / per_one if sure else None
-
-
-def _grid(values: Array) -> tuple[int, bool]:
-    """Return 1 over the largest step of which all values are multiples, 0 for none; is it no chance?"""
-    if len(values) == 0:
-        return 0, False
-    few = values[:: max(1, len(values) // 100)]
-    for per_one in (*(10**d for d in _DECIMALS), *range(2, _MOST_VOTES + 1)):
-        if all(
-            np.all(np.abs(x - np.round(x * per_one) / per_one) < _ON_GRID_COARSE) for x in (few, values)
-        ):
-            break
-    else:
-        return 0, False
-    counts = np.unique(np.round(values * per_one).astype(np.int64))
-    shared = int(np.gcd.reduce(np.append(counts, per_one)))
-    counts, per_one = counts // shared, per_one // shared
-    small = np.unique(np.minimum(counts, per_one - counts))
-    filled = len(counts) >= 3 and 2 * len(counts) >= per_one - 1
-    in_a_row = small[0] <= 2 and np.median(np.diff(small, append=small[-1:])) == 1.0
-    percents = 100 % per_one == 0
-    return per_one, bool(filled or len(counts) >= _MANY or (len(small) >= 5 and (in_a_row or percents)))
-
-
-#: What to do about each cause but steps, of which it depends on what they are.
-_CAUSES = {
-    "decisions": "Every probability is 0 or 1, as of class decisions or of trees with pure leaves: "
-    "give probabilities (predict_proba), of leaves of more rows.",
-    "clipping": "Zeros come from clipping: 1 minus so small a number is 1. Compute probabilities from "
-    "logits in float64 by softmax, a column for every class, and do not clip them.",
-    "precision": "Zeros are probabilities too small for the numbers that hold them. Compute them "
-    "from logits in float64 by softmax, a column for every class (of two, expit(-z) and expit(z)).",
-    "blocks": "There are few different probabilities, as of isotonic regression, bins or a tree, where "
-    "a block of rows without the event has probability 0. Fit it on more rows, or keep 0 and 1 out: (k "
-    "+ 1)/(n + 2) for k events of n, or IsotonicRegression(y_min=1/(n + 2), y_max=1 - 1/(n + 2)) of n "
-    "rows.",
-}
-
-
-def advice_on_zeros(zeros: Zeros, n_classes: int, clustered: bool = False) -> str:
-    """Return why probabilities are 0 and what to do: no rounding for rows in clusters."""
-    if zeros.step is None:
-        return _CAUSES[zeros.cause]
-    per_one, step = round(1.0 / zeros.step), f"{zeros.step:.6g}"
+    if rounded:  # rows that did sum to 1 still hold what was stated
+        some = some[(some < 1.0).all(axis=1)]
+        grids = (np.abs(some - np.round(some, d)).max(axis=1) < _ON_GRID_COARSE for d in range(1, 6))
+        *coarser, finest = (some[on_grid] for on_grid in grids)
+        enough = len(finest) >= 0.05 * len(some)
+        some = next((x for x in coarser if len(x) >= 0.9 * len(finest)), finest)[: len(some) * enough]
+    if min(len(some), len(probs)) < _FEWEST_ROWS:
+        return ""
+    if ((some == 0.0) | (some == 1.0)).all():
+        return (
+            "Every probability is 0 or 1, as of class decisions or of trees with pure leaves: give "
+            "probabilities (predict_proba), of leaves of more rows."
+        )
+    if (step := step_of(some)) is None:
+        return ""
+    per_one = round(1.0 / step)
     # One more vote, shared as the classes are: one for every class would outvote few real ones.
     votes = (
         f"give (votes + share)/({per_one} + 1), the share of the class among the training rows, "
         "and recalibrate these"
     )
-    if 10 ** _DECIMALS[-1] % per_one:
+    if round(1.0 / _FINEST) % per_one:
         return f"Every probability is a multiple of 1/{per_one}, a share of {per_one} votes: {votes}."
-    save = "save more digits" + ("" if clustered else f", or {ask_about_one(zeros.step, n_classes)}")
-    if zeros.rounded or per_one > _MOST_VOTES:
-        return f"Zeros are rounded, to multiples of {step}: {save}."
+    save = "save more digits"
+    if rows.clusters is None:  # rounding is not tested for rows in clusters
+        save += f", or {ask_about_one(step, rows.n_classes)}"
+    if rounded or per_one > _MOST_VOTES:
+        return f"Zeros are rounded, to multiples of {step:.6g}: {save}."
     return (
-        f"Every probability is a multiple of {step}. If they are rounded, {save}. If they are shares "
-        f"of {per_one} votes, {votes}."
+        f"Every probability is a multiple of {step:.6g}. If they are rounded, {save}. If they are "
+        f"shares of {per_one} votes, {votes}."
     )
+
+
+def step_of(probs: Array) -> float | None:
+    """Return the largest step of which all probabilities are multiples, unless by chance."""
+    values = np.unique(probs[(probs > 0.0) & (probs < 1.0)])
+    few = values[:: max(1, len(values) // 100)]
+    for per_one in (*range(2, _MOST_VOTES + 1), 10_000, 100_000) if len(values) else ():
+        if all(
+            (np.abs(x - np.round(x * per_one) / per_one) < _ON_GRID_COARSE).all() for x in (few, values)
+        ):
+            several = 5 if 100 % per_one == 0 else _MANY
+            return 1.0 / per_one if len(values) >= max(3, min(several, (per_one - 1) // 2)) else None
+    return None
 
 
 def ask_about_one(step: float, n_classes: int) -> str:
@@ -432,18 +326,14 @@ def impossible_labels(
     ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at;
     ``what`` names its labels.
     """
-    broken = view.rows.impossible(view.labels)
+    rows, broken = view.rows, view.rows.impossible(view.labels)
     if label is not None:
         broken = broken[view.labels[broken] == label]
-    if view.rows.n_classes is None:
-        return impossible_rows(broken, len(view.labels), "the outcome")
-    zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
-    places = view.rows.places
-    broken = broken if places is None else places[broken]
-    found = impossible_rows(broken, len(view.labels), what)
-    if zeros is None:
-        return found
-    return (*found, advice_on_zeros(zeros, view.rows.n_classes, view.rows.clusters is not None))
+    if rows.n_classes is None:
+        return impossible_rows(broken, rows.n_samples, "the outcome")
+    advice = advice_on_zeros(rows) if len(broken) else ""
+    places = broken if rows.places is None else rows.places[broken]
+    return (*impossible_rows(places, rows.n_samples, what), *([advice] if advice else []))
 
 
 def impossible_rows(

@@ -19,7 +19,6 @@ from caltest._numbers import (
 from caltest._visible import line, shortened, shown, shown_column, visible
 from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Check, Group, Rest, View
-from caltest.data.diagnose import advice_on_zeros
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
 from caltest.text import captions, findings, sizes
@@ -177,11 +176,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
         seen = "label" if audit.n_classes else "outcome"
         new = "a class that was not in the training data, " if audit.n_classes else ""
         why = f"{new}a wrong {seen}, or a lost small probability"
-        about = (
-            advice_on_zeros(audit.zeros, audit.n_classes, audit.clusters is not None)
-            if audit.zeros
-            else f"Look at the rows whose observed {seen} had probability 0 ({why})."
-        )
+        about = audit.zeros or f"Look at the rows whose observed {seen} had probability 0 ({why})."
         about = f"{about[:1].lower()}{about[1:]}"
         texts.append(f"{_MAINTAINER}{about} Recalibration cannot change probabilities of 0 and 1.")
     if group is not None or (told is None and not audit.impossible):
@@ -190,7 +185,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
             f"{_MAINTAINER}look at the data of {rows} (labels, missing inputs, how they differ from "
             "others)."
         )
-    zeros = audit.zeros is not None and audit.worst is None
+    zeros = audit.zeros and audit.worst is None
     if told is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
         # Else nothing more is known until the zeros are gone.
         texts.append(capital(remedy(audit)) if group else f"{_MAINTAINER}{remedy(audit)}")
