@@ -27,7 +27,9 @@ from scipy.optimize import isotonic_regression
 from caltest._arguments import Whole, arguments, options, positive_integer, real_array
 from caltest._sums import law_of_sum
 from caltest._visible import quoted
-from caltest.data import Rows, whole_sample, without_zeros
+from caltest.data import Rows
+from caltest.data.rows import without_zeros
+from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, one_probability
 

@@ -21,7 +21,8 @@ from caltest._memory import check_fits
 from caltest._parallel import BRANCHES, Workers, added
 from caltest._sums import blocks
 from caltest.clusters import Clusters
-from caltest.data import Rows, Sample, merged_notes, subsample
+from caltest.data import Rows, Sample, subsample
+from caltest.data.rows import merged_notes
 from caltest.forms import ClusterSums, Form, Sums
 from caltest.laws.classes import LabelSampler, Outcomes
 from caltest.lenses import ALL

@@ -11,7 +11,8 @@ import numpy as np
 from caltest._parallel import Workers, together
 from caltest._sums import Array
 from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
-from caltest.data import Rows, Sample, impossible_rows
+from caltest.data import Rows, Sample
+from caltest.data.diagnose import impossible_rows
 from caltest.files import Stored
 from caltest.forms import Combined
 from caltest.laws import Classes

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from caltest import nulls
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest.data import Rows, Sample, impossible_labels, premises_of, whole_sample, without_zeros
+from caltest.data import Rows, Sample
+from caltest.data.diagnose import impossible_labels
+from caltest.data.premises import premises_of
+from caltest.data.rows import without_zeros
+from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side

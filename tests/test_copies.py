@@ -7,8 +7,6 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 import caltest
-from caltest.data import sample
-from caltest.data.premises import _tied, copied_rows
 
 N, SETS = 3000, 20
 COPIES, REPEATED = "Rows look like copies", "share their predictions, to the last digit"
@@ -82,7 +80,13 @@ def again(share, times=1):
 
 
 def found(draw, seed):
-    return [str(each) for each in copied_rows(sample(*draw(np.random.default_rng([2026, seed]))))]
+    return asked(*draw(np.random.default_rng([2026, seed])))
+
+
+def asked(probs, labels):
+    """Return what a test says of such rows."""
+    premises = caltest.test(probs, labels, "brier", n_resamples=9, rng=0).premises
+    return [str(each) for each in premises if each.name == "independent rows"]
 
 
 @pytest.mark.parametrize(
@@ -121,14 +125,14 @@ def test_repeated_measurements_are_asked_for(classes):
         rng = np.random.default_rng([2026, seed])
         probs = np.repeat(rng.dirichlet(np.ones(classes), N // 10), 10, axis=0)
         labels = (probs.cumsum(axis=1)[:, :-1] < rng.random((N, 1))).sum(axis=1)
-        sentence = str(*copied_rows(sample(probs, labels)))
+        sentence = str(*asked(probs, labels))
         assert REPEATED in sentence
 
 
 def test_labels_that_were_used_to_fit_are_noticed():
     rng = np.random.default_rng(0)
     p = np.repeat(scores(rng, 200), 10)
-    sentence = str(*copied_rows(sample(p, np.repeat(events(rng, p[::10]), 10))))
+    sentence = str(*asked(p, np.repeat(events(rng, p[::10]), 10)))
     assert "if the labels were used to fit" in sentence
 
 
@@ -137,11 +141,11 @@ def test_what_is_said_counts_pairs():
     pairs = [(0.25 + 0.01 * k) for k in range(60)]
     p = np.repeat(pairs, 2)
     labels = np.repeat(np.arange(60) % 2, 2)
-    sentence = str(*copied_rows(sample(p, labels)))
+    sentence = str(*asked(p, labels))
     expected = sum(2 * each * (1 - each) for each in pairs)
     assert f"about {expected:,.0f} should have different labels, and 0 have" in sentence
     labels[0] = 1 - labels[0]  # 1 of 25
-    assert copied_rows(sample(p, labels)) == ()
+    assert asked(p, labels) == []
 
 
 def test_a_test_says_so_and_with_clusters_it_does_not():
@@ -154,13 +158,3 @@ def test_a_test_says_so_and_with_clusters_it_does_not():
     assert not any(COPIES in each.seen for each in quiet.premises)
     sided = caltest.test(p, labels, tolerance=0.02, n_resamples=9, rng=0)
     assert any(COPIES in each.seen for each in sided.premises)
-
-
-@pytest.mark.parametrize("most", [2**16, -1], ids=["cells of a table", "sorted codes"])
-@pytest.mark.parametrize("n", [0, 1, 2, 17, 3000])
-@pytest.mark.parametrize("values", [1, 3, 1500, 10**9])
-def test_places_of_values_that_occur_more_than_once(monkeypatch, most, n, values):
-    monkeypatch.setattr("caltest.data.premises._MOST_IN_TABLE", most)
-    drawn = np.random.default_rng(n).integers(0, values, n) / 7.0
-    _, which, count = np.unique(drawn, return_inverse=True, return_counts=True)
-    assert _tied(drawn.view(np.uint64)).tolist() == np.flatnonzero(count[which] > 1).tolist()

@@ -13,7 +13,7 @@ from support import binomial_limits
 import caltest
 from caltest import InputError
 from caltest.auditing import View
-from caltest.data import whole_sample
+from caltest.data import Rows
 from caltest.laws import Pool
 from caltest.lenses import show
 from caltest.plots import PITDisplay
@@ -123,7 +123,7 @@ def test_scores_of_vectors_by_direct_sums(members, name, score):
 def test_the_kernel_error_by_direct_sums(members):
     values, outcomes = ensemble(3, members, rows=9, digits=1)
     weights, pool = np.linspace(0.2, 1.8, 9), np.sort(pools(values, outcomes), axis=1)
-    rows = whole_sample(Members(values), outcomes, weights=weights).rows
+    rows = Rows(Members(values).met(outcomes)[0], weights=weights)
     fitted = SKCEOfNumbers().fitted(rows)
 
     def alike(a, b):
@@ -155,13 +155,14 @@ def test_pools_may_hold_one_number_only(dry):
 
 def test_ranks_of_vectors_by_hand():
     values, outcomes = vectors(4, members=6, rows=12)
-    rows = whole_sample(Members(values), outcomes).rows
+    law, places = Members(values).met(outcomes)
+    rows = Rows(law)
     pool = pools(values, outcomes)
     ranks = scipy.stats.rankdata(pool, axis=1)
     depth = ((7 - ranks) * (ranks - 1)).sum(axis=2)
     for lens, by in (("ranks:average", ranks.sum(axis=2)), ("ranks:band_depth", depth)):
         view = show(rows, lens)
-        low, high = view.sample(whole_sample(Members(values), outcomes).labels).labels.T
+        low, high = view.sample(places).labels.T
         assert low == pytest.approx((by < by[:, -1:]).mean(axis=1))
         assert high == pytest.approx((by <= by[:, -1:]).mean(axis=1))
 

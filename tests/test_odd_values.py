@@ -18,7 +18,6 @@ from fuzz_values import Rude
 import caltest
 from caltest import InputError
 from caltest.auditing.groups import read_groups
-from caltest.data.sample import named_sample
 
 PROBS, LABELS = [0.75, 0.25, 1, 0.5] * 5, [1, 0, 1, 1] * 5
 HUGE = 10**5000
@@ -163,7 +162,6 @@ def test_a_name_of_any_type_is_read_or_refused(place):
         lambda: read_groups({name: LABELS}, 20),
         lambda: read_groups(pd.Series(LABELS, name=name), 20),
         lambda: caltest.data.sample(PROBS, pd.Series(LABELS, name=name)),
-        lambda: named_sample(pd.Series(PROBS, name=name), LABELS, None, None),
     ):
         with suppress(InputError):
             call()

@@ -12,7 +12,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome, 
 
 import caltest
 from caltest import InputError
-from caltest.data import Extent, Rows
+from caltest.data import Rows
 from caltest.statistics import TCal
 
 
@@ -172,7 +172,7 @@ def test_parts_of_the_rows_add_up(scores):
     rng = np.random.default_rng(3)
     p = rng.random(500) if scores is None else rng.integers(0, scores + 1, 500) / scores
     labels = (rng.random((7, 500)) < p).astype(np.uint8)
-    extent = Extent.alike(500)
+    extent = Rows(np.full((500, 2), 0.5)).whole
     partwise = TCal().fitted(replace(pair(p), part_of=extent))
     few, many = (
         partwise.given(replace(pair(p[rows]), part_of=extent)) for rows in (slice(0, 9), slice(9, 500))

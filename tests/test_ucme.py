@@ -19,13 +19,14 @@ from support import (
 
 import caltest
 from caltest import InputError
-from caltest.data import Extent, Rows
+from caltest.data import Rows
 from caltest.forms import FeatureSquares, HasMoments
 from caltest.kernels import Gaussian
 from caltest.simulation import classwise
 from caltest.statistics import UCME
 
 PROBS = dirichlet(40, 3, 0)
+WHOLE = Rows(np.full((40, 2), 0.5)).whole
 LABELS = labels_from(PROBS, np.random.default_rng(1))
 BOTH = ["every", "drawn"]
 
@@ -96,9 +97,9 @@ def test_locations_of_ones_own(given, targets):
     assert statistic == UCME(Gaussian(0.4), points.copy(), targets, seed=2)
     assert statistic != UCME(Gaussian(0.4), points[::-1] * 0 + [0, 0, 1], targets, seed=2)
     assert isinstance(hash(statistic), int)
-    halves = [statistic.fitted(Rows(PROBS, part_of=Extent.alike(40)))] * 2
+    halves = [statistic.fitted(Rows(PROBS, part_of=WHOLE))] * 2
     parts = [
-        each.given(Rows(PROBS[rows], part_of=Extent.alike(40)))
+        each.given(Rows(PROBS[rows], part_of=WHOLE))
         for each, rows in zip(halves, (slice(0, 9), slice(9, 40)), strict=True)
     ]
     sums = parts[0].scores.sums(LABELS[None, :9]) + parts[1].scores.sums(LABELS[None, 9:])
@@ -171,7 +172,7 @@ def test_targets_are_drawn_from_the_locations_predictions():
 @pytest.mark.parametrize("targets", BOTH)
 def test_parts_of_the_rows_add_up(targets):
     whole = UCME(targets=targets).fitted(Rows(PROBS))
-    extent = Extent.alike(40)
+    extent = WHOLE
     partwise = UCME(targets=targets).fitted(Rows(PROBS, part_of=extent))
     draws = np.stack([LABELS, LABELS[::-1]])
     few, many = (

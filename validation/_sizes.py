@@ -23,6 +23,7 @@ from scipy.stats import binom, binomtest
 
 import caltest
 from caltest._parallel import ALONE
+from caltest.data.sample import whole_sample
 from caltest.forms import Combined, HasSigns
 from caltest.lenses import Reduction, show, through
 from caltest.nulls import answer_of
@@ -80,7 +81,7 @@ def tested(cell: Cell, data: Data, rng: np.random.SeedSequence) -> list[Found]:
         return [_alone(cell, name, data, rng) for name in cell.statistics]
     options = {name: x for name, x in data.options.items() if name not in ("clusters", "lens")}
     lens = data.options.get("lens")
-    whole = caltest.data.whole_sample(data.probs, data.labels, **options)
+    whole = whole_sample(data.probs, data.labels, **options)
     seed, views = seed_of(rng), dict[str, Reduction]()
     asked = []
     for name in cell.statistics:

@@ -29,6 +29,7 @@ import numpy as np
 import scipy.stats
 
 import caltest
+from caltest.data.sample import whole_sample
 from caltest.predictive import Distribution, Normal, NormalMixture, Quantiles
 from validation import _sizes
 from validation._cells import Options, Row, Table, batches, spread
@@ -94,7 +95,7 @@ def quantiles(name: str, seed: np.random.SeedSequence) -> Data:
 def event(name: str, lens: str, seed: np.random.SeedSequence) -> Data:
     """Draw predictions and outcomes, seen through a lens."""
     whole = calibrated(name, seed)
-    view = caltest.lenses.through(caltest.data.whole_sample(whole.probs, whole.labels), lens)[0]
+    view = caltest.lenses.through(whole_sample(whole.probs, whole.labels), lens)[0]
     return Data(view.rows.probs, view.labels)
 
 

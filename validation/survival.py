@@ -36,7 +36,7 @@ from caltest.auditing.limits import Limit
 from caltest.auditing.plan import Look, Scope
 from caltest.auditing.sizes import Family
 from caltest.auditing.times import _Seen
-from caltest.data import sample_of_law
+from caltest.data.sample import sample_of_law
 from caltest.lenses import find_lens
 from caltest.predictive import Survival
 from caltest.statistics import GreenwoodNamDAgostino

@@ -380,11 +380,11 @@ def known_before(
     groupings: Iterable[Grouping], sample: Sample
 ) -> tuple[tuple[Grouping, ...], tuple[Premise, ...]]:
     """Return the columns that are no function of the outcome, and what the others are."""
-    known = targets(sample)
+    known = targets(sample.rows.law, sample.labels)
     kept, found = list[Grouping](), list[Premise]()
     for each in groupings:
         of = next(
-            (of for of, own in known.items() if chance_of_function(each.member, own) <= NO_CHANCE), ""
+            (of for of, own in known.items() if chance_of_function(each.member, *own) <= NO_CHANCE), ""
         )
         if not of:
             kept.append(each)

@@ -44,8 +44,10 @@ from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
-from caltest.data import impossible_labels, named_sample, premises_of, sample_of_law, without_zeros
-from caltest.data.diagnose import advice_on_zeros
+from caltest.data.diagnose import advice_on_zeros, impossible_labels
+from caltest.data.premises import premises_of
+from caltest.data.rows import without_zeros
+from caltest.data.sample import named_sample, sample_of_law
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Pools, Predictive, Survival
 from caltest.lenses import Entry

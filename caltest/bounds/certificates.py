@@ -12,8 +12,8 @@ from caltest._arguments import Number, arguments, level_of_confidence
 from caltest._sums import Array
 from caltest.binning import Binning, EqualMass, reliability_curve
 from caltest.bounds import intervals
-from caltest.data import whole_sample
 from caltest.data.attributes import check_alike
+from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import Lens, event, one_probability

@@ -16,8 +16,10 @@ from caltest._sums import Array
 from caltest._visible import visible
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.shifts import SIDES, ShiftedScan, compared, grid_of_tolerances, largest_refuted
-from caltest.data import Rows, Sample, impossible_labels, whole_sample
+from caltest.data import Rows, Sample
 from caltest.data.attributes import check_alike
+from caltest.data.diagnose import impossible_labels
+from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.laws import Classes

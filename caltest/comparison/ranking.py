@@ -31,10 +31,12 @@ from caltest.comparison.equality import (
 )
 from caltest.comparison.errors import lens_for, scored_by, sizes_of
 from caltest.comparison.result import Comparison
-from caltest.data import Rows, Sample, check_index, sample, sample_of_law, without_zeros
+from caltest.data import Rows, Sample, sample
 from caltest.data.attributes import effective_number
-from caltest.data.containers import listed
+from caltest.data.containers import check_index, listed
 from caltest.data.labels import without_prefix
+from caltest.data.rows import without_zeros
+from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
 from caltest.forms import FEWEST_CLUSTERS
 from caltest.laws import Predictive, Quantiles, Survival, recognised

@@ -52,7 +52,7 @@ _NAMELESS = ("NoneType", "NAType", "NaTType")
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class NamedArray:
     """What a container holds: real numbers, booleans or text, which it may share with the caller."""
 
     values: np.ndarray
@@ -91,12 +91,12 @@ def shape_of(values: np.ndarray) -> str:
     return str(tuple(int(size) for size in values.shape))
 
 
-def read_table(data: object, what: str) -> Table:
+def read_table(data: object, what: str) -> NamedArray:
     """Read a container: array, nested list, tensor on the CPU, frame or series that narwhals knows.
 
     ``what`` is the argument's name, for messages.
     """
-    if isinstance(data, Table):
+    if isinstance(data, NamedArray):
         return data
     if isinstance(data, np.ndarray | list):
         return _from_array(data, what)
@@ -244,16 +244,16 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
     )
 
 
-def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
+def _from_frame(frame: nw.DataFrame[Any], what: str) -> NamedArray:
     check_named(frame.columns, what)
     names = tuple(str(name) for name in frame.columns)
     if not names:
-        return Table(np.empty((len(frame), 0)))
+        return NamedArray(np.empty((len(frame), 0)))
     check_distinct(names, what)
     columns = [frame.get_column(name) for name in frame.columns]
     if len(names) == 1:
         table = _from_series(columns[0], what, names)
-        return Table(table.values[:, None], names, table.coarse)
+        return NamedArray(table.values[:, None], names, table.coarse)
     for name, column in zip(names, columns, strict=True):
         if not _is_numeric(column.dtype):
             raise InputError(
@@ -268,17 +268,17 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     values = None if any(dtype in _WIDE for dtype in dtypes) else np.asarray(frame.to_numpy())
     if values is None or values.dtype.kind == "O":  # of numbers all the same, as of Arrow in pandas
         values = np.column_stack([_numpy(column) for column in columns])
-    return Table(_plain(values, what), names, any(map(_is_coarse, dtypes)))
+    return NamedArray(_plain(values, what), names, any(map(_is_coarse, dtypes)))
 
 
-def _from_series(series: nw.Series[Any], what: str, names: tuple[str, ...] = ()) -> Table:
+def _from_series(series: nw.Series[Any], what: str, names: tuple[str, ...] = ()) -> NamedArray:
     if not (_is_numeric(series.dtype) or series.dtype in _TEXT):
         do = "convert it to numbers" + (" or to strings" if what == "labels" else "")
         raise InputError(f"{what} holds {_entries(series)}; {do}.")
     if series.null_count():
         missing = series.is_null().to_numpy()
         raise _missing(what, missing[:, None] if names else missing, names)
-    return Table(_plain(_numpy(series), what), None, _is_coarse(series.dtype))
+    return NamedArray(_plain(_numpy(series), what), None, _is_coarse(series.dtype))
 
 
 def _missing(what: str, missing: NDArray[np.bool_], names: Sequence[str] = ()) -> InputError:
@@ -330,7 +330,7 @@ def _entries(series: nw.Series[Any]) -> str:
     return kinds.get(dtype, "text" if dtype == nw.String else f"entries of type {dtype}")
 
 
-def _from_array(data: Any, what: str) -> Table:
+def _from_array(data: Any, what: str) -> NamedArray:
     check_unmasked(what, data, "leave these rows out of probs and labels alike")
     try:
         values = np.asarray(data)
@@ -343,7 +343,7 @@ def _from_array(data: Any, what: str) -> Table:
             found = f"{kind}; give an array, a list, a data frame or a tensor"
         raise InputError(f"{what} is {found}.")
     coarse = values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(np.float64).itemsize
-    return Table(_plain(values, what), None, coarse)
+    return NamedArray(_plain(values, what), None, coarse)
 
 
 def _ragged(data: Any, what: str) -> InputError:

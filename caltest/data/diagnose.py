@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.data.containers import Table
+from caltest.data.containers import NamedArray
 from caltest.exceptions import Argument, InputError, Phrase, Row
 
 Array: TypeAlias = NDArray[np.float64]
@@ -56,7 +56,7 @@ _LOOKS = {
 class Suspect:
     """Predictions, (n,), (n, 1) or (n, m), farther from the simplex than the tolerance."""
 
-    table: Table
+    table: NamedArray
     tolerance: float
 
     @cached_property
@@ -153,7 +153,7 @@ def in_steps(suspect: Suspect, step: float) -> Array:
     width = stated.shape[1]
     if width == 1:
         return stated
-    exact = Suspect(Table(stated), 0.0)
+    exact = Suspect(NamedArray(stated), 0.0)
     least, most = 1.0 - 0.5 * step * width, 1.0 + 0.5 * step * (counts > 0).sum(axis=1)
     wrong = (exact.sums < max(least, 0.5 * step) - _ON_GRID) | (exact.sums > most + _ON_GRID)
     if wrong.any():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import closest
 from caltest._visible import quoted
-from caltest.data.containers import Table, listed
+from caltest.data.containers import NamedArray, listed
 from caltest.exceptions import InputError
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -71,7 +71,7 @@ _WRONG = {
 
 
 def column_indices(
-    labels: Table, n_classes: int, names: tuple[str, ...] | None
+    labels: NamedArray, n_classes: int, names: tuple[str, ...] | None
 ) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     """Return the column, 0..m−1, that each label (n,) means, and notes on how they were matched.
 

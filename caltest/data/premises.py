@@ -1,23 +1,22 @@
 """What exactness rests on, where the data show otherwise.
 
-Outcomes are compared with draws of independent rows, so rows must be independent given what was
-predicted of them, weights and groups must be known before the outcome, and the rows must be new to the
-model. What the data refute with certainty is refused; what they suggest is a :class:`Premise` of the
-result.
+Outcomes are compared with draws of independent rows. So rows must be independent given what was
+predicted for them, weights and groups must be known before the outcome, and the model must not have
+seen the rows. What the data refute with certainty is refused; what they suggest is a :class:`Premise`
+of the result.
 
 *Members that rows share*: with one set of residuals around every forecast, or one climatology, the
 pools of all rows together give the outcome away. *Functions of the outcome*: if every weight, or group,
 occurs with one class only, the predictions say how probable that is. *Rows used to fit*: a
-recalibration makes sums of errors exactly 0, as those of new rows hardly ever are. *Copies*: of two
-independent rows with the same predictions g, the labels differ with probability 1 − |g|². If the labels
-of many such pairs hardly ever differ, the rows are one row several times, or the labels were used to
-fit the model. Labels that differ as often as they should prove nothing about dependence; but where most
+recalibration makes sums of errors exactly 0, as those of new rows hardly ever are. *Copies*: the labels
+of two independent rows with the same predictions g differ with probability 1 − |g|². If the labels of
+many such pairs hardly ever differ, the rows are one row several times, or the labels were used to fit
+the model. Labels that differ as often as they should prove nothing about dependence; but where most
 rows share predictions of full precision with a few others, one may ask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,17 +37,21 @@ _MOST_LOOKED_AT = 20_000  # rows whose members are compared, and rows of draws
 def premises_of(sample: Sample, pvalue: float | None = None) -> tuple[Premise, ...]:
     """Return what the data suggest against independent rows that were not used to fit.
 
-    Errors of rows that were used to fit are small. Where a single test has found an error, they are not
-    looked for; where it has not, the fit of a slope alone is not, which takes longer than some tests.
+    Errors of rows that were used to fit are small. If a single test has found an error, they are not
+    looked for; if it has not, the fit of a slope alone is not, which takes longer than some tests.
     """
-    fitted = _used_to_fit(sample, pvalue is None) if pvalue is None or pvalue > _FOUND else ()
-    return (*_shared_in_part(sample.rows.law), *fitted, *copied_rows(sample))
+    fitted = pvalue is None or pvalue > 0.05
+    return (
+        *sample.premises,
+        *(_used_to_fit(sample, pvalue is None) if fitted else ()),
+        *copied_rows(sample),
+    )
 
 
 def _precision(values: Array) -> float:
-    """Return how far numbers may be from what was computed: half a unit of their last decimal."""
+    """Return half a unit of the last decimal of numbers: how far they may be from what was computed."""
     some = values.ravel()[:: max(1, values.size // _MOST_LOOKED_AT)]
-    if np.abs(some).max(initial=0.0) > 1e15:  # whose decimals are none
+    if np.abs(some).max(initial=0.0) > 1e15:  # which have no decimals
         return float(np.abs(some).max()) * 2.0**-50
     for digits in range(1, 7):
         near = np.round(some, digits)
@@ -60,65 +63,31 @@ def _precision(values: Array) -> float:
 
 # ------------------------------------------------------------------ members that rows share
 
-_FEWEST_DISTINCT = 3  # members of a row that tells: after scaling two always match
-_CERTAINLY_DISTINCT = 10  # the same, where members are whole numbers or lie on a grid
-_MOST_STEPS = 100.0  # of a grid on which members match by chance
 _FEWEST_ROWS = 20
 _SHARED = 0.2  # of these rows
-_SAME = 1e-6  # difference, in standard deviations of the members
+_MOST_STEPS = 100.0  # of a grid on which members match by chance
 
 
-def check_members(law: Law) -> None:
-    """Raise where rows share one set of members, up to where it lies and how far it is spread.
+def shared_members(law: Law) -> tuple[Premise, ...]:
+    """Refuse rows that share one set of members, up to location and scale; ask where some match.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> centre, residuals = rng.normal(size=(50, 1)), rng.normal(size=9)
-    >>> check_members(Members(centre + rng.normal(size=(50, 9))))
-    >>> check_members(Members(centre + residuals))
+    >>> shared_members(Members(centre + rng.normal(size=(50, 9))))
+    ()
+    >>> shared_members(Members(centre + residuals))
     Traceback (most recent call last):
     caltest.exceptions.InputError: the members of 100% of the rows are one set of values, moved and
     ...
     """
-    share = max((most for most, _ in _alike(law, _FEWEST_DISTINCT, grids=False)), default=0.0)
-    if share > _SHARED:
-        raise InputError(
-            "the members of {share} of the rows are one set of values, moved and scaled, so that rows "
-            "are not independent given their members; draw members anew for every row, or give the "
-            "distribution that these are from, as {quantiles} or caltest.predictive.Distribution.",
-            share=f"{share:.0%}",
-            quantiles=Argument("quantiles"),
-        )
-
-
-def _shared_in_part(law: Law) -> tuple[Premise, ...]:
-    """Ask where the members of many rows match those of others."""
-    found = _alike(law, _CERTAINLY_DISTINCT, grids=True)
-    if (share := max((some for _, some in found), default=0.0)) <= _SHARED:
-        return ()
-    return (
-        Premise(
-            "independent rows",
-            f"The members of {share:.0%} of the rows are those of other rows, moved and scaled. If "
-            "they are one set of residuals, or one climatology, rows are not independent given these",
-            "give the distribution that they are from (predictive.Quantiles, predictive.Distribution)",
-            withholds=True,
-        ),
-    )
-
-
-def _alike(law: Law, fewest: int, grids: bool) -> Iterator[tuple[float, float]]:
-    """Yield, by entry, the shares of rows with one pattern of members, and with that of another row.
-
-    A pattern is what is left of members without their mean and spread, and whichever way they are
-    turned. Rows with fewer different members do not count, nor do those on a grid, if not asked for.
-    """
     every: list[Any] = [law.values] if isinstance(law, Members) else []
-    if isinstance(law, Pool | Pools):  # the whole pool too: of a climatology each year may be left out
+    if isinstance(law, Pool | Pools):  # the whole pool too: each year of a climatology may be left out
         every = [law.pool, *([] if law.given is None else [law.given])]
     some = (values[:: -(-len(values) // _MOST_LOOKED_AT)] for values in every)
     entries = (entry for x in some for entry in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
+    one, others = 0.0, 0.0
     for members in entries:
         largest = np.abs(members).max(axis=1, keepdims=True)
         unit = np.where(largest > 0.0, largest, 1.0)  # so that squares are numbers
@@ -131,39 +100,63 @@ def _alike(law: Law, fewest: int, grids: bool) -> Iterator[tuple[float, float]]:
         on_grid = even & (steps.sum(axis=1) <= _MOST_STEPS)
         on_grid |= (members == np.round(members)).all(axis=1)
         on_grid |= np.ptp(members, axis=1) <= 2.0 * _MOST_STEPS * _precision(members)
-        telling = (np.count_nonzero(gaps, axis=1) + 1 >= fewest) & (grids | ~on_grid)
-        if (n := np.count_nonzero(telling)) < _FEWEST_ROWS:
-            continue
-        kept = ordered[telling]
-        sd = kept.std(axis=1, keepdims=True)
-        z = (kept - kept.mean(axis=1, keepdims=True)) / sd
-        z = np.where((z**3).sum(axis=1, keepdims=True) < -1e-9, -z[:, ::-1], z)
-        off = _precision(members) / (unit[telling] * sd)[:, 0]
-        within = np.minimum(_SAME + 2.0 * off, 1e-3)
-        along = z @ np.random.default_rng(0).normal(size=z.shape[1])
-        order = np.argsort(along)
-        count = int(_SHARED * n) + 1
-        first = int(np.argmin(along[order[count - 1 :]] - along[order[: n - count + 1]]))
-        middle = order[first + count // 2]
-        most = np.mean(np.abs(z - z[middle]).max(axis=1) <= within + within[middle])
-        z, within = z[order], within[order]
-        near = np.abs(np.diff(z, axis=0)).max(axis=1) <= within[1:] + within[:-1]
-        yield float(most), float(np.mean(np.append(near, False) | np.append(False, near)))
+        off, different = _precision(members) / unit[:, 0], np.count_nonzero(gaps, axis=1) + 1
+        # Two members always match after scaling, and on a grid even some more do.
+        telling = (different >= 3) & ~on_grid
+        one = max(one, _alike(ordered[telling], off[telling])[0])
+        telling = different >= 10
+        others = max(others, _alike(ordered[telling], off[telling])[1])
+    if one > _SHARED:
+        raise InputError(
+            "the members of {share} of the rows are one set of values, moved and scaled, so that rows "
+            "are not independent given their members; draw members anew for every row, or give the "
+            "distribution that these are from, as {quantiles} or caltest.predictive.Distribution.",
+            share=f"{one:.0%}",
+            quantiles=Argument("quantiles"),
+        )
+    if others <= _SHARED:
+        return ()
+    seen = (
+        f"The members of {others:.0%} of the rows are those of other rows, moved and scaled. If they "
+        "are one set of residuals, or one climatology, rows are not independent given these"
+    )
+    do = "give the distribution that they are from (predictive.Quantiles, predictive.Distribution)"
+    return (Premise("independent rows", seen, do, withholds=True),)
+
+
+def _alike(members: Array, off: Array) -> tuple[float, float]:
+    """Return the shares of rows with one pattern of members, and with the pattern of another row.
+
+    A pattern is what remains of sorted members (n, k) without their mean, spread and sign. ``off``:
+    half a unit of their last decimal.
+    """
+    if (n := len(members)) < _FEWEST_ROWS:
+        return 0.0, 0.0
+    sd = members.std(axis=1, keepdims=True)
+    z = (members - members.mean(axis=1, keepdims=True)) / sd
+    z = np.where((z**3).sum(axis=1, keepdims=True) < -1e-9, -z[:, ::-1], z)
+    within = np.minimum(1e-6 + 2.0 * off / sd[:, 0], 1e-3)
+    along = z @ np.random.default_rng(0).normal(size=z.shape[1])
+    order = np.argsort(along)
+    count = int(_SHARED * n) + 1
+    first = int(np.argmin(along[order[count - 1 :]] - along[order[: n - count + 1]]))
+    middle = order[first + count // 2]
+    most = np.mean(np.abs(z - z[middle]).max(axis=1) <= within + within[middle])
+    z, within = z[order], within[order]
+    near = np.abs(np.diff(z, axis=0)).max(axis=1) <= within[1:] + within[:-1]
+    return float(most), float(np.mean(np.append(near, False) | np.append(False, near)))
 
 
 # ------------------------------------------------------------------ functions of the outcome
 
-_MOST_RANGES = 20  # of numbers, with a code each
 
-
-def chance_of_function(codes: NDArray[np.intp], sample: Sample) -> float:
+def chance_of_function(codes: NDArray[np.intp], law: Law, outcomes: Any) -> float:
     """Return the chance that codes are a function of the outcome, as they are; 1 if they are not.
 
     For classes: each class has one code, or each code one class, or each class a range of codes. For
-    numbers: codes change a few times along the outcomes. Where the predicted class was right in every
+    numbers: codes change a few times along the outcomes. If the predicted class was right in every
     row, such codes may be a function of the prediction as well, and the chance is 1.
     """
-    law, outcomes = sample.rows.law, sample.labels
     if not isinstance(law, Classes):
         return _chance_of_steps(codes, law, outcomes)
     probs, (n, m), n_codes = law.probs, law.probs.shape, int(codes.max()) + 1
@@ -191,21 +184,19 @@ def chance_of_function(codes: NDArray[np.intp], sample: Sample) -> float:
     return float(np.exp(min(chance, 0.0)))
 
 
-def targets(sample: Sample) -> dict[str, Sample]:
-    """Return what weights and groups must not be functions of, by name."""
-    rows, outcomes = sample.rows, sample.labels
-    if rows.law.seen is not None:  # whether there was an event, with the same chance in every row
-        came = (~np.signbit(rows.law.seen)).astype(np.intp)
-        return {"whether the event was seen": _of_event(np.full(len(came), came.mean()), came)}
-    if not isinstance(rows.law, Classes):
-        return {"the outcome": sample}
-    top, every = rows.probs.argmax(axis=1), np.arange(rows.n_samples)
-    right = _of_event(rows.probs[every, top], (top == outcomes).astype(np.intp))
-    return {"the outcome": sample, "whether the top class was right": right}
+def targets(law: Law, outcomes: Any) -> dict[str, tuple[Law, Any]]:
+    """Return what weights and groups must not be functions of, by name, and its predictions."""
 
+    def event(p: Array, came: NDArray[np.bool_]) -> tuple[Law, Any]:
+        return Classes(np.column_stack([1.0 - p, p])), came.astype(np.intp)
 
-def _of_event(p: Array, came: NDArray[np.intp]) -> Sample:
-    return Sample(Rows(Classes(np.column_stack([1.0 - p, p]))), came)
+    if law.seen is not None:  # whether there was an event, with the same chance in every row
+        came = ~np.signbit(law.seen)
+        return {"whether the event was seen": event(np.full(len(came), came.mean()), came)}
+    if not isinstance(law, Classes):
+        return {"the outcome": (law, outcomes)}
+    right = event(law.probs.max(axis=1), law.probs.argmax(axis=1) == outcomes)
+    return {"the outcome": (law, outcomes), "whether the top class was right": right}
 
 
 def _orders(n: int, changes: int, kinds: int) -> float:
@@ -215,13 +206,13 @@ def _orders(n: int, changes: int, kinds: int) -> float:
 
 
 def _chance_of_steps(codes: NDArray[np.intp], law: Law, outcomes: Any) -> float:
-    """Return the chance that codes are the function with few steps of the outcomes that they are."""
+    """Return the chance that codes are a function of the outcomes with few steps, as they are."""
     if not isinstance(law, Predictive) or law.dimension is not None or law.levels is not None:
         return 1.0
     order = np.lexsort((codes, outcomes))
     first = np.flatnonzero(np.diff(codes[order], prepend=-1))
     ordered = outcomes[order]
-    if not 1 < len(first) <= _MOST_RANGES or (ordered[first[1:]] == ordered[first[1:] - 1]).any():
+    if not 1 < len(first) <= 20 or (ordered[first[1:]] == ordered[first[1:] - 1]).any():
         return 1.0
     ends = [law.cdf(np.full(len(codes), ordered[k]))[0] for k in first[1:]]
     ends = [np.zeros(len(codes)), *ends, np.ones(len(codes))]
@@ -234,8 +225,8 @@ def _chance_of_steps(codes: NDArray[np.intp], law: Law, outcomes: Any) -> float:
     return float(np.exp(min(chance, 0.0)))
 
 
-def check_weights(sample: Sample) -> None:
-    """Raise where weights are a function of the outcome, and that is no chance.
+def check_weights(rows: Rows, outcomes: Any) -> None:
+    """Raise if weights are a function of the outcome, and that is no chance.
 
     Examples
     --------
@@ -247,26 +238,24 @@ def check_weights(sample: Sample) -> None:
     ...     print(str(error).partition(":")[0])
     the weights are a function of the outcome
     """
-    rows = sample.rows
-    counting = rows.weights > 0.0
-    if rows.are_alike or rows.law.seen is not None:
+    law, weights = rows.law, rows.weights
+    if rows.are_alike or law.seen is not None:
         return
-    some = sample
-    if not counting.all():
-        some = Sample(rows.take(np.flatnonzero(counting)), sample.labels[counting])
-    codes = np.unique(some.rows.weights, return_inverse=True)[1].reshape(-1)
-    if all(chance_of_function(codes, own) > NO_CHANCE for own in targets(some).values()):
+    if weights.min() == 0.0:
+        counting = np.flatnonzero(weights)
+        law, weights, outcomes = law.take(counting), weights[counting], outcomes[counting]
+    codes = np.unique(weights, return_inverse=True)[1].reshape(-1)
+    if all(chance_of_function(codes, *each) > NO_CHANCE for each in targets(law, outcomes).values()):
         return
-    if rows.n_classes is None:
-        raise InputError(
-            "the weights are a function of the outcome: they change a few times along the outcomes; "
-            "give weights that were known before the outcome, or leave {weights} out.",
-            weights=Argument("weights", ...),
-        )
+    how = (
+        "they change a few times along the outcomes; give weights that were known before the outcome, "
+        "or leave {weights} out."
+        if law.n_classes is None
+        else "they say which class was observed, or whether the top class was right; leave {weights} "
+        "out, and if rows were kept by their class, give the share that was kept, {rates}."
+    )
     raise InputError(
-        "the weights are a function of the outcome: they say which class was observed, or whether the "
-        "top class was right; leave {weights} out, and if rows were kept by their class, give the "
-        "share that was kept, {rates}.",
+        f"the weights are a function of the outcome: {how}",
         weights=Argument("weights", ...),
         rates=Argument("sampling_rates", ...),
     )
@@ -276,20 +265,16 @@ def check_weights(sample: Sample) -> None:
 
 _MOST_CLASSES = 20  # looked at one by one
 _MOST_BLOCKS = 2000
-_SOME = 1000  # rows that tell whether predictions are equal
-_FEWEST_PREDICTIONS = 50
 _DRAWS = 9_999
-_FOUND = 0.05  # p-value of a test that has found an error
-_FULL = 1e-7  # precision of predictions that were not rounded
 _NEARLY = 1e-4  # chance of sums so near to 0 that withholding "within" costs less than saying it
 
 
 def _used_to_fit(sample: Sample, slope: bool) -> tuple[Premise, ...]:
     """Say so where sums of errors are nearer to 0 than those of new rows."""
     law, rows = sample.rows.law, sample.rows
-    seen = ""
     if law.seen is not None or not rows.are_alike:
         return ()
+    seen = ""
     if isinstance(law, Classes):
         if _own_rates(law.probs, sample.labels) <= _NEARLY:
             seen = "The rows with one prediction have exactly the predicted rate, again and again"
@@ -300,27 +285,20 @@ def _used_to_fit(sample: Sample, slope: bool) -> tuple[Premise, ...]:
             seen = "Nearly as many outcomes lie below each quantile as its level says"
     elif _too_even(law, sample.labels):
         seen = "The outcomes fit their distributions better than chance would have it"
-    if not seen:
-        return ()
-    return (
-        Premise(
-            "unseen rows",
-            f"{seen}: these rows look as if they were used to fit or to recalibrate the model",
-            "give rows that the model has not seen",
-            withholds=True,
-        ),
-    )
+    seen = f"{seen}: these rows look as if they were used to fit or to recalibrate the model"
+    do = "give rows that the model has not seen"
+    return () if seen.startswith(":") else (Premise("unseen rows", seen, do, withholds=True),)
 
 
 def _own_rates(probs: Array, labels: NDArray[np.intp]) -> float:
-    """Return the chance that so many blocks of equal predictions have just the rate that they state."""
+    """Return the chance that so many blocks of equal predictions have exactly the stated rate."""
     n, m = probs.shape
     top = probs.argmax(axis=1)
     events = [(probs[:, k], labels == k) for k in ([1] if m == 2 else range(min(m, _MOST_CLASSES)))]
     events += [(probs[np.arange(n), top], labels == top)] if m > 2 else []
     least_chance = 1.0
     for p, came in events:
-        some = p[:: max(1, n // _SOME)]
+        some = p[:: max(1, n // 1000)]
         if len(np.unique(some)) > 0.9 * len(some):
             continue  # hardly any are equal
         levels, codes, rows = np.unique(p, return_inverse=True, return_counts=True)
@@ -328,8 +306,6 @@ def _own_rates(probs: Array, labels: NDArray[np.intp]) -> float:
         least, most = np.ceil(rows * (levels - off) - 1e-9), np.floor(rows * (levels + off) + 1e-9)
         could = np.flatnonzero((levels > 0.0) & (levels < 1.0) & (most >= least))
         could = could[np.argsort(-rows[could], kind="stable")[:_MOST_BLOCKS]]
-        if not len(could):
-            continue
         size, stated, counts = rows[could], levels[could], counts[could]
         least, most = least[could], most[could]
         chance = bdtr(most, size, stated)
@@ -348,22 +324,20 @@ def _as_if_fitted(sample: Sample, slope: bool) -> bool:
     """
     probs = sample.rows.probs
     n, m = probs.shape
-    if m > _MOST_CLASSES or len(np.unique(probs[:_MOST_LOOKED_AT, 1])) < _FEWEST_PREDICTIONS:
+    if m > _MOST_CLASSES or len(np.unique(probs[:_MOST_LOOKED_AT, 1])) < 50:
         return False
-    sums = np.bincount(sample.labels, minlength=m) - probs.sum(axis=0)
-    far = sums**2 > 2.0 * gammaincinv(0.5 * m, _NEARLY) * (
-        probs.sum(axis=0) - np.einsum("ik,ik->k", probs, probs)
-    )
-    if far.any() and not slope:
+    totals = probs.sum(axis=0)
+    far = 2.0 * gammaincinv(0.5 * m, _NEARLY) * (totals - np.einsum("ik,ik->k", probs, probs))
+    if not slope and ((np.bincount(sample.labels, minlength=m) - totals) ** 2 > far).any():
         return False
     logs = np.log(probs.clip(1e-300, 1.0))
     entropy = (probs * logs).sum(axis=1, keepdims=True)
     scaled = probs * (logs - entropy)
     covariance = np.empty((m, m))
-    covariance[:-1, :-1] = (np.diag(probs.sum(axis=0)) - probs.T @ probs)[1:, 1:]
+    covariance[:-1, :-1] = (np.diag(totals) - probs.T @ probs)[1:, 1:]
     covariance[-1, :-1] = covariance[:-1, -1] = scaled.sum(axis=0)[1:]
     covariance[-1, -1] = (scaled * (logs - entropy)).sum()
-    expected = np.append(probs.sum(axis=0)[1:], entropy.sum())
+    expected = np.append(totals[1:], entropy.sum())
 
     def chances(labels: NDArray[Any]) -> Array:
         """Return how often sums are as near to 0 as those of vectors of labels (B, n), (3, B)."""
@@ -379,7 +353,7 @@ def _as_if_fitted(sample: Sample, slope: bool) -> bool:
     by_class, *others = chances(sample.labels[None])[:, 0].tolist()
     least, near = min(others), 1 + int(np.argmin(others))
     # Predictions that are rounded, or are shares, may add up to whole numbers by chance.
-    if by_class <= _NEARLY and _precision(probs) < _FULL:
+    if by_class <= _NEARLY and _precision(probs) < 1e-7:
         return True
     if least > _NEARLY or n > _MOST_LOOKED_AT:  # many have no atoms that could matter
         return bool(least <= _NEARLY)
@@ -417,10 +391,8 @@ def _too_even(law: Law, outcomes: Any) -> bool:
         try:
             mean, variance = law.mean_and_variance()
             sums = np.square((outcomes - mean).sum()) / variance.sum()
-            if (
-                _precision(mean) <= 1e-6 * float(np.std(mean))
-                and gammainc(0.5, 0.5 * sums) <= NO_CHANCE
-            ):
+            full = _precision(mean) <= 1e-6 * float(np.std(mean))
+            if full and gammainc(0.5, 0.5 * sums) <= NO_CHANCE:
                 return True
         except InputError:  # they state none
             pass
@@ -440,17 +412,9 @@ def _too_even(law: Law, outcomes: Any) -> bool:
 
 # ------------------------------------------------------------------ copies
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # an odd number: what it multiplies stays apart
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with distinct numbers are distinct
 _ENOUGH = 20.0  # pairs that should differ
-_MOST_IN_TABLE = 2**16  # rows, whose cells of a table take 4 MiB
 _HARDLY = 0.01  # of these
-_MOST_ROWS = 16  # of one prediction, on average, that are taken for one patient's and no tree's leaf
-_LOOKED_AT = 256  # predictions whose digits are looked at
-_MOST_PARTS = 1000  # of a whole: a share of so many rows or votes, or of three decimals
-_MOST_DIGITS = 9  # of numbers that were written with a fixed number of decimals
-_WRITTEN = 1e-5  # of the last of these
-_BY_CHANCE = 0.1  # rows, of all that a range of such numbers holds: more share some by chance
-_ROUND = 3.1e-8  # how far from such a share a number of single precision is
 
 
 def copied_rows(sample: Sample) -> tuple[Premise, ...]:
@@ -471,40 +435,7 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
     """
     if sample.rows.clusters is not None or sample.rows.n_classes is None:
         return ()
-    expected, seen, rows, predictions, chance = shared_predictions(sample)
-    if expected >= _ENOUGH and seen <= _HARDLY * expected and chance <= NO_CHANCE:
-        return (
-            Premise(
-                "independent rows",
-                "Rows look like copies of each other: of the pairs of rows with the same predictions "
-                f"about {expected:,.0f} should have different labels, and {seen:,.0f} have",
-                "leave copies out, or say which rows belong together (clusters=); if the labels were "
-                "used to fit the model, test it on other rows",
-                withholds=True,
-            ),
-        )
-    few = 0 < rows <= _MOST_ROWS * len(predictions)
-    if 2 * rows >= len(sample.labels) and few and _of_full_precision(predictions, len(sample.labels)):
-        return (
-            Premise(
-                "independent rows",
-                f"{rows:,} of {len(sample.labels):,} rows share their predictions, to the last digit, "
-                "with others. If these are repeated measurements (of a patient, a user, a day), "
-                "p-values take them for more evidence than they are",
-                "say which belong together (clusters=)",
-            ),
-        )
-    return ()
-
-
-def shared_predictions(sample: Sample) -> tuple[float, float, int, Array, float]:
-    """Count pairs of rows with the same predictions, in O(n log n).
-
-    Returns how many of them have different labels on average, if rows are independent; how many have;
-    the number of rows that share their predictions with another one; these predictions, each once; and
-    the chance that the labels of so many of them are all alike (of the largest blocks of rows).
-    """
-    probs, labels = sample.rows.probs, sample.labels
+    probs, labels, n = sample.rows.probs, sample.labels, len(sample.labels)
     # Few rows are alike in the last column, as a rule, and only these are looked at on.
     rows = _tied((probs[:, -1] + 0.0).view(np.uint64))  # 0 and −0 are equal
     keys = np.zeros(len(rows), dtype=np.uint64)
@@ -515,63 +446,59 @@ def shared_predictions(sample: Sample) -> tuple[float, float, int, Array, float]
     alike = _tied(keys)
     rows, keys = rows[alike], keys[alike]
     if not len(rows):
-        return 0.0, 0.0, 0, probs[:0], 1.0
+        return ()
     order = np.lexsort((labels[rows], keys))
     rows, keys = rows[order], keys[order]
     first = np.diff(keys, prepend=~keys[:1]) != 0
     own = first | (np.diff(labels[rows], prepend=-1) != 0)
-    sizes = np.diff(np.flatnonzero(np.append(first, True)))
-    counts = np.diff(np.flatnonzero(np.append(own, True)))
+    sizes, counts = (np.diff(np.flatnonzero(np.append(each, True))) for each in (first, own))
     predictions = probs[rows[first]]
-    unlike = 1.0 - np.einsum("ik,ik->i", predictions, predictions)
-    pairs = 0.5 * sizes * (sizes - 1.0)
-    seen, expected, chance = (
-        float(pairs.sum() - np.sum(0.5 * counts * (counts - 1.0))),
-        float(pairs @ unlike),
-        1.0,
-    )
+    pairs, agreeing = (0.5 * each * (each - 1.0) for each in (sizes, counts))
+    expected = float(pairs @ (1.0 - np.einsum("ik,ik->i", predictions, predictions)))
+    seen, copies = float(pairs.sum() - agreeing.sum()), False
     if expected >= _ENOUGH and seen <= _HARDLY * expected:
         largest = np.argsort(-sizes, kind="stable")[:_MOST_BLOCKS]
-        alike = (predictions[largest] ** sizes[largest, None]).sum(axis=1).clip(0.0, 1.0)
-        pure = np.add.reduceat(own.astype(np.intp), np.flatnonzero(first)) == 1
-        masses = np.column_stack([1.0 - alike, alike])
-        chance = tail_of_sum(masses, int(pure[largest].sum()))
-    return expected, seen, len(rows), predictions, chance
+        pure = (predictions[largest] ** sizes[largest, None]).sum(axis=1).clip(0.0, 1.0)
+        are = np.add.reduceat(own.astype(np.intp), np.flatnonzero(first))[largest] == 1
+        copies = tail_of_sum(np.column_stack([1.0 - pure, pure]), int(are.sum())) <= NO_CHANCE
+    if copies:
+        told = (
+            "Rows look like copies of each other: of the pairs of rows with the same predictions about "
+            f"{expected:,.0f} should have different labels, and {seen:,.0f} have"
+        )
+        do = (
+            "leave copies out, or say which rows belong together (clusters=); if the labels were used "
+            "to fit the model, test it on other rows"
+        )
+        return (Premise("independent rows", told, do, withholds=True),)
+    few = len(rows) <= 16 * len(predictions)  # one patient's rows, and no tree's leaf
+    if 2 * len(rows) < n or not few or not _of_full_precision(predictions, n):
+        return ()
+    told = (
+        f"{len(rows):,} of {n:,} rows share their predictions, to the last digit, with others. If "
+        "these are repeated measurements (of a patient, a user, a day), p-values take them for more "
+        "evidence than they are"
+    )
+    return (Premise("independent rows", told, "say which belong together (clusters=)"),)
 
 
 def _tied(values: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Return the places of values that occur more than once.
-
-    Where such values may be is found first, and only those are ordered: by the cells of a table that
-    several rows fall into, or by sorted codes of half the size, where the table is no longer in cache.
-    """
-    spread = values * _GOLDEN
-    if len(values) <= _MOST_IN_TABLE:
-        bits = max(len(values) - 1, 0).bit_length() + 4  # 16 cells a row
-        cells = (spread >> np.uint64(64 - bits)).astype(np.intp)
-        places, last = np.arange(len(values), dtype=np.int32), np.empty(2**bits, dtype=np.int32)
-        last[cells] = places
-        last[cells[last[cells] != places]] = -1
-        rows = np.flatnonzero(last[cells] < 0)
-    else:
-        codes = (spread >> np.uint64(32)).astype(np.uint32)
-        ordered, marked = np.sort(codes), np.zeros(2**16, dtype=np.bool_)
-        marked[ordered[1:][ordered[1:] == ordered[:-1]] >> 16] = True
-        rows = np.flatnonzero(marked[codes >> 16])
-    order = rows[np.argsort(values[rows])]
-    new = np.diff(values[order], prepend=~values[order[:1]]) != 0
-    return np.sort(order[~(new & np.append(new[1:], np.ones(len(new[:1]), dtype=np.bool_)))])
+    """Return the places of values that occur more than once."""
+    order = np.argsort(values)
+    again = np.diff(values[order], prepend=~values[order[:1]]) == 0
+    return np.sort(order[again | np.append(again[1:], np.zeros(len(again[:1]), dtype=np.bool_))])
 
 
 def _of_full_precision(predictions: Array, n_samples: int) -> bool:
     """Say whether most predictions are neither rounded, for so many rows, nor shares of few votes."""
-    values = predictions[:: -(-len(predictions) // _LOOKED_AT)].max(axis=1)
-    parts = np.arange(1, _MOST_PARTS + 1)
+    values = predictions[:: -(-len(predictions) // 256)].max(axis=1)
+    parts = np.arange(1, 1001)  # shares of so many votes, or of three decimals
     away = np.abs(values[:, None] * parts - np.round(values[:, None] * parts)) / parts
-    if np.mean(away.min(axis=1) > _ROUND) <= 0.5:
+    if np.mean(away.min(axis=1) > 3.1e-8) <= 0.5:  # the precision of float32
         return False
-    for digits in range(1, _MOST_DIGITS + 1):
-        if np.mean(np.abs(values * 10.0**digits - np.round(values * 10.0**digits)) < _WRITTEN) > 0.5:
+    for digits in range(1, 10):
+        if np.mean(np.abs(values * 10.0**digits - np.round(values * 10.0**digits)) < 1e-5) > 0.5:
+            # More than a tenth of all numbers that such a range holds: rows share some by chance.
             spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
-            return n_samples * 10.0**-digits < _BY_CHANCE * spread
+            return n_samples * 10.0**-digits < 0.1 * spread
     return True

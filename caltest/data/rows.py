@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest._visible import quoted
 from caltest.data.attributes import Extent, effective_number, one_cluster_counts
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, Premise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
 
@@ -205,6 +205,8 @@ class Sample:
     labels
         What was observed, (n,), read-only: classes, whole numbers in 0..m−1; or numbers, or vectors
         (n, d), where these are predicted.
+    premises
+        What was found in doubt when they were read. Default none.
 
     Examples
     --------
@@ -215,6 +217,7 @@ class Sample:
 
     rows: Rows
     labels: Outcomes = field(repr=False)
+    premises: tuple[Premise, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", self.rows.law.observed(self.labels))
@@ -226,6 +229,8 @@ class Sample:
 def without_zeros(whole: Sample) -> Sample:
     """Drop rows of weight 0, as if they had never been given, to the last bit; number clusters anew."""
     rows, labels = whole.rows, whole.labels
+    if rows.clusters is None and rows.weights.min() > 0.0:
+        return whole
     if rows.weights.min() == 0.0:
         places = np.flatnonzero(rows.weights)
         n, zeros = rows.n_samples, rows.n_samples - len(places)
@@ -238,7 +243,7 @@ def without_zeros(whole: Sample) -> Sample:
         if len(first) == 1:
             raise one_cluster_counts()
         rows = replace(rows, clusters=first.argsort().argsort()[codes])  # in the order they come in
-    return Sample(rows, labels)
+    return replace(whole, rows=rows, labels=labels)
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:

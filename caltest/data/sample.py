@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import arguments, flag, has
 from caltest._numbers import counted
@@ -16,7 +17,7 @@ from caltest._sums import over_columns
 from caltest._visible import attempt, quoted, reason, shown
 from caltest.data.attributes import cluster_codes, kept_at, row_weights
 from caltest.data.containers import (
-    Table,
+    NamedArray,
     check_index,
     in_dimensions,
     listed,
@@ -27,7 +28,7 @@ from caltest.data.containers import (
 )
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
-from caltest.data.premises import check_members, check_weights
+from caltest.data.premises import check_weights, shared_members
 from caltest.data.rows import Note, Rows, Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws import Classes, Law, Normal, Quantiles, recognised
@@ -68,7 +69,7 @@ _WRONG = {
 }
 
 
-def _check_order(probs: Table, labels: Table) -> None:
+def _check_order(probs: NamedArray, labels: NamedArray) -> None:
     """Raise if the two arguments look swapped, or the labels are not one class per row."""
     p, y = probs.values, labels.values
     numbers, shape = p.dtype.kind == "f", shape_of(y)
@@ -93,7 +94,7 @@ def _check_order(probs: Table, labels: Table) -> None:
     raise InputError(_WRONG["several labels"], argument="labels", shape=shape, row=row, found=found)
 
 
-def _check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
+def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False) -> None:
     """Raise unless probs has n rows of numbers, at least two, and one column or more, for n labels."""
     values, wrong = probs.values, ""
     if values.ndim > 2:
@@ -223,68 +224,69 @@ def sample(
         wrong = _WRONG["read" if rounding is None else "logits"]
         raise InputError(wrong, rounding=Argument("rounding"), logits=Argument("logits", True))
     _check_alike(weights, clusters, probs=probs, labels=labels)
-    found = _sample(probs, labels, class_names, part, rounding, logits)
-    rows = counted_as(found.rows, weights, clusters)
-    check_weights(Sample(rows, found.labels))
+    rows, outcomes = _matched(probs, labels, class_names, part, rounding, logits)
+    rows = counted_as(rows, weights, clusters)
+    check_weights(rows, outcomes)
     if sampling_rates is not None:
         kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
         rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
-    return Sample(rows, found.labels)
+    return Sample(rows, outcomes)
 
 
 def _check_alike(weights: object, clusters: object, **given: object) -> None:
-    """Raise if weights or clusters have another index than what is given, by its name."""
+    """Raise if weights or clusters have another index than one of several columns, by name."""
     for what, column in (("weights", weights), ("clusters", clusters)):
         for name, other in given.items() if column is not None else ():
             check_index(other, column, name, what)
 
 
 def counted_as(rows: Rows, weights: object, clusters: object) -> Rows:
-    """Return rows with what each counts and which belong together, where that is given."""
-    if weights is not None:
-        rows = replace(rows, weights=row_weights(weights, rows.n_samples))
+    """Return rows with weights and clusters, if these are given."""
+    own: dict[str, Any] = {} if weights is None else {"weights": row_weights(weights, rows.n_samples)}
     if clusters is not None:
-        codes, notes = cluster_codes(clusters, rows.n_samples)
-        rows = replace(rows, clusters=codes, notes=(*rows.notes, *notes))
-    return rows
+        own["clusters"], notes = cluster_codes(clusters, rows.n_samples)
+        own["notes"] = (*rows.notes, *notes)
+    return replace(rows, **own) if own else rows
 
 
-def _sample(
+def _matched(
     probs: object, labels: object, class_names: object, part: bool, rounding: float | None, logits: bool
-) -> Sample:
-    """Read and check predictions and labels alone."""
+) -> tuple[Rows, NDArray[np.intp]]:
+    """Read and check predictions, and the column that each label means."""
     given_names = None if class_names is None else _class_names(class_names)
-    if isinstance(probs, Law):
-        probs = Rows(probs)
-    if isinstance(probs, Rows):
-        if not isinstance(probs.law, Classes):
-            raise InputError(
-                f"probs is read as probabilities of classes, and these are {probs.law.about}."
-            )
+    known = Rows(probs) if isinstance(probs, Law) else probs if isinstance(probs, Rows) else None
+    if known is None:
+        check_index(probs, labels, "probs", "labels")
+        table, truth = read_table(probs, "probs"), read_table(labels, "labels")
+    elif not isinstance(known.law, Classes):
+        raise InputError(f"probs is read as probabilities of classes, and these are {known.law.about}.")
+    else:
+        truth = read_table(labels, "labels")
         if given_names is not None:
-            _check_width(given_names, probs.n_classes)
-            probs = probs.shown_as(probs.probs, given_names)
-        truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
-        names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
-        values = probs.probs if rounding is None or probs.stated is None else probs.stated
-        if rounding is not None and probs.stated is None and probs.sums_off > 0.0:
+            _check_width(given_names, known.n_classes)
+            known = known.shown_as(known.probs, given_names)
+        if rounding is not None and known.stated is None and known.sums_off > 0.0:
             raise InputError(_WRONG["stated"], rounding=Argument("rounding", rounding))
-        found = _sample(Table(values, names), truth, None, part, rounding, False)
-        return Sample(
-            probs if rounding is None else replace(probs, stated=found.rows.stated), found.labels
-        )
-    check_index(probs, labels, "probs", "labels")
-    table, truth = read_table(probs, "probs"), read_table(labels, "labels")
+        names = known.classes if truth.is_text or truth.values.dtype.kind == "b" else None
+        stated = known.probs if rounding is None or known.stated is None else known.stated
+        table = NamedArray(stated, names)  # numbers are columns here, whatever these are called
     _check_order(table, truth)
-    truth = Table(truth.flat)
+    truth = NamedArray(truth.flat)
     _check_shapes(table, len(truth.values), part)
-    if given_names is not None:
-        table = _called(table, given_names)
+    if known is None and given_names is not None:
+        _check_width(given_names, 2 if table.n_columns == 1 else table.n_columns)
+        own = (table.names if table.n_columns > 1 else None) or given_names
+        for names in () if own == given_names else (own, without_prefix(own)[0]):
+            if names != given_names and set(names) == set(given_names):
+                raise InputError(_WRONG["order"], names=listed(given_names, 4), own=listed(own, 4))
+        table = replace(table, names=given_names)
         if len(given_names) != table.n_columns and truth.values.dtype.kind == "b":
-            truth = Table(truth.values.astype(np.int64))  # of one column, P(class 1), True is class 1
-    rows = _softmax(table) if logits else _simplex(table, rounding)
-    indices, matched = column_indices(truth, rows.n_classes, rows.classes)
-    return Sample(replace(rows, notes=rows.notes + matched), indices)
+            truth = NamedArray(truth.values.astype(np.int64))  # of one column, True is class 1
+    found = _softmax(table) if logits else _simplex(table, rounding)
+    indices, matched = column_indices(truth, found["law"].n_classes, found["law"].names)
+    if known is None:
+        return Rows(**found | {"notes": (*found["notes"], *matched)}), indices
+    return known if rounding is None else replace(known, stated=found["stated"]), indices
 
 
 def _class_names(class_names: Any) -> tuple[str, ...]:
@@ -311,58 +313,41 @@ def _check_width(names: tuple[str, ...], n_classes: int) -> None:
         raise InputError(_WRONG["width"], count=counted(len(names), "name"), n=n_classes)
 
 
-def _called(table: Table, names: tuple[str, ...]) -> Table:
-    """Return predictions with names of the classes, which name the columns if these have none."""
-    own = table.names
-    _check_width(names, 2 if table.n_columns == 1 else table.n_columns)
-    if own is not None and own != names and table.n_columns > 1:
-        for known in (own, without_prefix(own)[0]):
-            if known != names and set(known) == set(names):
-                raise InputError(_WRONG["order"], names=listed(names, 4), own=listed(own, 4))
-    return Table(table.values, names, table.coarse)
-
-
 def event_called(label: str, column: str) -> str:
-    """Return what the event of one column of predictions is called: as its labels, if that names it."""
+    """Return the name of the event: that of the labels, if it says which event; else the column's."""
     return column if label.strip().lower() in _NO_EVENT else label
 
 
 def named_sample(
-    probs: object,
-    labels: object,
-    event: str | None,
-    class_names: Sequence[str | int] | None,
-    rounding: float | None = None,
-    **counting: Any,
+    probs: object, labels: object, event: str | None, **options: Any
 ) -> tuple[Sample, str | None]:
     """Read and check predictions and labels, and find what the event of two classes is called.
 
-    The name of class 1 is returned too: ``event``, or that of the series of labels or predictions, or
-    "class 1".
-    ``counting`` has weights, clusters and sampling rates.
+    ``options`` are those of :func:`sample`. The name of class 1 is returned too: ``event``, or that of
+    the series of labels or predictions, or "class 1".
     """
-    own = None
-    if not isinstance(probs, Rows):
-        native, of_labels = native_of(probs, "probs"), native_of(labels, "labels")
-        if isinstance(native, nw.Series):
-            own = name_of(native)
-        elif isinstance(native, nw.DataFrame) and len(native.columns) == 1:
-            own = str(native.columns[0])
-        if isinstance(of_labels, nw.Series) and own is not None:
-            own = event_called(name_of(of_labels), own)
-    found = sample(probs, labels, rounding=rounding, class_names=class_names, **counting)
-    rows = found.rows
-    if event is not None and rows.n_classes != 2:
-        raise InputError(_WRONG["event"], found=quoted(event), n=rows.n_classes)
-    classes = rows.classes
-    if rows.n_classes == 2:
-        if event is None and classes is None and own is not None and not own.strip().isdecimal():
-            event = own.strip() or None
+    found = sample(probs, labels, **options)
+    rows, classes = found.rows, found.rows.classes
+    if rows.n_classes != 2:
         if event is not None:
-            classes = (classes[0] if classes and classes[0] != event else f"not {event}", event)
-    if classes != rows.classes:
-        found = Sample(rows.shown_as(rows.probs, classes), found.labels)
-    return found, (classes[1] if classes else "class 1") if rows.n_classes == 2 else None
+            raise InputError(_WRONG["event"], found=quoted(event), n=rows.n_classes)
+        return found, None
+    if event is None and classes is None and not isinstance(probs, Rows):
+        column = _own_name(probs)
+        event = event_called(_own_name(labels), column).strip() if column else ""
+        event = None if event.isdecimal() else event or None
+    if event is not None:
+        classes = (classes[0] if classes and classes[0] != event else f"not {event}", event)
+        found = replace(found, rows=rows.shown_as(rows.probs, classes))
+    return found, classes[1] if classes else "class 1"
+
+
+def _own_name(data: object) -> str:
+    """Return the name of a single column, if it has one."""
+    native = native_of(data, "probs")
+    if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
+        return str(native.columns[0])
+    return name_of(native) if isinstance(native, nw.Series) else ""
 
 
 @arguments(part=flag)
@@ -390,11 +375,11 @@ def predictions(
         return counted_as(probs, weights, clusters)
     table = read_table(probs, "probs")
     _check_shapes(table, len(table.values), part)
-    return counted_as(_softmax(table) if logits else _simplex(table), weights, clusters)
+    return counted_as(Rows(**(_softmax if logits else _simplex)(table)), weights, clusters)
 
 
-def _softmax(table: Table) -> Rows:
-    """Return the softmax of logits; those of one column are of class 1, beside 0 for the other."""
+def _softmax(table: NamedArray) -> dict[str, Any]:
+    """Return fields of rows: the softmax of logits; one column is class 1, beside 0 for the other."""
     values = table.values.astype(np.float64).reshape(len(table.values), -1)
     if not np.isfinite(values.max(axis=1)).all():  # NaN, ∞, or −∞ alone
         raise probs_error(Suspect(table, 0.0))
@@ -406,11 +391,11 @@ def _softmax(table: Table) -> Rows:
         raise InputError(_WRONG["no logits"], logits=Argument("logits", True))
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     names = table.names if len(table.names or ()) == values.shape[1] else None
-    return Rows(Classes(powers / powers.sum(axis=1, keepdims=True), names), notes=(note,))
+    return {"law": Classes(powers / powers.sum(axis=1, keepdims=True), names), "notes": (note,)}
 
 
-def _simplex(table: Table, rounding: float | None = None) -> Rows:
-    """Return rows on the simplex, with what was done to them as notes."""
+def _simplex(table: NamedArray, rounding: float | None = None) -> dict[str, Any]:
+    """Return fields of rows: probabilities on the simplex, with what was done to them as notes."""
     values = table.values
     binary = values.ndim == 1 or values.shape[1] == 1
     n_classes = 2 if binary else values.shape[1]
@@ -433,7 +418,8 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
         rows[:, 0] = 1 - rows[:, 1]
         pair = table.names if table.names is not None and len(table.names) == 2 else None
         notes.append("One column, read as P(class 1).")
-        return Rows(Classes(rows, pair), notes=tuple(notes), stated=None if stated is None else rows)
+        stated = None if stated is None else rows
+        return {"law": Classes(rows, pair), "notes": tuple(notes), "stated": stated}
     sums = over_columns(np.add, values.astype(np.float64, copy=False))
     off = np.abs(sums - 1)
     most = float(off.max())
@@ -447,7 +433,7 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     rows = values.astype(np.float64)
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
-    return Rows(Classes(rows, table.names), notes=tuple(notes), stated=stated)
+    return {"law": Classes(rows, table.names), "notes": tuple(notes), "stated": stated}
 
 
 # ------------------------------------------------------------------ models
@@ -537,7 +523,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
     if row is not None:
         found = quoted(labels[row])
         raise InputError(_OF_MODELS["unknown"], argument="y", row=row, found=found, names=listed(known))
-    return Table(table.values, tuple(names.values()), table.coarse), [names[each] for each in labels]
+    return replace(table, names=tuple(names.values())), [names[each] for each in labels]
 
 
 def whole_sample(probs: object, outcomes: object, **options: Any) -> Sample:
@@ -569,7 +555,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     _check_alike(weights, clusters, predictions=law.given, outcomes=outcomes)
     rows = counted_as(probs if isinstance(probs, Rows) else Rows(law), weights, clusters)
     met, checked = law.met(outcomes, rows.weights)
-    check_members(met)
-    noted = Sample(replace(rows, law=met, notes=(*rows.notes, *met.remarks(checked))), checked)
-    check_weights(noted)
-    return noted
+    doubts = shared_members(met)
+    rows = replace(rows, law=met, notes=(*rows.notes, *met.remarks(checked)))
+    check_weights(rows, checked)
+    return Sample(rows, checked, doubts)

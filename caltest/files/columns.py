@@ -20,9 +20,10 @@ from caltest import laws
 from caltest._arguments import Kind, Number, closest, level
 from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data import Rows, Sample, check_members, predictions, sample
+from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.attributes import Clustering, Weighing, checked_weights
-from caltest.data.containers import Table, is_number, listed
+from caltest.data.containers import NamedArray, is_number, listed
+from caltest.data.premises import shared_members
 from caltest.data.sample import counted_as
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import read_only
@@ -202,8 +203,8 @@ class NumberColumns:
                 raise InputError("times until an event are read all at once; use caltest.files.read.")
             outcomes = np.column_stack([finite_numbers("time", outcomes), columns[self.of["event"]]])
         met, checked = law.met(outcomes)
-        check_members(met)
         if part:
+            shared_members(met)
             return Sample(Rows(met), checked)
         return NumberSample(Rows(law), finite_numbers("the outcomes", outcomes))
 
@@ -439,13 +440,13 @@ class Columns:
         read = {name: frame.get_column(name).cast(nw.Float64).to_numpy() for name in self.numeric}
         return Content(read, None if self.label is None else read[self.label], *more)
 
-    def _floats(self, table: Any) -> Table | None:
+    def _floats(self, table: Any) -> NamedArray | None:
         """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
         columns = [table.column(name) for name in self.probs]
         if any(str(each.type) not in ("float", "double") or each.null_count for each in columns):
             return None
         values = np.column_stack([each.to_numpy() for each in columns])
-        return Table(values, self.probs, any(str(each.type) == "float" for each in columns))
+        return NamedArray(values, self.probs, any(str(each.type) == "float" for each in columns))
 
 
 @dataclass(frozen=True, eq=False)

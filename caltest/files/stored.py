@@ -15,8 +15,8 @@ from caltest._arguments import arguments
 from caltest._memory import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
-from caltest.data import Extent, Sample, sample
-from caltest.data.attributes import Clustering, Weighing, check_some, checked_weights
+from caltest.data import Sample, sample
+from caltest.data.attributes import Clustering, Extent, Weighing, check_some, checked_weights
 from caltest.data.containers import listed
 from caltest.exceptions import InputError, Row
 from caltest.files import places

@@ -14,9 +14,10 @@ import numpy as np
 
 from caltest._arguments import OneOf, arguments, choose
 from caltest._visible import quoted
-from caltest.data import sample, sample_of_law
+from caltest.data import sample
 from caltest.data.attributes import Clustering
 from caltest.data.containers import cells_of, listed
+from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
 from caltest.laws import Quantiles
 from caltest.lenses import Lens, event, find_lens, show

@@ -14,8 +14,9 @@ import numpy as np
 
 from caltest._visible import quoted
 from caltest.auditing.groups import group_texts
-from caltest.data import Rows, check_index, predictions, sample, sample_of_law
-from caltest.data.containers import as_entry, cells_of, is_missing
+from caltest.data import Rows, predictions, sample
+from caltest.data.containers import as_entry, cells_of, check_index, is_missing
+from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
 from caltest.laws import Classes
 
