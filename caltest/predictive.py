@@ -2,19 +2,16 @@
 
 from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
 from caltest.laws.members import Members
-from caltest.laws.mixtures import NormalMixture
-from caltest.laws.numbers import Distribution, Ensemble, FromScipy
+from caltest.laws.numbers import Distribution, Ensemble
 from caltest.laws.quantiles import Quantiles
 from caltest.laws.survival import Survival
 
 __all__ = [
     "Distribution",
     "Ensemble",
-    "FromScipy",
     "GaussianPredictions",
     "Members",
     "Normal",
-    "NormalMixture",
     "Predictive",
     "Quantiles",
     "Survival",

@@ -225,8 +225,6 @@ ON_OPTIONS: Mapping[str, Options] = {
     "covariance": sources("[np.eye(2)]", "[1.]", "[-1.]")},
     "caltest.predictive.Ensemble": {"members": sources("[[0., 1.]]", "np.zeros((2, 3))"),
     "bandwidth": words("scott")},
-    "caltest.predictive.NormalMixture": {"means": sources("[[0., 1.]]", "np.zeros((2, 3))"),
-    "sd": sources("1.", "[1., 2.]", "[0.]"), "weights": sources("None", "[.5, .5]", "[-1., 2.]")},
     "caltest.data.Predictions": {"probs": sources("np.array([[.5, .5]])"),
     "classes": sources("('a', 'b')", "('a',)", "None")},
 }  # fmt: skip

@@ -47,7 +47,7 @@ def outcomes(name):
         return predictive.Ensemble(rng.normal(size=(40, 15, 2)), 0.4), rng.normal(size=(40, 2))
     if name == "scipy":
         rate = rng.uniform(1.0, 9.0, 80)
-        return predictive.FromScipy(scipy.stats.poisson(rate)), rng.poisson(1.2 * rate)
+        return predictive.Distribution(scipy.stats.poisson(rate)), rng.poisson(1.2 * rate)
     return scipy.stats.norm(mean, 1.0), rng.normal(mean, 1.1)
 
 

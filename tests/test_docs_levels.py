@@ -26,7 +26,6 @@ from caltest.predictive import (
     GaussianPredictions,
     Members,
     Normal,
-    NormalMixture,
     Quantiles,
     Survival,
 )
@@ -369,9 +368,6 @@ def numbers(rng, wrong, n=200, by=1.6):
 LAWS = {
     "normal": lambda mean: Normal(mean, sd=10.0),
     "variance": lambda mean: Normal(mean, variance=100.0),
-    "mixture": lambda mean: NormalMixture(
-        np.column_stack([mean, mean]), np.full((len(mean), 2), 10.0), [0.3, 0.7]
-    ),
     "of SciPy": lambda mean: scipy.stats.norm(mean, 10.0),
     "a cdf": lambda mean: Distribution(scipy.stats.norm(mean, 10.0)),
 }

@@ -462,8 +462,8 @@ WRONG = {
         lambda: caltest.test(Members(VECTORS), OUTCOMES, "energy"),
         r"the outcomes have shape \(40,\)",
     ),
-    "without outcomes": (lambda: Members(VALUES).cdf(OUTCOMES), "only together with it; give the"),
-    "a density": (lambda: caltest.test(Members(VALUES), OUTCOMES, "ecd"), "members state no density"),
+    "without outcomes": (lambda: Members(VALUES).cdf(OUTCOMES), "give the outcomes too"),
+    "a density": (lambda: caltest.test(Members(VALUES), OUTCOMES, "ecd"), "state no density"),
     "scores of vectors": (
         lambda: caltest.test(Members(VALUES), OUTCOMES, "energy"),
         "'energy' is for members that are vectors, and these are members of ensembles",
@@ -474,7 +474,7 @@ WRONG = {
     ),
     "ranks of vectors": (
         lambda: caltest.test(Members(VECTORS), TRUTHS, "pit_ad"),
-        "the outcomes are vectors, which have no quantiles; give an entry at a time",
+        "the outcomes are vectors, which have no distribution function",
     ),
     "no such entry": (
         lambda: caltest.test(Members(VECTORS), TRUTHS, "pit_ad", lens="entry:x"),
@@ -486,7 +486,7 @@ WRONG = {
     ),
     "a picture of vectors": (
         lambda: PITDisplay.from_predictions(Members(VECTORS), TRUTHS),
-        "give an entry at a time, by the lens 'entry:0'",
+        "give a lens of one entry, such as 'entry:0'",
     ),
     "a picture of an event": (
         lambda: PITDisplay.from_predictions(Members(VALUES), OUTCOMES, lens="interval:0.9"),

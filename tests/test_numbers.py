@@ -677,5 +677,5 @@ def test_scores_in_units_of_the_outcome_are_not_of_ranks():
     outcomes = np.random.default_rng(0).normal(size=40)
     with pytest.raises(caltest.exceptions.InputError, match=r"ranks in normal .* such as 'pit_ad'"):
         caltest.test(law, outcomes, "crps", lens="distribution")
-    with pytest.raises(caltest.exceptions.InputError, match="'crps' is in units"):
+    with pytest.raises(caltest.exceptions.InputError, match="state no score in units"):
         caltest.audit(law, outcomes, statistics=["crps"], n_resamples=99)

@@ -17,10 +17,10 @@ from caltest import InputError
 from caltest.data import Rows
 from caltest.predictive import (
     Distribution,
+    Ensemble,
     GaussianPredictions,
     Members,
     Normal,
-    NormalMixture,
     Quantiles,
 )
 from caltest.statistics import CRPS, ECD, Bias, DawidSebastiani
@@ -207,8 +207,7 @@ def test_the_crps_of_laws_with_atoms_and_gaps():
             above = quad(lambda z: (1.0 - cdf(z)) ** 2, outcome, np.inf)[0]
             found = rain.crps(np.full(6, outcome))[row]
             assert found == pytest.approx(below + above, rel=2e-4)
-    parts = rng.normal(0.0, 50.0, (5, 3)), rng.uniform(0.2, 2.0, (5, 3)), rng.dirichlet(np.ones(3), 5)
-    mixture = NormalMixture(*parts)
+    mixture = Ensemble(rng.normal(0.0, 50.0, (5, 3)), 0.01)
 
     class Mixed:
         def cdf(self, y):
@@ -364,13 +363,12 @@ def test_normal_limits_of_continuous_laws():
 @pytest.mark.filterwarnings("ignore:The statistic depends on few")
 @pytest.mark.parametrize("statistic", SCORES)
 def test_normal_limits_are_near_the_exact_null(statistic):
-    """Also for heavy tails, members, mixtures and ranks; a note says where few rows count."""
+    """Also for heavy tails, members and ranks; a note says where few rows count."""
     rng = np.random.default_rng(7)
     members = rng.normal(size=(100, 19))
     laws = {
         **{name: Distribution(law) for name, law in LAWS.items()},
         "gamma": Distribution(st.gamma(8.0, scale=RATES)),
-        "mixture": NormalMixture(rng.normal(size=(100, 3)), 1.0),
     }
     if statistic in ("crps", "bias"):
         laws["members"] = Members(members)
@@ -439,8 +437,6 @@ SHAPES = {
         lambda: Normal(PAIRS, variance=[[1.0, 2.0], [3.0, 4.0]]),
         "not symmetric",
     ),
-    "a mixture": (lambda: NormalMixture(np.zeros((3, 3)), [1, 2, 3]), "as many rows as components"),
-    "a mixture's matrices": (lambda: NormalMixture(POINTS, MATRICES), r"sd has shape \(5, 2, 2\)"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Predicted numbers: scores, mixtures of normals, rows in clusters, and kernels of pairs."""
+"""Predicted numbers: scores, rows in clusters, and kernels of pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import caltest
 from caltest import InputError
 from caltest.data import Rows
 from caltest.forms import Atoms
-from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal, NormalMixture
+from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal
 from caltest.statistics import (
     CRPS,
     ECD,
@@ -50,16 +50,11 @@ def law_of(name, n=N, seed=0):
         "geometric": lambda: Distribution([scipy.stats.geom(1.0 / (1.0 + each)) for each in rate]),
         "cdf of counts": lambda: Distribution(Counts(rate)),
         "ensemble": lambda: Ensemble(rng.normal(place[:, None], 1.0, (n, 12))),
-        "mixture": lambda: NormalMixture(
-            place[:, None] + np.array([0.0, 3.0, 6.0]),
-            rng.uniform(0.2, 2.0, (n, 3)),
-            rng.dirichlet(np.ones(3), n),
-        ),
     }
     return made[name]()
 
 
-SCORED = ["normal", "student", "newer", "poisson", "geometric", "cdf of counts", "ensemble", "mixture"]
+SCORED = ["normal", "student", "newer", "poisson", "geometric", "cdf of counts", "ensemble"]
 SCORES = {"crps": CRPS(), "dawid_sebastiani": DawidSebastiani(), "ecd": ECD()}
 
 
@@ -72,7 +67,7 @@ def drawn(law, seed=0, size=None):
 
 
 @pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("name", some_fast(SCORED, "poisson", "mixture", mark="level"))
+@pytest.mark.parametrize("name", some_fast(SCORED, "poisson", "ensemble", mark="level"))
 def test_scores_are_0_on_average(name, score):
     """Of 40 means of 4 000 draws the mean square z is below 2.5 in all but 1 of 10⁶ cases."""
     law = law_of(name)
@@ -107,9 +102,9 @@ def test_the_crps_of_many_counts_is_near_that_of_a_normal():
     assert caltest.estimate(law, outcomes, "crps") == pytest.approx(expected, rel=0.02)
 
 
-def test_the_crps_of_mixtures_is_the_integral():
-    law, grid = law_of("mixture", 3), np.linspace(-20.0, 30.0, 200_001)
-    cdf = law.cdf(grid[:, None])[1]
+def test_the_crps_of_ensembles_is_the_integral():
+    law, grid = law_of("ensemble", 3), np.linspace(-20.0, 30.0, 200_001)
+    cdf = law.cdf(np.tile(grid[:, None], 3))[1]
     for outcome in (-3.0, 0.4, 8.0):
         excess = (cdf - (grid[:, None] >= outcome)) ** 2 - cdf * (1.0 - cdf)
         found = law.crps_excess(np.full(3, outcome))
@@ -141,7 +136,7 @@ def test_scores_that_are_each_other():
         caltest.estimate(each, outcomes, "dawid_sebastiani", weights=weights) for each in (law, other)
     )
     assert one == pytest.approx(two)
-    for name in ("normal", "poisson", "mixture"):
+    for name in ("normal", "poisson", "ensemble"):
         law = law_of(name)
         outcomes = drawn(law)
         expected = caltest.estimate(law, outcomes, "ecd")
@@ -158,50 +153,21 @@ def test_scores_find_errors_of_counts():
 # ---------------------------------------------------------------------- mixtures
 
 
-def test_mixtures_are_what_they_mix():
-    law, rng = law_of("mixture"), np.random.default_rng(2)
-    outcomes = rng.normal(2.0, 4.0, (5, N))
-    parts = [scipy.stats.norm(m, s) for m, s in zip(law.means.T, law.sd.T, strict=True)]
-    mixed = sum(w * part.pdf(outcomes) for w, part in zip(law.weights.T, parts, strict=True))
-    assert law.log_density(outcomes) == pytest.approx(np.log(mixed))
-    cdf = sum(w * part.cdf(outcomes) for w, part in zip(law.weights.T, parts, strict=True))
-    assert law.cdf(outcomes)[1] == pytest.approx(cdf)
-    assert law.cdf(law.quantile(np.full(N, 0.3)))[1] == pytest.approx(0.3)
-    values, (mean, variance) = drawn(law, 3, 20_000), law.mean_and_variance()
-    assert np.abs(values.mean(axis=0) - mean).max() < 4.5 * np.sqrt(variance.max() / 20_000)
-    assert values.var(axis=0) == pytest.approx(variance, rel=0.06)
-    some = law.take(np.array([3, 3, 9]))
-    assert some.entropy() == pytest.approx(law.entropy()[[3, 3, 9]])
-    assert some.crps_excess(outcomes[:, [3, 3, 9]]) == pytest.approx(
-        law.crps_excess(outcomes)[:, [3, 3, 9]]
-    )
-
-
-def test_entropies_of_mixtures():
-    alone = NormalMixture([[1.0, 1.0]], [2.0, 2.0])
-    assert alone.entropy() == pytest.approx(scipy.stats.norm(1.0, 2.0).entropy(), abs=1e-12)
-    apart = NormalMixture([[0.0, 1e4]], [1.0, 0.01], [0.25, 0.75])
-    own = [scipy.stats.norm(0.0, s).entropy() for s in (1.0, 0.01)]
-    between = -0.25 * np.log(0.25) - 0.75 * np.log(0.75)
-    assert apart.entropy() == pytest.approx(0.25 * own[0] + 0.75 * own[1] + between, abs=1e-10)
-    narrow = NormalMixture([[0.0, 0.3]], [1.0, 0.01], [0.5, 0.5])
-    density = lambda y: np.exp(narrow.log_density(np.array([y]))[0])  # noqa: E731
-    hand = quad(lambda y: -density(y) * np.log(density(y)), -9, 9, points=[0.2, 0.3, 0.4], limit=500)[0]
-    assert narrow.entropy() == pytest.approx(hand, abs=1e-8)
-
-
 def test_an_ensemble_is_a_mixture_of_its_kernels():
-    law = law_of("ensemble")
-    sd = law._kernel.factors[:, 0]
-    same, outcomes = NormalMixture(law.members, np.tile(sd, 12)), drawn(law, 4, 3)
+    """As SciPy's, which is one for every row."""
+    law = law_of("ensemble", 4)
+    sd = np.sqrt(12 ** (-2.0 / 5.0) * law.members.var(axis=1, ddof=1))
+    rows = zip(law.members, sd, strict=True)
+    same = Distribution(
+        [scipy.stats.Mixture([scipy.stats.Normal(mu=m, sigma=s) for m in row]) for row, s in rows]
+    )
+    outcomes = drawn(law, 4, 3)
     assert same.cdf(outcomes)[1] == pytest.approx(law.cdf(outcomes)[1])
     assert same.log_density(outcomes) == pytest.approx(law.log_density(outcomes))
     assert same.entropy() == pytest.approx(law.entropy(), abs=1e-3)
-    assert same.crps_excess(outcomes) == pytest.approx(law.crps_excess(outcomes))
-    factor = 1.0 + 12 ** (-2.0 / 5.0)
-    assert law.mean_and_variance()[1] == pytest.approx(
-        law.members.var(axis=1) + (factor - 1.0) * law.members.var(axis=1, ddof=1)
-    )
+    assert same.crps_excess(outcomes) == pytest.approx(law.crps_excess(outcomes), abs=1e-3)
+    for found, expected in zip(law.mean_and_variance(), same.mean_and_variance(), strict=True):
+        assert found == pytest.approx(expected)
 
 
 # ---------------------------------------------------------------------- clusters
@@ -479,18 +445,6 @@ def test_the_published_study(n):
 NORMAL = law_of("normal")
 VECTORS = GaussianPredictions(np.zeros((4, 2)), np.eye(2))
 WRONG = {
-    "means of rows": (lambda: NormalMixture([1.0, 2.0], 1.0), r"means has shape \(2,\); give \(n, J\)"),
-    "sd of rows": (
-        lambda: NormalMixture([[1.0, 2.0]], [[1.0]]),
-        r"sd has shape \(1, 1\); for means of",
-    ),
-    "sd of 0": (lambda: NormalMixture([[1.0, 2.0]], [1.0, 0.0]), "sd is 0 in row 0"),
-    "weights": (lambda: NormalMixture([[1.0, 2.0]], 1.0, [0.5, 0.6]), "row 0 .* have the sum 1.1"),
-    "negative": (lambda: NormalMixture([[1.0, 2.0]], 1.0, [1.5, -0.5]), "the smallest is -0.5; give"),
-    "NaN": (
-        lambda: NormalMixture([[1.0], [np.nan]], 1.0),
-        "the means holds nan in row 1|means holds nan",
-    ),
     "infinite variance": (
         lambda: caltest.test(scipy.stats.t(2.0, np.zeros(3)), np.zeros(3), "dawid_sebastiani"),
         "row 0 .* variance inf, and 'dawid_sebastiani' needs finite ones",

@@ -12,7 +12,7 @@ from support import binomial_limits
 import caltest
 from caltest import InputError
 from caltest.laws import recognised
-from caltest.predictive import Ensemble, FromScipy, GaussianPredictions
+from caltest.predictive import Distribution, Ensemble, GaussianPredictions
 
 RNG = np.random.default_rng(5)
 N, D = 40, 3
@@ -34,11 +34,11 @@ def models():
         "gaussian vectors": GaussianPredictions(MEAN, COVARIANCE),
         "gaussian vectors, one covariance": GaussianPredictions(MEAN, COVARIANCE[0]),
         "vectors of one entry": GaussianPredictions(LOCATION[:, None], SCALE[:, None, None] ** 2),
-        "student": FromScipy(scipy.stats.t(4.0, LOCATION, SCALE)),
-        "poisson": FromScipy(scipy.stats.poisson(SCALE * 4)),
-        "list": FromScipy([scipy.stats.norm(m, s) for m, s in zip(LOCATION, SCALE, strict=True)]),
-        "list of vectors": FromScipy(separate()),
-        "counts": FromScipy([scipy.stats.multinomial(5, [0.2, 0.3, 0.5])] * N),
+        "student": Distribution(scipy.stats.t(4.0, LOCATION, SCALE)),
+        "poisson": Distribution(scipy.stats.poisson(SCALE * 4)),
+        "list": Distribution([scipy.stats.norm(m, s) for m, s in zip(LOCATION, SCALE, strict=True)]),
+        "list of vectors": Distribution(separate()),
+        "counts": Distribution([scipy.stats.multinomial(5, [0.2, 0.3, 0.5])] * N),
         "ensemble": Ensemble(MEMBERS),
         "ensemble of vectors": Ensemble(RNG.normal(size=(N, 30, 2))),
     }
@@ -107,7 +107,7 @@ def test_ecd_of_the_same_distribution_in_three_ways():
     outcomes = LOCATION + 0.7 * SCALE
     one = caltest.estimate(GaussianPredictions(LOCATION, SCALE**2), outcomes, "ecd")
     frozen = scipy.stats.norm(LOCATION, SCALE)
-    assert caltest.estimate(FromScipy(frozen), outcomes, "ecd") == pytest.approx(one, rel=1e-12)
+    assert caltest.estimate(Distribution(frozen), outcomes, "ecd") == pytest.approx(one, rel=1e-12)
     assert caltest.estimate(frozen, outcomes, "ecd") == pytest.approx(one, rel=1e-12)
     assert caltest.estimate(MODELS["list"], outcomes, "ecd") == pytest.approx(one, rel=1e-12)
 
@@ -174,7 +174,7 @@ def test_own_function_of_outcomes():
 
 
 def test_outcomes_outside_the_support():
-    model = FromScipy(scipy.stats.uniform(LOCATION, SCALE))
+    model = Distribution(scipy.stats.uniform(LOCATION, SCALE))
     outcomes = LOCATION + 0.5 * SCALE
     assert np.isfinite(caltest.estimate(model, outcomes, "ecd"))
     outcomes[[3, 9]] += 5 * SCALE[[3, 9]]
@@ -186,10 +186,10 @@ def test_outcomes_outside_the_support():
 def test_recognised():
     assert recognised(np.ones((3, 2))) is None
     assert recognised([[0.5, 0.5]]) is None
-    assert isinstance(recognised(scipy.stats.norm([0.0, 1.0])), FromScipy)
+    assert isinstance(recognised(scipy.stats.norm([0.0, 1.0])), Distribution)
     several = [scipy.stats.norm(0.0)] * 3
     for given in (several, pd.Series(several), np.array(several, dtype=object)):
-        assert isinstance(recognised(given), FromScipy)
+        assert isinstance(recognised(given), Distribution)
 
 
 WRONG = {
@@ -201,9 +201,12 @@ WRONG = {
     ),
     "not finite": (lambda: GaussianPredictions([0.0, np.nan], 1.0), "the mean holds nan in row 1"),
     "words": (lambda: GaussianPredictions(["a", "b"], 1.0), "the mean could not be read"),
-    "no distribution": (lambda: FromScipy(3.0), "is 3.0, which states neither a cdf nor an entropy"),
-    "no rows": (lambda: FromScipy(scipy.stats.norm(0, 1)), "does not say how many rows"),
-    "bad scale": (lambda: FromScipy(scipy.stats.norm(0, [1.0, -1.0])), "has the entropy nan at row 1"),
+    "no distribution": (lambda: Distribution(3.0), "is 3.0, which states neither a cdf nor an entropy"),
+    "no rows": (lambda: Distribution(scipy.stats.norm(0, 1)), "does not say how many rows"),
+    "bad scale": (
+        lambda: Distribution(scipy.stats.norm(0, [1.0, -1.0])),
+        "has the entropy nan at row 1",
+    ),
     "one member": (lambda: Ensemble([[1.0], [2.0]]), "at least two members per row"),
     "equal members": (
         lambda: Ensemble([[1.0, 2.0], [3.0, 3.0]]),
@@ -215,15 +218,15 @@ WRONG = {
     ),
     "no members": (lambda: Ensemble(np.zeros((0, 4))), r"have shape \(0, 4\)"),
     "infinite bandwidth": (lambda: Ensemble(MEMBERS, bandwidth=np.inf), "bandwidth is inf"),
-    "not frozen": (lambda: FromScipy(scipy.stats.gamma), "the distribution fails to draw"),
-    "an empty list": (lambda: FromScipy([]), "there are no distributions"),
+    "not frozen": (lambda: Distribution(scipy.stats.gamma), "the distribution fails to draw"),
+    "an empty list": (lambda: Distribution([]), "there are no distributions"),
     "two kinds": (
-        lambda: FromScipy([scipy.stats.norm(0), scipy.stats.multivariate_normal([0, 0])]),
+        lambda: Distribution([scipy.stats.norm(0), scipy.stats.multivariate_normal([0, 0])]),
         r"row 1 is about outcomes of shape \(2,\)",
     ),
-    "ragged": (lambda: FromScipy([scipy.stats.norm([0, 1])]), "give a distribution of a number"),
+    "ragged": (lambda: Distribution([scipy.stats.norm([0, 1])]), "give a distribution of a number"),
     "matrices": (
-        lambda: FromScipy([scipy.stats.wishart(3, np.eye(2))] * 3),
+        lambda: Distribution([scipy.stats.wishart(3, np.eye(2))] * 3),
         "the distribution of row 0",
     ),
     "complex": (lambda: GaussianPredictions([1.0, 2j], 1.0), "could not be read as an array of real"),

@@ -30,9 +30,10 @@ import scipy.stats
 
 import caltest
 from caltest.data.sample import whole_sample
-from caltest.predictive import Distribution, Normal, NormalMixture, Quantiles
+from caltest.predictive import Distribution, Normal, Quantiles
 from validation import _sizes
 from validation._cells import Options, Row, Table, batches, spread
+from validation._mixtures import NormalMixture
 from validation._sizes import BLOCK, LABELS, SIGNS, Cell, Data
 from validation._study import REFERENCE, write_csv
 

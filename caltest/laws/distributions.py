@@ -34,6 +34,18 @@ _OUTER = 1e-12, 1.0 - 1e-12  # levels between which counts have a table; what is
 _ELSEWHERE = 1e-9  # probability of other numbers that is none
 _MOST_COUNTS = 2**24  # numbers of the table
 
+#: What not all laws state, by the method that says it.
+_STATED = {
+    "cdf": "distribution function",
+    "quantile": "quantiles",
+    "entropy": "density",
+    "log_density": "density",
+    "mean_and_variance": "mean and variance of a number",
+    "crps": "score in units of the outcome",
+    "draw": "draws",
+    "take": "law of some rows",
+}
+
 Excess: TypeAlias = Callable[[Array], Array]
 """Takes outcomes (…, n), returns their CRPS less its expectation."""
 
@@ -51,24 +63,25 @@ class Predictive(Law):
     def dimension(self) -> int | None:
         """Number of entries d of an outcome that is a vector; None if it is a number."""
 
-    @abstractmethod
-    def entropy(self) -> Array:
-        """Return the (n,) entropies, in nats."""
+    # A law defines those of these that it can answer; what it lacks is said where it is asked for.
+    entropy: Callable[[], Array]  #: Takes nothing, returns the (n,) entropies, in nats.
+    #: Takes outcomes (…, n) or (…, n, d), returns logarithms (…, n) of their density or probability.
+    log_density: Callable[[Array], Array]
+    draw: Callable[[np.random.Generator, int], Array]  #: Returns so many outcomes of every row.
+    cdf: Callable[[Array], tuple[Array, Array]]  #: Takes y (…, n), returns P(Y < y) and P(Y ≤ y).
+    mean_and_variance: Callable[[], tuple[Array, Array]]  #: Returns those of numbers, (n,) each.
 
-    @abstractmethod
-    def log_density(self, outcomes: Array) -> Array:
-        """Return the logarithms (…, n) of density or probability at outcomes (…, n) or (…, n, d)."""
+    def __getattr__(self, name: str) -> Any:
+        if name in _STATED:
+            raise self.lacking(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    @abstractmethod
-    def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """Return ``size`` outcomes of every row, (size, n) or (size, n, d)."""
-
-    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return P(Y < y) and P(Y ≤ y) at numbers (…, n); a subclass need not define it."""
-        raise InputError(
-            f"{self.about} state no distribution function, as this needs; use 'ecd', or a function of "
-            "your own."
+    def lacking(self, verb: str) -> InputError:
+        """Return the error that says what a law does not state, and what to do."""
+        whose = (
+            f"{self.about} state" if self.dimension is None else "the outcomes are vectors, which have"
         )
+        return InputError(f"{whose} no {_STATED[verb]}, as this needs; {self.instead}.")
 
     def chances(self, outcomes: Array) -> Array:
         """Return the chances of single numbers (…, n), which are 0 but for atoms."""
@@ -100,12 +113,6 @@ class Predictive(Law):
         """Return how far the 90% quantile is above the 10% quantile, (n,)."""
         low, high = (self.quantile(np.full(self.n_samples, tau)) for tau in (0.1, 0.9))
         return np.asarray(high - low)
-
-    def mean_and_variance(self) -> tuple[Array, Array]:
-        """Return the (n,) means and variances of numbers; a subclass need not define it."""
-        raise InputError(
-            f"{self.about} state no mean and variance of a number, as this needs; use 'ecd' or 'crps'."
-        )
 
     def crps(self, outcomes: Array) -> Array:
         """Return CRPS(F, y) at numbers (…, n); without a closed form, right to 10⁻⁴ of it."""
@@ -149,9 +156,7 @@ class Predictive(Law):
 
     def take(self, rows: Any) -> Predictive:
         """Return the distributions of some rows; a subclass of your own need not define it."""
-        raise InputError(
-            f"rows cannot be taken out of {type(self).__name__}; give distributions of these alone."
-        )
+        raise self.lacking("take")
 
     def sampler(self, seed: int, first: int = 0) -> OutcomeSampler:
         """Prepare to draw outcomes from ``seed``."""
@@ -539,10 +544,7 @@ class GaussianPredictions(Shaped):
 
     def _z(self, outcomes: Array) -> Array:
         if self.dimension is not None:
-            raise InputError(
-                "the outcomes are vectors, which have no one distribution function; give numbers, an "
-                "entry at a time, or use 'ecd' or 'nees'."
-            )
+            raise self.lacking("cdf")
         return np.asarray((outcomes - self.mean) * self._of_rows(self.whitener)[:, 0, 0])
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:

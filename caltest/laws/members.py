@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,7 @@ class Members(Shaped):
     """
 
     about = "members of ensembles"
+    instead = "give the outcomes too, together with which alone members say where these lie"
     _by_row = ("values",)
 
     def __init__(self, values: object, names: Sequence[str] | None = None) -> None:
@@ -111,13 +112,6 @@ class Members(Shaped):
         pool = np.take_along_axis(pool, order[:, :, None], axis=1)
         return Pools(pool, self.names, self.values), order.argmax(axis=1)
 
-    def _alone(self, *_: object) -> NoReturn:
-        raise InputError(
-            "members state where an outcome lies only together with it; give the outcomes too."
-        )
-
-    cdf = quantile = entropy = log_density = draw = _alone  # type: ignore[assignment]
-
 
 def _names(names: Sequence[str] | None, dimension: int | None) -> tuple[str, ...]:
     count = 1 if dimension is None else dimension
@@ -150,7 +144,7 @@ class _Exchangeable(Predictive):
     """What pools of numbers and of vectors share."""
 
     about = "members of ensembles"
-    instead = "use 'pit_ad' or 'crps'"
+    instead = "use 'pit_ad' or 'crps', or caltest.predictive.Ensemble, which claims a smoothed density"
     pool: Array  #: (n, N, …), in an order that does not say which is the outcome.
 
     @property
@@ -171,14 +165,6 @@ class _Exchangeable(Predictive):
     def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
         """Say that what is in the pool is possible."""
         return np.zeros(self.n_samples, dtype=np.bool_)
-
-    def _unstated(self, *_: object) -> NoReturn:
-        raise InputError(
-            "members state no density, as this needs; use 'pit_ad', 'crps' or another statistic of "
-            "ranks, or caltest.predictive.Ensemble, which claims a smoothed density."
-        )
-
-    entropy = log_density = _unstated  # type: ignore[assignment]
 
 
 class Pool(_Exchangeable):
@@ -321,15 +307,6 @@ class Pools(_Exchangeable):
         """Return the law of one entry, and what was observed of it."""
         values = self.entry(name)
         return Pool(np.sort(values, axis=1)), values[np.arange(len(values)), outcomes]
-
-    def quantile(self, levels: Array) -> NoReturn:
-        """Refuse what vectors do not have."""
-        raise InputError(
-            "the outcomes are vectors, which have no quantiles; give an entry at a time, by the lens "
-            f"{f'entry:{self.names[0]}'!r}."
-        )
-
-    cdf = quantile  # type: ignore[assignment]
 
 
 def standardised(values: Array) -> Array:

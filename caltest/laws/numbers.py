@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, NoReturn, Self
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,6 @@ from caltest.laws.distributions import (
     finite_numbers,
     masses_of_counts,
 )
-from caltest.laws.mixtures import NormalMixture
 
 # ------------------------------------------------------------------ ensemble
 
@@ -35,6 +35,9 @@ _POINTS = 256  # at most, about every member, to integrate an entropy
 _ROUNDING = 1e-14  # of the members, relative to the largest
 _NARROWEST = 1e-6  # bandwidth
 _A_SIDE = 16  # of these, at most, in one direction
+#: Where ranges end over which expectations are integrated, from every member in bandwidths.
+_CUTS = np.array([-9.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0])
+_NODES, _MASSES = np.polynomial.legendre.leggauss(8)  # in each of them
 
 
 @arguments()
@@ -102,36 +105,55 @@ class Ensemble(Shaped):
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return the mean of the members' kernels, twice."""
-        if self.dimension is not None:
-            return super().cdf(outcomes)
-        found, sd = np.zeros(outcomes.shape), self._kernel.factors[:, 0, 0]
+        found, sd = np.zeros(outcomes.shape), self._width("cdf")
         for member in self.members.T:
             found += ndtr((outcomes - member) / sd)
         found /= len(self.members.T)
         return found, found
 
-    @cached_property
-    def _mixture(self) -> NormalMixture:
-        """The same distributions of numbers, whose components are the members' kernels."""
+    def _width(self, verb: str) -> Array:
+        """Return the standard deviations of kernels, (n,); raise if members are vectors."""
         if self.dimension is not None:
-            super().mean_and_variance()
-        return NormalMixture(self.members, np.tile(self._kernel.factors[:, 0], self.members.shape[1]))
+            raise self.lacking(verb)
+        return np.asarray(self._kernel.factors[:, 0, 0])
 
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return those of the densities, whose variance is 1 + h² times that of the members."""
-        return self._mixture.mean_and_variance()
+        kernels = self._width("mean_and_variance") ** 2
+        return self.members.mean(axis=1), self.members.var(axis=1) + kernels
 
     def expecting(self) -> tuple[Array, Array]:
-        """Return outcomes and masses of the densities."""
-        return self._mixture.expecting()
+        """Return eight points between any two of the cuts around members, and their masses."""
+        sd = self._width("mean_and_variance")
+        cuts = (self.members.T[:, None] + np.multiply.outer(_CUTS, sd)).reshape(-1, len(sd))
+        points, masses = list[Array](), list[Array]()
+        for low, high in pairwise(np.sort(cuts, axis=0)):
+            half = 0.5 * (high - low)
+            points.append(low + half * (_NODES[:, None] + 1.0))
+            masses.append(half * _MASSES[:, None] * np.exp(self.log_density(points[-1])))
+        return np.concatenate(points), np.concatenate(masses)
 
     def crps(self, outcomes: Array) -> Array:
-        """Return the CRPS of the densities."""
-        return self._mixture.crps(outcomes)
+        """Return E|X − y| − ½ E|X − X′|."""
+        return np.asarray(self.crps_excess(outcomes) + 0.5 * self._own_distance)
 
     def crps_excess(self, outcomes: Array) -> Array:
-        """Return the CRPS of the densities less its expectation."""
-        return self._mixture.crps_excess(outcomes)
+        """Return E|X − y| − E|X − X′| (Grimit, Gneiting, Berrocal, Johnson 2006, Equation 5)."""
+        return np.asarray(self._distance(outcomes, self._width("crps")) - self._own_distance)
+
+    @cached_property
+    def _own_distance(self) -> Array:
+        """E|X − X′|, (n,)."""
+        width = np.sqrt(2.0) * self._width("crps")
+        return np.asarray(self._distance(self.members.T, width).mean(axis=0))
+
+    def _distance(self, outcomes: Array, sd: Array) -> Array:
+        """Return the mean of E|Z − y| over the members, of normal Z around each."""
+        found = np.zeros(outcomes.shape)
+        for member in self.members.T:
+            z = (outcomes - member) / sd
+            found += sd * (z * (2.0 * ndtr(z) - 1.0) + np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z**2))
+        return np.asarray(found / len(self.members.T))
 
     def log_density(self, outcomes: Array) -> Array:
         """Return the log kernel densities."""
@@ -225,6 +247,7 @@ class Distribution(Shaped):
     """
 
     about = "distributions of numbers"
+    instead = "use 'pit_ad' or another statistic of the cdf, or 'ecd' where they state a density"
     _by_row = ("_entropy",)
 
     def __init__(self, distribution: Any) -> None:
@@ -323,7 +346,7 @@ class Distribution(Shaped):
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return P(Y < y), taken next to y, so that every atom is found, and P(Y ≤ y)."""
         if self.dimension is not None or not hasattr(self._parts[0], "cdf"):
-            return super().cdf(outcomes)
+            raise self.lacking("cdf")
         ends = np.stack([np.nextafter(outcomes, -np.inf), outcomes])
         found = self._asked(["cdf"], ends)
         for place in np.argwhere(~((found >= -_ROUNDED) & (found <= 1.0 + _ROUNDED)))[:1]:
@@ -381,7 +404,7 @@ class Distribution(Shaped):
             both, count = stated[0] if self._alone else stated.T, self._n_stated or self.n_samples
             mean, variance = (np.broadcast_to(each, count) for each in both)
         except Exception:  # an object of the user's may raise anything
-            return super().mean_and_variance()
+            raise self.lacking("mean_and_variance") from None
         some = slice(None) if self._places is None else self._places
         mean, variance = mean[some], variance[some]
         if early and self._are_counts and (found := masses_of_counts(self)) is not None:
@@ -393,7 +416,8 @@ class Distribution(Shaped):
 
     def entropy(self) -> Array:
         """Return the entropies that the distributions state; those of counts are added up."""
-        self._check_density()
+        if self._entropy is None:
+            raise self.lacking("entropy")
         return self._entropies
 
     @cached_property
@@ -405,13 +429,6 @@ class Distribution(Shaped):
             found[rows] = -(masses * np.maximum(law.log_density(places), _NEVER)).sum(axis=0)
         return np.asarray(found)
 
-    def _check_density(self) -> None:
-        if self._entropy is None:
-            raise InputError(
-                "the distributions state no entropy or no density, as this needs; use 'pit_ad' or "
-                "another statistic of the cdf."
-            )
-
     def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
         """Say in which rows the outcome has density 0, or lies where the cdf is 0 or begins at 1."""
         if self._entropy is not None:
@@ -421,7 +438,8 @@ class Distribution(Shaped):
 
     def log_density(self, outcomes: Array) -> Array:
         """Return log densities, or log probabilities of discrete distributions."""
-        self._check_density()
+        if self._entropy is None:
+            raise self.lacking("log_density")
         if self._alone:
             return self._of_object(_log_density(self._parts[0]), outcomes, -len(self._shape))
         entries = len(self._shape) - 1
@@ -439,10 +457,6 @@ class Distribution(Shaped):
             return drawn if self._places is None else drawn[:, self._places]
         shape = (size, *self._shape[1:])
         return np.stack([_drawn(p, (size,), rng).reshape(shape) for p in self._parts], axis=1)
-
-
-#: What `Distribution` was called while it took those of SciPy alone.
-FromScipy = Distribution
 
 
 @dataclass(frozen=True)
@@ -580,11 +594,9 @@ class Ranks(Predictive):
     def dimension(self) -> None:
         """None: it is of numbers."""
 
-    def crps_excess(self, outcomes: Array) -> NoReturn:
-        """Raise: ranks are in no units."""
-        raise InputError(
-            f"'crps' is in units of the outcome, and these are {self.about}; {self.instead}."
-        )
+    @property
+    def _crps(self) -> Any:
+        raise self.lacking("crps")
 
     def of(self, outcomes: Array, rows: Any = slice(None)) -> Array:
         """Return the ranks of outcomes, all or of some rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,7 @@ class Quantiles(Shaped):
     """
 
     about = "quantile forecasts"
+    instead = "use 'pit_ad' or another statistic of the PIT, or a lens at a stated level"
     _by_row = ("values",)
 
     levels: Array
@@ -171,16 +172,6 @@ class Quantiles(Shaped):
     def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
         """Say that every number is possible."""
         return np.zeros(outcomes.shape, dtype=np.bool_)
-
-    def _unstated(self, *_: object) -> NoReturn:
-        """Refuse what needs the whole distribution."""
-        raise InputError(
-            "quantile forecasts state no whole distribution, as this needs; use 'pit_ad' or another "
-            "statistic of the PIT, or a lens at a stated level, such as "
-            f"'quantile:{self.levels[len(self.levels) // 2]:g}'."
-        )
-
-    cdf = entropy = log_density = _unstated  # type: ignore[assignment]
 
 
 def level_called(name: str) -> float | None:

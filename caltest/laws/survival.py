@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, NoReturn
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -319,12 +319,6 @@ class Survival(Shaped):
             return np.asarray(at <= below)
         # A curve of an empirical model is flat before its first event, which says little.
         return np.asarray((below == 1.0) | ((at == 0.0) & (self._law is not None)))
-
-    def entropy(self, *_: object) -> NoReturn:
-        """Refuse: curves state no density."""
-        raise InputError(f"predicted times state no density, as this needs; {self.instead}.")
-
-    log_density = entropy  # type: ignore[assignment]
 
     # -------------------------------------------------------------- events, and events expected
 

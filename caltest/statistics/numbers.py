@@ -48,7 +48,7 @@ class CRPS(Statistic, takes_weights=True):
     """Continuous ranked probability score less its expectation: above 0 worse than predicted.
 
     n⁻¹ Σ_i [CRPS(F_i, y_i) − E CRPS(F_i, Z)], Z drawn from F_i, in the units of the outcome. Normal
-    distributions, mixtures of these and ensembles have it in closed form. Of whole numbers it is the
+    distributions and ensembles have it in closed form. Of whole numbers it is the
     ranked probability score Σ_k (F(k) − 1{y ≤ k})², exactly as long as 10⁻¹² of the probability in
     either tail may be left out. For other distributions it is integrated adaptively over quantiles: the
     score and its expectation are right to 10⁻⁴ of the score, for heavy tails and atoms too.
@@ -64,7 +64,7 @@ class CRPS(Statistic, takes_weights=True):
     Gneiting and Raftery, "Strictly proper scoring rules, prediction, and estimation", JASA 102 (2007),
     Equations 20 and 21; Epstein, "A scoring system for probability forecasts of ranked categories",
     Journal of Applied Meteorology 8 (1969); Grimit, Gneiting, Berrocal, Johnson, "The continuous ranked
-    probability score for circular variables", QJRMS 132 (2006), Equation 5, of mixtures.
+    probability score for circular variables", QJRMS 132 (2006), Equation 5, of ensembles.
 
     Examples
     --------

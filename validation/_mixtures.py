@@ -1,4 +1,4 @@
-"""Mixtures of normal distributions."""
+"""Mixtures of normal distributions, with scores in closed form."""
 
 from __future__ import annotations
 
@@ -10,90 +10,23 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from caltest._arguments import arguments
-from caltest.exceptions import InputError
 from caltest.laws.classes import Array
-from caltest.laws.distributions import Shaped, finite_numbers
+from caltest.laws.distributions import Shaped
 
 #: Where ranges end over which an entropy is integrated, from every mean in standard deviations.
 _CUTS = np.array([-9.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0])
 _NODES, _MASSES = np.polynomial.legendre.leggauss(8)  # in each of them
-_ROUNDED = 1e-6  # by how much weights may miss 1
 
 
-@arguments()
 class NormalMixture(Shaped):
-    """Predictions that are mixtures of normal distributions, such as those of mixture density networks.
-
-    Parameters
-    ----------
-    means
-        (n, J): J components per row.
-    sd
-        Standard deviations: (n, J), (J,) or one for all.
-    weights
-        Of the components, (n, J) or (J,): not negative, with sum 1. Default None: all alike.
-
-    Raises
-    ------
-    InputError
-        If shapes do not fit, a standard deviation is not positive, or weights do not sum to 1.
-
-    Notes
-    -----
-    The entropy, which "ecd" needs, is integrated with eight points between any two of the places that
-    lie 0, 1, 2, 3, 4, 6 and 9 standard deviations from a mean; p-values of the exact null do not depend
-    on it.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> low = rng.normal(size=300)
-    >>> predicted = caltest.predictive.NormalMixture(np.column_stack([low, low + 4.0]), 1.0, [0.8, 0.2])
-    >>> outcomes = rng.normal(np.where(rng.random(300) < 0.4, low + 4.0, low))
-    >>> caltest.test(predicted, outcomes, "bias", rng=0).pvalue
-    0.002
-    """
+    """Predictions that are mixtures of normal distributions: means, sd and weights (n, J)."""
 
     about = "mixtures of normal distributions of numbers"
     _by_row = ("means", "sd", "weights")
 
-    def __init__(self, means: object, sd: object, weights: object = None) -> None:
-        centres = finite_numbers("means", means)
-        if centres.ndim != 2 or centres.size == 0:
-            raise InputError(f"means has shape {centres.shape}; give (n, J) means of J components.")
-        n, size = centres.shape
-        read = []
-        for what, given in (("sd", sd), ("weights", 1.0 / size if weights is None else weights)):
-            array = finite_numbers(what, given)
-            if array.shape not in ((), (size,), (n, size)):
-                raise InputError(
-                    f"{what} has shape {array.shape}; for means of shape {centres.shape} give "
-                    f"({n}, {size}) numbers, or ({size},) for all rows."
-                )
-            if what == "sd" and array.shape == (n,) == (size,) and np.ptp(array):
-                raise InputError(
-                    f"sd has shape {array.shape}, and there are as many rows as components; give "
-                    f"({n}, {size}) numbers."
-                )
-            read.append(np.broadcast_to(array, centres.shape))
-        spreads, shares = read
-        with np.errstate(over="ignore", under="ignore"):
-            squares = spreads**2
-        for row, part in np.argwhere((spreads <= 0.0) | (squares == 0.0) | np.isinf(squares))[:1]:
-            raise InputError(
-                f"sd is {spreads[row, part]:g} in row {row} (counting from 0); give standard "
-                "deviations above 0 whose squares are numbers."
-            )
-        total = shares.sum(axis=1)
-        for row in np.flatnonzero((shares < 0.0).any(axis=1) | (np.abs(total - 1.0) > _ROUNDED))[:1]:
-            raise InputError(
-                f"the weights of row {row} (counting from 0) have the sum {total[row]:g} and the "
-                f"smallest is {shares[row].min():g}; give weights from 0 on, divided by their sum."
-            )
-        self.given, self._shape = means, (n,)
-        self.means, self.sd, self.weights = centres, spreads, shares / total[:, None]
+    def __init__(self, means: Array, sd: Array, weights: Array) -> None:
+        self._shape = (len(means),)
+        self.means, self.sd, self.weights = means, sd, weights
 
     @property
     def _parts(self) -> Any:
