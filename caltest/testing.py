@@ -270,7 +270,6 @@ def test(
     with single_threaded_blas():
         if tolerant:
             return _tolerated(measure, chosen, trial, given, tolerance, rounding, alternative)
-        measure = measure.for_law(rows.law)
         check_law(measure, rows)
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
@@ -360,7 +359,6 @@ def estimate(
     counting |= {"class_names": class_names, "logits": logits}
     given = _given(probs, labels, lens, measure, counting=counting)
     rows, observed = given.view.rows, given.view.labels
-    measure = measure.for_law(rows.law)
     check_law(measure, rows)
     if rows.law.seen is not None and measure.of_seen:
         observed = rows.law.seen

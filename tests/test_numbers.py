@@ -236,7 +236,7 @@ def test_the_default_is_the_omnibus_of_numbers():
     names = ["bias", "spread", "pit_ad", "bias, by level", "spread, by level"]
     assert [part.name for part in found.parts] == names
     assert (found.name, found.guarantee) == ("omnibus", "exact")
-    for same in ("omnibus", caltest.statistics.Omnibus(), caltest.statistics.OmnibusOfNumbers()):
+    for same in ("omnibus", caltest.statistics.Omnibus()):
         assert caltest.test(law, outcomes, same, rng=0).pvalue == found.pvalue
     assert caltest.estimate(law, outcomes, "omnibus") == pytest.approx(found.statistic)
     alike = caltest.test(Normal(np.zeros(N), sd=1.0), outcomes, rng=0)
@@ -587,7 +587,7 @@ WRONG = {
     ),
     "options of classes": (
         lambda: caltest.test(NORMAL, OUTCOMES, caltest.statistics.Omnibus(multiples=2.0)),
-        "'omnibus' is for probabilities of classes",
+        "the options of 'omnibus' are for probabilities of classes",
     ),
     "tolerance": (
         lambda: caltest.test(NORMAL, OUTCOMES, tolerance=0.1),

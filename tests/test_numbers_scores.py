@@ -233,7 +233,7 @@ def test_comonotone_numbers_have_the_law_of_their_rows(name):
 def test_rows_that_err_the_other_way_are_surprised_together():
     """A part by level has scores of either sign: its comonotone draws do not cancel."""
     law = Normal(np.linspace(0.0, 1.0, 40), sd=1.0)
-    form = caltest.statistics.OmnibusOfNumbers().given(Rows(law)).components[3].form
+    form = caltest.statistics.Omnibus().given(Rows(law)).components[3].form
     quantiles = np.repeat(np.random.default_rng(0).random(2000)[:, None], 40, axis=1)
     together = form.of_labels(form.comonotone().labels(quantiles)).var()
     same = form.of_labels(law.quantile(quantiles)).var()
@@ -477,7 +477,7 @@ WRONG = {
     ),
     "kernels of counts": (
         lambda: caltest.test(law_of("poisson"), np.zeros(N), "skce_uq"),
-        "'skce_uq' is for Gaussian predictions of numbers or members of ensembles, and these are "
+        "'skce_uq' is for .* Gaussian predictions of numbers or members of ensembles, and these are "
         "distributions of numbers",
     ),
     "bandwidth": (lambda: SKCEOfNumbers(0.0), "bandwidth is 0.0; give a positive number"),
@@ -486,7 +486,7 @@ WRONG = {
         lambda: caltest.test(
             NORMAL, np.zeros(N), caltest.statistics.UnbiasedSKCE(approximation="nystrom")
         ),
-        "'skce_uq' is for probabilities of classes",
+        "the options of 'skce_uq' are for probabilities of classes",
     ),
 }
 

@@ -85,7 +85,7 @@ def tested(cell: Cell, data: Data, rng: np.random.SeedSequence) -> list[Found]:
     seed, views = seed_of(rng), dict[str, Reduction]()
     asked = []
     for name in cell.statistics:
-        statistic = find_statistic(name).shuffled(seed).for_law(whole.rows.law)
+        statistic = find_statistic(name).shuffled(seed)
         view = show(whole.rows, lens, statistic.default_lens)
         fitted = statistic.fitted(view.rows)
         form = fitted.given(view.rows)

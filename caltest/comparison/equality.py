@@ -106,9 +106,8 @@ def model_statistics(
                 raise InputError(
                     "groups belong to fixed rows, which a comparison draws anew; leave them out."
                 )
-            fitted = measure.for_law(view.rows.law)
-            check_law(fitted, view.rows)
-            fitted = fitted.fitted(view.rows)
+            check_law(measure, view.rows)
+            fitted = measure.fitted(view.rows)
             form, clusters, effective = fitted.given(view.rows), clusters_of(view.rows), np.inf
             if isinstance(form, Combined):
                 form = form.standardised(workers)

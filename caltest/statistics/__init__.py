@@ -1,154 +1,39 @@
 """Statistics: the measures of miscalibration that tests and estimates use."""
 
+# ruff: noqa: F403, F405 -- every statistic of the modules below is public
+
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from caltest._arguments import check_takes, choose, takes
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.laws import Classes, Law
-from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Statistic
-from caltest.statistics.ckce import CKCE, JKCE
-from caltest.statistics.classical import (
-    ECD,
-    NEES,
-    Brier,
-    BrierMCB,
-    CalibrationInTheLarge,
-    CoxRecalibration,
-    HosmerLemeshow,
-    LogMCB,
-    LogScore,
-    Spiegelhalter,
-)
-from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper, LargestBinError, Scan
-from caltest.statistics.ece import (
-    ACE,
-    ECE,
-    ESCE,
-    MCE,
-    ClasswiseECE,
-    DebiasedECE,
-    ECESweep,
-    SmoothECE,
-    SquaredECE,
-    TCal,
-)
-from caltest.statistics.numbers import (
-    CRPS,
-    ENCE,
-    UCE,
-    DawidSebastiani,
-    EnergyScore,
-    OmnibusOfVectors,
-    SKCEOfNumbers,
-    VariogramScore,
-)
-from caltest.statistics.omnibus import Omnibus
-from caltest.statistics.pit import (
-    Bias,
-    Coverage,
-    OmnibusOfNumbers,
-    PitAndersonDarling,
-    PitChiSquare,
-    PitCramerVonMises,
-    PitKolmogorovSmirnov,
-    PitKuiper,
-    Spread,
-)
-from caltest.statistics.skce import MMCE, UCME, BiasedSKCE, LinearSKCE, UnbiasedSKCE
-from caltest.statistics.times import (
-    E50,
-    E90,
-    ICI,
-    DCalibration,
-    Events,
-    EventSlope,
-    GreenwoodNamDAgostino,
-)
+from caltest.laws import Classes
+from caltest.statistics.base import *
+from caltest.statistics.ckce import *
+from caltest.statistics.classical import *
+from caltest.statistics.cumulative import *
+from caltest.statistics.ece import *
+from caltest.statistics.numbers import *
+from caltest.statistics.omnibus import *
+from caltest.statistics.skce import *
+from caltest.statistics.table import TABLE
+from caltest.statistics.times import *
 
-__all__ = [
-    # of classes, in the order in which they are listed
-    "Omnibus",
-    "UnbiasedSKCE",
-    "BiasedSKCE",
-    "LinearSKCE",
-    "UCME",
-    "MMCE",
-    "CKCE",
-    "JKCE",
-    "ECE",
-    "MCE",
-    "ACE",
-    "ESCE",
-    "SquaredECE",
-    "DebiasedECE",
-    "ECESweep",
-    "ClasswiseECE",
-    "SmoothECE",
-    "BrierMCB",
-    "LogMCB",
-    "KolmogorovSmirnov",
-    "Kuiper",
-    "Scan",
-    "LargestBinError",
-    "TCal",
-    "ECD",
-    "LogScore",
-    "Brier",
-    "Spiegelhalter",
-    "HosmerLemeshow",
-    "CalibrationInTheLarge",
-    "CoxRecalibration",
-    # of numbers and times
-    "PitKolmogorovSmirnov",
-    "PitKuiper",
-    "PitCramerVonMises",
-    "PitAndersonDarling",
-    "PitChiSquare",
-    "Bias",
-    "Spread",
-    "Coverage",
-    "CRPS",
-    "DawidSebastiani",
-    "NEES",
-    "UCE",
-    "ENCE",
-    "EnergyScore",
-    "VariogramScore",
-    "DCalibration",
-    "Events",
-    "EventSlope",
-    "GreenwoodNamDAgostino",
-    "ICI",
-    "E50",
-    "E90",
-    # what stands for others by the same name, and what is said of statistics
-    "DENSITY_STATISTICS",
-    "AllRowsNeededError",
-    "STATISTICS",
-    "FunctionStatistic",
-    "OmnibusOfNumbers",
-    "OmnibusOfVectors",
-    "SKCEOfNumbers",
-    "Statistic",
-    "StatisticLike",
-    "find_statistic",
-]
+_EVERY: dict[str, type[Statistic]] = {name: Listed.of_name[name] for name in TABLE}
 
-_NAMED: list[Any] = [each for each in map(globals().get, __all__) if hasattr(each, "measures")]
+#: Statistics of predicted classes, in the order of the table.
+STATISTICS = {name: each for name, each in _EVERY.items() if Classes in each.laws}
 
-STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _NAMED if Classes in each.laws}
-
-#: Statistics that look at predicted distributions of numbers (:mod:`caltest.predictive`).
-DENSITY_STATISTICS: dict[str, type[Statistic]] = {
-    each.name: each
-    for each in _NAMED
-    if each is ECD or (each.name not in STATISTICS and not {Classes, Law} & set(each.laws))
-}
+#: Statistics of predicted distributions of numbers (:mod:`caltest.predictive`).
+DENSITY_STATISTICS = {name: each for name, each in _EVERY.items() if {*each.laws} != {Classes}}
 
 #: A name, an object, or a function of yours.
 StatisticLike: TypeAlias = str | Statistic | Callable[..., float]
+
+__all__ = [each.__name__ for each in _EVERY.values()]
+__all__ += ["AllRowsNeededError", "FunctionStatistic", "SKCEOfNumbers", "Statistic", "StatisticLike"]
+__all__ += ["DENSITY_STATISTICS", "STATISTICS", "find_statistic"]
 
 
 def find_statistic(statistic: StatisticLike) -> Statistic:

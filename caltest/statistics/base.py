@@ -22,9 +22,7 @@ from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import Form, LabelFunction
 from caltest.laws import Classes, Law
 from caltest.pvalues import Alternative
-
-#: Alternatives of a statistic with a sign: both sides count unless one is asked for.
-SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+from caltest.statistics.table import TABLE
 
 
 class AllRowsNeededError(InputError):
@@ -50,6 +48,14 @@ class Statistic(ABC):
     name: ClassVar[str]
     #: What it measures, as a noun phrase for reports.
     measures: ClassVar[str]
+    #: The question it answers, by which lists of statistics are grouped.
+    question: ClassVar[str] = "Your own"
+    #: Where errors are looked for, what a row scores there, and how the scores become one number.
+    where: ClassVar[str] = ""
+    what: ClassVar[str] = ""
+    how: ClassVar[str] = ""
+    #: Who proposed it.
+    source: ClassVar[str] = ""
     #: Alternatives that make sense; the first is the default.
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
     #: Lens that is used with more than two classes unless the user names one; None: all classes.
@@ -113,10 +119,6 @@ class Statistic(ABC):
             raise AllRowsNeededError(f"{self.name!r} needs all rows at once.")
         return self
 
-    def for_law(self, law: Law) -> Statistic:
-        """Return the statistic that has this name for such a law; most have it for one kind only."""
-        return self
-
     def shuffled(self, seed: int) -> Self:
         """Return the statistic with what it leaves to chance drawn from the seed of a test."""
         return self
@@ -176,10 +178,28 @@ def _takes_weights(function: Callable[..., Any]) -> bool:
     return True
 
 
-class BinaryStatistic(Statistic):
-    """Base class of measures of one probability: of two classes, or of what a lens makes of more."""
+@options()
+class Listed(Statistic):
+    """Base class of the statistics of this package: their columns come from a row of the table."""
 
-    default_lens = "top_label"
+    #: The class of every row.
+    of_name: ClassVar[dict[str, type[Statistic]]] = {}
+
+    def __init_subclass__(cls, *, row: str | None = None, **more: Any) -> None:
+        """Take the columns from a row."""
+        if row is not None:
+            Listed.of_name[row] = cls
+            for column, value in TABLE[row].items():
+                setattr(cls, column, value)
+        super().__init_subclass__(**{"takes_weights": row is not None, **more})
+
+    def check_default(self, law: Law) -> None:
+        """Raise if options for classes were chosen, and numbers are predicted."""
+        if self != type(self)():
+            raise InputError(
+                f"the options of {self.name!r} are for probabilities of classes, and these are "
+                f"{law.about}; leave them out, or give a lens such as 'quantile:0.5'."
+            )
 
     def probability(self, predictions: Rows) -> NDArray[np.float64]:
         """Return the probabilities of class 1 of two classes.

@@ -32,7 +32,7 @@ from caltest.kernels import fitted as fitted_kernel
 from caltest.kernels.bandwidth import fixed_order
 from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.sampling import MOST_SEED
-from caltest.statistics.base import Statistic
+from caltest.statistics.base import Listed
 from caltest.statistics.skce import UnbiasedSKCE
 
 # ------------------------------------------------------------------ groups
@@ -268,7 +268,7 @@ class _Fit:
     groups=anything,
     seed=Whole(0, MOST_SEED - 1, "give a whole number that is not negative"),
 )
-class CKCE(Statistic, takes_weights=True):
+class CKCE(Listed, row="ckce"):
     """Conditional kernel calibration error: predicted against estimated label distributions.
 
     One operator takes a prediction to the mean embedding of the observed labels, the other to
@@ -355,8 +355,6 @@ class CKCE(Statistic, takes_weights=True):
     seed: int = 0
     _fit: _Fit | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name = "ckce"
-    measures = "conditional kernel calibration error"
     reported = ("kernel",)
 
     def __post_init__(self) -> None:
@@ -494,7 +492,7 @@ class CKCE(Statistic, takes_weights=True):
 
 
 @options()
-class JKCE(UnbiasedSKCE):
+class JKCE(UnbiasedSKCE, row="jkce"):
     """Joint kernel calibration error: the unbiased SKCE with the kernel of the CKCE. O(n² m).
 
     Parameters
@@ -516,6 +514,3 @@ class JKCE(UnbiasedSKCE):
     """
 
     kernel: Kernel | MatrixKernel = field(default_factory=LinearGaussian)
-
-    name = "jkce"
-    measures = "joint kernel calibration error"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import xlogy
@@ -26,13 +25,87 @@ from caltest.forms import (
 )
 from caltest.forms.base import CERTAIN, Array, Labels
 from caltest.laws import Classes, GaussianPredictions, Predictive
-from caltest.statistics.base import SIGNED, BinaryStatistic, Statistic
+from caltest.statistics.base import Listed
+
+# ------------------------------------------------------------------ sums of scores
+
+_EPSILON = float(np.finfo(float).eps)
+
+
+def _brier(probs: Array) -> Array:
+    """Return the Brier score less its expectation.
+
+    It is 2 (‖g‖² − g_k), of two classes half of that. Every entry is right relative to its own size,
+    or exactly 0: a row of 1 − 1e-30 counts, and a uniform one does not.
+    """
+    if probs.shape[1] == 2:
+        difference, table = probs[:, 1] - probs[:, 0], np.empty_like(probs)
+        np.multiply(probs[:, 1], difference, out=table[:, 0])
+        np.multiply(probs[:, 0], -difference, out=table[:, 1])
+        return table
+    rows, top = np.arange(len(probs)), probs.argmax(axis=1)
+    highest, others = probs[rows, top], probs.copy()
+    others[rows, top] = 0.0
+    rest, squares = others.sum(axis=1), np.einsum("ik,ik->i", others, others)
+    table = _difference((squares + highest**2)[:, None], probs)
+    # 1 − highest is lost in rounding where the others are small; their sum is not.
+    table[rows, top] = _difference(squares, highest * rest)
+    return np.asarray(2.0 * table)
+
+
+def _difference(one: Array, other: Array) -> Array:
+    """Subtract; what is left by rounding alone is 0."""
+    difference = one - other
+    return np.where(np.abs(difference) <= 4.0 * _EPSILON * np.maximum(one, other), 0.0, difference)
+
+
+def _residual(probs: Array) -> Array:
+    """Return y − p, which is p₀ if y = 1, as 1 − p₁ would lose a small p₀."""
+    return np.column_stack([-probs[:, 1], probs[:, 0]])
+
+
+#: What every label of every row adds, (n, m), 0 on average, by the word in the table.
+SCORES = {"residual": _residual, "Brier": _brier}
+
+
+class Sum(Listed, takes_weights=True):
+    """A sum of scores of the rows, as their mean or as z."""
+
+    def given(self, predictions: Rows) -> LinearSum:
+        """Fix the predictions."""
+        if self.default_lens is not None:
+            self.probability(predictions)
+        table = predictions.weighted(SCORES[self.what](predictions.probs))
+        if self.how == "mean":
+            table /= predictions.whole.total
+        return LinearSum(table, predictions.probs, standardised=self.how == "z")
+
+
+class ESCE(Sum, row="esce"):
+    """Expected signed calibration error: observed event rate less mean predicted, for two classes.
+
+    Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
+    through the lens "top_label", where the event is that the top class is right: below 0 is then
+    overconfident, above 0 underconfident. Weighted by their rows, the signed errors of any bins add
+    up to the same number, so there is no binning to choose: it is calibration in the large.
+
+    References
+    ----------
+    Sumler et al. 2025.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "esce"), 6)
+    0.2
+    """
+
 
 # ------------------------------------------------------------------ ecd
 
 
 @options()
-class ECD(Statistic, takes_weights=True):
+class ECD(Listed, row="ecd"):
     """Entropic calibration difference: how much more surprising the labels are than predicted.
 
     ECD = n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy, in nats. Above 0 the model is
@@ -73,12 +146,7 @@ class ECD(Statistic, takes_weights=True):
 
     clip: float | None = None
 
-    name = "ecd"
-    measures = "entropic calibration difference, overconfident above 0"
-    alternatives = SIGNED
-    laws = (Classes, Predictive)
     reported = ("clip",)
-    of_parts = True
 
     def given(self, predictions: Rows) -> LinearSum | MeanOfNumbers:
         """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
@@ -95,8 +163,7 @@ class ECD(Statistic, takes_weights=True):
         return MeanSurprise.of(law, predictions.weights)
 
 
-@options()
-class NEES(Statistic, takes_weights=True):
+class NEES(Listed, row="nees"):
     """Normalised estimation error squared: squared errors over predicted variances, for Gaussians.
 
     n⁻¹ Σ (x − μ)ᵀ C⁻¹ (x − μ), with predicted means μ and covariances C.
@@ -117,25 +184,13 @@ class NEES(Statistic, takes_weights=True):
     0.6666666666666666
     """
 
-    name = "nees"
-    measures = "normalised estimation error squared"
-    alternatives = SIGNED
-    laws = (GaussianPredictions,)
-
     def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         assert isinstance(predictions.law, GaussianPredictions)
         return MeanSquare.of(predictions.law, predictions.weights)
 
 
-# ------------------------------------------------------------------ scores
-
-
-_EPSILON = float(np.finfo(float).eps)
-
-
-@options()
-class Brier(Statistic, takes_weights=True):
+class Brier(Sum, row="brier"):
     """Brier score minus its expectation: how much worse the model scores than it expects.
 
     n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)], e(y) the one-hot label.
@@ -158,20 +213,8 @@ class Brier(Statistic, takes_weights=True):
     0.05
     """
 
-    name = "brier"
-    measures = "Brier score less its expectation if calibrated, overconfident above 0"
-    alternatives = SIGNED
-    of_parts = True
 
-    def given(self, predictions: Rows) -> LinearSum:
-        """Return the mean over the rows of score less expected score."""
-        table = predictions.weighted(_brier_deviations(predictions.probs))
-        table /= predictions.whole.total
-        return LinearSum(table, predictions.probs)
-
-
-@options()
-class LogScore(ECD):
+class LogScore(ECD, row="log_score"):
     """Logarithmic score (cross-entropy) minus its expectation: the ECD under its older name.
 
     n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy.
@@ -190,12 +233,8 @@ class LogScore(ECD):
     0.098083
     """
 
-    name = "log_score"
-    measures = "logarithmic score less its expectation if calibrated, overconfident above 0"
 
-
-@options()
-class Spiegelhalter(Statistic, takes_weights=True):
+class Spiegelhalter(Sum, row="spiegelhalter"):
     """Spiegelhalter's z: the Brier score minus its expectation, in standard deviations.
 
     For two classes z = Σ (y − p)(1 − 2p) / √(Σ (1 − 2p)² p (1 − p)); for more, the same with the
@@ -217,44 +256,6 @@ class Spiegelhalter(Statistic, takes_weights=True):
     0.416667
     """
 
-    name = "spiegelhalter"
-    growth = 0.5
-    measures = "Spiegelhalter's z, overconfident above 0"
-    alternatives = SIGNED
-    of_parts = True
-
-    def given(self, predictions: Rows) -> LinearSum:
-        """Fix the predictions."""
-        table = predictions.weighted(_brier_deviations(predictions.probs))
-        return LinearSum(table, predictions.probs, standardised=True)
-
-
-def _brier_deviations(probs: Array) -> Array:
-    """Return the Brier score less its expectation for every row and label, (n, m).
-
-    It is 2 (‖g‖² − g_k), of two classes half of that. Every entry is right relative to its own size,
-    or exactly 0: a row of 1 − 1e-30 counts, and a uniform one does not.
-    """
-    if probs.shape[1] == 2:
-        difference, table = probs[:, 1] - probs[:, 0], np.empty_like(probs)
-        np.multiply(probs[:, 1], difference, out=table[:, 0])
-        np.multiply(probs[:, 0], -difference, out=table[:, 1])
-        return table
-    rows, top = np.arange(len(probs)), probs.argmax(axis=1)
-    highest, others = probs[rows, top], probs.copy()
-    others[rows, top] = 0.0
-    rest, squares = others.sum(axis=1), np.einsum("ik,ik->i", others, others)
-    table = _difference((squares + highest**2)[:, None], probs)
-    # 1 − highest is lost in rounding where the others are small; their sum is not.
-    table[rows, top] = _difference(squares, highest * rest)
-    return np.asarray(2.0 * table)
-
-
-def _difference(one: Array, other: Array) -> Array:
-    """Subtract; what is left by rounding alone is 0."""
-    difference = one - other
-    return np.where(np.abs(difference) <= 4.0 * _EPSILON * np.maximum(one, other), 0.0, difference)
-
 
 # ------------------------------------------------------------------ classical
 
@@ -263,7 +264,7 @@ _TESTS = {"likelihood_ratio": False, "wald": True}
 
 
 @options(groups=positive_integer)
-class HosmerLemeshow(BinaryStatistic, takes_weights=True):
+class HosmerLemeshow(Listed, row="hosmer_lemeshow"):
     """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
 
     H = Σ_g (O_g − E_g)² / (n_g p̄_g (1 − p̄_g)), with O_g counted and E_g expected events. A group
@@ -301,9 +302,6 @@ class HosmerLemeshow(BinaryStatistic, takes_weights=True):
 
     groups: int = 10
 
-    name = "hosmer_lemeshow"
-    growth = 1.0
-    measures = "Hosmer and Lemeshow's chi-square"
     reported = ("groups",)
 
     def given(self, predictions: Rows) -> PearsonGroups:
@@ -314,8 +312,7 @@ class HosmerLemeshow(BinaryStatistic, takes_weights=True):
         return PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
 
 
-@options()
-class CalibrationInTheLarge(BinaryStatistic, takes_weights=True):
+class CalibrationInTheLarge(Sum, row="citl"):
     """Calibration in the large: is the event as frequent as predicted, overall? For two classes.
 
     z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)).
@@ -339,23 +336,16 @@ class CalibrationInTheLarge(BinaryStatistic, takes_weights=True):
     1.131371
     """
 
-    name = "citl"
-    growth = 0.5
-    measures = "calibration in the large, observed less predicted, standardised"
-    monotone = True
-    alternatives = SIGNED
-    of_parts = True
-
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
-        p, w = self.probability(predictions), predictions.weights
+        self.probability(predictions)
         probs = predictions.probs
-        variance = float(w**2 @ over_columns(np.multiply, probs))
-        if variance <= CERTAIN and predictions.part_of is None:
-            return _AllCertain(predictions.weighted(_errors_of_certainty(probs)), probs)
-        # y − p is p₀ if y = 1 and −p₁ else; 1 − p₁ would lose a small p₀.
-        table = predictions.weighted(np.column_stack([-p, probs[:, 0]]))
-        return LinearSum(table, probs, standardised=True)
+        variance = float(predictions.weights**2 @ over_columns(np.multiply, probs))
+        if variance > CERTAIN or predictions.part_of is not None:
+            return super().given(predictions)
+        # y − p; wrong labels are raised, by less than 1 together: +∞ on ties.
+        errors = np.array([-1.0, 1.0]) + 1.0 / (len(probs) + 1.0)
+        return _AllCertain(predictions.weighted(np.where(probs < 0.5, errors, 0.0)), probs)
 
 
 class _AllCertain(LinearSum):
@@ -366,15 +356,8 @@ class _AllCertain(LinearSum):
         return np.where(sums[:, 0] == 0.0, 0.0, np.copysign(np.inf, sums[:, 0]))
 
 
-def _errors_of_certainty(probs: Array) -> Array:
-    """Return the table of y − p; wrong labels are raised, by less than 1 together: +∞ on ties."""
-    raised = 1.0 / (len(probs) + 1.0)
-    unlikely = probs < 0.5
-    return np.where(unlikely, np.array([-1.0, 1.0]) + raised, 0.0)
-
-
 @options()
-class CoxRecalibration(BinaryStatistic, takes_weights=True):
+class CoxRecalibration(Listed, row="cox"):
     """Cox's test of the recalibration line: intercept 0 and slope 1, for two classes.
 
     The line is logit P(y = 1) = a + b · logit p.
@@ -418,9 +401,6 @@ class CoxRecalibration(BinaryStatistic, takes_weights=True):
 
     test: Literal["likelihood_ratio", "wald"] = "likelihood_ratio"
 
-    name = "cox"
-    growth = 1.0
-    measures = "chi-square of recalibration, intercept 0 and slope 1"
     reported = ("test",)
 
     def __post_init__(self) -> None:
@@ -441,18 +421,14 @@ class CoxRecalibration(BinaryStatistic, takes_weights=True):
 # ------------------------------------------------------------------ corp
 
 
-@dataclass(frozen=True)
-class _MCB(BinaryStatistic, takes_weights=True):
-    score: ClassVar[Literal["brier", "log"]]
-
+class _IsotonicGain(Listed, takes_weights=True):
     def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, tied ones pooled."""
         pooled = DistinctScores.of(self.probability(predictions), predictions.weights)
-        return LabelFunction(partial(_miscalibration, self.score, pooled), predictions.probs)
+        return LabelFunction(partial(_miscalibration, self.what, pooled), predictions.probs)
 
 
-@options()
-class BrierMCB(_MCB):
+class BrierMCB(_IsotonicGain, row="mcb_brier"):
     """Miscalibration part of the Brier score: how much isotonic recalibration would improve it.
 
     Mean (y − p)² minus the same with recalibrated p.
@@ -472,13 +448,8 @@ class BrierMCB(_MCB):
     0.05
     """
 
-    name = "mcb_brier"
-    measures = "miscalibration component of the Brier score"
-    score = "brier"
 
-
-@options()
-class LogMCB(_MCB):
+class LogMCB(_IsotonicGain, row="mcb_log"):
     """Miscalibration part of the log score: how much isotonic recalibration would improve it.
 
     Mean −log p(label) minus the same with recalibrated p.
@@ -497,17 +468,13 @@ class LogMCB(_MCB):
     0.164252
     """
 
-    name = "mcb_log"
-    measures = "miscalibration component of the log score"
-    score = "log"
-
 
 def _miscalibration(score: str, pooled: DistinctScores, probs: Array, labels: Labels) -> float:
     # Both are counted: a difference has rounding, which a logarithm of 0 would make much of.
     positives, negatives = (pooled.counted(labels == y) for y in (1, 0))
     scores, sizes = pooled.scores, pooled.sizes
     recalibrated = rising(positives, sizes)
-    if score == "brier":
+    if score == "Brier":
         # Σ (y − p)² − Σ (y − q)² with y² = y.
         gain = scores**2 - recalibrated**2
         return float((sizes @ gain - 2.0 * positives @ (scores - recalibrated)) / sizes.sum())

@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from dataclasses import field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from caltest._arguments import choose, options
 from caltest.binning import Binning, EqualMass
 from caltest.data import Rows
-from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError, Side
-from caltest.forms.base import Array, BrownianFunctional
-from caltest.statistics.base import BinaryStatistic
+from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError
+from caltest.forms.base import Array
+from caltest.statistics.base import Listed
 
 # ------------------------------------------------------------------ cumulative
 
 #: Cells of scores where rows are too many to be sorted.
-GRID = 1024
+_GRID = 1024
 
 
-@dataclass(frozen=True)
-class _PathStatistic(BinaryStatistic, takes_weights=True):
+@options()
+class _InOrder(Listed, takes_weights=True):
     _edges: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
-
-    functional: ClassVar[BrownianFunctional]
-    of_parts = True
 
     def fitted(self, predictions: Rows) -> Self:
         """Of parts, look at C at quantiles of a sample of the scores only: all are too many to sort."""
         scores = self.probability(predictions)
         if predictions.part_of is None:
             return self
-        shares = np.arange(1, GRID) / GRID
+        shares = np.arange(1, _GRID) / _GRID
         return replace(self, _edges=np.unique(np.quantile(scores, shares, method="inverted_cdf")))
 
     def given(self, predictions: Rows) -> CumulativeDifference | GriddedDifference:
         """Fix the predictions and their order."""
         scores, weights, edges = self.probability(predictions), predictions.weights, self._edges
+        how: Any = self.how
         if edges is None:
-            return CumulativeDifference(scores, self.functional, weights)
+            return CumulativeDifference(scores, how, weights)
         cells, whole = np.searchsorted(edges, scores, side="left"), predictions.whole.total
-        return GriddedDifference(scores, cells, len(edges) + 1, weights, whole, self.functional)
+        return GriddedDifference(scores, cells, len(edges) + 1, weights, whole, how)
 
 
-@options()
-class KolmogorovSmirnov(_PathStatistic):
+class KolmogorovSmirnov(_InOrder, row="ks"):
     """Kolmogorov–Smirnov calibration error: the largest cumulative difference, for two classes.
 
     max_x |C(x)|, C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i).
@@ -77,13 +74,8 @@ class KolmogorovSmirnov(_PathStatistic):
     0.15
     """
 
-    name = "ks"
-    measures = "Kolmogorov–Smirnov calibration error"
-    functional = "maximum"
 
-
-@options()
-class Kuiper(_PathStatistic):
+class Kuiper(_InOrder, row="kuiper"):
     """Kuiper calibration error: the range of the cumulative differences, for two classes.
 
     max_x C(x) − min_x C(x), with C as in :class:`KolmogorovSmirnov`, and C = 0 at the start.
@@ -113,10 +105,6 @@ class Kuiper(_PathStatistic):
     0.2
     """
 
-    name = "kuiper"
-    measures = "Kuiper calibration error"
-    functional = "range"
-
 
 # ------------------------------------------------------------------ scan
 
@@ -124,31 +112,23 @@ class Kuiper(_PathStatistic):
 _SIDES = {"over": "over", "under": "under", "both": None}
 
 
-@dataclass(frozen=True)
-class _LargestSigned(BinaryStatistic, takes_weights=True):
+@options()
+class _LargestSigned(Listed, takes_weights=True):
     side: str = "both"
 
-    growth = None  # the 1 under the sum counts less, the more rows there are
-    monotone = True
-    sided = "side"
     reported: ClassVar[tuple[str, ...]] = ("side",)
 
     def __post_init__(self) -> None:
         choose("side", self.side, _SIDES)
 
-    def given(self, predictions: Rows) -> LargestError:
-        """Fix the predictions and their intervals."""
+    def _largest(self, predictions: Rows, intervals: Intervals) -> LargestError:
         scores, w = self.probability(predictions), predictions.weights
-        # The 1 under the sum is a row that counts as rows do on average.
-        side: Side | None = _SIDES[self.side]  # type: ignore[assignment]
-        return LargestError(scores, self._intervals(predictions), side, w / w.mean())
-
-    def _intervals(self, predictions: Rows) -> Intervals:
-        raise NotImplementedError
+        # The 1 under the sum is a row of average weight.
+        side: Any = _SIDES[self.side]
+        return LargestError(scores, intervals, side, w / w.mean())
 
 
-@options()
-class Scan(_LargestSigned):
+class Scan(_LargestSigned, row="scan"):
     """Scan statistic: the largest standardised error of any range of predictions, for two classes.
 
     T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I of n, n/2, n/4, …
@@ -188,15 +168,13 @@ class Scan(_LargestSigned):
     3.078196
     """
 
-    name = "scan"
-    measures = "largest standardised error of any range of the scores"
-
-    def _intervals(self, predictions: Rows) -> Intervals:
-        return Intervals.dyadic(predictions.probs[:, 1])
+    def given(self, predictions: Rows) -> LargestError:
+        """Fix the predictions and their intervals."""
+        return self._largest(predictions, Intervals.dyadic(self.probability(predictions)))
 
 
 @options()
-class LargestBinError(_LargestSigned):
+class LargestBinError(_LargestSigned, row="max_bin"):
     """Largest standardised error of any bin, for two classes: like "scan", with bins you choose.
 
     T = max_b Σ_{i in b} (p_i − y_i) / (√(Σ_b p_i (1 − p_i)) + 1).
@@ -224,9 +202,8 @@ class LargestBinError(_LargestSigned):
 
     binning: Binning = field(default_factory=lambda: EqualMass(10))
 
-    name = "max_bin"
-    measures = "largest standardised error of a bin"
     reported = ("side", "binning")
 
-    def _intervals(self, predictions: Rows) -> Intervals:
-        return Intervals.of_cells(self.binning.cells(predictions))
+    def given(self, predictions: Rows) -> LargestError:
+        """Fix the predictions and their bins."""
+        return self._largest(predictions, Intervals.of_cells(self.binning.cells(predictions)))

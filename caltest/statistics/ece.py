@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from caltest._arguments import OneOf, Whole, arguments, choose, options
+from caltest._arguments import OneOf, Whole, choose, options
 from caltest.binning import Binning, EqualMass, EqualWidth, FromEdges, ScoreBinning, Uniform, intervals
 from caltest.data import Rows
-from caltest.forms import BinnedDistance, BinnedSquares, LinearSum, MultiscaleBins, SmoothedResiduals
+from caltest.forms import BinnedDistance, BinnedSquares, MultiscaleBins, SmoothedResiduals
 from caltest.forms.base import Array
 from caltest.forms.cells import ClassBins, Distance
 from caltest.forms.paths import RisingBins
 from caltest.scores import Cells
-from caltest.statistics.base import SIGNED, AllRowsNeededError, BinaryStatistic, Statistic
+from caltest.statistics.base import AllRowsNeededError, Listed
 
 # ------------------------------------------------------------------ ece
 
 
-@dataclass(frozen=True)
-class _BinnedStatistic(Statistic):
+@options()
+class _Binned(Listed):
     binning: Binning | None = None
     _edges: FromEdges | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    of_parts = True
     reported: ClassVar[tuple[str, ...]] = ("binning",)
 
     def fitted(self, predictions: Rows) -> Self:
@@ -55,11 +54,10 @@ class _BinnedStatistic(Statistic):
         return probs, cells, len(inner) + 1, weights, predictions.whole.total
 
 
-@dataclass(frozen=True)
-class _DistanceStatistic(_BinnedStatistic, takes_weights=True):
+@options()
+class _Distance(_Binned, takes_weights=True):
     distance: Distance = "tv"
 
-    maximum = False
     reported = ("binning", "distance")
 
     def __post_init__(self) -> None:
@@ -67,11 +65,10 @@ class _DistanceStatistic(_BinnedStatistic, takes_weights=True):
 
     def given(self, predictions: Rows) -> BinnedDistance:
         """Fix the predictions and their bins."""
-        return BinnedDistance(*self._bins(predictions), self.distance, self.maximum)
+        return BinnedDistance(*self._bins(predictions), self.distance, self.how == "largest size")
 
 
-@options()
-class ECE(_DistanceStatistic):
+class ECE(_Distance, row="ece"):
     """Expected calibration error: the mean difference between predicted and observed, over bins.
 
     ECE = Σ_b |b|/n · d(mean one-hot label in b, mean prediction in b).
@@ -101,12 +98,8 @@ class ECE(_DistanceStatistic):
     0.2
     """
 
-    name = "ece"
-    measures = "expected calibration error"
 
-
-@options()
-class MCE(_DistanceStatistic):
+class MCE(_Distance, row="mce"):
     """Maximum calibration error: the largest difference between predicted and observed in any bin.
 
     Parameters
@@ -125,13 +118,9 @@ class MCE(_DistanceStatistic):
     0.3
     """
 
-    name = "mce"
-    measures = "maximum calibration error"
-    maximum = True
-
 
 @options()
-class ACE(ECE):
+class ACE(ECE, row="ace"):
     """Adaptive calibration error: the ECE with equally filled bins, for two classes.
 
     With more than two classes, the top class is tested (the lens "top_label") unless you choose
@@ -157,13 +146,8 @@ class ACE(ECE):
 
     binning: Binning | None = field(default_factory=lambda: EqualMass(15))
 
-    name = "ace"
-    measures = "adaptive calibration error"
-    default_lens = "top_label"
 
-
-@options()
-class SquaredECE(_BinnedStatistic, takes_weights=True):
+class SquaredECE(_Binned, row="ece_squared"):
     """Squared ECE: the mean squared difference between predicted and observed, over bins.
 
     Σ_b |b|/n · ‖mean one-hot label in b − mean prediction in b‖², a quadratic form in the labels.
@@ -186,18 +170,12 @@ class SquaredECE(_BinnedStatistic, takes_weights=True):
     0.05
     """
 
-    name = "ece_squared"
-    measures = "squared expected calibration error"
-
-    debiased = False
-
     def given(self, predictions: Rows) -> BinnedSquares:
         """Fix the predictions and their bins."""
-        return BinnedSquares(*self._bins(predictions), debiased=self.debiased)
+        return BinnedSquares(*self._bins(predictions), debiased=self.name == "ece_debiased")
 
 
-@options()
-class DebiasedECE(SquaredECE):
+class DebiasedECE(SquaredECE, row="ece_debiased"):
     """Squared ECE, corrected for its upward bias.
 
     The estimated variance of a bin's mean label, Σ_k ȳ_k (1 − ȳ_k)/(|b| − 1), is subtracted from its
@@ -221,52 +199,14 @@ class DebiasedECE(SquaredECE):
     -0.075
     """
 
-    name = "ece_debiased"
-    measures = "debiased squared expected calibration error"
-    debiased = True
-
-
-@options()
-class ESCE(BinaryStatistic, takes_weights=True):
-    """Expected signed calibration error: observed event rate less mean predicted, for two classes.
-
-    Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
-    through the lens "top_label", where the event is that the top class is right: below 0 is then
-    overconfident, above 0 underconfident. Weighted by their rows, the signed errors of any bins add
-    up to the same number, so there is no binning to choose: it is calibration in the large.
-
-    References
-    ----------
-    Sumler et al. 2025.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "esce"), 6)
-    0.2
-    """
-
-    name = "esce"
-    measures = "expected signed calibration error, observed less predicted"
-    monotone = True
-    alternatives = SIGNED
-    of_parts = True
-
-    def given(self, predictions: Rows) -> LinearSum:
-        """Return T = Σ_i (y_i − p_i)/n."""
-        p = self.probability(predictions)
-        table = predictions.weighted(np.column_stack([-p, 1.0 - p]))
-        return LinearSum(table / predictions.whole.total, predictions.probs)
-
 
 # ------------------------------------------------------------------ class by class
 
 
-@arguments(
+@options(
     binning=OneOf("caltest.binning:ScoreBinning", "give a binning of one score, such as EqualWidth(15)")
 )
-@dataclass(frozen=True)
-class ClasswiseECE(Statistic, takes_weights=True):
+class ClasswiseECE(Listed, row="classwise_ece"):
     """Class-wise ECE: the mean over the classes of the binned error of each class's probability.
 
     (1/m) Σ_k Σ_b |b|/n · |share of class k in b − mean predicted probability of k in b|, where
@@ -304,10 +244,7 @@ class ClasswiseECE(Statistic, takes_weights=True):
     binning: ScoreBinning = field(default_factory=EqualWidth)
     _edges: tuple[Array, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name = "classwise_ece"
-    measures = "class-wise expected calibration error"
     reported = ("binning",)
-    of_parts = True
 
     def fitted(self, predictions: Rows) -> Self:
         """Find the bins of every class; of parts, in a sample of the rows."""
@@ -326,7 +263,7 @@ class ClasswiseECE(Statistic, takes_weights=True):
 
 
 @options(norm=Whole(1, 2, "give 1 or 2", "give 1 or 2"))
-class ECESweep(BinaryStatistic, takes_weights=True):
+class ECESweep(Listed, row="ece_sweep"):
     """ECE sweep: a binned error whose number of bins is chosen by the labels, for two classes.
 
     (Σ_b |b|/n · |observed rate − mean prediction|^q)^(1/q), over bins of equal numbers of rows.
@@ -367,8 +304,6 @@ class ECESweep(BinaryStatistic, takes_weights=True):
 
     norm: int = 2
 
-    name = "ece_sweep"
-    measures = "expected calibration error in as many bins as leave observed rates in order"
     reported = ("norm",)
 
     def given(self, predictions: Rows) -> RisingBins:
@@ -380,7 +315,7 @@ class ECESweep(BinaryStatistic, takes_weights=True):
 
 
 @options(grid=Whole(1, 1_000_000))
-class SmoothECE(BinaryStatistic, takes_weights=True):
+class SmoothECE(Listed, row="smooth_ece"):
     """Smooth ECE: a calibration error from smoothed residuals, without bins, for two classes.
 
     It is the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ.
@@ -408,10 +343,7 @@ class SmoothECE(BinaryStatistic, takes_weights=True):
 
     grid: int = 1024
 
-    name = "smooth_ece"
-    measures = "smooth expected calibration error"
     reported = ("grid",)
-    of_parts = True
 
     def given(self, predictions: Rows) -> SmoothedResiduals:
         """Put the rows on the grid."""
@@ -428,7 +360,7 @@ _HALVINGS_IN_PARTS = 10  # and 1024 where rows come a part at a time: the sums o
 
 
 @options()
-class TCal(BinaryStatistic, takes_weights=True):
+class TCal(Listed, row="t_cal"):
     """T-Cal: a debiased binned error, at whichever number of bins shows it best, for two classes.
 
     T = max_s U_s/√Var U_s over the scales s.
@@ -480,11 +412,7 @@ class TCal(BinaryStatistic, takes_weights=True):
     min_rows: int = 10
     _edges: tuple[Array, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name = "t_cal"
-    measures = "largest standardised squared error over bins of many scales"
     reported = ("min_rows",)
-    of_parts = True
-    growth = None  # more rows have more scales
 
     def fitted(self, predictions: Rows) -> Self:
         """Of parts, take bins of equal mass of a sample of the scores: all are too many to sort."""

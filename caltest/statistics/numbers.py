@@ -1,9 +1,13 @@
-"""Scores and kernel errors of predicted distributions of numbers; statistics of vectors of these."""
+"""Statistics of predicted distributions of numbers: the PIT, scores and kernels; of vectors of these.
+
+Those of the PIT are functions of the same sums, see :mod:`caltest.forms.numbers`: distances, the mean
+(too high or too low), the spread (too narrow or too wide), and the coverage of intervals.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -19,17 +23,224 @@ from caltest._sums import blocks
 from caltest.binning import EqualMass, intervals
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import Combined, Component, LinearSum, MeanOfNumbers, MeanSquare
+from caltest.forms import LinearSum, MeanOfNumbers, MeanSquare
 from caltest.forms.base import ROUNDING, Array, OneByOne
-from caltest.forms.numbers import DrawnMoments, Waved, WavePairs, Waves
+from caltest.forms.numbers import (
+    STEPS,
+    PitDistance,
+    PitForm,
+    PitMean,
+    Waved,
+    WavePairs,
+    Waves,
+    level_counts,
+    levels_of,
+)
 from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order, representatives
-from caltest.laws import GaussianPredictions, Pool, Pools, Predictive
+from caltest.laws import GaussianPredictions, Pool, Pools
 from caltest.laws.members import fair_scores, standardised
-from caltest.lenses import Entry, Lens, Pair
-from caltest.statistics.base import SIGNED, Statistic
-from caltest.statistics.pit import Bias, PitAndersonDarling, PitStatistic, Spread
+from caltest.statistics.base import Listed
+from caltest.statistics.table import SKCE
+
+# ------------------------------------------------------------------ the PIT
+
+_CENTRAL = (0.5, 0.8, 0.9, 0.95)
+_ROUNDED = 1e-9  # of levels
+
+
+def _largest(levels: Array, shares: Array) -> Array:
+    return np.asarray(np.abs(shares).max(axis=1))
+
+
+def _range(levels: Array, shares: Array) -> Array:
+    return np.asarray(shares.max(axis=1).clip(min=0.0) - shares.min(axis=1).clip(max=0.0))
+
+
+def _mean_square(levels: Array, shares: Array) -> Array:
+    return np.asarray((shares**2 * level_counts(levels)).sum(axis=1) * (1.0 / STEPS))
+
+
+def _mean_square_of_z(levels: Array, shares: Array) -> Array:
+    return _mean_square(levels, shares / np.sqrt(levels * (1.0 - levels)))
+
+
+def _chi_square_of_tenths(levels: Array, shares: Array) -> Array:
+    bars = np.diff(shares[:, STEPS // 10 - 1 :: STEPS // 10], prepend=0.0, append=0.0)
+    return np.asarray(10 * (bars**2).sum(axis=1))
+
+
+#: Distances from mean scores (B, T) at levels (T,), by the word in the table.
+DISTANCES = {
+    "largest": _largest,
+    "range": _range,
+    "mean square": _mean_square,
+    "mean square of z": _mean_square_of_z,
+    "χ² of tenths": _chi_square_of_tenths,
+}
+
+
+class AtLevels(Listed, takes_weights=True):
+    """A statistic of the PIT, from mean scores at levels: a distance, or a mean with a sign."""
+
+    def given(self, predictions: Rows) -> PitForm:
+        """Fix the predictions."""
+        law: Any = predictions.law
+        levels = levels_of(law)
+        if self.how in DISTANCES:
+            distance = partial(DISTANCES[self.how], levels)
+            return PitDistance(law, predictions.weights, None, None, distance)
+        signs = np.ones_like(levels) if self.how == "mean" else np.sign(levels - 0.5)
+        return PitMean(law, predictions.weights, None, signs * (level_counts(levels) * (1.0 / STEPS)))
+
+
+class PitKolmogorovSmirnov(AtLevels, row="pit_ks"):
+    """Largest distance of the PIT's distribution from the uniform one, over levels .005, .01, ….
+
+    sup_t |n⁻¹ Σ_i s_t(y_i)|, with s_t(y) = clip((t − F(y−)) / (F(y) − F(y−)), 0, 1) − t, which is
+    1{F(y) ≤ t} − t without atoms, and 0 on average for every distribution, counts included.
+
+    References
+    ----------
+    Rosenblatt, "Remarks on a multivariate transformation", 1952; Czado, Gneiting, Held, "Predictive
+    model assessment for count data", Biometrics 65 (2009), Equation 2.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> predicted = caltest.predictive.Normal(np.zeros(300), sd=1.0)
+    >>> caltest.test(predicted, rng.normal(0.4, 1.0, 300), "pit_ks", rng=0).pvalue
+    0.001
+    """
+
+
+class PitKuiper(AtLevels, row="pit_kuiper"):
+    """Range of the PIT's distribution less the uniform one: the largest error of an interval of levels.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [-1.0, 1.0], "pit_kuiper"), 3)
+    0.68
+    """
+
+
+class PitCramerVonMises(AtLevels, row="pit_cvm"):
+    """Mean squared distance of the PIT's distribution from the uniform one.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [3.0, 3.0], "pit_cvm"), 3)
+    0.331
+    """
+
+
+class PitAndersonDarling(AtLevels, row="pit_ad"):
+    """The same, with squared distances over t (1 − t): errors of the tails count as much as others.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [3.0, 3.0], "pit_ad"), 2)
+    4.88
+    """
+
+
+class PitChiSquare(AtLevels, row="pit_chi2"):
+    """Chi-square of the PIT's histogram with ten bars, divided by the number of rows.
+
+    10 Σ_k (share of outcomes in bar k − 1/10)². Of members it is that of the rank histogram, whose bars
+    share what lies across their ends.
+
+    References
+    ----------
+    Pearson 1900; of ranks of ensembles: Hamill and Colucci, "Verification of Eta–RSM short-range
+    ensemble forecasts", Monthly Weather Review 125 (1997).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [3.0, 3.0], "pit_chi2"), 2)
+    9.0
+    """
+
+
+class Coverage(AtLevels, row="coverage"):
+    """Largest standardised error of the coverage of central intervals of 50, 80, 90 and 95%.
+
+    Of quantile forecasts, of the stated intervals that are nearest to these.
+
+    Raises
+    ------
+    InputError
+        If a quantile forecast states no two levels as far from 0 as from 1.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> predicted = caltest.predictive.Normal(np.zeros(300), sd=1.0)
+    >>> caltest.test(predicted, rng.normal(0.0, 1.5, 300), "coverage", rng=0).pvalue
+    0.001
+    """
+
+    def given(self, predictions: Rows) -> PitForm:
+        """Fix the predictions, and the intervals."""
+        law: Any = predictions.law
+        levels = levels_of(law)
+        low, high = np.nonzero(np.abs(np.add.outer(levels, levels) - 1.0) < _ROUNDED)
+        low, high = low[low < high], high[low < high]
+        if not len(low):
+            raise InputError(
+                "'coverage' needs two stated levels as far from 0 as from 1, such as 0.05 and 0.95; "
+                "use 'spread' or 'pit_ad'."
+            )
+        stated = np.round(levels[high] - levels[low], 9)
+        nearest = np.unique([np.abs(stated - each).argmin() for each in _CENTRAL])
+        every, sd = np.eye(len(levels)), np.sqrt(stated * (1.0 - stated))[nearest]
+        inside = (every[high] - every[low])[nearest].T
+        return PitDistance(law, predictions.weights, None, inside, partial(_largest_z, sd))
+
+
+def _largest_z(sd: Array, errors: Array) -> Array:
+    return np.asarray((np.abs(errors) / sd).max(axis=1))
+
+
+class Bias(AtLevels, row="bias"):
+    """Half less the mean PIT: above 0 predictions are too high, below 0 too low.
+
+    It is between −½ and ½ and about ranks, whatever the units: of a normal law, an error of the mean of
+    δ standard deviations gives .28 δ.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [-1.0, -1.0], "bias"), 2)
+    0.34
+    """
+
+
+class Spread(AtLevels, row="spread"):
+    """Whether predicted distributions are too wide (above 0) or too narrow (below 0).
+
+    A quarter less the mean distance of the PIT from ½: between −¼ and ¼.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Normal([0.0, 0.0], sd=1.0)
+    >>> round(caltest.estimate(predicted, [-3.0, 3.0], "spread"), 2)
+    -0.25
+    """
+
 
 # ------------------------------------------------------------------ scores
 
@@ -43,8 +254,7 @@ def pinball(outcomes: Array, levels: Array, quantiles: Iterable[Array]) -> Array
     return np.asarray(found * (2.0 / len(levels)))
 
 
-@options()
-class CRPS(Statistic, takes_weights=True):
+class CRPS(Listed, row="crps"):
     """Continuous ranked probability score less its expectation: above 0 worse than predicted.
 
     n⁻¹ Σ_i [CRPS(F_i, y_i) − E CRPS(F_i, Z)], Z drawn from F_i, in the units of the outcome. Normal
@@ -74,11 +284,6 @@ class CRPS(Statistic, takes_weights=True):
     -0.33
     """
 
-    name = "crps"
-    measures = "continuous ranked probability score less its expectation, above 0 worse than predicted"
-    alternatives = SIGNED
-    laws = (Predictive,)
-
     def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         law: Any = predictions.law
@@ -87,8 +292,7 @@ class CRPS(Statistic, takes_weights=True):
         return MeanOfNumbers(law, predictions.weights, law.crps_excess, rounding)
 
 
-@options()
-class DawidSebastiani(Statistic, takes_weights=True):
+class DawidSebastiani(Listed, row="dawid_sebastiani"):
     """Dawid–Sebastiani score less its expectation: above 0 errors are larger than predicted.
 
     n⁻¹ Σ_i [(y_i − μ_i)² / σ_i² − 1], with the predicted means μ and standard deviations σ: that is the
@@ -113,13 +317,6 @@ class DawidSebastiani(Statistic, takes_weights=True):
     1.5
     """
 
-    name = "dawid_sebastiani"
-    measures = (
-        "squared errors over predicted variances less 1, above 0 where predictions are too narrow"
-    )
-    alternatives = SIGNED
-    laws = (Predictive,)
-
     def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         law: Any = predictions.law
@@ -142,7 +339,7 @@ class BySpread(OneByOne):
     cells: NDArray[np.intp]  #: The bin of every row, (n,).
     predicted: Array  #: Mean variance of the rows in every bin, (K,).
     shares: Array  #: Sum of weights in every bin, (K,).
-    error: Callable[[Array, Array], Array]  #: Of mean variances and mean square errors, (K,).
+    relative: bool  #: Whether standard deviations are compared, as shares of those predicted.
 
     @property
     def resolution(self) -> float:
@@ -152,19 +349,16 @@ class BySpread(OneByOne):
     def value(self, labels: Any, workers: Workers = ALONE) -> float:
         """Return the value for the outcomes (n,)."""
         squares = np.bincount(self.cells, self.weights * (labels - self.mean) ** 2) / self.shares
-        return float(self.error(self.predicted, squares))
+        if self.relative:
+            return float(np.mean(np.abs(1.0 - np.sqrt(squares / self.predicted))))
+        return float((self.shares / self.shares.sum()) @ np.abs(squares - self.predicted))
 
 
-@dataclass(frozen=True)
-class _OfSpread(Statistic, takes_weights=True):
-    laws = (Predictive,)
-    reported = ("n_bins",)
-
+@options()
+class _BySpread(Listed, takes_weights=True):
     n_bins: int = 10
 
-    @abstractmethod
-    def _error(self, predicted: Array, squares: Array, shares: Array) -> Any:
-        """Return the value from bins (K,)."""
+    reported = ("n_bins",)
 
     def given(self, predictions: Rows) -> BySpread:
         """Fix the predictions: bins of rows with similar predicted variances."""
@@ -173,12 +367,11 @@ class _OfSpread(Statistic, takes_weights=True):
         found = intervals(variance, EqualMass(self.n_bins).edges_of(variance, w))
         cells = np.unique(found, return_inverse=True)[1]
         shares = np.bincount(cells, w).astype(np.float64)
-        error = partial(self._error, shares=shares / shares.sum())
-        return BySpread(mean, w, cells, np.bincount(cells, w * variance) / shares, shares, error)
+        predicted = np.bincount(cells, w * variance) / shares
+        return BySpread(mean, w, cells, predicted, shares, relative=self.how == "mean share")
 
 
-@options()
-class UCE(_OfSpread):
+class UCE(_BySpread, row="uce"):
     """Uncertainty calibration error: how far squared errors are from predicted variances, in bins.
 
     Σ_k (n_k / n) |MSE_k − MV_k| over bins of rows of similar predicted variance.
@@ -201,15 +394,8 @@ class UCE(_OfSpread):
     1.5
     """
 
-    name = "uce"
-    measures = "uncertainty calibration error"
 
-    def _error(self, predicted: Array, squares: Array, shares: Array) -> Any:
-        return shares @ np.abs(squares - predicted)
-
-
-@options()
-class ENCE(_OfSpread):
+class ENCE(_BySpread, row="ence"):
     """Expected normalised calibration error: how far errors are from predicted ones, as their share.
 
     K⁻¹ Σ_k |√MV_k − √MSE_k| / √MV_k over bins of rows of similar predicted variance.
@@ -231,12 +417,6 @@ class ENCE(_OfSpread):
     >>> caltest.estimate(predicted, [2.0, 3.0], "ence")
     0.5
     """
-
-    name = "ence"
-    measures = "expected normalised calibration error"
-
-    def _error(self, predicted: Array, squares: Array, shares: Array) -> Any:
-        return np.mean(np.abs(1.0 - np.sqrt(squares / predicted)))
 
 
 def finite_moments(name: str, law: Any) -> tuple[Array, Array]:
@@ -260,7 +440,7 @@ _positive = Number(0.0, np.inf, advice="give a positive number, in units of the 
 
 
 @options(bandwidth=_positive, outcome_bandwidth=_positive)
-class SKCEOfNumbers(Statistic, takes_weights=True):
+class SKCEOfNumbers(Listed, takes_weights=True):
     """Squared kernel calibration error of predicted numbers, unbiased: it may be negative.
 
     1/(n(n−1)) Σ_{i≠j} k(F_i, F_j) h_ij, with h_ij = l(y_i, y_j) − E l(Z_i, y_j) − E l(y_i, Z_j) +
@@ -310,7 +490,7 @@ class SKCEOfNumbers(Statistic, takes_weights=True):
     approximation: Literal["auto", "nystrom"] | None = "auto"
 
     name = "skce_uq"
-    measures = "squared kernel calibration error"
+    measures = SKCE
     laws = (GaussianPredictions, Pool)
     reported = ("bandwidth", "outcome_bandwidth", "approximation")
 
@@ -358,11 +538,8 @@ class SKCEOfNumbers(Statistic, takes_weights=True):
 _HELD = 2**16  # numbers of pools looked at at a time
 
 
-class _Score(Statistic, takes_weights=True):
+class _Score(Listed, takes_weights=True):
     """A score of every place of a pool, less its mean over the pool."""
-
-    alternatives = SIGNED
-    laws = (Pools,)
 
     @abstractmethod
     def _scores(self, points: Array) -> Array:
@@ -378,8 +555,7 @@ class _Score(Statistic, takes_weights=True):
         return LinearSum(np.ascontiguousarray(table) / predictions.whole.total, probs)
 
 
-@options()
-class EnergyScore(_Score):
+class EnergyScore(_Score, row="energy"):
     """Energy score of vectors less its mean over the pool: above 0 worse than predicted.
 
     n⁻¹ Σ_i of L⁻¹ Σ_k ‖x_k − y‖ − (2 L (L − 1))⁻¹ Σ_{k,l} ‖x_k − x_l‖ over the other L values of the
@@ -401,16 +577,12 @@ class EnergyScore(_Score):
     0.002
     """
 
-    name = "energy"
-    measures = "energy score less its expectation, above 0 worse than predicted"
-
     def _scores(self, points: Array) -> Array:
         distances = np.stack([squareform(pdist(own)).sum(axis=0) for own in points])
         return fair_scores(distances, distances.sum(axis=1, keepdims=True), points.shape[1])
 
 
-@options()
-class VariogramScore(_Score):
+class VariogramScore(_Score, row="variogram"):
     """Variogram score of vectors less its mean over the pool: it sees wrong dependence of entries.
 
     n⁻¹ Σ_i Σ_{a<b} (|y_a − y_b|^½ − L⁻¹ Σ_k |x_ka − x_kb|^½)², entries with mean 0 and standard
@@ -431,9 +603,6 @@ class VariogramScore(_Score):
     0.002
     """
 
-    name = "variogram"
-    measures = "variogram score less its expectation, above 0 worse than predicted"
-
     def _scores(self, points: Array) -> Array:
         found, size = np.zeros(points.shape[:2]), points.shape[1]
         entries = np.ascontiguousarray(np.moveaxis(points, 2, 0))
@@ -441,53 +610,3 @@ class VariogramScore(_Score):
             apart = np.sqrt(np.abs(one - other))
             found += (apart - apart.mean(axis=1, keepdims=True)) ** 2
         return np.asarray(found * (size / (size - 1.0)) ** 2)
-
-
-_MOST_PAIRED = 10  # entries of which every two are looked at
-
-
-@options()
-class OmnibusOfVectors(Statistic, takes_weights=True):
-    """The default statistic of members that are vectors: every entry, and how entries go together.
-
-    The parts are "energy" and "variogram", "bias", "spread" and "pit_ad" of every entry, and of up to
-    ten entries the "bias" of every pair (:class:`caltest.lenses.Pair`). All see the same places in
-    the pool, so that the largest evidence is exact whatever the dependence of entries; ``parts`` of the
-    result has a p-value for each, adjusted for their number.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> members = caltest.predictive.Members(rng.normal(size=(300, 19, 2)), names=["u", "v"])
-    >>> truth = rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], size=300)
-    >>> result = caltest.test(members, truth, rng=0)
-    >>> [part.name for part in result.parts if part.adjusted <= 0.05]
-    ['bias, pair:u,v']
-    """
-
-    name = "omnibus"
-    measures = "evidence of its strongest part, −log of a tail probability"
-    laws = (Pools,)
-    growth = None
-
-    def given(self, predictions: Rows) -> Combined:
-        """Fix the predictions: every part as a function of the outcomes."""
-        law = cast("Pools", predictions.law)
-        parts = [
-            Component(each.name, each.given(predictions), "two-sided")
-            for each in (EnergyScore(), VariogramScore())[: law.dimension]
-        ]
-        found: list[tuple[Lens, tuple[PitStatistic, ...]]] = [
-            (Entry(name), (Bias(), Spread(), PitAndersonDarling())) for name in law.names
-        ]
-        if law.dimension <= _MOST_PAIRED:
-            found += [(Pair(*names), (Bias(),)) for names in combinations(law.names, 2)]
-        for lens, statistics in found:
-            view, label = lens.show(predictions), lens.label.removesuffix("/distribution")
-            forms = tuple(each.given(view.rows) for each in statistics)
-            drawn = DrawnMoments(forms)
-            for place, (statistic, form) in enumerate(zip(statistics, forms, strict=True)):
-                side, moments = statistic.alternatives[0], partial(drawn.of, place)
-                parts.append(Component(f"{statistic.name}, {label}", form, side, view, law=moments))
-        return Combined(tuple(parts))

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import OneOf, arguments, as_float
+from caltest._arguments import OneOf, as_float, options
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted
 from caltest.data import Rows
@@ -19,6 +20,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
 from caltest.forms.low_rank import sharing
+from caltest.forms.numbers import DrawnMoments
 from caltest.forms.weights import (
     HELD_UP_TO,
     RANK,
@@ -29,17 +31,71 @@ from caltest.forms.weights import (
 )
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
-from caltest.laws import Law, Pools, Predictive, Survival
-from caltest.lenses import Lens, TopLabel, show
+from caltest.laws import Classes, Pools, Survival
+from caltest.lenses import Entry, Lens, Pair, Reduction, TopLabel, show
 from caltest.pvalues import Alternative
 from caltest.sampling import generator
-from caltest.statistics.base import Statistic
+from caltest.statistics.base import Listed, Statistic
 from caltest.statistics.classical import ECD
 from caltest.statistics.cumulative import Kuiper
-from caltest.statistics.numbers import OmnibusOfVectors
-from caltest.statistics.pit import OmnibusOfNumbers
+from caltest.statistics.numbers import (
+    Bias,
+    EnergyScore,
+    PitAndersonDarling,
+    Spread,
+    VariogramScore,
+)
 from caltest.statistics.skce import UnbiasedSKCE
-from caltest.statistics.times import OmnibusOfTimes
+from caltest.statistics.times import Events, EventSlope
+
+# ------------------------------------------------------------------ components of numbers
+
+_MOST_PAIRED = 10  # entries of which every two are looked at
+_Forms: TypeAlias = dict[str, tuple[Any, Alternative]]
+
+
+def _forms(rows: Rows, *statistics: Statistic, seen: str = "") -> _Forms:
+    return {each.name + seen: (each.given(rows), each.alternatives[0]) for each in statistics}
+
+
+def _by_draws(forms: _Forms, view: Reduction | None = None) -> Iterator[Component]:
+    """Yield components whose moments come from draws that do not depend on the outcomes."""
+    drawn = DrawnMoments(tuple(form for form, _ in forms.values()))
+    for place, (name, (form, side)) in enumerate(forms.items()):
+        yield Component(name, form, side, view, law=partial(drawn.of, place))
+
+
+def _of_numbers(rows: Rows) -> Iterator[Component]:
+    """Yield bias, spread and pit_ad, the first two by level too, and events of times."""
+    law: Any = rows.law
+    forms = _forms(rows, Bias(), Spread(), PitAndersonDarling())
+    _, places, counts = np.unique(law.level(), return_inverse=True, return_counts=True)
+    if len(counts) > 1:
+        ranks = np.cumsum(counts) - 0.5 * (counts + 1)
+        tilts = 2.0 * ranks[places] / (rows.n_samples - 1.0) - 1.0
+        for name in ("bias", "spread"):
+            form, side = forms[name]
+            forms[f"{name}, by level"] = replace(form, tilts=tilts), side
+    if isinstance(law, Survival) and law.follow_up is not None:
+        forms |= _forms(rows, Events(), EventSlope())
+    return _by_draws(forms)
+
+
+def _of_vectors(rows: Rows) -> Iterator[Component]:
+    """Yield two scores of the vectors, three components of every entry, and the bias of pairs."""
+    law: Any = rows.law
+    for name, (form, side) in _forms(rows, *(EnergyScore(), VariogramScore())[: law.dimension]).items():
+        yield Component(name, form, side)
+    lenses: list[Lens] = [Entry(name) for name in law.names]
+    if law.dimension <= _MOST_PAIRED:
+        lenses += [Pair(*names) for names in combinations(law.names, 2)]
+    for lens in lenses:
+        view, seen = lens.show(rows), f", {lens.label.removesuffix('/distribution')}"
+        more = (Spread(), PitAndersonDarling()) if isinstance(lens, Entry) else ()
+        yield from _by_draws(_forms(view.rows, Bias(), *more, seen=seen), view)
+
+
+# ------------------------------------------------------------------ components of classes
 
 _SAMPLE = 1024  # rows that the moments of kernels of low rank come from
 
@@ -104,17 +160,15 @@ def _as_of_all(form: Any, whole: int) -> Moments:
     return replace(found, variance=found.variance / share, skewness=skewness)
 
 
-def _fitted(kernel: Exponential, rows: Rows) -> Exponential:
-    return fitted(kernel, rows.probs, rows.weights)
+# ------------------------------------------------------------------ omnibus
 
 
-@arguments(
+@options(
     kernel=OneOf(
         "caltest.kernels:Exponential", "give an exponential one, caltest.kernels.Exponential()"
     )
 )
-@dataclass(frozen=True)
-class Omnibus(Statistic, takes_weights=True):
+class Omnibus(Listed, row="omnibus"):
     """The default statistic: four statistics combined, to detect several kinds of error at once.
 
     No single statistic detects every kind of error well. The parts are:
@@ -131,12 +185,19 @@ class Omnibus(Statistic, takes_weights=True):
     their number by Westfall and Young's step-down maxima over the same draws. A label with
     predicted probability 0 makes the value infinite, as for "ecd".
 
+    For predicted numbers the parts are "bias", "spread" and "pit_ad", and bias and spread that change
+    with the level: the same scores times the rank of a row's predicted median, from −1 to 1. Times
+    whose ends of follow-up are known add "events" and "event_slope". For members that are vectors they
+    are "energy" and "variogram", "bias", "spread" and "pit_ad" of every entry, and of up to ten entries
+    the "bias" of every pair (:class:`caltest.lenses.Pair`). The moments of these come from draws that
+    do not depend on the outcomes.
+
     Parameters
     ----------
     multiples
-        Of the bandwidth at which the kernel statistic is taken: each is a part, and costs as much as
-        "skce_uq". Default (0.25, 1): four times the median sees what the median sees (errors of whole
-        classes) no better. 1/16 would see very local errors.
+        For classes, like all options: of the bandwidth at which the kernel statistic is taken. Each
+        is a part, and costs as much as "skce_uq". Default (0.25, 1): four times the median sees what
+        the median sees (errors of whole classes) no better. 1/16 would see very local errors.
     kernel
         The exponential kernel whose bandwidth is multiplied. Default ``Exponential("median", "tv")``,
         see :class:`BiasedSKCE`.
@@ -167,6 +228,23 @@ class Omnibus(Statistic, takes_weights=True):
     >>> result = caltest.test(digits.probs, digits.labels, "omnibus", n_resamples=99, rng=0)
     >>> [(part.name, part.adjusted) for part in result.parts][1:3]
     [('skce_uq', 0.01), ('ecd', 0.01)]
+
+    Distributions of numbers that are too narrow:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> predicted = caltest.predictive.Normal(np.zeros(300), sd=1.0)
+    >>> result = caltest.test(predicted, rng.normal(0.0, 1.5, 300), rng=0)
+    >>> [(part.name, part.adjusted) for part in result.parts]
+    [('bias', 0.292), ('spread', 0.001), ('pit_ad', 0.001)]
+
+    Vectors whose entries go together, where members say that they do not:
+
+    >>> members = caltest.predictive.Members(rng.normal(size=(300, 19, 2)), names=["u", "v"])
+    >>> truth = rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], size=300)
+    >>> result = caltest.test(members, truth, rng=0)
+    >>> [part.name for part in result.parts if part.adjusted <= 0.05]
+    ['bias, pair:u,v']
     """
 
     multiples: Sequence[float] = (0.25, 1.0)
@@ -174,10 +252,6 @@ class Omnibus(Statistic, takes_weights=True):
     approximation: Approximation | None = "auto"
     _parts: tuple[_Part, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name = "omnibus"
-    measures = "evidence of its strongest part, −log of a tail probability"
-    of_parts = True
-    growth = None  # a tail probability falls by no fixed power
     reported = ("kernel", "multiples", "approximation")
 
     def __post_init__(self) -> None:
@@ -191,33 +265,35 @@ class Omnibus(Statistic, takes_weights=True):
         object.__setattr__(self, "multiples", multiples)
         check_approximation(self.kernel, self.approximation)
 
-    def for_law(self, law: Law) -> Statistic:
-        """Return the omnibus of numbers for these, unless options of classes were chosen."""
-        if not isinstance(law, Predictive) or self != Omnibus():
-            return self
-        if isinstance(law, Survival) and law.follow_up is not None:
-            return OmnibusOfTimes()
-        return OmnibusOfVectors() if isinstance(law, Pools) else OmnibusOfNumbers()
-
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions, and decide on the approximation.
 
         Of parts, every one of its own is fitted, and what its values are standardised by.
         """
+        if not isinstance(predictions.law, Classes):
+            self.check_default(predictions.law)
+            return replace(self, _parts=())
         parts, wanted = predictions.part_of is not None, self.approximation
         method = chosen("auto" if parts and wanted is None else wanted, self.kernel, predictions)
-        kernel = _fitted(self.kernel, fitting_rows(predictions))
+        some = fitting_rows(predictions)
+        kernel = fitted(self.kernel, some.probs, some.weights)
         found = replace(self, kernel=kernel, approximation=method)
         return replace(found, _parts=found._made(predictions)) if parts else found
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The kernel, its bandwidth, the multiples of it, and the approximation, if any."""
+        """For classes: the kernel, its bandwidth, its multiples, and the approximation, if any."""
+        if self._parts == ():
+            return {}
         rank = {} if self.approximation is None else {"rank": RANK}
         return super().parameters | {"multiples": list(self.multiples)} | rank
 
     def given(self, predictions: Rows) -> Combined:
-        """Fix the predictions: every part as a function of the labels."""
+        """Fix the predictions: every component as a function of the outcomes."""
+        if not isinstance(predictions.law, Classes):
+            self.fitted(predictions)
+            of = _of_vectors if isinstance(predictions.law, Pools) else _of_numbers
+            return Combined(tuple(of(predictions)))
         parts = self._parts
         if parts is None:
             known = chosen(self.approximation, self.kernel, predictions)
@@ -255,7 +331,8 @@ class Omnibus(Statistic, takes_weights=True):
 
     def _made(self, rows: Rows) -> tuple[_Part, ...]:
         """Return the parts; where ``rows`` are a sample of more, they are fitted to these."""
-        kernel, lens = _fitted(self.kernel, rows), None if rows.n_classes == 2 else TopLabel()
+        kernel = fitted(self.kernel, rows.probs, rows.weights)
+        lens = None if rows.n_classes == 2 else TopLabel()
         parts = [
             _Part("skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth", statistic)
             for multiple, statistic in zip(self.multiples, self._of_pairs(kernel, rows), strict=True)

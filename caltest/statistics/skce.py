@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -29,9 +29,9 @@ from caltest.forms.weights import (
 )
 from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order
-from caltest.laws import Law, Predictive
+from caltest.laws import Predictive
 from caltest.sampling import child_seed, generator
-from caltest.statistics.base import BinaryStatistic, Statistic
+from caltest.statistics.base import Listed
 from caltest.statistics.numbers import SKCEOfNumbers
 
 # ------------------------------------------------------------------ skce
@@ -42,11 +42,10 @@ from caltest.statistics.numbers import SKCEOfNumbers
 # in multi-class classification: A unifying framework", NeurIPS 2019, Table 1.
 
 
-@dataclass(frozen=True)
-class _SKCE(Statistic):
+@options()
+class _SKCE(Listed):
     kernel: Kernel | MatrixKernel = field(default_factory=Exponential)
 
-    measures = "squared kernel calibration error"
     reported: ClassVar[tuple[str, ...]] = ("kernel",)
 
     def fitted(self, predictions: Rows) -> Self:
@@ -76,7 +75,7 @@ def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -
     return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
 
 
-@dataclass(frozen=True)
+@options()
 class _AllPairs(_SKCE, takes_weights=True):
     """What the estimators that look at all pairs share: their kernel may be taken of low rank."""
 
@@ -84,7 +83,6 @@ class _AllPairs(_SKCE, takes_weights=True):
     rank: int = RANK
     _fit: LowRank | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    counts_own = False  #: Whether pairs i = j count.
     reported = ("kernel", "approximation")
 
     def __post_init__(self) -> None:
@@ -115,7 +113,7 @@ class _AllPairs(_SKCE, takes_weights=True):
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, with its diagonal or without."""
-        own, whole, probs = self.counts_own, predictions.whole, predictions.probs
+        own, whole, probs = self.how == "mean", predictions.whole, predictions.probs
         scale = whole.total**-2.0 if own else 1.0 / whole.pairs
         found, fit = self, None if self.approximation is None else self._fit
         if fit is not None and fit.of_parts:
@@ -153,8 +151,7 @@ class _AllPairs(_SKCE, takes_weights=True):
         return found | {"rank": self._fit.features.shape[1]} | error
 
 
-@options()
-class BiasedSKCE(_AllPairs):
+class BiasedSKCE(_AllPairs, row="skce_b"):
     """Squared kernel calibration error, biased: never negative, too large by O(1/n). O(n² m).
 
     SKCE_b = n⁻² Σ_ij h_ij, pairs i = j included.
@@ -189,12 +186,8 @@ class BiasedSKCE(_AllPairs):
     0.5
     """
 
-    name = "skce_b"
-    counts_own = True
 
-
-@options()
-class UnbiasedSKCE(_AllPairs):
+class UnbiasedSKCE(_AllPairs, row="skce_uq"):
     """Squared kernel calibration error, unbiased: it may be negative. O(n² m).
 
     SKCE_uq = 2/(n(n−1)) Σ_{i<j} h_ij.
@@ -219,15 +212,22 @@ class UnbiasedSKCE(_AllPairs):
     -0.735758882343
     """
 
-    name = "skce_uq"
+    def fitted(self, predictions: Rows) -> Any:
+        """Fit the kernel; for predicted numbers, return their own statistic, fitted."""
+        if not isinstance(predictions.law, Predictive):
+            return super().fitted(predictions)
+        self.check_default(predictions.law)
+        return SKCEOfNumbers().fitted(predictions)
 
-    def for_law(self, law: Law) -> Statistic:
-        """Return that of numbers for these, unless options of classes were chosen."""
-        return SKCEOfNumbers() if isinstance(law, Predictive) and self == UnbiasedSKCE() else self
+    def given(self, predictions: Rows) -> Any:
+        """Fix the predictions: a quadratic form without its diagonal."""
+        if isinstance(predictions.law, Predictive):
+            return self.fitted(predictions).given(predictions)
+        return super().given(predictions)
 
 
 @options(seed=Whole(0))
-class LinearSKCE(_SKCE, takes_weights=True):
+class LinearSKCE(_SKCE, row="skce_ul"):
     """Squared kernel calibration error from disjoint pairs of rows: unbiased and fast. O(n m).
 
     SKCE_ul = ⌊n/2⌋⁻¹ Σ h_ij over disjoint pairs.
@@ -268,7 +268,6 @@ class LinearSKCE(_SKCE, takes_weights=True):
     seed: int = 0
     _ties: int | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name = "skce_ul"
     reported = ("kernel", "pairing")
 
     def __post_init__(self) -> None:
@@ -329,7 +328,7 @@ class LinearSKCE(_SKCE, takes_weights=True):
 
 
 @options(kernel=real_kernel)
-class MMCE(BinaryStatistic, _SKCE, takes_weights=True):
+class MMCE(_SKCE, row="mmce"):
     """Squared maximum mean calibration error: a kernel error of the top-class confidence.
 
     n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).
@@ -363,9 +362,6 @@ class MMCE(BinaryStatistic, _SKCE, takes_weights=True):
                 "mmce takes a real-valued kernel, not a matrix-valued one; use BiasedSKCE with it."
             )
 
-    name = "mmce"
-    measures = "squared maximum mean calibration error"
-
     def given(self, predictions: Rows) -> Pairwise:
         """Fix the predictions: a quadratic form with its diagonal."""
         self.probability(predictions)
@@ -383,7 +379,7 @@ _OFF_SIMPLEX = 1e-6  # of the sum of a location's probabilities
 
 
 @options(kernel=real_kernel, seed=Whole(0))
-class UCME(Statistic, takes_weights=True):
+class UCME(Listed, row="ucme"):
     """Unnormalised calibration mean embedding: a kernel measure at a few test locations. O(n J m).
 
     T = Σ_j ‖n⁻¹ Σ_i k(g_i, t_j) D_i‖².
@@ -443,9 +439,6 @@ class UCME(Statistic, takes_weights=True):
     seed: int = 0
     _points: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name = "ucme"
-    measures = "squared unnormalised calibration mean embedding"
-    of_parts = True
     reported = ("kernel", "locations", "targets")
 
     def __post_init__(self) -> None:

@@ -20,9 +20,8 @@ from caltest.exceptions import InputError
 from caltest.forms import MeanOfNumbers
 from caltest.forms.base import Array, ChiSquare, HasChiSquare, OneByOne
 from caltest.forms.numbers import LEVELS, STEPS, sums_of_scores
-from caltest.laws import Survival
-from caltest.statistics.base import SIGNED, Statistic
-from caltest.statistics.pit import OmnibusOfNumbers, PitChiSquare
+from caltest.statistics.base import Listed
+from caltest.statistics.numbers import PitChiSquare
 
 _horizon = Number(0.0, np.inf, advice="give a time, in the units of the outcomes")
 
@@ -38,13 +37,10 @@ class EventMean(MeanOfNumbers):
     tilts: Array | None = None  #: What residuals are multiplied by, (n,); None: by 1.
 
 
-@dataclass(frozen=True)
-class _Events(Statistic, takes_weights=True):
+@options(horizon=_horizon)
+class _Events(Listed, takes_weights=True):
     horizon: float | None = None
 
-    alternatives = SIGNED
-    laws = (Survival,)
-    of_seen = True
     reported = ("horizon",)
 
     def given(self, predictions: Rows) -> EventMean:
@@ -63,8 +59,7 @@ class _Events(Statistic, takes_weights=True):
         return None
 
 
-@options(horizon=_horizon)
-class Events(_Events):
+class Events(_Events, row="events"):
     """Events observed less those expected, per row: above 0 predicted risks are too low.
 
     n⁻¹ Σ_i [δ_i − Λ_i(X_i)], with the predicted cumulative hazard Λ until the row's event or its
@@ -91,12 +86,8 @@ class Events(_Events):
     -0.193
     """
 
-    name = "events"
-    measures = "events observed less expected, per row, above 0 where risks are too low"
 
-
-@options(horizon=_horizon)
-class EventSlope(_Events):
+class EventSlope(_Events, row="event_slope"):
     """The same, with rows that count from −1, the lowest predicted risk, to 1, the highest.
 
     Above 0 there are more events than expected where the risk is high, or fewer where it is low:
@@ -116,39 +107,16 @@ class EventSlope(_Events):
     0.206
     """
 
-    name = "event_slope"
-    measures = "events observed less expected by rank of risk, above 0 where risks differ too little"
-
     def _tilts(self, law: Any) -> Array | None:
         _, places, counts = np.unique(-law.level(), return_inverse=True, return_counts=True)
         middle = np.cumsum(counts) - 0.5 * (counts + 1)
         return np.asarray(2.0 * middle[places] / max(law.n_samples - 1.0, 1.0) - 1.0)
 
 
-@options()
-class OmnibusOfTimes(OmnibusOfNumbers):
-    """The default statistic of times if follow-up is known: "events" and "event_slope" besides.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> predicted = caltest.predictive.Survival([[0.5, 0.1]] * 300, [1.0, 2.0], follow_up=1.5)
-    >>> time = np.minimum(rng.exponential(0.9, 300), 1.5)
-    >>> [each.name for each in caltest.test(predicted, (time, time < 1.5), rng=0).parts][-1]
-    'event_slope'
-    """
-
-    laws = (Survival,)
-    of_quantiles = False
-    _more = (Events(), EventSlope())
-
-
 # ------------------------------------------------------------------ D-calibration
 
 
-@options()
-class DCalibration(PitChiSquare):
+class DCalibration(PitChiSquare, row="d_calibration"):
     """Chi-square of the PIT in ten cells, per row: is each tenth of predicted chances as frequent?
 
     Σ_k (share_k − 0.1)² / 0.1. Censored times are completed, so that it has its exact level; the usual
@@ -167,9 +135,6 @@ class DCalibration(PitChiSquare):
     >>> round(caltest.estimate(predicted, ([0.1, 0.15], [1, 1]), "d_calibration"), 3)
     9.0
     """
-
-    name = "d_calibration"
-    measures = "chi-square of tenths of the PIT, per row"
 
 
 _FOLLOWED = 10.0  # rows: of fewer no share is shown
@@ -383,12 +348,10 @@ class GNDForm(HasChiSquare, AtHorizon):
         return terms
 
 
-@dataclass(frozen=True)
-class _AtHorizon(Statistic):
+@options(horizon=_horizon)
+class _AtHorizon(Listed):
     horizon: float | None = None
 
-    laws = (Survival,)
-    of_seen = True
     reported = ("horizon",)
 
     def _fixed(self, predictions: Rows) -> tuple[Any, float, Array]:
@@ -405,8 +368,7 @@ class _AtHorizon(Statistic):
         return law, float(at), law.risk(float(at))
 
 
-@options(horizon=_horizon)
-class GreenwoodNamDAgostino(_AtHorizon, takes_weights=True):
+class GreenwoodNamDAgostino(_AtHorizon, row="gnd"):
     """Greenwood–Nam–D'Agostino chi-square of risk at a time in tenths: for comparison.
 
     Σ_k (1 − KM_k − mean risk_k)² / Greenwood's variance, over up to ten groups of similar risk with as
@@ -434,9 +396,6 @@ class GreenwoodNamDAgostino(_AtHorizon, takes_weights=True):
     >>> round(caltest.estimate(predicted, outcomes, "gnd"), 9)
     0.0
     """
-
-    name = "gnd"
-    measures = "Greenwood–Nam–D'Agostino chi-square of risk at a time"
 
     def given(self, predictions: Rows) -> GNDForm:
         """Fix the predictions."""
@@ -484,7 +443,6 @@ class SmoothErrors(AtHorizon):
         return predicted, np.clip(found, 0.0, 1.0)
 
 
-@dataclass(frozen=True)
 class _Smooth(_AtHorizon, takes_weights=True):
     def given(self, predictions: Rows) -> SmoothErrors:
         """Fix the predictions."""
@@ -495,8 +453,7 @@ class _Smooth(_AtHorizon, takes_weights=True):
         return errors.mean()
 
 
-@options(horizon=_horizon)
-class ICI(_Smooth):
+class ICI(_Smooth, row="ici"):
     """Integrated calibration index at a time: mean distance of predicted from observed risk.
 
     The distance at a prediction is that of Kaplan and Meier's risk from the mean predicted one, of the
@@ -522,12 +479,8 @@ class ICI(_Smooth):
     0.1
     """
 
-    name = "ici"
-    measures = "mean distance of predicted from observed risk at a time"
 
-
-@options(horizon=_horizon)
-class E50(_Smooth):
+class E50(_Smooth, row="e50"):
     """Median distance of predicted from observed risk at a time, as of :class:`ICI`.
 
     Examples
@@ -539,16 +492,12 @@ class E50(_Smooth):
     0.1
     """
 
-    name = "e50"
-    measures = "median distance of predicted from observed risk at a time"
-
     @staticmethod
     def _summary(errors: Array) -> Any:
         return np.quantile(errors, 0.5)
 
 
-@options(horizon=_horizon)
-class E90(_Smooth):
+class E90(_Smooth, row="e90"):
     """90% quantile of the distance of predicted from observed risk at a time, as of :class:`ICI`.
 
     Examples
@@ -559,9 +508,6 @@ class E90(_Smooth):
     >>> round(caltest.estimate(predicted, outcomes, "e90"), 3)
     0.1
     """
-
-    name = "e90"
-    measures = "90% quantile of the distance of predicted from observed risk at a time"
 
     @staticmethod
     def _summary(errors: Array) -> Any:
