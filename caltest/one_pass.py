@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,11 @@ from caltest.data.diagnose import impossible_rows
 from caltest.files import Stored
 from caltest.forms import Combined
 from caltest.laws import Classes
-from caltest.lenses import Lens, find_lens, through
+from caltest.lenses import Lens, through
 from caltest.nulls import Null, Question, answer_of, check_alternative
 from caltest.nulls.base import Trial
 from caltest.nulls.clusters import Confirmation, answer_of_signs, names_and_sides
 from caltest.resampling import columns_of
-from caltest.results import CalibrationResult, result_of
 from caltest.sampling import ROWS
 from caltest.statistics import AllRowsNeededError, Statistic
 
@@ -31,7 +31,7 @@ class SeenRows:
     """Stored rows as a lens shows them."""
 
     stored: Stored
-    lens: str | Lens | None
+    lens: Lens | None
     default: str | None
 
     @property
@@ -56,20 +56,19 @@ def in_one_pass(
     measure: Statistic,
     null: Null,
     stored: Stored,
-    lens: str | Lens | None,
+    lens: Lens | None,
     alternative: str | None,
     n_resamples: int,
     seed: int,
     workers: Workers,
-) -> CalibrationResult:
-    """Test rows that are read in one pass, by draws of labels or of signs of clusters.
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Test rows that are read in one pass, by draws of labels or of signs of clusters: for `result_of`.
 
     Raises
     ------
     AllRowsNeededError
         If the statistic cannot.
     """
-    lens = find_lens(lens)
     side = check_alternative(measure, null, alternative)
     rows = SeenRows(stored, lens, measure.default_lens)
     block = next(stored.samples(0, 1))
@@ -103,15 +102,9 @@ def in_one_pass(
             form = form.with_rounding(found.rounding).standardised(workers)
         answer = answer_of(form, values, side, workers, float(found.rounding[0]))
     broken = impossible_rows(found.impossible, stored.n_samples)
-    return result_of(
-        question,
-        null,
-        answer,
-        (*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes),
-        n_samples=stored.n_samples,
-        lens=label,
-        parameters=parameters,
-    )
+    notes = (*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes)
+    stated = {"n_samples": stored.n_samples, "lens": label, "parameters": parameters}
+    return (question, null, answer, notes), stated
 
 
 def _confirmed(stored: SeenRows, question: Question, by_signs: Array) -> Confirmation:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,18 +35,11 @@ from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, fin
 from caltest.tolerance import RoundedView, check_possible, claim, rounded_view, sided_answer
 
 
-class _Default(str):
-    """A name that nobody gave: what it stands for depends on what is asked, and on the null."""
-
-
-_DEFAULT = _Default("omnibus")
-
-
 @arguments()
 def test(
     probs: object,
     labels: object = None,
-    statistic: StatisticLike = _DEFAULT,
+    statistic: StatisticLike | None = None,
     *,
     null: str | nulls.Null | None = None,
     lens: str | Lens | None = None,
@@ -87,7 +79,7 @@ def test(
         numbers is refused. Of numbers: "bias", "spread", "pit_ad" and others
         (``caltest.statistics.DENSITY_STATISTICS``), or through a lens any statistic of classes.
 
-        Default "omnibus": it looks for several kinds of error at once, and the result's ``parts``
+        Default None, "omnibus": it looks for several kinds of error at once, and the result's ``parts``
         have a p-value for each. It needs the exact null. With another null the default is
         "skce_uq", which detects every kind of miscalibration given enough rows, but some only
         weakly. With a tolerance: "scan" (default), "max_bin", "citl" or "esce".
@@ -218,95 +210,36 @@ def test(
     has_own = isinstance(probs, Rows | Stored) and probs.clusters is not None
     clustered = clusters is not None or has_own
     chosen = nulls.ClusterSigns() if clustered and null is None else nulls.find_null(null)
-    _check_clusters(chosen, clustered, tolerant)
-    if statistic is _DEFAULT:  # what the null can answer
-        answered = isinstance(chosen, nulls.MonteCarlo) or chosen.of_clusters
-        measure = find_statistic("scan" if tolerant else "omnibus" if answered else "skce_uq")
-    else:
-        measure = find_statistic(statistic)
-    draws = int(n_resamples)
+    _check_possible(chosen, clustered, tolerant, sampling_rates)
+    exact = isinstance(chosen, nulls.MonteCarlo)
+    usual = "scan" if tolerant else "omnibus" if exact or chosen.of_clusters else "skce_uq"
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    measure = measure.shuffled(seed)
-    if sampling_rates is not None and tolerant:
-        raise InputError(
-            "a tolerance is about probabilities of all rows, and {argument} makes them those of the "
-            "rows kept; leave one of them out.",
-            argument="sampling_rates",
-        )
-    stored = None  # rows that are to be read from where they are
-    if isinstance(probs, Stored):
-        if clusters is not None:
-            raise InputError(
-                "clusters of a file are a column of it; give its name where the file is opened, as in "
-                "caltest.files.scan(path, clusters='patient')."
-            )
-        if logits:
-            raise InputError(
-                f"{probs.name} was opened already; say so there, caltest.files.scan(path, logits=True)."
-            )
-        if class_names is not None:
-            raise InputError(f"{probs.name} names its columns itself; leave class_names out.")
-        if labels is not None:
-            raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
-        stored = probs
-    elif clusters is class_names is None:
-        if labels is None:
-            raise InputError("there are no labels; give the observed classes, second.")
-        if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
-            stored = scan_arrays(probs, labels, logits)
-    if stored is not None:
-        exact = isinstance(chosen, nulls.MonteCarlo | nulls.ClusterSigns)
-        exact = exact and weights is sampling_rates is None
-        if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
-            with suppress(AllRowsNeededError), single_threaded_blas():
-                return in_one_pass(measure, chosen, stored, lens, alternative, draws, seed, workers)
-        read = stored.load(rounding=rounding)
-        probs, labels, logits = read.rows, read.labels, False
-    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    counting |= {"class_names": class_names, "logits": logits}
-    given = _given(probs, labels, lens, measure, rounding, counting)
-    rows = given.view.rows
-    trial = Trial(rows, given.view.labels, draws, seed, workers)
+    measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
+    looked, found = find_lens(lens), None
+    own: dict[str, Any] = {"clusters": clusters, "class_names": class_names}
+    stored = _stored(probs, labels, logits, own)
     with single_threaded_blas():
-        if tolerant:
-            return _tolerated(measure, chosen, trial, given, tolerance, rounding, alternative)
-        check_law(measure, rows)
-        fitted = measure.fitted(rows)
-        form = fitted.given(rows)
-        seen, completions = rows.law.seen, given.completions
-        if seen is not None and null is None and nulls.EventSigns.fits(form):
-            chosen = nulls.EventSigns()
-        if not chosen.fits(form):
-            weighted = "" if rows.are_alike else " of rows with weights"
-            raise InputError(
-                f"the null {chosen.name!r} needs {chosen.requires}, which {fitted.name!r}{weighted} is "
-                f"not; possible here: {', '.join(nulls.possible_nulls(form, chosen.of_clusters))}."
-            )
-        if seen is not None and fitted.of_seen and not isinstance(chosen, nulls.MonteCarlo):
-            trial, completions = replace(trial, labels=seen), ()
-        work = form.work(chosen.label_vectors(draws))
-        fitted.announce(work, rows.n_samples, workers, chosen.name)
-        side = nulls.check_alternative(fitted, chosen, alternative)
-        question = trial.question(fitted, form, side, asked=measure, completions=completions)
-        answer = chosen.answer_completed(question)
-        if statistic is _DEFAULT and seen is not None:
-            answer = beside_events(question, answer)
-        if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, nulls.MonteCarlo)):
-            form.check_unmoved(question.labels, question.observed)
-        rates = {} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}
-        what = seen_through(given.lens, given.view.rows)
-        unlikely = impossible_labels(given.view, what=what)
-        unusual = _bins_of_vectors(form, given.lens)
-        return result_of(
-            question,
-            chosen,
-            answer,
-            (*rows.notes, *unlikely, *unusual, *fitted.notes),
-            premises=premises_of(given.whole, answer.pvalue),
-            n_samples=given.whole.rows.n_samples,
-            lens=given.lens,
-            parameters={**fitted.parameters, **rates, **_counted(rows)},
-        )
+        if stored is not None:
+            exact = exact or isinstance(chosen, nulls.ClusterSigns)
+            as_drawn = exact and weights is sampling_rates is None and not tolerant
+            if as_drawn and stored.n_samples > HELD_UP_TO:
+                with suppress(AllRowsNeededError):
+                    how = n_resamples, seed, workers
+                    found = in_one_pass(measure, chosen, stored, looked, alternative, *how)
+            if found is None:
+                read = stored.load(rounding=rounding)
+                probs, labels, logits = read.rows, read.labels, False
+        if found is None:
+            own |= {"weights": weights, "sampling_rates": sampling_rates, "logits": logits}
+            given = _given(probs, labels, looked, measure, rounding, **own)
+            trial = Trial(given.view.rows, given.view.labels, n_resamples, seed, workers)
+            if tolerant:
+                found = _tolerated(measure, chosen, trial, given, tolerance, rounding, alternative)
+            else:
+                free = null is None, statistic is None
+                found = _answered(measure, chosen, trial, given, alternative, free, sampling_rates)
+        facts, stated = found
+        return result_of(*facts, **stated)
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
@@ -355,10 +288,10 @@ def estimate(
     0.14084
     """
     measure = find_statistic(statistic)
-    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    counting |= {"class_names": class_names, "logits": logits}
-    given = _given(probs, labels, lens, measure, counting=counting)
-    rows, observed = given.view.rows, given.view.labels
+    own: dict[str, Any] = {"clusters": clusters, "class_names": class_names, "weights": weights}
+    own |= {"sampling_rates": sampling_rates, "logits": logits}
+    view = _given(probs, labels, find_lens(lens), measure, **own).view
+    rows, observed = view.rows, view.labels
     check_law(measure, rows)
     if rows.law.seen is not None and measure.of_seen:
         observed = rows.law.seen
@@ -380,22 +313,22 @@ def estimate(
         return nulls.observed_value(fitted, form, observed, workers)
 
 
-# ------------------------------------------------------------------ what is given
+# ------------------------------------------------------------------ the input
 
 
 class _Given(NamedTuple):
-    """What was given, as a lens shows it.
+    """The input, seen through a lens.
 
     Attributes
     ----------
     whole
         The rows that count, before any lens.
     view
-        As the lens shows them, and what was observed of them.
+        The rows and labels through the lens.
     lens
         Label of the lens.
     completions
-        Of censored times, the same labels completed anew.
+        For censored times, the labels of other imputations.
     rounded
         The one probability as it was stated, where it was rounded.
     """
@@ -406,25 +339,46 @@ class _Given(NamedTuple):
     completions: tuple[NDArray[Any], ...] = ()
     rounded: RoundedView | None = None
 
+    def stated(self, answer: nulls.Answer, **more: Any) -> dict[str, Any]:
+        """Return facts about the rows, and more, for a result."""
+        premises = premises_of(self.whole, answer.pvalue)
+        return {"premises": premises, "n_samples": self.whole.rows.n_samples, "lens": self.lens, **more}
+
+
+def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, object]) -> Stored | None:
+    """Return rows that are read where they are: an opened file, or memory-mapped arrays."""
+    if isinstance(probs, Stored):
+        for name, value in {**own, "labels": labels, "logits": logits or None}.items():
+            if value is not None:
+                raise InputError(
+                    f"{probs.name} was opened already, with all columns that are read; leave {name} "
+                    "out, or say it to caltest.files.scan."
+                )
+        return probs
+    if labels is None:
+        raise InputError("there are no labels; give the observed classes, second.")
+    mapped = isinstance(probs, np.memmap) and isinstance(labels, np.ndarray)
+    plain = all(each is None for each in own.values())
+    return scan_arrays(probs, labels, logits) if mapped and plain else None
+
 
 def _given(
     probs: object,
     labels: object,
-    lens: str | Lens | None,
+    lens: Lens | None,
     measure: Statistic,
     rounding: float | None = None,
-    counting: Mapping[str, Any] = MappingProxyType({}),
+    **own: Any,
 ) -> _Given:
-    """Check the input and see it through the lens; of more than two classes, the statistic's default.
+    """Check the input and see it through the lens, or through the statistic's default lens.
 
-    What was rounded has no default.
+    Rounded probabilities have no default lens.
     """
-    asked = find_lens(lens)  # a wrong name is found before the data are read
-    whole = without_zeros(whole_sample(probs, labels, rounding=rounding, **counting))
+    whole = without_zeros(whole_sample(probs, labels, rounding=rounding, **own))
     if rounding is not None:
-        rounded = rounded_view(whole, asked, rounding)
-        return _Given(whole, rounded.view, None if asked is None else asked.label, rounded=rounded)
-    shown = show(whole.rows, asked, measure.default_lens)
+        rounded = rounded_view(whole, lens, rounding)
+        return _Given(whole, rounded.view, None if lens is None else lens.label, rounded=rounded)
+    shown = show(whole.rows, lens, measure.default_lens)
     view = shown.sample(whole.labels)
     if shown.see_open is not None:
         opened = shown.opened.sample(whole.labels)
@@ -438,9 +392,11 @@ def _given(
     return _Given(whole, view, shown.label, tuple(completed))
 
 
-def _counted(rows: Rows) -> dict[str, float]:
-    """Return the effective number of rows, and that of clusters, where there are such."""
-    found = dict[str, float]()
+def _counted(rows: Rows, sampling_rates: Mapping[Any, float] | None = None) -> dict[str, Any]:
+    """Return what is said of how rows count: rates, and the effective numbers of rows and clusters."""
+    found: dict[str, Any] = {}
+    if sampling_rates is not None:
+        found["sampling_rates"] = dict(sampling_rates)
     if not rows.are_alike:
         found["effective_n"] = rows.effective
     if rows.clusters is not None:
@@ -461,7 +417,48 @@ def check_law(measure: Statistic, rows: Rows) -> None:
     raise InputError(f"{measure.name!r} is for {wanted}, and these are {law.about}; {instead}.")
 
 
-# ------------------------------------------------------------------ within a tolerance
+# ------------------------------------------------------------------ answers, for `result_of`
+
+
+def _answered(
+    measure: Statistic,
+    null: nulls.Null,
+    trial: Trial,
+    given: _Given,
+    alternative: str | None,
+    free: tuple[bool, bool],
+    sampling_rates: Mapping[Any, float] | None,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Test calibration; ``free`` says whether the null, and the statistic, were left to us."""
+    rows, completions = trial.rows, given.completions
+    seen = rows.law.seen
+    check_law(measure, rows)
+    fitted = measure.fitted(rows)
+    form = fitted.given(rows)
+    if seen is not None and free[0] and nulls.EventSigns.fits(form):
+        null = nulls.EventSigns()
+    if not null.fits(form):
+        weighted = "" if rows.are_alike else " of rows with weights"
+        raise InputError(
+            f"the null {null.name!r} needs {null.requires}, which {fitted.name!r}{weighted} is "
+            f"not; possible here: {', '.join(nulls.possible_nulls(form, null.of_clusters))}."
+        )
+    exact = isinstance(null, nulls.MonteCarlo)
+    if seen is not None and fitted.of_seen and not exact:
+        trial, completions = replace(trial, labels=seen), ()
+    work = form.work(null.label_vectors(trial.n_resamples))
+    fitted.announce(work, rows.n_samples, trial.workers, null.name)
+    side = nulls.check_alternative(fitted, null, alternative)
+    question = trial.question(fitted, form, side, asked=measure, completions=completions)
+    answer = null.answer_completed(question)
+    if free[1] and seen is not None:
+        answer = beside_events(question, answer)
+    if isinstance(form, LabelFunction) and not (exact or rows.clusters is not None):
+        form.check_unmoved(question.labels, question.observed)
+    unlikely = impossible_labels(given.view, what=seen_through(given.lens, rows))
+    notes = (*rows.notes, *unlikely, *_bins_of_vectors(form, given.lens), *fitted.notes)
+    parameters = {**fitted.parameters, **_counted(rows, sampling_rates)}
+    return (question, null, answer, notes), given.stated(answer, parameters=parameters)
 
 
 def _tolerated(
@@ -472,7 +469,7 @@ def _tolerated(
     tolerance: float | None,
     rounding: float | None,
     alternative: str | None,
-) -> CalibrationResult:
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
     rows, impossible = trial.rows, tuple[str, ...]()
     if not isinstance(rows.law, Classes):
@@ -480,36 +477,34 @@ def _tolerated(
             "a tolerance is about probabilities of an event, and the predictions are distributions of "
             "numbers; give a lens, such as 'quantile:0.5' or 'below:10', or leave it out."
         )
-    error = 0.0 if tolerance is None else float(tolerance)
+    error = 0.0 if tolerance is None else tolerance
     stated: dict[str, Any] = {}
     if given.rounded is not None:
         error = min(error + given.rounded.tolerance, 1.0)
         stated = {"rounding": rounding, "summed": given.rounded.n_summed}
     sides = check_possible(measure, null, alternative)
     question, answer, side = sided_answer(measure, null, trial, error, sides)
-    options = {**question.statistic.parameters, "tolerance": error, **stated, "side": side}
     if error == 0.0:  # a label of probability 0 proves no error beyond a tolerance
         what = seen_through(given.lens, rows)
         impossible = impossible_labels(given.view, {"over": 0, "under": 1}.get(sides), what)
-    return result_of(
-        question,
-        null,
-        answer,
-        (*rows.notes, *impossible, *measure.notes),
-        premises=premises_of(given.whole, answer.pvalue),
-        alternative=sides,
-        n_samples=given.whole.rows.n_samples,
-        lens=given.lens,
-        parameters={**options, **_counted(rows)},
-        claim=claim(event(given.lens, rows), sides, error),
-    )
+    options = {**question.statistic.parameters, "tolerance": error, **stated, "side": side}
+    parameters = {**options, **_counted(rows)}
+    claimed = {"alternative": sides, "claim": claim(event(given.lens, rows), sides, error)}
+    facts = question, null, answer, (*rows.notes, *impossible, *measure.notes)
+    return facts, given.stated(answer, parameters=parameters, **claimed)
 
 
-# ------------------------------------------------------------------ what is asked
+# ------------------------------------------------------------------ what can be tested
 
 
-def _check_clusters(null: nulls.Null, clustered: bool, tolerant: bool) -> None:
-    """Raise unless the null is for rows like these: in clusters, or independent."""
+def _check_possible(null: nulls.Null, clustered: bool, tolerant: bool, sampling_rates: object) -> None:
+    """Raise unless the null is for rows like these, and a tolerance too if there is one."""
+    if sampling_rates is not None and tolerant:
+        raise InputError(
+            "a tolerance is about probabilities of all rows, and {argument} makes them those of the "
+            "rows kept; leave one of them out.",
+            argument="sampling_rates",
+        )
     if clustered and tolerant:
         raise InputError(
             "tolerances, and what rounding explains, are tested for independent rows only; for rows in "

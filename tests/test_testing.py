@@ -156,7 +156,7 @@ def test_signature_is_the_contract():
     } == {
         "probs": (inspect.Parameter.empty, False),
         "labels": (None, False),
-        "statistic": ("omnibus", False),
+        "statistic": (None, False),
         "null": (None, True),
         "lens": (None, True),
         "alternative": (None, True),

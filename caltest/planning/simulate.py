@@ -348,8 +348,6 @@ class Simulator:
             # α (B + 1) is whole, for levels as one writes them.
             wanted = min(sides * _EXCEEDANCES / alpha, 2.0 * MOST_RESAMPLES)
             n_resamples = min(math.ceil(round(wanted, 9)) - 1, MOST_RESAMPLES)
-        if statistic is None:
-            del options["statistic"]
         _check_repeatable(model, least, seed)
         options |= {"n_resamples": int(n_resamples), "n_jobs": 1}
         return cls(model, float(alpha), options, given.get("under_null", False), seed, workers)
