@@ -351,8 +351,8 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
         for name, value in {**own, "labels": labels, "logits": logits or None}.items():
             if value is not None:
                 raise InputError(
-                    f"{probs.name} was opened already, with all columns that are read; leave {name} "
-                    "out, or say it to caltest.files.scan."
+                    f"{probs.name} was opened already; leave {name} out, and say there what columns "
+                    "are, as in caltest.files.scan(path, clusters='patient')."
                 )
         return probs
     if labels is None:
