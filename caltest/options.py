@@ -166,15 +166,11 @@ label columns mean sd variance quantiles members truth where logits
 group COL…  A column whose values group the rows: errors are reported in every group too; give it once
     for each column.
 weights clusters sampling-rate
-statistic NAME  What is computed; see below. [default: ckce]
+intersections
+statistic NAME  A statistic whose value is shown for each model; see below. [default: ckce]
 lens
-resampling NAME =subsampling  How rows are drawn: subsampling or bootstrap.
-resamples/n_resamples INT >=2 =500  Number of subsamples or bootstrap samples.
-size INT  Rows of a subsample, or clusters.
-    [default: 500 rows, or about as many in clusters; half of all if less]
-correction NAME =holm  Correction for the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none.
 report FILE  Also write a page with the picture and all that is said: one .html file.
-seed json plot jobs
+json plot
 example NAME  Bundled predictions instead of files: digits, by all models.
 """,
     "bounds": """

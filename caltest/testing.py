@@ -290,7 +290,11 @@ def estimate(
     measure = find_statistic(statistic)
     own: dict[str, Any] = {"clusters": clusters, "class_names": class_names, "weights": weights}
     own |= {"sampling_rates": sampling_rates, "logits": logits}
-    view = _given(probs, labels, find_lens(lens), measure, **own).view
+    return value_of(measure, _given(probs, labels, find_lens(lens), measure, **own).view, n_jobs)
+
+
+def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> float:
+    """Return the value of a statistic; for rows in clusters, over pairs from different ones."""
     rows, observed = view.rows, view.labels
     check_law(measure, rows)
     if rows.law.seen is not None and measure.of_seen:

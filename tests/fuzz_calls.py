@@ -270,13 +270,10 @@ def data_calls(draw: Any, of: SearchStrategy[Pair] = pairs, most: int = 2) -> Ca
 
 _COMPARE: Options = {
     "statistic": values.statistics,
-    "resampling": words("subsampling", "bootstrap"),
-    "size": values.counts,
     "confidence": values.fractions,
-    "correction": values.corrections,
+    "intersections": values.counts,
     **_COUNTED,
     **_LENS,
-    **_CHEAP,
     "n_resamples": sources("5"),
 }
 _MODEL_NAMES = ["'a', 'b'", "'a', 'a'", "'\\x1b[31m', 'b'", "1, 'b'", "'a\\nb', 'x' * 100_000"]
@@ -294,7 +291,7 @@ def _comparisons(draw: Any) -> Call:
     models = draw(sources(same, same, same, f"{{{one}: P, {two}: Q}}", "{}", "{'a': P}", "[P, Q]", "P"))
     filled = {"P": f"({first.probs})", "Q": f"({second.probs})"}
     models = re.sub(r"\b[PQ]\b", lambda at: filled[at[0]], models)
-    given = _chosen(draw, _COMPARE, ("n_resamples", "statistic"))
+    given = _chosen(draw, _COMPARE, ("statistic",))
     _wrong(draw, given)
     every = (("", models), ("", first.labels), *_of(first, given))
     return Call("caltest.compare", every, repeated=_repeats(given))
@@ -364,9 +361,7 @@ def made(name: str) -> Any:
         "moments": lambda: caltest.test(probs, labels, "brier", null="moments", rng=1),
         "certificate": lambda: caltest.certificate(probs, labels),
         "bounds": lambda: caltest.miscalibration_bounds(probs, labels, rng=1, n_resamples=99),
-        "compare": lambda: caltest.compare(
-            {"a": probs, "b": probs[::-1]}, labels, "ece", n_resamples=9, rng=1
-        ),
+        "compare": lambda: caltest.compare({"a": probs, "b": probs[::-1]}, labels, "ece"),
         "power": lambda: caltest.power(model, 5, "ece", n_datasets=2, n_resamples=19, rng=1),
         "estimate": lambda: caltest.estimate_squared_error(
             probs, labels, functions="binning", n_folds=2, rng=1

@@ -100,7 +100,7 @@ _ALWAYS: Mapping[str, list[str]] = {
     "audit": ["--resamples=99", "--min-rows=4"],
     "estimate": [],
     "estimate-error": ["--resamples=19", "--folds=2", "--functions=binning"],
-    "compare": ["--resamples=5"],
+    "compare": [],
     "bounds": ["--resamples=99"],
     "power": ["--resamples=19", "--datasets=2"],
 }

@@ -263,21 +263,16 @@ def of_certificate(found):
 
 
 def of_comparison(found):
-    arrays = (
-        *("values", "if_calibrated", "standard_errors", "intervals"),
-        *("first_proportions", "first_intervals", "pair_proportions", "pair_intervals"),
-        *("differences", "difference_errors"),
-    )
-    first, second = np.triu_indices(len(found.names), 1)
-    pairs = [f"{found.names[i]}, {found.names[j]}" for i, j in zip(first, second, strict=True)]
     return {
-        "ranking": list(found.ranking),
-        "asked": [found.statistic, found.lens, found.resampling, found.correction],
-        "size": [found.n_samples, found.n_classes, found.n_resamples, found.size],
-        "order": [found.order_proportion, *found.order_interval],
-        "pvalues": dict(zip(pairs, found.pvalues[first, second], strict=True)),
-        "adjusted": dict(zip(pairs, found.adjusted_pvalues[first, second], strict=True)),
-        **{name: of_array(getattr(found, name)) for name in arrays},
+        "nearest": found.nearest,
+        "asked": [found.statistic, found.lens, found.probability],
+        "size": [found.n_samples, found.n_classes],
+        "values": of_array(found.values),
+        "errors": [
+            [e.predicted, e.observed, e.low, e.high, *e.absolute, e.log_loss, e.brier]
+            for e in found.errors
+        ],
+        "gaps": [[*e.absolute, *e.mean, *e.log_loss, *e.brier] for e in found.gaps],
     }
 
 

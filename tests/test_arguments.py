@@ -124,7 +124,7 @@ def public(name):
 def made():
     """Return an object of every class whose methods users call."""
     tested = caltest.test(P, Y, "ecd", n_resamples=19, rng=0)
-    compared = caltest.compare({"a": P, "b": P[:, [1, 0, 2]]}, Y, "ecd", n_resamples=5, rng=0)
+    compared = caltest.compare({"a": P, "b": P[:, [1, 0, 2]]}, Y, "ecd")
     planned = caltest.power(model, 20, "ecd", n_datasets=2, rng=0)
     bounded = caltest.miscalibration_bounds(TWO, BINARY, n_resamples=99, rng=0, confidence=0.5)
     proved = caltest.certificate(TWO, BINARY)
@@ -542,7 +542,6 @@ def test_a_file_that_is_not_read_is_to_be_loaded(call, tmp_path):
     ("call", "meant"),
     [
         (lambda: caltest.audit(P, Y, correction="bonferonni"), "bonferroni"),
-        (lambda: caltest.compare({"a": P, "b": P}, Y, correction="bonferonni"), "bonferroni"),
         (lambda: caltest.test(P, Y, null="moment"), "moments"),
         (lambda: caltest.test(P, Y, lens="top_lable"), "top_label"),
         (lambda: caltest.test(P, Y, "skce_qu"), "skce_uq"),

@@ -77,7 +77,7 @@ def test_the_output_is_the_summary(folder, data):
         name: pd.read_csv(folder / f"{name}.csv", usecols=CLASSES).to_numpy()
         for name in ("good", "sharp")
     }
-    expected = caltest.compare(models, labels, "skce_uq", n_resamples=20, rng=1)
+    expected = caltest.compare(models, labels, "skce_uq")
     assert result.stdout == expected.summary() + "\n"
 
 
@@ -164,7 +164,7 @@ def test_columns_of_one_file_are_models_of_two_classes(folder):
     assert (result.exit_code, printed["names"]) == (0, ["before", "after"])
     models = {name: table[name].to_numpy() for name in ("before", "after")}
     labels = table["y"].to_numpy().astype(int)
-    found = caltest.compare(models, labels, "skce_uq", rng=1, n_resamples=2)
+    found = caltest.compare(models, labels, "skce_uq")
     assert printed["values"] == pytest.approx(found.values.tolist())
     message = fails(folder / "both.csv", "--columns", "before,nobody")
     assert "there is no column 'nobody' of probabilities" in message

@@ -174,7 +174,6 @@ def test_bins_of_few_clusters_are_said():
     for call in (
         lambda: caltest.test(probs, labels, "ece", **options),
         lambda: caltest.audit(probs, labels, statistics=["ece"], alpha=0.5, **options),
-        lambda: caltest.compare({"a": probs, "b": probs[:, ::-1]}, labels, "ece", clusters=codes),
     ):
         with pytest.raises(InputError, match=r"a bin of 'ece' holds 1.. clusters in effect"):
             call()

@@ -30,14 +30,14 @@ MODELS = {
 
 
 def quick(models=MODELS, outcomes=OUTCOMES, **options):
-    return caltest.compare(models, outcomes, **{"n_resamples": 20, "rng": 0, **options})
+    return caltest.compare(models, outcomes, **options)
 
 
 def test_errors_by_hand():
     found = quick()
     assert (found.probability, found.statistic, found.n_classes) == ("interval:0.8", "pit_ad", None)
     assert found.nearest[0] == "good"
-    assert found.ranking == ("good", "narrow", "high") or found.ranking == ("good", "high", "narrow")
+    assert found.values.argmin() == 0
     for each, (mean, sd) in zip(
         found.errors, [(MEAN, 2.0), (MEAN, 1.0), (MEAN + 2.0, 2.0)], strict=True
     ):
@@ -56,8 +56,6 @@ def test_errors_by_hand():
     assert gap.crps[2] - gap.crps[1] >= reach * (1.0 - 1e-9)
     assert gap.crps[0] > 0.0
     assert found.gap("good", "narrow").crps == pytest.approx((-gap.crps[2], -gap.crps[1], -gap.crps[0]))
-    assert found.adjusted_pvalues[0, 1] < 0.01
-    assert found.adjusted_pvalues[0, 2] < 0.01
 
 
 def test_the_same_law_in_another_form_has_no_difference():
@@ -96,7 +94,7 @@ def test_quantile_forecasts_count_ties_as_they_claim():
         score += 2.0 * np.mean(np.where(over > 0.0, level, level - 1.0) * over) / len(LEVELS)
     assert good.crps == pytest.approx(score)
     assert any("mean quantile score" in note and "7 levels" in note for note in found.warnings)
-    assert found.ranking[-1] == "wide"
+    assert found.values.argmax() == 1
 
 
 def test_levels_in_common_are_those_compared():
@@ -120,8 +118,6 @@ def test_an_event_weights_groups_and_clusters():
     together = quick(clusters=np.arange(ROWS) // 4)
     assert together.n_clusters == 100
     assert together.errors[0].high > quick().errors[0].high
-    few = quick(clusters=np.arange(ROWS) // 25)
-    assert any("Few clusters carry" in note for note in few.warnings)
 
 
 def test_what_is_read():
@@ -186,39 +182,17 @@ def test_the_kernel_error_is_that_of_numbers(clusters):
     found = quick(models, **given)
     expected = [caltest.estimate(law, OUTCOMES, **given) for law in models.values()]
     assert found.values == pytest.approx(expected, rel=1e-9)
-    assert found.ranking == ("good", "high")
-    assert found.pvalues[0, 1] < 0.01
     law = scipy.stats.poisson(MEAN)
     with pytest.raises(InputError, match="'skce_uq' is for Gaussian predictions of numbers or members"):
         quick({"a": law, "b": law}, np.round(OUTCOMES), **given)
 
 
 @pytest.mark.level
-def test_equal_errors_are_seldom_called_different():
-    """Two models that are wrong alike, of a law with two halves: intervals and p-values hold."""
-    missed = rejected = 0
-    for seed in range(40):
-        mean, y, _ = drawn(seed, 200)
-        sd = np.where(np.arange(200) % 2, 1.4, 2.8)
-        models = {"one": Normal(mean, sd=sd), "other": Normal(mean, sd=sd[::-1])}
-        found = quick(models, y, n_resamples=50)
-        missed += not found.gaps[0].crps[0] <= 0.0 <= found.gaps[0].crps[2]
-        rejected += found.pvalues[0, 1] <= 0.05
-        assert all(each.low <= each.predicted - _inside(sd) <= each.high for each in found.errors)
-    assert max(missed, rejected) / 40 <= binomial_limits(40, 0.05)[1]
-
-
-def _inside(sd):
-    half = scipy.stats.norm.ppf(0.9) * sd / 2.0
-    return float(np.mean(2.0 * scipy.stats.norm.cdf(half) - 1.0))
-
-
-@pytest.mark.level
 @pytest.mark.parametrize("kind", ["calibrated", "counts", "quantiles", "clusters"])
 def test_intervals_hold_as_often_as_they_say(kind):
-    """Two models that are equally good: intervals of errors and of scores hold, p-values are valid."""
-    times = 40 if kind == "counts" else 150  # which take longer
-    exact = score = rejected = 0
+    """Two models that are equally good: intervals of errors and of scores hold."""
+    times = 40 if kind in ("counts", "clusters") else 100  # which take longer
+    exact = score = 0
     for seed in range(times):
         rng, options = np.random.default_rng(seed), {}
         mean = rng.uniform(2.0, 9.0, 200)
@@ -233,7 +207,7 @@ def test_intervals_hold_as_often_as_they_say(kind):
             laws = [scipy.stats.poisson(each) for each in means]
         if kind == "quantiles":
             laws = [Quantiles(LEVELS, law.ppf(np.array(LEVELS)[:, None]).T) for law in laws]
-        found = quick(dict(zip("ab", laws, strict=True)), y, n_resamples=60, rng=seed, **options)
+        found = quick(dict(zip("ab", laws, strict=True)), y, **options)
         if kind == "calibrated":
             half = scipy.stats.norm.ppf(0.9)
             rates = [
@@ -244,8 +218,6 @@ def test_intervals_hold_as_often_as_they_say(kind):
             exact += any(misses)
         low, _, high = found.gaps[0].crps
         score += not low <= 0.0 <= high
-        rejected += found.pvalues[0, 1] <= 0.05
     most = binomial_limits(times, 0.05)[1]
     assert exact / times <= most
     assert score / times <= most
-    assert rejected / times <= most

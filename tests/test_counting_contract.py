@@ -49,9 +49,7 @@ CALLS = {
     "assert_calibrated": lambda **o: caltest.assert_calibrated(
         PROBS, LABELS, alpha=0.01, n_resamples=399, **o
     ),
-    "compare": lambda **o: caltest.compare(
-        {"a": PROBS, "b": 0.9 * PROBS + 0.05}, LABELS, "ecd", n_resamples=9, rng=0, **o
-    ),
+    "compare": lambda **o: caltest.compare({"a": PROBS, "b": 0.9 * PROBS + 0.05}, LABELS, "ecd", **o),
     "certificate": lambda **o: caltest.certificate(PROBS, LABELS, **o),
     "miscalibration_bounds": lambda **o: caltest.miscalibration_bounds(PROBS, LABELS, **o),
     "estimate_squared_error": lambda **o: caltest.estimate_squared_error(PROBS, LABELS, **o),
@@ -145,8 +143,6 @@ LEFT_OUT = {
         {"a": THREE[s], "b": 0.9 * THREE[s] + 0.1 / 3},
         OF_THREE[s],
         groups={"region": REGION[s], "age": AGE[s]},
-        n_resamples=20,
-        rng=0,
         **o,
     ),
     "recalibration": lambda s, **o: caltest.recalibration(PROBS[s], LABELS[s], **o),

@@ -34,7 +34,7 @@ def results():
     return {
         "BoundsDisplay": caltest.miscalibration_bounds(PROBS, LABELS, rng=0, n_resamples=99),
         "CertificateDisplay": caltest.certificate(PROBS, LABELS),
-        "ComparisonDisplay": caltest.compare(models, LABELS, "ecd", n_resamples=20, rng=0),
+        "ComparisonDisplay": caltest.compare(models, LABELS, "ecd"),
         "MonitorDisplay": caltest.Monitor().update(PROBS, LABELS, date="2026-05-01"),
         "NullDisplay": caltest.test(PROBS, LABELS, "ecd", n_resamples=99, rng=0),
         "PowerDisplay": caltest.power(m3, [50, 100], "ecd", n_datasets=5, rng=0),

@@ -32,7 +32,7 @@ def test_the_table_of_sizes_is_the_record():
     with (ROOT / "validation" / "results" / "clusters_summary.csv").open(newline="") as file:
         record = [row for row in csv.DictReader(file) if row["level"] == "0.05"]
     known = {(row["clusters"], row["null"], row["statistic"]): float(row["rate"]) for row in record}
-    table, _, compared = PAGE.partition("## Which of two models is better?")
+    table, _, _ = PAGE.partition("## Which of two models is better?")
     rows = re.findall(r"^\| (\d+ × \d+[^|]*?) \|(.*)\|$", table, flags=re.MULTILINE)
     assert len(rows) == 7
     names = [("cluster_signs", name) for name in ("skce_uq", "ks", "ecd", "omnibus")]
@@ -40,26 +40,6 @@ def test_the_table_of_sizes_is_the_record():
     for clusters, cells in rows:
         for cell, name in zip(cells.split("|"), names, strict=True):
             assert float(cell.strip(" %")) == pytest.approx(100 * known[clusters, *name], abs=0.051)
-    with (ROOT / "validation" / "results" / "comparison_clusters.csv").open(newline="") as file:
-        record = list(csv.DictReader(file))
-    rates = {
-        tuple(row[x] for x in ("clusters", "rows", "design", "statistic", "rows taken as")): 100
-        * float(row["rate"])
-        for row in record
-    }
-    rows = re.findall(r"^\| (\d+) × (\d+), [^|]*\|(.*)\|$", compared, flags=re.MULTILINE)
-    assert len(rows) == 3
-    names = [(name, are) for are in ("clusters", "alone") for name in ("esce", "skce_uq")]
-    for clusters, size, cells in rows:
-        for cell, name in zip(cells.split("|"), names, strict=True):
-            found = rates[clusters, size, "equal", *name]
-            assert float(cell.strip(" %")) == pytest.approx(found, abs=0.051)
-    calibrated = [
-        rate
-        for (_, _, design, _, are), rate in rates.items()
-        if design != "equal" and are == "clusters"
-    ]
-    assert max(calibrated) <= 1.0
 
 
 def test_the_sizes_of_few_clusters_are_the_record():

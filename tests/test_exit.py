@@ -87,7 +87,7 @@ def _file(name: str, of: pd.DataFrame, number: int = 1) -> str:
 EVERY_COMMAND = {
     "test": ["--resamples", "19", "--seed", "1"],
     "estimate": [],
-    "compare": ["--resamples", "5", "--size", "20", "--seed", "1"],
+    "compare": [],
     "audit": ["--resamples", "99", "--seed", "1", "--min-rows", "20", "--statistic", "ks"],
     **PICTURED,
 }

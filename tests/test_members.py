@@ -356,7 +356,7 @@ def test_bands_hold_everything_as_often_as_stated(kind):
 
 
 def compared(models, outcomes, **options):
-    return caltest.compare(models, outcomes, **{"n_resamples": 20, "rng": 0, **options})
+    return caltest.compare(models, outcomes, **options)
 
 
 def test_comparisons_are_of_members_not_of_their_pools():

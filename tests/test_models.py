@@ -291,7 +291,7 @@ CALLS = {
         view.observed for view in caltest.audit(p, y, n_resamples=199, rng=0, **named).views
     ],
     "compare": lambda p, y, **named: caltest.compare(
-        {"a": p, "b": p[:, [1, 0, 2]]}, y, "skce_uq", n_resamples=20, rng=0, **named
+        {"a": p, "b": p[:, [1, 0, 2]]}, y, "skce_uq", **named
     ).values.tolist(),
     "recalibration": lambda p, y, **named: caltest.recalibration(p, y, **named).slope,
     "bin_table": lambda p, y, **named: caltest.bin_table(p, y, **named)["ece"].iloc[-1],

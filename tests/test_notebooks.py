@@ -16,7 +16,7 @@ RESULTS = {
     "test": "caltest.test(digits.probs, digits.labels, 'ks', rng=1)",
     "bounds": "caltest.miscalibration_bounds(digits.probs, digits.labels, rng=1)",
     "certificate": "caltest.certificate(digits.probs, digits.labels)",
-    "comparison": "caltest.compare(models, digits.labels, 'ecd', n_resamples=50, rng=1)",
+    "comparison": "caltest.compare(models, digits.labels, 'ecd')",
     "estimate": "caltest.estimate_squared_error("
     "digits.probs, digits.labels, 'top_label', 'binning', pvalue='none', rng=1)",
     "power": "caltest.power(caltest.simulation.m3, [50, 100], 'ecd', n_datasets=20, rng=1)",

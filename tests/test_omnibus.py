@@ -231,11 +231,6 @@ def test_wrong_kernel():
         Omnibus(kernel=Gaussian())
 
 
-def test_it_is_not_compared():
-    with pytest.raises(InputError):
-        caltest.compare({"a": P6, "b": P6[:, [1, 0, 2]]}, Y6, "omnibus")
-
-
 # ------------------------------------------------------------------ the default
 
 

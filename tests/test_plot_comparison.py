@@ -23,7 +23,7 @@ def tempered(factor):
 
 def comparison(count, statistic="skce_uq", name="model_{}", **options):
     models = {name.format(k): tempered(1.0 + 0.5 * k) for k in range(count)}
-    return caltest.compare(models, LABELS, statistic, n_resamples=20, rng=0, **options)
+    return caltest.compare(models, LABELS, statistic, **options)
 
 
 def draw(display):

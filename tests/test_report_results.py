@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("pictures")
 def compared():
     """Two models, of which one is too high, and has a name that is no HTML."""
     models = {"old": PROBS, "<b>new</b>": np.minimum(PROBS + 0.1, 1.0)}
-    return caltest.compare(models, LABELS, rng=0, n_resamples=20)
+    return caltest.compare(models, LABELS)
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_pages_only(compared, tmp_path):
 @pytest.mark.slow
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = ("compare", "--example", "digits", "--resamples", 5, "--seed", 1)
+    asked = ("compare", "--example", "digits")
     done = command(*asked, "--report", "page.html")
     assert done.exit_code == 0, done.output
     assert Path("page.html").read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -49,7 +49,6 @@ def clopper_pearson(count, of, confidence):
     [
         ("audit_size", 0.99),
         ("certificates_coverage", 0.99),
-        ("comparison_clusters", 0.99),
         ("consistency", 0.99),
         ("copies", 0.99),
         ("estimation_pvalues", 0.99),
@@ -322,54 +321,6 @@ def test_the_entropic_difference_is_as_the_page_says():
     sigma, _, there = min(noise, key=lambda each: abs(each[1] - two[0]))
     assert sigma == 15.0
     assert two[1] < there  # logits are cut off sooner
-
-
-# ------------------------------------------------------------------ comparisons
-
-
-def test_tests_of_two_models_are_as_the_pages_say():
-    said("a test at 5% rejected at most 0.8%", page("docs/compare.md"))
-    rows = rows_of("comparison_levels")
-    calibrated = [row for row in rows if row["design"] in ("half", "swapped", "rare")]
-    assert 0.007 < max(float(row["at 0.05"]) for row in calibrated) <= 0.008
-    many = page("docs/theory/many.md")
-    (told,) = re.findall(
-        r"in ([\d.]+)% to ([\d.]+)% of data sets at level 0.05, ([\d.]+)% to ([\d.]+)% at 0.01 and "
-        r"at most ([\d.]+)% at 0.001, pairs of calibrated models in at most ([\d.]+)%, ([\d.]+)% and "
-        r"([\d.]+)%",
-        many,
-    )
-    kernels = [row for row in rows if row["statistic"] in ("skce_uq", "jkce")]
-    assert {row["of"] for row in kernels} == {"5000"}
-    mirrored, others = (
-        {level: [100 * float(row[f"at {level}"]) for row in kernels if row["design"] in designs]
-         for level in ("0.05", "0.01", "0.001")}
-        for designs in (("mirrored",), ("half", "swapped", "rare"))
-    )  # fmt: skip
-    known = [end for level in ("0.05", "0.01") for end in (min(mirrored[level]), max(mirrored[level]))]
-    known += [max(mirrored["0.001"]), *(max(others[level]) for level in others)]
-    for text, value in zip(told, known, strict=True):
-        digits = len(text.partition(".")[2])
-        assert float(text) == pytest.approx(value, abs=0.51 * 10**-digits)
-    for row in kernels:  # equal errors: at most the level, within chance
-        if row["design"] == "mirrored":
-            counts = {level: round(float(row[f"at {level}"]) * 5000) for level in (0.05, 0.01, 0.001)}
-            assert all(n <= binomial_limits(5000, level, 1e-3)[1] * 5000 for level, n in counts.items())
-
-
-def test_comparisons_in_clusters_are_as_the_page_says():
-    rows = [
-        row
-        for row in rows_of("comparison_clusters")
-        if (row["rows taken as"], row["design"]) == ("clusters", "equal")
-    ]
-    said("`brier` rejects 2.8% to 5.5% with clusters", page("docs/dependent.md"))
-    brier = [100 * float(row["rate"]) for row in rows if row["statistic"] == "brier"]
-    assert [min(brier), max(brier)] == pytest.approx([2.8, 5.5], abs=0.051)
-    said("(200 data sets each) reject at most 1.5%", page("docs/dependent.md"))
-    biased = [row for row in rows if row["statistic"] in ("ks", "ace", "ece")]
-    assert {row["of"] for row in biased} == {"200"}
-    assert max(float(row["rate"]) for row in biased) <= 0.015
 
 
 # ------------------------------------------------------------------ audits

@@ -128,17 +128,7 @@ _ESTIMATION = of_commands(
     Command("estimation", "truth", ("estimation_truth.csv",), "--repetitions 2 --sizes 200"),
 )  # fmt: skip
 _COMPARISON = of_commands(
-    "ranking of models: size, power, stability", "3 hours",
-    Command("comparison", "tests", ("comparison_tests.csv",),
-            "--repetitions 2 --slow-repetitions 1 --resamples 5",
-            "--slow-repetitions 60 --resamples 60"),
-    Command("comparison", "levels", ("comparison_levels.csv",),
-            "--repetitions 2 --slow-repetitions 1 --resamples 5 --sizes 20 --statistics ecd ece",
-            "--repetitions 5000 --resamples 100 "
-            "--statistics skce_uq jkce ecd citl spiegelhalter ece ckce"),
-    Command("comparison", "clusters", ("comparison_clusters.csv",),
-            "--repetitions 2 --slow-repetitions 1 --resamples 5 --statistics esce skce_uq",
-            "--repetitions 400 --statistics esce skce_uq brier ks ace ece"),
+    "stability of the ranking of networks", "1 hour",
     Command("comparison", "networks", ("comparison_networks.csv",),
             "--rows 500 --size 100 --resamples 5", "--resamples 1000", reference=True),
 )  # fmt: skip

@@ -167,8 +167,8 @@ def bounds(
 
 
 @command
-def compare(asked: Input, *, files: Sequence[Path] | None, correction: str, **given: Any) -> Found:
-    """Say how far off models are, in points, and which differ; and rank them by a statistic.
+def compare(asked: Input, *, files: Sequence[Path] | None, **given: Any) -> Found:
+    """Say how far off models are, in points, and which differ.
 
     A model is called by its file, or its column. Exit status: 0, or 2 if the input is wrong.
     """
@@ -180,8 +180,8 @@ def compare(asked: Input, *, files: Sequence[Path] | None, correction: str, **gi
 
     from caltest import comparison
 
-    given["correction"] = None if correction == "none" else correction
-    found = comparison.compare(models, labels, groups=groups, progress=True, **given)
+    given = {name: value for name, value in given.items() if value is not None}
+    found = comparison.compare(models, labels, groups=groups, **given)
     data = {"files": sources, "example": asked["example"], **found.to_dict()}
     return Found(data, found.summary(), found.plot, result=found)
 
@@ -234,17 +234,15 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
     """Return a file's predictions with columns in the order of the first one's; labels are equal."""
     import numpy as np
 
-    from caltest.comparison.ranking import aligned
+    from caltest.comparison.models import aligned
 
-    if reference.rows.n_classes is None:
-        if not np.array_equal(reference.labels, other.labels):
-            raise InputError(
-                f"the outcomes in {first} and {second} differ; give files of the same rows in the same "
-                "order."
-            )
-        return other.rows
     found = aligned(first, reference, second, other)
     differ = np.flatnonzero(reference.labels != found.labels)
+    if len(differ) and reference.rows.n_classes is None:
+        raise InputError(
+            f"the outcomes in {first} and {second} differ; give files of the same rows in the same "
+            "order."
+        )
     if len(differ):
         row = int(differ[0])
         names = reference.rows.classes or range(reference.rows.n_classes)

@@ -1,6 +1,6 @@
-"""Compare models: how far off is each, which is best calibrated, and how certain is that?"""
+"""Compare models: how far off is each, which differ, and how certain is that?"""
 
-from caltest.comparison.ranking import compare
-from caltest.comparison.result import Comparison, ModelDifference, ModelError
+from caltest.comparison.errors import ModelDifference, ModelError
+from caltest.comparison.models import Comparison, compare
 
 __all__ = ["Comparison", "ModelDifference", "ModelError", "compare"]

@@ -8,7 +8,7 @@ What happens seldom leaves no trace in the variation of rows if it did not happe
 therefore at least what it would be if one of the two models were calibrated: of errors the larger one,
 of losses, which have no limit, the smaller one.
 
-Of numbers, outcomes that equal a stated quantile count as inside or outside, whichever makes an error
+For numbers, outcomes that equal a stated quantile count as inside or outside, whichever makes an error
 smaller.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,11 @@ from scipy.special import stdtrit
 
 from caltest._sums import Array, blocks
 from caltest.auditing.asked import MIN_ROWS
-from caltest.auditing.groups import Grouping, large_enough
+from caltest.auditing.groups import Grouping, crossed, distinct, large_enough
 from caltest.auditing.numbers import InUnits
 from caltest.auditing.sizes import Cut, Design, Family, cut
+from caltest.auditing.views import Group, Sized
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
-from caltest.comparison.result import Interval as Ends
-from caltest.comparison.result import ModelDifference, ModelError
 from caltest.data import Rows, Sample
 from caltest.data.attributes import effective_number
 from caltest.exceptions import InputError
@@ -49,54 +48,103 @@ _ROUNDED = 9  # digits of levels
 _DRAWS = 32  # of outcomes by each model, of which the least variance of differences is taken
 _NUMBERS = 2**22
 
+Ends: TypeAlias = tuple[
+    float, float, float
+]  # of an interval: its lower end, the estimate, its upper end
 
-class _OfClasses(NamedTuple):
-    """One model on some rows: its law (n, m), scores of an event, and of which labels that is, (n, m).
 
-    ``sides`` is on which side its part of the predictions is wrong, 1 or −1, and ``chance`` what chance
-    adds to its absolute error at most; ``labels`` are observed.
+# ------------------------------------------------------------------ what is reported
+
+
+@dataclass(frozen=True)
+class ModelError(Sized):
+    """How far off one model is: the error of one probability, on all rows or in a group.
+
+    Errors are differences of probabilities: 0.02 is 2 points.
+
+    Attributes
+    ----------
+    model
+        Its name.
+    group
+        Which rows; None for all.
+    rows, predicted, observed
+        Number of rows, mean probability, and observed rate.
+    low, high
+        Interval of the mean error, predicted less true rate.
+    absolute
+        Mean absolute error over tenths of the model's own predictions, in a group over fifths: lower
+        end, estimate and upper end. Errors of opposite sign do not cancel in it. Chance makes the
+        estimate too large rather than too small.
+    log_loss, brier
+        Over all classes: mean of −log p and of Σ(p − y)²; for two classes the latter is (p − y)². None
+        for numbers.
+    crps
+        For numbers, in their units: the mean continuous ranked probability score. Where a model states
+        quantiles only it is, for all models, twice the mean pinball loss at the levels that they have
+        in common (the weighted interval score, if these are symmetric). None for classes.
+    units
+        For numbers: the mean error in their units, :class:`caltest.auditing.numbers.InUnits`. None for
+        classes.
     """
 
-    law: Array
-    scores: Array
-    events: NDArray[np.bool_]
-    labels: NDArray[np.intp]
-    sides: Array
-    chance: float
+    model: str
+    group: Group | None
+    rows: int
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    absolute: Ends
+    log_loss: float | None = None
+    brier: float | None = None
+    crps: float | None = None
+    units: InUnits | None = None
 
-    def table(self, rows: slice) -> Array:
-        """Return (4, r, m): absolute error, error, log loss and Brier score of rows, by label."""
-        law = self.law[rows]
-        errors = self.scores[rows, None] - self.events[rows]
-        with np.errstate(divide="ignore"):
-            logs = -np.log(law)
-        squares = (law**2).sum(axis=1, keepdims=True) + 1.0 - 2.0 * law
-        squares = squares / 2.0 if law.shape[1] == 2 else squares  # of two classes, that of one of them
-        return np.stack([self.sides[rows, None] * errors, errors, logs, squares])
 
-    def less(self, b: _OfClasses | None) -> tuple[Array, Array]:
-        """Return what rows add to the four, less another's, (4, n), and its variance by either law."""
-        values, variances, labels = [], [], self.labels
-        for rows in blocks(len(labels), max(1, _AT_ONCE // self.law.shape[1])):
-            with np.errstate(invalid="ignore"):  # inf − inf
-                table = self.table(rows) - (0.0 if b is None else b.table(rows))
-            values.append(table[:, np.arange(table.shape[1]), labels[rows]])
-            known = np.nan_to_num(table, posinf=_MOST_LOSS, neginf=-_MOST_LOSS)
-            laws = [each.law[rows] for each in (self, b) if each is not None]
-            means = [(law * known).sum(axis=2, keepdims=True) for law in laws]
-            each = zip(laws, means, strict=True)
-            variances.append([(law * (known - mean) ** 2).sum(axis=2) for law, mean in each])
-        return np.concatenate(values, axis=1), np.concatenate(variances, axis=2)
+@dataclass(frozen=True)
+class ModelDifference:
+    """How much further off one model is than another on the same rows.
 
-    def knows(self, other: _OfClasses) -> bool:
-        """Whether both are of the same event, so that what was observed cancels."""
-        return bool((self.events == other.events).all())
+    Attributes
+    ----------
+    model, other
+        Differences are those of ``model`` less ``other``: above 0 where ``model`` is worse.
+    group
+        Which rows; None for all.
+    absolute
+        Of mean absolute errors: lower end, estimate and upper end of a paired interval.
+    mean
+        Of mean errors, with their signs. Where both models predict the same event, it is the difference
+        of mean predictions, which is known: the observed rate cancels, and both ends are the estimate.
+    log_loss, brier, crps
+        Of mean losses, with paired intervals; None where they have none.
+    """
+
+    model: str
+    other: str
+    group: Group | None
+    absolute: Ends
+    mean: Ends
+    log_loss: Ends | None = None
+    brier: Ends | None = None
+    crps: Ends | Any = None  # so that numbers need no check for types
+
+    @property
+    def turned(self) -> ModelDifference:
+        """The difference of ``other`` less ``model``."""
+        kinds = (self.absolute, self.mean, self.log_loss, self.brier, self.crps)
+        turned: list[Any] = [each and (-each[2], -each[1], -each[0]) for each in kinds]
+        return ModelDifference(self.other, self.model, self.group, *turned)
+
+
+# ------------------------------------------------------------------ sizes
 
 
 class _Shown(NamedTuple):
     """An event on some rows: probabilities, what they are ordered by, and whether it occurred.
 
-    Of quantile forecasts, ``opened`` counts outcomes that equal a quantile as outside, (n,) each.
+    For quantile forecasts, ``opened`` counts outcomes that equal a quantile as outside, (n,) each.
     """
 
     scores: Array
@@ -109,6 +157,7 @@ def sizes_of(
     wholes: Mapping[str, Sample],
     lens: Lens | None,
     groupings: Iterable[Grouping],
+    intersections: int,
     confidence: float,
     outcomes: Array | None = None,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -118,66 +167,52 @@ def sizes_of(
     the level is for mean errors, half for absolute ones, shared among models and groups.
     """
     first, *_ = wholes.values()
-    labels, classes = first.labels, np.arange(first.rows.n_classes or 0)
-    designs, n = {name: Design.of(x.rows, None) for name, x in wholes.items()}, len(labels)
-    groups = [large_enough(grouping, MIN_ROWS) for grouping in groupings]
-    where = [(None, np.arange(n)), *(each for kept, _ in groups for each in kept)]
-    numbers: dict[str, OfNumbers] = {}
-    of_classes: dict[str, tuple[Array, NDArray[np.bool_]]] = {}
-    if outcomes is not None:
-        lens = lens_for(lens, wholes)
-        view, at = lens.show(first.rows), stated_by(wholes)  # all are scored alike
-        numbers = {name: OfNumbers(x.rows, outcomes, x.labels, lens, at) for name, x in wholes.items()}
-    else:
+    labels, classes, n = first.labels, np.arange(first.rows.n_classes or 0), len(first.labels)
+    designs = {name: Design.of(x.rows, None) for name, x in wholes.items()}
+    split = [
+        *(large_enough(each, MIN_ROWS) for each in groupings),
+        crossed(list(groupings), intersections, MIN_ROWS),
+    ]
+    groups, twins = distinct(each for kept, _ in split for each in kept)
+    small = [*(each for _, few in split for each in few), *twins]
+    notes = [f"{each.what} {'are' if each.rows else 'is'} left out: {each.reason}." for each in small]
+    where = [(None, np.arange(n)), *groups]
+    models: dict[str, Any]
+    if outcomes is None:
+        models = {}
         for name, whole in wholes.items():
             view = show(whole.rows, lens)
             view = view if view.rows.n_classes == 2 else TopLabel().show(whole.rows)
             events = view.seen(np.repeat(classes[:, None], n, axis=1)).T == 1
-            of_classes[name] = view.rows.probs[:, 1], events
-
-    def shown(name: str, rows: NDArray[np.intp]) -> _Shown:
-        if numbers:
-            return _Shown(*numbers[name].take(rows).seen())
-        scores, events = of_classes[name]
-        seen = events[rows, labels[rows]].astype(np.intp)
-        return _Shown(scores[rows], scores[rows], seen, seen)
-
-    looks = {(name, group): shown(name, rows) for group, rows in where for name in wholes}
+            models[name] = _Classes(whole.rows.probs, view.rows.probs[:, 1], events, labels)
+    else:
+        lens, levels, said = _scored_alike(lens, wholes)
+        view, notes = lens.show(first.rows), notes + said
+        models = {
+            name: _Numbers(x.rows, outcomes, x.labels, lens, levels) for name, x in wholes.items()
+        }
+    looks = {(name, group): models[name].shown(rows) for group, rows in where for name in wholes}
     cuts = {}
-    for (name, group), each in looks.items():  # of groups fifths; too few rows, or equal ones, are one
+    for (name, group), each in looks.items():  # in groups fifths; too few rows, or equal ones, are one
         parts = cut(each.by, group is None)
         cuts[name, group] = parts._replace(ends=parts.ends[:1] or ((1, np.array([len(each.by)])),))
     alpha, pairs = 1.0 - confidence, list(combinations(wholes, 2))
     counts = len(cuts), sum(len(each.ends[0][1]) for each in cuts.values())
     family = Family(*(min(0.25 * alpha / count, LARGEST_LEVEL) for count in counts))
+    level = alpha / (2 * len(where) * len(pairs))
     errors, gaps = [], []
     for group, rows in where:
-        models: dict[str, Any] = {}
+        here = {}
         for name in wholes:
-            own, here = looks[name, group], designs[name].at(rows)
-            found, seen, sides, chance = _error(own, cuts[name, group], here, family)
-            if numbers:
-                model = numbers[name].take(rows)
-                models[name] = Scored(model, own.scores, seen, sides, chance)
-                score = float(model.score(model.outcomes[None])[0] @ here.weights / here.weights.sum())
-                units = InUnits.of(model.rows, model.outcomes, here, alpha)
-                error = ModelError(name, group, len(rows), *found, None, None, score, units)
-            else:
-                events, law = of_classes[name][1][rows], wholes[name].rows.probs[rows]
-                models[name] = _OfClasses(law, own.scores, events, labels[rows], sides, chance)
-                values, _ = models[name].less(None)
-                losses = (values[2:] @ here.weights / here.weights.sum()).tolist()
-                error = ModelError(name, group, len(rows), *found, *losses)
-            errors.append(error)
-        level = alpha / (2 * len(where) * len(pairs))
+            design = designs[name].at(rows)
+            found, *judged = _error(looks[name, group], cuts[name, group], design, family)
+            here[name] = models[name].take(rows, looks[name, group].scores, *judged)
+            errors.append(ModelError(name, group, len(rows), *found, **here[name].own(design, alpha)))
         for a, b in pairs:
-            kinds = _gap(models[a], models[b], here, level)
-            ends = (*kinds[:2], None, None, kinds[2]) if numbers else kinds
-            gaps.append(ModelDifference(a, b, group, *ends))
-    small = tuple(f"{each.what} is left out: {each.reason}." for _, few in groups for each in few)
-    small += (*scored_by(wholes), *pools_differ(wholes)) if numbers else ()
+            ends = _gap(here[a], here[b], designs[a].at(rows), level)
+            gaps.append(ModelDifference(a, b, group, **ends))
     whose = {"probability": view.label or "canonical", "event": event(view.label, view.rows)}
-    return {"errors": tuple(errors), "gaps": tuple(gaps), **whose}, small
+    return {"errors": tuple(errors), "gaps": tuple(gaps), **whose}, tuple(notes)
 
 
 def _error(
@@ -226,7 +261,7 @@ def _error(
     return found, seen, np.where(error >= 0.0, 1.0, -1.0)[part_of], chance
 
 
-def _gap(a: Any, b: Any, design: Design, level: float) -> list[Ends]:
+def _gap(a: Any, b: Any, design: Design, level: float) -> dict[str, Ends]:
     """Return a's errors less b's with intervals of t, over rows or clusters; of length 0 if known."""
     w, (values, variances) = design.weights, a.less(b)
     units = max(effective_number(design.sums(w)) - 1.0, 1.0)
@@ -245,81 +280,127 @@ def _gap(a: Any, b: Any, design: Design, level: float) -> list[Ends]:
     known = np.isfinite(means)
     low = np.where(known, means - reach - chances[0], -np.inf)
     high = np.where(known, means + reach + chances[1], np.inf)
-    return list(zip(low.tolist(), means.tolist(), high.tolist(), strict=True))
+    ends = zip(low.tolist(), means.tolist(), high.tolist(), strict=True)
+    return dict(zip(("absolute", "mean", *a.scored), ends, strict=True))
 
 
-# ------------------------------------------------------------------ numbers
-
-
-def stated_by(wholes: Mapping[str, Sample]) -> Array | None:
-    """Return the levels at which all are scored if some models state quantiles only; else None."""
-    stated = [x.rows.law.levels for x in wholes.values() if isinstance(x.rows.law, Quantiles)]
-    if not stated:
-        return None
-    levels = reduce(np.intersect1d, [each.round(_ROUNDED) for each in stated])
-    if not len(levels):
-        raise InputError(
-            "the models state quantiles at different levels, with none in common; give forecasts with "
-            "a level in common, such as 0.5."
-        )
-    return levels
-
-
-def scored_by(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
-    """Say what is scored instead of the CRPS if some models state quantiles only."""
-    if (levels := stated_by(wholes)) is None:
-        return ()
-    return (
-        f"In place of the CRPS stands the mean quantile score, twice the pinball loss, of all models "
-        f"at {len(levels)} levels from {levels[0]:g} to {levels[-1]:g}.",
-    )
-
-
-def _pool_sizes(wholes: Mapping[str, Sample]) -> list[int]:
-    return [x.rows.law.size for x in wholes.values() if isinstance(x.rows.law, Pool)]
-
-
-def pools_differ(wholes: Mapping[str, Sample]) -> tuple[str, ...]:
-    """Say what statistics see less of where models have different numbers of members."""
-    sizes = _pool_sizes(wholes)
-    if not sizes or (len(sizes) == len(wholes) and min(sizes) == max(sizes)):
-        return ()
-    return (
-        f"A statistic of L members sees L/(L + 1) of an error, and there are models of {min(sizes) - 1}"
-        ", as the outcome is among the values that it is compared with. Errors in points, and scores, "
-        "are those of the members alone.",
-    )
-
-
-def lens_for(lens: Lens | None, wholes: Mapping[str, Sample]) -> Lens:
-    """Return the lens of errors in points: one event, by default the interval nearest to 80%."""
-    if lens is not None and lens.label.partition(":")[0] not in ("pit", "distribution"):
-        return lens
-    if (levels := stated_by(wholes)) is None:
-        fewest = min(_pool_sizes(wholes), default=np.inf)
-        kept = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
-        return Interval(kept[0]) if kept else Quantile(0.5)
-    widths = np.round(1.0 - 2.0 * levels[levels < 0.5], _ROUNDED)
-    widths = widths[np.isin(np.round(0.5 + 0.5 * widths, _ROUNDED), levels)]
-    if not len(widths):
-        return Quantile(float(levels[np.abs(levels - 0.5).argmin()]))
-    return Interval(float(widths[np.abs(widths - _WIDTH).argmin()]))
+# ------------------------------------------------------------------ models of classes
 
 
 @dataclass(frozen=True, eq=False)
-class OfNumbers:
-    """One model on some rows: probabilities of an event, whether it occurred, and a score.
+class _Classes:
+    """One model on some rows: its law, scores of an event, and for which labels that occurs, (n, m).
 
-    Attributes
-    ----------
-    rows
-        Its predictions.
-    outcomes
-        Numbers, (n,), and the outcomes that its law makes of them.
-    lens
-        Of the event.
-    levels
-        Of the quantiles that are scored; None: no model states quantiles only.
+    ``labels`` are observed; ``sides`` is on which side its part of the predictions is wrong, 1 or −1,
+    and ``chance`` what chance adds to its absolute error at most.
+    """
+
+    law: Array
+    scores: Array
+    events: NDArray[np.bool_]
+    labels: NDArray[np.intp]
+    sides: Any = None
+    chance: float = 0.0
+    scored = ("log_loss", "brier")
+
+    def shown(self, rows: NDArray[np.intp]) -> _Shown:
+        """Return the event on some rows."""
+        scores, seen = self.scores[rows], self.events[rows, self.labels[rows]].astype(np.intp)
+        return _Shown(scores, scores, seen, seen)
+
+    def take(
+        self, rows: NDArray[np.intp], scores: Array, seen: Array, sides: Array, chance: float
+    ) -> _Classes:
+        """Return some rows, with their errors."""
+        return _Classes(self.law[rows], scores, self.events[rows], self.labels[rows], sides, chance)
+
+    def own(self, design: Design, alpha: float) -> dict[str, Any]:
+        """Return the mean scores."""
+        values, _ = self.less(None)
+        means = values[2:] @ design.weights / design.weights.sum()
+        return dict(zip(self.scored, means.tolist(), strict=True))
+
+    def _table(self, rows: slice) -> Array:
+        """Return (4, r, m): absolute error, error, log loss and Brier score of rows, by label."""
+        law = self.law[rows]
+        errors = self.scores[rows, None] - self.events[rows]
+        with np.errstate(divide="ignore"):
+            logs = -np.log(law)
+        squares = (law**2).sum(axis=1, keepdims=True) + 1.0 - 2.0 * law
+        squares = (
+            squares / 2.0 if law.shape[1] == 2 else squares
+        )  # for two classes, that of one of them
+        return np.stack([self.sides[rows, None] * errors, errors, logs, squares])
+
+    def less(self, b: _Classes | None) -> tuple[Array, Array]:
+        """Return what rows add to the four, less another's, (4, n), and its variance by either law."""
+        values, variances, labels = [], [], self.labels
+        for rows in blocks(len(labels), max(1, _AT_ONCE // self.law.shape[1])):
+            with np.errstate(invalid="ignore"):  # inf − inf
+                table = self._table(rows) - (0.0 if b is None else b._table(rows))
+            values.append(table[:, np.arange(table.shape[1]), labels[rows]])
+            known = np.nan_to_num(table, posinf=_MOST_LOSS, neginf=-_MOST_LOSS)
+            laws = [each.law[rows] for each in (self, b) if each is not None]
+            means = [(law * known).sum(axis=2, keepdims=True) for law in laws]
+            each = zip(laws, means, strict=True)
+            variances.append([(law * (known - mean) ** 2).sum(axis=2) for law, mean in each])
+        return np.concatenate(values, axis=1), np.concatenate(variances, axis=2)
+
+    def knows(self, other: _Classes) -> bool:
+        """Whether both are of the same event, so that what was observed cancels."""
+        return bool((self.events == other.events).all())
+
+
+# ------------------------------------------------------------------ models of numbers
+
+
+def _scored_alike(
+    lens: Lens | None, wholes: Mapping[str, Sample]
+) -> tuple[Lens, Array | None, list[str]]:
+    """Return the lens of errors in points, the levels at which quantiles are scored, and notes.
+
+    All are scored at levels if some models state quantiles only; else the levels are None. The lens is
+    that of one event, by default the interval nearest to 80%.
+    """
+    laws = [x.rows.law for x in wholes.values()]
+    stated = [law.levels.round(_ROUNDED) for law in laws if isinstance(law, Quantiles)]
+    levels, notes = reduce(np.intersect1d, stated) if stated else None, []
+    if levels is not None:
+        if not len(levels):
+            raise InputError(
+                "the models state quantiles at different levels, with none in common; give forecasts "
+                "with a level in common, such as 0.5."
+            )
+        notes.append(
+            "In place of the CRPS stands the mean quantile score, twice the pinball loss, of all "
+            f"models at {len(levels)} levels from {levels[0]:g} to {levels[-1]:g}."
+        )
+    pools = [law.size for law in laws if isinstance(law, Pool)]
+    fewest = min(pools, default=np.inf)
+    if pools and (len(pools) < len(laws) or max(pools) > fewest):
+        notes.append(
+            f"A statistic of L members sees L/(L + 1) of an error, and there are models of {fewest - 1}"
+            ", as the outcome is among the values that it is compared with. Errors in points, and "
+            "scores, are those of the members alone."
+        )
+    if lens is None or lens.label.partition(":")[0] in ("pit", "distribution"):
+        if levels is None:
+            kept = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
+            return Interval(kept[0]) if kept else Quantile(0.5), levels, notes
+        widths = np.round(1.0 - 2.0 * levels[levels < 0.5], _ROUNDED)
+        widths = widths[np.isin(np.round(0.5 + 0.5 * widths, _ROUNDED), levels)]
+        if len(widths):
+            return Interval(float(widths[np.abs(widths - _WIDTH).argmin()])), levels, notes
+        return Quantile(float(levels[np.abs(levels - 0.5).argmin()])), levels, notes
+    return lens, levels, notes
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """One model on some rows: its predictions, the numbers observed, and what its law makes of them.
+
+    ``lens`` shows the event, and ``levels`` are those of the quantiles that are scored, or None;
+    ``seen`` is whether the event occurred, and the others are those of :class:`_Classes`.
     """
 
     rows: Rows
@@ -327,74 +408,70 @@ class OfNumbers:
     codes: NDArray[Any]
     lens: Lens
     levels: Array | None
-
-    def take(self, rows: NDArray[np.intp]) -> OfNumbers:
-        """Return some rows."""
-        if len(rows) == len(self.outcomes):
-            return self
-        given = self.rows.take(rows), self.outcomes[rows], self.codes[rows]
-        return OfNumbers(*given, self.lens, self.levels)
-
-    def seen(self) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
-        """Return probabilities, what rows are ordered by, and the closed and open event, (n,) each."""
-        view, law = self.lens.show(self.rows), self.law
-        scores = view.rows.probs[:, 1]
-        stated = isinstance(self.lens, Interval | Quantile)
-        closed, opened = (each.sample(self.codes).labels for each in (view, view.opened))
-        return scores, law.level() if stated else scores, closed, opened
+    scores: Any = None
+    seen: Any = None
+    sides: Any = None
+    chance: float = 0.0
+    scored = ("crps",)
 
     @property
-    def law(self) -> Predictive:
-        """What was predicted."""
+    def _law(self) -> Predictive:
         return cast("Predictive", self.rows.law)
 
-    def score(self, outcomes: Array) -> Array:
+    def shown(self, rows: NDArray[np.intp]) -> _Shown:
+        """Return the event on some rows."""
+        some = self.take(rows)
+        view = self.lens.show(some.rows)
+        scores = view.rows.probs[:, 1]
+        by = some._law.level() if isinstance(self.lens, Interval | Quantile) else scores
+        closed, opened = (each.sample(some.codes).labels for each in (view, view.opened))
+        return _Shown(scores, by, closed, opened)
+
+    def take(self, rows: NDArray[np.intp], *judged: Any) -> _Numbers:
+        """Return some rows, with their errors."""
+        own = (self.rows, self.outcomes, self.codes)
+        if len(rows) < len(self.outcomes):
+            own = self.rows.take(rows), self.outcomes[rows], self.codes[rows]
+        return _Numbers(*own, self.lens, self.levels, *judged)
+
+    def own(self, design: Design, alpha: float) -> dict[str, Any]:
+        """Return the mean score, and the mean error in the outcome's units."""
+        w = design.weights
+        crps = float(self._score(self.outcomes[None])[0] @ w / w.sum())
+        units = InUnits.of(self.rows, self.outcomes, design, alpha)
+        return {"crps": crps, "units": units}
+
+    def _score(self, outcomes: Array) -> Array:
         """Return CRPS or mean quantile scores of numbers, (B, n)."""
-        law, levels = self.law, self.levels
-        if isinstance(law, Pool) and levels is not None:  # a quantile of the pool knows the outcome
-            law = law.without(self.outcomes)
+        law, levels = self._law, self.levels
         if levels is None:
             return np.asarray(law.crps(outcomes), dtype=np.float64)
+        if isinstance(law, Pool):  # a quantile of the pool knows the outcome
+            law = law.without(self.outcomes)
         at: Iterable[Array] = (law.quantile(np.full(law.n_samples, level)) for level in levels)
         return pinball(outcomes, levels, at)
 
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A model on some rows, with its errors by row.
-
-    ``sides`` is on which side its part of the predictions is wrong, ``seen`` whether the event occurred
-    and ``chance`` what chance adds to its absolute error at most.
-    """
-
-    model: OfNumbers
-    scores: Array
-    seen: Array
-    sides: Array
-    chance: float
-
     def _terms(self, seen: Array, outcomes: Array) -> Array:
-        by = getattr(self.model.law, "stretch", 1.0) if np.ptp(self.scores) > 0.0 else 1.0
+        by = getattr(self._law, "stretch", 1.0) if np.ptp(self.scores) > 0.0 else 1.0
         errors = by * (self.scores - seen)
-        return np.stack([self.sides * errors, errors, self.model.score(outcomes)])
+        return np.stack([self.sides * errors, errors, self._score(outcomes)])
 
-    def less(self, other: Scored) -> tuple[Array, Array]:
+    def less(self, other: _Numbers) -> tuple[Array, Array]:
         """Return absolute errors, errors and scores less another's, (3, n), and variances by laws."""
         pair = (self, other)
-        one, two = (x._terms(x.seen[None], x.model.outcomes[None])[:, 0] for x in pair)
-        if any(isinstance(x.model.law, Quantiles) for x in pair):  # of which no numbers are drawn
+        one, two = (x._terms(x.seen[None], x.outcomes[None])[:, 0] for x in pair)
+        if any(isinstance(x._law, Quantiles) for x in pair):  # no numbers can be drawn from these
             return one - two, np.zeros((1, *one.shape))
         variances = []
         draws = int(np.clip(_NUMBERS // len(self.seen), 2, _DRAWS))
         for x in pair:
-            drawn = x.model.rows.sampler(child_seed(0, _DRAWS)).draw(0, draws)
+            drawn = x.rows.sampler(child_seed(0, _DRAWS)).draw(0, draws)
             first, second = (
-                y._terms(y.model.lens.show(y.model.rows).seen(drawn).astype(np.float64), drawn)
-                for y in pair
+                y._terms(y.lens.show(y.rows).seen(drawn).astype(np.float64), drawn) for y in pair
             )
             variances.append((first - second).var(axis=1, ddof=1))
         return one - two, np.array(variances)
 
-    def knows(self, other: Scored) -> bool:
+    def knows(self, other: _Numbers) -> bool:
         """Whether both are of the same event, so that what was observed cancels."""
-        return self.model.lens.label.startswith(("below", "above"))
+        return self.lens.label.startswith(("below", "above"))

@@ -51,7 +51,7 @@ class ComparisonDisplay(ResultDisplay):
     >>> from caltest.datasets import load_digits_predictions
     >>> digits = [load_digits_predictions(name) for name in ("naive_bayes", "platt_svm")]
     >>> models = {each.model: each.probs for each in digits}
-    >>> comparison = caltest.compare(models, digits[0].labels, "ece", n_resamples=50, rng=0)
+    >>> comparison = caltest.compare(models, digits[0].labels, "ece")
     >>> display = caltest.plots.ComparisonDisplay.from_result(comparison)
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['platt_svm', 'naive_bayes']

@@ -15,7 +15,7 @@ from caltest._parallel import Workers
 from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.binning import Binning, ConsistencyBand, DistinctScores, reliability_curve, share_bands
-from caltest.comparison.ranking import wholes_of
+from caltest.comparison.models import wholes_of
 from caltest.data import Sample
 from caltest.data.attributes import refuse_clusters
 from caltest.data.rows import without_zeros

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caltest._arguments import level_of_confidence
 from caltest._numbers import (
     counted,
     in_units,
@@ -17,7 +15,6 @@ from caltest._numbers import (
     percent,
     percents,
     points,
-    short,
     without_rounding,
 )
 from caltest._visible import CLAUSE, shortened, shown, visible
@@ -192,65 +189,43 @@ _COLUMN = 20  # in tables of several numbers
 
 
 def comparison(c: Comparison) -> str:
-    """Return how far off models are, which differ, and behind that the ranking and its tests."""
-    best = c.order[0]
-    names, alpha = shown_names(c), level_of_confidence(c.confidence)
-    by_name = dict(zip(c.names, names, strict=True))
+    """Return how far off models are, which differ, and the values of the statistic."""
+    names = shown_names(c)
     errors = {each.model: each.absolute for each in c.errors[: len(names)]}
     nearest, *further = c.nearest
-    gaps = {name: c.gap(name, nearest).absolute for name in further}
-    loss = "crps" if c.n_predicted is None else "log_loss"
+    loss = "crps" if c.n_classes is None else "log_loss"
     lost: dict[str, float] = {each.model: getattr(each, loss) for each in c.errors[: len(names)]}
     least = min(lost, key=lambda name: lost[name])
     possible = [name for name, value in lost.items() if math.isfinite(value)]
-    losses = {name: getattr(c.gap(name, least), loss) for name in possible if name != least}
     grouped: dict[Group | None, list[ModelError]] = {}
     for each in sorted(c.errors, key=lambda each: c.nearest.index(each.model)):
         grouped.setdefault(each.group, []).append(each)
-    first, *rest = (c.parameters[name] for name in c.names)
-    shared = [key for key in first if all(each.get(key) == first[key] for each in rest)]
-    options = [f"{key} {short(first[key])}" for key in shared]
-    options += [f"{key} differs by model" for key in first if key not in shared]
-    known = c.adjusted_pvalues[np.isfinite(c.adjusted_pvalues) & ~np.eye(len(names), dtype=bool)]
-    wide = np.diff(c.intervals)  # no more decimals than the narrowest interval justifies
-    narrow = float(wide[np.isfinite(wide) & (wide > 0.0)].min(initial=1.0))
-    pairs = list(combinations(c.order, 2))
-    tested = [pair for pair in pairs if np.isfinite(c.difference_errors[pair])]
     return written(
         "comparison",
         c.warnings,
         c=c,
-        names=names,
-        options=options,
-        names_of=by_name,
+        names_of=dict(zip(c.names, names, strict=True)),
+        values=dict(zip(c.names, c.values.tolist(), strict=True)),
         probability=subject(View(c.probability, c.event, None, c.n_samples)),
         errors=errors,
         off=[name for name, (low, _, high) in errors.items() if low > 0.0 or not math.isfinite(high)],
         most_off=lambda found: in_units(found).rpartition(" ")[2].rstrip(")"),
         nearest=nearest,
-        gaps=gaps,
+        gaps={name: c.gap(name, nearest).absolute for name in further},
         apart_in=[
             each if each.absolute[0] > 0.0 else each.turned
             for each in c.gaps
             if each.group and not each.absolute[0] <= 0.0 <= each.absolute[2]
         ],
         least=least,
-        losses=losses,
-        numbers=c.n_predicted is None,
+        losses={name: getattr(c.gap(name, least), loss) for name in possible if name != least},
+        numbers=c.n_classes is None,
         stated=is_stated(c.probability),
         impossible=[name for name in c.names if name not in possible],
         tables=grouped,
         group_name=group_name,
         shortened=shortened,
         width=min(max(len("model"), *map(len, names)), _COLUMN),
-        decimals=min(1 - math.floor(math.log10(narrow)), 9),
-        alpha=alpha,
-        leaders=[names[j] for j in c.order if c.differences[best, j] == 0.0],
-        alike=(known > alpha).all(),
-        often=int(c.first_proportions.argmax()),
-        pairs=len(pairs),
-        apart=[pair for pair in tested if c.adjusted_pvalues[pair] <= alpha],
-        together=[pair for pair in tested if c.adjusted_pvalues[pair] > alpha],
     )
 
 

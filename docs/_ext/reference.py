@@ -52,7 +52,7 @@ PARTS = {
         *("Count", "Curves"),
     ),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
-    "comparison.result": ("ModelError", "ModelDifference"),
+    "comparison.errors": ("ModelError", "ModelDifference"),
     "exceptions": ("Premise",),
     "monitoring.state": ("Evidence", "Period"),
     "planning.simulate": ("Simulation",),

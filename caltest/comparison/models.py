@@ -1,0 +1,402 @@
+"""`compare`: models checked to be of the same rows, and measured side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from caltest._arguments import OneOf, Whole, anything, arguments
+from caltest._sums import Array
+from caltest._visible import as_text, quoted
+from caltest.auditing.asked import INTERSECTIONS
+from caltest.auditing.groups import known_before, notes_on, read_groups
+from caltest.auditing.views import Group
+from caltest.comparison.errors import ModelDifference, ModelError, sizes_of
+from caltest.data import Rows, Sample, sample
+from caltest.data.containers import check_index, listed
+from caltest.data.labels import without_prefix
+from caltest.data.rows import without_zeros
+from caltest.data.sample import sample_of_law
+from caltest.exceptions import InputError, Row
+from caltest.laws import Predictive, Survival, recognised
+from caltest.laws.distributions import finite_numbers
+from caltest.lenses import Lens, find_lens, lens_of, show
+from caltest.results import Result
+from caltest.statistics import StatisticLike, find_statistic
+from caltest.testing import value_of
+
+_FEWEST_ROWS = 4  # or clusters: no interval of a difference says anything of fewer
+_GROUP = "give a group of errors, such as errors[-1].group"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
+    """How far off models are, in points, which differ, and the value of a statistic for each.
+
+    Attributes
+    ----------
+    errors
+        How far off each model is, on all rows and then in every group: :class:`.ModelError`;
+        ``pandas.DataFrame(found.errors)`` is a table of them. All
+        intervals of mean and absolute errors are exact and correct together, with this confidence.
+        With weights or clusters they are those of an audit, of absolute errors much wider.
+    gaps
+        How much further off each model is than each one after it: :class:`.ModelDifference`. Intervals
+        are about right, those of one kind together: of t, over rows or clusters; those of absolute
+        errors are wider by what chance may add to such errors.
+    probability, event
+        Which probability ``errors`` are of: label of the lens ("canonical" for class 1 of two classes),
+        and what was predicted, as a clause. It is that of ``lens`` if that shows one, of two classes
+        class 1, and of more that of the top class.
+    names
+        The K models, as given.
+    values
+        The statistic on all rows, (K,), read-only, in the order of ``names``.
+    statistic, measures
+        Registered name of the statistic, or the name of the function; and what it measures, in words.
+    confidence
+        Of all intervals.
+    n_samples, lens, warnings
+        As in :class:`caltest.CalibrationResult`.
+    n_classes
+        Classes of the predictions, whatever the lens shows; None for numbers.
+    n_clusters
+        Number of clusters; None where rows are independent.
+    sampling_rates
+        By class, the share of its rows that was kept, if rows were sampled by their label; errors
+        are then those among the rows kept. Else None.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> models = {"sure": sure.probs, "true": sure.truth}
+    >>> found = caltest.compare(models, sure.labels, "skce_uq")
+    >>> found.nearest, found.values.round(4).tolist()
+    (['true', 'sure'], [0.0032, 0.0001])
+    >>> found.event, [round(each.absolute[1], 2) for each in found.errors]
+    ('the top class is right', [0.14, 0.06])
+    """
+
+    errors: tuple[ModelError, ...]
+    gaps: tuple[ModelDifference, ...]
+    probability: str
+    event: str
+    names: tuple[str, ...]
+    values: Array
+    statistic: str
+    measures: str
+    confidence: float
+    n_samples: int
+    n_classes: int | None
+    lens: str | None
+    warnings: tuple[str, ...] = ()
+    n_clusters: int | None = None
+    sampling_rates: dict[Any, float] | None = None
+
+    @property
+    def nearest(self) -> list[str]:
+        """The names, the smallest mean absolute error on all rows first; equal ones as given."""
+        errors = sorted(self.errors[: len(self.names)], key=lambda each: each.absolute[1])
+        return [each.model for each in errors]
+
+    @arguments(first=anything, second=anything, group=OneOf("caltest.auditing:Group", _GROUP))
+    def gap(self, first: str, second: str, group: Group | None = None) -> ModelDifference:
+        """Return how much further off a model is than another, in whichever order they were given.
+
+        Parameters
+        ----------
+        first, second
+            Names of two models.
+        group
+            A group of ``errors``. Default None: all rows.
+
+        Returns
+        -------
+        ModelDifference
+            Of ``first`` less ``second``.
+
+        Raises
+        ------
+        InputError
+            If these were not compared on these rows.
+        """
+        pair = {each for each in (first, second) if isinstance(each, str)}
+        for each in self.gaps:
+            if each.group == group and {each.model, each.other} == pair:
+                return each if each.model == first else each.turned
+        raise InputError(f"no models {quoted(first)} and {quoted(second)} were compared there.")
+
+
+# ------------------------------------------------------------------ inputs
+
+
+def wholes_of(
+    models: Mapping[str, Any],
+    labels: object,
+    lens: str | Lens | None,
+    default: str | None,
+    counting: Mapping[str, Any],
+    numbers: bool = False,
+) -> tuple[dict[str, Sample], Lens | None]:
+    """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
+    if not isinstance(models, Mapping):
+        raise InputError(
+            f"models is of type {type(models).__name__}; give predictions by name, as in "
+            "{'a': probs_a, 'b': probs_b}."
+        )
+    if not models:
+        raise InputError("there are no models; give at least two.")
+    names = {as_text(name) for name in models} - {None}
+    if len(models) < 2 or len(names) < len(models):
+        raise InputError(f"models has the names {listed(models)}; give at least two different ones.")
+    find_lens(lens)  # a wrong name is no model's fault
+    given = {str(key): probs for key, probs in models.items()}
+    wholes: dict[str, Sample] = {}
+    for name, probs in given.items():
+        with _about_model(name):
+            law = sample_of_law(probs, labels, **counting)
+            if law is not None and not numbers:
+                raise InputError("these are distributions of numbers; give probabilities of classes.")
+            if law is not None and isinstance(law.rows.law, Survival):
+                raise InputError("times until an event are not compared; audit each of the models.")
+            wholes[name] = without_zeros(law or sample(probs, labels, **counting))
+            stated, of_first = (x.rows.law for x in (wholes[name], next(iter(wholes.values()))))
+            if isinstance(stated, Predictive) != isinstance(of_first, Predictive):
+                raise InputError(
+                    f"these are {stated.about}, and those of the first model {of_first.about}; give "
+                    "models of one kind."
+                )
+            if isinstance(stated, Predictive) and stated.dimension is not None:
+                raise InputError(
+                    f"these are about vectors of {stated.dimension} entries; give numbers, an entry at "
+                    "a time."
+                )
+    (reference, first), *others = wholes.items()
+    alone = np.arange(len(first.labels))  # every row by itself
+    for name, other in others:
+        check_index(given[reference], given[name], reference, name)
+        for what, alike in (("weights", "counted alike"), ("clusters", "in the same clusters")):
+            own, known = (getattr(each.rows, what) for each in (other, first))
+            if not np.array_equal(alone if own is None else own, alone if known is None else known):
+                raise InputError(
+                    f"models {quoted(reference)} and {quoted(name)} have different {what} of rows; "
+                    f"give the same rows, {alike}."
+                )
+        wholes[name] = aligned(reference, first, name, other)
+        if first.rows.n_classes is None:
+            continue
+        differ = first.labels != wholes[name].labels
+        if differ.any():  # one vector of labels means other classes in another order of columns
+            columns, others_of = (each.rows.classes or () for each in (other, first))
+            raise InputError(
+                f"model {quoted(name)}: the columns are {listed(columns, 4)}, those of model "
+                f"{quoted(reference)} {listed(others_of, 4)}, so that the label of "
+                f"{Row(int(differ.argmax()))} is not the same class for both; order the columns alike, "
+                "or give labels as class names."
+            )
+    return wholes, lens_of(first.rows, lens, default)
+
+
+def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
+    """Return a sample with the classes in the order of the first one's, where names tell.
+
+    Raise unless both have as many rows, and the same classes.
+    """
+    known, own = first.rows, other.rows
+    if known.n_classes is None:
+        if own.n_samples != known.n_samples:
+            raise InputError(
+                f"{reference} has {known.n_samples} rows, {name} {own.n_samples}; give the same rows."
+            )
+        return other
+    if known.probs.shape != own.probs.shape:
+        raise InputError(
+            f"{reference} has {known.n_samples} rows of {known.n_classes} classes, {name} "
+            f"{own.n_samples} of {own.n_classes}; give the same rows and classes."
+        )
+    if known.classes is None or own.classes is None:
+        return other
+    names, others = (list(without_prefix(each)[0]) for each in (known.classes, own.classes))
+    if set(names) != set(others):
+        raise InputError(
+            f"the classes of {reference} are {listed(names, 4)}, those of {name} {listed(others, 4)}; "
+            "name the columns alike."
+        )
+    order = [others.index(each) for each in names]
+    return Sample(own.shown_as(own.probs[:, order], known.classes), np.argsort(order)[other.labels])
+
+
+@contextmanager
+def _about_model(name: str) -> Iterator[None]:
+    """Let an error name the model, with its own facts in it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError("model {model}: {error}", model=quoted(name), error=error.phrase) from error
+
+
+# ------------------------------------------------------------------ compare
+
+
+@arguments(intersections=Whole(1))
+def compare(
+    models: Mapping[str, Any],
+    labels: object,
+    statistic: StatisticLike | None = None,
+    *,
+    lens: str | Lens | None = None,
+    groups: object = None,
+    intersections: int = INTERSECTIONS,
+    class_names: Sequence[str | int] | None = None,
+    confidence: float = 0.95,
+    weights: object = None,
+    clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
+    logits: bool = False,
+) -> Comparison:
+    """Say how far off models are, in points, and which differ.
+
+    Parameters
+    ----------
+    models
+        At least two models' predictions of the same n ≥ 4 rows, by name; each (n, m), or (n,)
+        probabilities of class 1, in any form that :func:`caltest.test` takes; or distributions of
+        numbers, see Notes.
+    labels
+        Observed classes, or numbers, (n,), as in :func:`caltest.test`; the same for all models.
+    statistic
+        As in :func:`caltest.test`: its value for each model stands beside the errors. Default None:
+        "ckce", which was made for comparisons (it depends less than others on how a model's
+        predictions are distributed), and "pit_ad" for numbers (with a lens "citl").
+    lens
+        As in :func:`caltest.test`. Default: the statistic's own. Errors in points are those of its
+        probability if it shows a single one; else of class 1 of two classes, or of the top class; for
+        numbers, those of how often outcomes lie in the central 80% interval.
+    groups
+        Columns that group the rows, as :func:`caltest.audit` takes them: errors in points are
+        also found in every group of 50 rows or more. Default None: no groups.
+    intersections
+        How many columns are crossed at once, as in :func:`caltest.audit`. Default 2; 1: none are.
+    class_names
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
+    confidence
+        Of all intervals. Default 0.95.
+    weights
+        How much each row counts, as in :func:`caltest.test`. Default None: all rows have equal weight.
+    clusters
+        Which rows belong together, (n,), as in :func:`caltest.test`: rows with the same entry may
+        depend on each other in any way. At least four clusters are needed. Default None: rows are
+        independent.
+    sampling_rates
+        If rows were sampled by their label: for each class, the share of its rows that was kept,
+        as in :func:`caltest.test`. Every model's predictions are transformed to what they mean
+        among the rows kept, and models are compared there. Default None: rows were not sampled by
+        label.
+    logits
+        Whether all models' predictions are logits, as in :func:`caltest.test`. Default False.
+
+    Returns
+    -------
+    Comparison
+        Frozen; ``print`` it, look at ``.errors`` and ``.gap(model, other)``, or call ``.plot()``,
+        ``.to_dict()``.
+
+    Raises
+    ------
+    InputError
+        If one of the models is not a set of predictions of these rows (the message names it), or
+        an option cannot be used.
+
+    Notes
+    -----
+    *Errors in points* are predicted less observed: on average, where errors of opposite sign cancel,
+    and in absolute value over tenths of the model's own predictions (in a group, fifths), where they do
+    not. The intervals are exact, for any number of rows: Clopper and Pearson's, for mean absolute
+    errors those of every choice of signs. With weights or clusters they are Chernoff bounds, as in an
+    audit. All of them are correct together. Differences between two models have paired t intervals,
+    over rows or clusters, which are about right; the difference of two mean errors of the same event
+    is known.
+
+    *Numbers.* Errors in points are those of coverage, over tenths of the rows by the model's own
+    predicted level (the median), or by the probability of "below:c" and "above:c". In place of log loss
+    and Brier score stands the CRPS, with paired intervals. The mean error in the outcome's units is an
+    estimate, with a t interval of its own. Quantile forecasts are compared at levels that all of them
+    state; no numbers can be drawn from them, so intervals of their differences do not allow for what
+    did not happen.
+
+    *The statistic* is the value that :func:`caltest.estimate` gives, bias included; it is not tested.
+
+    References
+    ----------
+    Moskvichev and Sejdinovic 2025 ("ckce").
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from caltest.datasets import load_digits_predictions
+    >>> digits = [load_digits_predictions(name) for name in ("naive_bayes", "platt_svm")]
+    >>> models = {each.model: each.probs for each in digits}
+    >>> comparison = caltest.compare(models, digits[0].labels, "skce_uq")
+    >>> comparison.nearest
+    ['platt_svm', 'naive_bayes']
+    >>> {each.model: round(each.absolute[1], 2) for each in comparison.errors}
+    {'naive_bayes': 0.15, 'platt_svm': 0.07}
+    """
+    each = models.values() if isinstance(models, Mapping) else ()
+    laws = any(recognised(x.law if isinstance(x, Rows) else x) is not None for x in each)
+    usual = ("pit_ad" if lens is None else "citl") if laws else "ckce"
+    measure = find_statistic(usual if statistic is None else statistic)
+    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    counting |= {"class_names": class_names, "logits": logits}
+    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting, numbers=True)
+    first = next(iter(wholes.values()))
+    rows = first.rows
+    count = None if rows.clusters is None else len(np.unique(rows.clusters))
+    units, what = (rows.n_samples, "rows") if count is None else (count, "clusters")
+    if units < _FEWEST_ROWS:
+        what += "" if rows.are_alike else " that count"
+        raise InputError(f"there are {units} {what}; a comparison needs {_FEWEST_ROWS} at least.")
+    outcomes = None
+    if laws:
+        outcomes = finite_numbers("the outcomes", labels).reshape(-1)
+        outcomes = outcomes if rows.places is None else outcomes[rows.places]
+    given: Any = labels
+    n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
+    beside = {"probs": next(iter(models.values())), "labels": labels}
+    columns = read_groups(groups, n_given, rows.places, **beside)
+    groupings, afterwards = known_before(columns, first)
+    points, left_out = sizes_of(wholes, found_lens, groupings, intersections, confidence, outcomes)
+    values = []
+    for name, whole in wholes.items():
+        with _about_model(name):
+            values.append(value_of(measure, show(whole.rows, found_lens).sample(whole.labels)))
+    notes: dict[str, list[str]] = {}
+    for name, whole in wholes.items():
+        for note in whole.rows.notes:
+            notes.setdefault(note, []).append(name)
+    said = [
+        note if len(whose) == len(wholes) else f"{', '.join(whose)}: {note}"
+        for note, whose in notes.items()
+    ]
+    if not rows.are_alike:
+        effective = f"effective n = {rows.effective:,.0f} of {rows.n_samples:,}"
+        said.insert(0, f"Rows have weights: {effective}.")
+    return Comparison(
+        **points,
+        names=tuple(wholes),
+        values=np.array(values),
+        statistic=measure.name,
+        measures=measure.measures,
+        confidence=float(confidence),
+        n_samples=rows.n_samples,
+        n_classes=rows.n_classes,
+        lens=found_lens.label if found_lens else None,
+        warnings=(*said, *map(str, afterwards), *notes_on(groupings), *left_out),
+        n_clusters=count,
+        sampling_rates=None if sampling_rates is None else dict(sampling_rates),
+    )
