@@ -15,7 +15,7 @@ from caltest.lenses import LENSES
 from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
 CLASSES = ["ant", "bee", "cat"]
-QUICK = ["--statistic", "skce_uq", "--resamples", "20", "--seed", "1"]
+QUICK = ["--statistic", "skce_uq"]
 
 
 def fails(*arguments):
@@ -87,31 +87,21 @@ def test_json(folder):
     assert printed["files"] == {"sharp": str(files[0]), "good": str(files[1])}
     assert printed["example"] is None
     assert printed["names"] == ["sharp", "good"]
-    assert printed["ranking"] == ["good", "sharp"]
-    assert (printed["seed"], printed["n_resamples"], printed["size"]) == (1, 20, 50)
+    assert printed["statistic"] == "skce_uq"
 
 
-def test_options_reach_the_comparison(folder):
-    printed = strict_json(
-        run(
-            *("compare", folder / "verdict.csv", folder / "verdict_sharp.csv", "--label", "verdict"),
-            *("--statistic", "ece", "--lens", "top_label", "--resampling", "bootstrap", "--seed", "3"),
-            *("--resamples", "30", "--correction", "none", "--jobs", "1", "--json"),
-        ).stdout
-    )
+def test_options_reach_the_comparison(folder, tmp_path, data):
+    files = []
+    for name in ("verdict", "verdict_sharp"):
+        table = pd.read_csv(folder / f"{name}.csv").assign(ward=np.arange(100) % 2, day=np.arange(100))
+        files.append(tmp_path / f"{name}.csv")
+        table.to_csv(files[-1], index=False)
+    options = ("--label", "verdict", "--lens", "top_label", "--statistic", "ece", "--group", "ward")
+    more = ("--clusters", "day", "--intersections", "1", "--sampling-rate", "ant=0.5", "--json")
+    printed = strict_json(run("compare", *files, *options, *more).stdout)
     assert (printed["statistic"], printed["lens"]) == ("ece", "top_label")
-    assert (printed["resampling"], printed["size"], printed["n_resamples"]) == ("bootstrap", 100, 30)
-    assert printed["correction"] is None
-    sized = run(
-        "compare", folder / "good.csv", folder / "sharp.csv", *QUICK, "--size", "30", "--json"
-    ).stdout
-    assert strict_json(sized)["size"] == 30
-
-
-def test_jobs_and_seed_repeat_the_numbers(folder):
-    files = [folder / "good.csv", folder / "sharp.csv"]
-    one, two = (run("compare", *files, *QUICK, "--json", "--jobs", n).stdout for n in ("1", "2"))
-    assert one == two
+    assert (printed["n_clusters"], printed["sampling_rates"]) == (100, {"ant": 0.5})
+    assert printed["errors"][2]["group"]["conditions"] == [{"column": "ward", "value": "0"}]
 
 
 def test_columns(folder):
@@ -128,12 +118,12 @@ def test_columns_are_brought_into_one_order(folder, other):
         for name in ("sharp.csv", other)
     )
     assert mixed["values"] == pytest.approx(plain["values"], rel=1e-9)
-    assert mixed["pvalues"][0][1] == pytest.approx(plain["pvalues"][0][1], rel=1e-6)
+    assert mixed["errors"][1]["absolute"] == pytest.approx(plain["errors"][1]["absolute"])
 
 
 def test_a_shared_prefix_does_not_matter(folder):
     result = run("compare", folder / "good.csv", folder / "prefixed.csv", *QUICK, "--json")
-    assert strict_json(result.stdout)["differences"][0][1] == 0.0
+    assert strict_json(result.stdout)["gaps"][0]["brier"] == [0.0, 0.0, 0.0]
 
 
 def test_equal_stems_are_called_by_their_paths(folder):
@@ -200,10 +190,7 @@ def test_wrong_options(folder):
     files = [folder / "good.csv", folder / "sharp.csv"]
     assert "did you mean 'ckce'" in fails(*files, "--statistic", "ckse")
     assert "top_label" in fails(*files, "--lens", "top_lable")
-    assert "there is no resampling 'jackknife'" in fails(*files, "--resampling", "jackknife")
-    assert "did you mean 'holm'" in fails(*files, "--correction", "hol")
-    assert "size is 100" in fails(*files, "--size", "100")
-    assert "--jobs is 0" in fails(*files, "--jobs", "0")
+    assert "--intersections is 0" in fails(*files, "--intersections", "0")
     assert "missing.csv" in fails(files[0], folder / "missing.csv")
     assert "both files" in fails(*files, "--example", "digits")
     assert "--label y is for files; the labels of an example" in fails(
