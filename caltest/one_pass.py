@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._parallel import Workers, together
+from caltest._parallel import Workers
 from caltest._sums import Array
 from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
 from caltest.data import Rows, Sample
@@ -83,8 +83,8 @@ def in_one_pass(
     form = fitted.given(head)
     if not adds_up(columns_of(form)):
         raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
-    work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
-    fitted.announce(work, stored.n_samples, workers, null.name)
+    seconds = form.seconds(n_resamples) * stored.n_samples / first.rows.n_samples
+    fitted.announce(seconds, stored.n_samples, workers, null.name)
     read, count = Read(fitted.given, rows, seed), stored.clusters
     trial = Trial(first.rows, first.labels, n_resamples, seed, workers)
     question = trial.question(fitted, form, side)

@@ -313,7 +313,7 @@ def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> flo
                 ((_, signed),) = signed_columns(columns, observed, rows.clusters, rows.weights)
                 return signed.observed  # type: ignore[attr-defined, no-any-return]
         workers = Workers(n_jobs)
-        fitted.announce(form.work(1), rows.n_samples, workers)
+        fitted.announce(form.seconds(1), rows.n_samples, workers)
         return nulls.observed_value(fitted, form, observed, workers)
 
 
@@ -450,8 +450,8 @@ def _answered(
     exact = isinstance(null, nulls.MonteCarlo)
     if seen is not None and fitted.of_seen and not exact:
         trial, completions = replace(trial, labels=seen), ()
-    work = form.work(null.label_vectors(trial.n_resamples))
-    fitted.announce(work, rows.n_samples, trial.workers, null.name)
+    seconds = form.seconds(null.label_vectors(trial.n_resamples))
+    fitted.announce(seconds, rows.n_samples, trial.workers, null.name)
     side = nulls.check_alternative(fitted, null, alternative)
     question = trial.question(fitted, form, side, asked=measure, completions=completions)
     answer = null.answer_completed(question)

@@ -141,12 +141,10 @@ def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monke
 
 def test_more_workers_take_less(monkeypatch):
     faster = Phrase("{option} is faster", {"option": Argument("rank", 64)})
-    work = {"label": 150.0 / _parallel.SECONDS["label"]}
     for workers, text in ((Workers(1), "2 minutes on 1 worker"), (Workers(2), "1 minute on 2 workers")):
         with pytest.warns(caltest.LongWorkWarning, match=f"^it takes about {text}; rank=64 is faster"):
-            _parallel.announce("it", work, workers, faster)
-    _parallel.announce("it", work, Workers(4), faster)  # says nothing
-    _parallel.announce("it", {}, Workers(1), faster)
+            _parallel.announce("it", 150.0, workers, faster)
+    _parallel.announce("it", 150.0, Workers(4), faster)  # says nothing
 
 
 def test_the_warning_can_be_silenced(few, monkeypatch):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from caltest._arguments import MOST_RESAMPLES
 from caltest._memory import check_fits
 from caltest._numbers import counted
-from caltest._parallel import announce, together
+from caltest._parallel import announce
 from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.auditing.asked import WESTFALL_YOUNG, Options
@@ -131,11 +131,12 @@ def draw_all(
         columns = columns_of_looks(some, seed)
         if here is batches[0]:  # the others are like it
             # Views of one class each meet the rows in which it is drawn.
-            shares = (1.0 if view is None or view.event is None else view.share for view, _ in columns)
-            works = ([column.form.work(n_resamples)] for column in columns)
-            parts = list(map(together, works, shares))
-            work = together(parts, len(hypotheses) / len(here))
-            announce(f"an audit of {counted(len(labels), 'row')}", work, workers, _FASTER)
+            seconds = math.fsum(
+                form.seconds(n_resamples) * (1.0 if view is None or view.event is None else view.share)
+                for view, form in columns
+            )
+            seconds *= len(hypotheses) / len(here)
+            announce(f"an audit of {counted(len(labels), 'row')}", seconds, workers, _FASTER)
         drawn: Sequence[Column] = columns
         if clusters is not None:
             for (_, statistic), column in zip(some, columns, strict=True):

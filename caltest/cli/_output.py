@@ -88,12 +88,9 @@ def _show(otherwise: Callable[..., None], warning: Warning | str, *where: Any) -
 
 
 def _refusal(error: Exception) -> str | None:
-    """Say what the system refused, or a cluster, if that is what went wrong: it is no bug of ours."""
+    """Say what the system refused, if that is what went wrong: it is no bug of ours."""
     from caltest._memory import is_want_of_memory
-    from caltest._parallel import LostError
 
-    if isinstance(error, LostError):
-        return str(error)
     if is_want_of_memory(error):
         return (
             "there is not enough memory for this; take fewer rows or classes, --jobs 1, or allow more "

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Work, Workers, together
+from caltest._parallel import ALONE, Workers
 from caltest._sums import Array as Array
 from caltest._sums import Tile
 from caltest._visible import quoted
@@ -24,6 +24,10 @@ Labels: TypeAlias = NDArray[Any]
 
 #: Rounding of a sum, relative to the sum of the sizes of its terms.
 ROUNDING = 1e-14
+
+# Seconds that one operation takes one core, right to a factor of two or three: a label drawn and looked
+# up, a pair of rows in the sum of one label vector, a feature of a row added for a drawn label.
+LABEL, PAIR, FEATURE = 1e-8, 1e-10, 1e-10
 
 #: Variance of a number of events below which it counts as certain; its cube does not underflow.
 CERTAIN = 1e-100
@@ -57,9 +61,9 @@ class Form(ABC):
         """
         return 0.0
 
-    def work(self, draws: int) -> Work:
-        """Return what the values of so many label vectors take, about; nothing if it is not known."""
-        return {}
+    def seconds(self, draws: int) -> float:
+        """Return about how long the values of so many label vectors take one core; 0 if not known."""
+        return 0.0
 
     @abstractmethod
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
@@ -463,9 +467,9 @@ class Combined(Form):
         found[np.isinf(values)] = np.inf  # a label that cannot be: no draw has it
         return found
 
-    def work(self, draws: int) -> Work:
-        """Return what all parts take."""
-        return together(part.form.work(draws) for part in self.components)
+    def seconds(self, draws: int) -> float:
+        """Return how long all parts take."""
+        return sum(part.form.seconds(draws) for part in self.components)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.fft import dct, idct
 
-from caltest._parallel import ALONE, Work, Workers
+from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks, over_columns
 from caltest.clusters import Clusters
 from caltest.forms.base import (
@@ -92,9 +92,6 @@ class Binned(HasLeadingSum, Sums):
     def per_bin(self, values: Array | float) -> Array:
         """Sum what depends on rows over every bin, as rows count."""
         return np.bincount(self.cells, self.weights * values, self.n_cells).astype(np.float64)
-
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.probs)}
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
         """Return the count of one class in one bin, that of the largest variance."""

@@ -12,10 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Work, Workers
+from caltest._parallel import ALONE, Workers
 from caltest._sums import Array, blocks
 from caltest.clusters import Clusters
-from caltest.forms.base import ROUNDING, Form, HasLeadingSum, HasMoments, Labels, Moments
+from caltest.forms.base import (
+    FEATURE,
+    LABEL,
+    ROUNDING,
+    Form,
+    HasLeadingSum,
+    HasMoments,
+    Labels,
+    Moments,
+)
 from caltest.forms.moments import diagonal_table, is_worthwhile, low_rank_moments
 from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
@@ -93,9 +102,8 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         each = (base.function, base.probs, base.by) if isinstance(base, ComputedFeatures) else (base,)
         return tuple(map(id, (self.probs, *each)))
 
-    def work(self, draws: int) -> Work:
-        labels = float(draws) * len(self.probs)
-        return {"label": labels, "feature": labels * self.features.shape[1]}
+    def seconds(self, draws: int) -> float:
+        return draws * len(self.probs) * (LABEL + FEATURE * float(self.features.shape[1]))
 
     @cached_property
     def pairs(self) -> Pairwise:
@@ -335,8 +343,8 @@ class JointSums:
                 total += own_signs @ joint.reshape(len(features), -1)
             return squared_norms(scale, own, total)
 
-        work: Work = {"feature": float(len(self.residuals)) * self.width}
-        return Signed(of_signs, self.clusters.count, True, rounding, self.width, work)
+        seconds = FEATURE * len(self.residuals) * self.width
+        return Signed(of_signs, self.clusters.count, True, rounding, self.width, seconds)
 
 
 def squared_norms(scale: float, own: float, sums: Array) -> Array:

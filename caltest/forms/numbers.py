@@ -13,11 +13,12 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Work, Workers
+from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import (
+    FEATURE,
     ROUNDING,
     Array,
     ChiSquare,
@@ -56,9 +57,6 @@ class OfNumbers(Sums):
     def probs(self) -> Array:  # type: ignore[override]
         """The chances of the cells, (n, cells)."""
         return np.broadcast_to(np.diff(_ENDS), (self.law.n_samples, len(_ENDS) - 1))
-
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * self.law.n_samples}
 
     def cells_of(self, labels: Any) -> NDArray[np.intp]:
         """Return the cells of numbers, where these have an atom at its middle."""
@@ -507,8 +505,8 @@ class WavePairs(OfNumbers):
     def resolution(self) -> float:
         return ROUNDING * self.scale * float(self.waves.squares.sum()) * self.law.n_samples
 
-    def work(self, draws: int) -> Work:
-        return {"feature": float(draws) * self.law.n_samples * self.waves.size}
+    def seconds(self, draws: int) -> float:
+        return FEATURE * draws * self.law.n_samples * self.waves.size
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         cut = blocks(len(labels), max(1, _HELD // self.waves.size))

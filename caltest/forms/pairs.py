@@ -25,12 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from caltest._parallel import ALONE, Work, Workers
+from caltest._parallel import ALONE, Workers
 from caltest._sums import TILE, Array, Tile, blocks, multiply, sum_over_strips, sum_over_tiles
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import (
     CERTAIN,
+    LABEL,
+    PAIR,
     ROUNDING,
     HasCumulantGenerator,
     HasLeadingSum,
@@ -115,12 +117,12 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         ]
         return ROUNDING * abs(self.scale) * float(sum(sizes))
 
-    def work(self, draws: int) -> Work:
-        n, m = self.probs.shape
+    def seconds(self, draws: int) -> float:
+        n, m = map(float, self.probs.shape)
         if self._chain is not None:
-            return {"label": float(draws) * n}
-        pairs = len(self.kernel_terms) * 0.5 * float(n) ** 2
-        return {"coordinate": pairs * m, "pair": pairs * draws}
+            return LABEL * draws * n
+        pairs = len(self.kernel_terms) * 0.5 * n**2
+        return PAIR * pairs * (2.0 * m + draws)  # a coordinate of the distance takes two
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         n, m = self.probs.shape
@@ -158,8 +160,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
             _loops.chain_sums_of_signs(signs, codes, d, chain.decay, sums)
             return np.asarray(4.0 * scale * sums + constant)
 
-        work: Work = {"label": float(len(d))}
-        return Signed(of_signs, clusters.count, True, self.resolution, 1, work)
+        return Signed(of_signs, clusters.count, True, self.resolution, 1, LABEL * len(d))
 
     @property
     def is_u_statistic(self) -> bool:  # type: ignore[override]

@@ -12,10 +12,11 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Work, Workers
+from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.forms.base import (
+    LABEL,
     ROUNDING,
     Array,
     BrownianFunctional,
@@ -134,7 +135,7 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit, HasEvents):
             _loops.extremes_of_signs(signs, codes, steps, ends, lowest, highest)
             return self._finished(lowest, highest)
 
-        return Signed(of_signs, clusters.count, True, self.resolution, 1, self.work(1))
+        return Signed(of_signs, clusters.count, True, self.resolution, 1, self.seconds(1))
 
     def _finished(self, lowest: Array, highest: Array) -> Array:
         return apart(lowest, highest, self.functional) / self._total
@@ -196,8 +197,8 @@ class RisingBins(Form):
         """Rounding of a norm of mean residuals."""
         return 2.0 * ROUNDING
 
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.chances)}
+    def seconds(self, draws: int) -> float:
+        return LABEL * draws * len(self.chances)
 
     @cached_property
     def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:

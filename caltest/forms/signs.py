@@ -17,19 +17,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Work, Workers
+from caltest._parallel import ALONE, Workers
 from caltest._sums import WIDE_TILE, blocks
 from caltest._visible import quoted
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
-from caltest.forms.base import Array, Form, Labels
+from caltest.forms.base import FEATURE, LABEL, Array, Form, Labels
 from caltest.laws.classes import LabelSampler
 from caltest.sampling import generator
 
@@ -47,6 +47,9 @@ class HasSigns(Form):
     features_of_a_class: ClassVar[int] = 1
     #: Effective clusters that a bin must hold on average, where every bin counts by itself.
     fewest_of_a_bin: float = 0.0
+
+    def seconds(self, draws: int) -> float:
+        return LABEL * draws * len(self.probs)
 
     @property
     def row_scores(self) -> Array | None:
@@ -110,8 +113,8 @@ class OfOneEvent(HasSigns):
         """The predictions, (n, 2)."""
         return np.column_stack([1.0 - self.chances, self.chances])
 
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.chances)}
+    def seconds(self, draws: int) -> float:
+        return LABEL * draws * len(self.chances)
 
 
 class OverPairs(HasSigns):
@@ -158,14 +161,14 @@ class Signed(Form):
     even: bool  #: Whether T is the same if all signs are turned.
     rounding: float  #: How far two evaluations of one value may differ.
     width: int = 1  #: Numbers that are held a draw.
-    of_a_draw: Work = field(default_factory=dict)  #: What one draw takes.
+    of_a_draw: float = 0.0  #: Seconds that one draw takes one core.
 
     @property
     def resolution(self) -> float:
         return self.rounding
 
-    def work(self, draws: int) -> Work:
-        return {kind: draws * each for kind, each in self.of_a_draw.items()}
+    def seconds(self, draws: int) -> float:
+        return draws * self.of_a_draw
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for signs (B, G)."""
@@ -202,7 +205,7 @@ def signed_sums(
         values = np.where(np.isfinite(values), values, 0.0)
         return np.where((signs > 0).all(axis=1), impossible, values)
 
-    return Signed(of_signs, count, even, rounding, width, {"feature": numbers})
+    return Signed(of_signs, count, even, rounding, width, FEATURE * numbers)
 
 
 def signed_pairs(pairs: Any, scale: float, keeps_own: bool, rounding: float) -> Signed:
@@ -227,7 +230,7 @@ def signed_pairs(pairs: Any, scale: float, keeps_own: bool, rounding: float) -> 
         return np.asarray(2.0 * scale * products + constant)
 
     count, entries = pairs.shape[0], float(pairs.size if dense else pairs.nnz)
-    return Signed(of_signs, count, True, rounding, count, {"feature": entries})
+    return Signed(of_signs, count, True, rounding, count, FEATURE * entries)
 
 
 # ------------------------------------------------------------------ comonotone labels

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from caltest._parallel import ALONE, Work, Workers
+from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks, over_columns
 from caltest.clusters import Clusters
 from caltest.forms.base import (
@@ -237,9 +237,6 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
         if not self.standardised:
             return np.empty(0)
         return np.array([np.vdot(self.probs * self.table, self.table)])
-
-    def work(self, draws: int) -> Work:
-        return {"label": float(draws) * len(self.probs)}
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         total = sums[:, 0]

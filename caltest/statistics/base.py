@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import check_takes, options, takes
 from caltest._numbers import counted
-from caltest._parallel import Work, Workers, announce
+from caltest._parallel import Workers, announce
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
@@ -144,10 +144,12 @@ class Statistic(ABC):
         facts = {"draws": Argument("n_resamples"), "moments": Argument("null", "moments")}
         return Phrase("fewer draws ({draws}) take less, and {moments} needs none where it fits", facts)
 
-    def announce(self, work: Work, n_samples: int, workers: Workers, null: str | None = None) -> None:
+    def announce(
+        self, seconds: float, n_samples: int, workers: Workers, null: str | None = None
+    ) -> None:
         """Say so, before it starts, where it will take long."""
         by = "" if null is None else f", by the null {null!r},"
-        announce(f"{self.name!r} of {counted(n_samples, 'row')}{by}", work, workers, self.faster)
+        announce(f"{self.name!r} of {counted(n_samples, 'row')}{by}", seconds, workers, self.faster)
 
     @property
     def notes(self) -> tuple[str, ...]:
