@@ -269,7 +269,7 @@ def light(probs, labels, group, seed, **options):
 @pytest.mark.level
 def test_family_wise_error(without_bounds):
     """8 groups, calibrated: the chance of any finding is .05."""
-    repetitions, n = 400, 240
+    repetitions, n = 200, 240
     group = np.arange(n) % 8
     rejected = 0
     for seed in range(repetitions):
@@ -282,7 +282,7 @@ def test_family_wise_error(without_bounds):
 @pytest.mark.level
 def test_true_groups_beside_a_false_one(without_bounds):
     """Group 0 is wrong and found; the chance that any other one is found stays below .05."""
-    repetitions, n = 200, 400
+    repetitions, n = 80, 400
     power = false = 0
     for seed in range(repetitions):
         probs, labels, group = one_bad_group(n, 3, seed, t=0.3)
