@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from hashlib import sha256
 from itertools import combinations, product
@@ -73,14 +75,13 @@ def read_groups(
 ) -> tuple[Grouping, ...]:
     """Read group columns, as `audit` takes them; ``beside``, by name, is what has the same rows.
 
-    Values are compared as text, character by character; missing ones are a group of their own. Of
-    ``counting`` rows, if given, groups are made, as if there were no others.
+    Values are compared as text, character by character; missing ones are a group of their own. Groups
+    are made of the ``counting`` rows, if given, as if there were no others.
     """
     columns = group_columns(groups, **beside)
     for name, cells in columns.items():
         _check_length(name, cells, n_rows)
-    rows = list(range(n_rows)) if counting is None else counting.tolist()
-    return tuple(_grouping(name, cells, rows) for name, cells in columns.items())
+    return tuple(_grouping(name, cells, counting) for name, cells in columns.items())
 
 
 def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:
@@ -217,7 +218,7 @@ def _cells(column: object, what: str) -> list[Any]:
     """Return the cells of one column."""
     cells = cells_of(column, what)
     ndim = column.ndim if has(column, "ndim") else 1  # type: ignore[attr-defined]
-    if ndim > 1 or any(isinstance(cell, list | tuple | np.ndarray) for cell in cells or ()):
+    if ndim > 1 or {list, tuple, np.ndarray} & set(map(type, cells or ())):
         raise InputError(
             f"{what} is a table without column names; give a data frame or a dict of columns, as in "
             "{'region': […], 'age': […]}."
@@ -247,21 +248,29 @@ def _number(cell: Any) -> float:
     return np.nan if found is None else found
 
 
-def _ranges(column: str, distinct: list[Any], codes: Places, rows: list[int]) -> Grouping | None:
+def _ranges(
+    column: str, cells: list[Any], codes: Places, distinct: np.ndarray, counting: Places | None
+) -> Grouping | None:
     """Cut many different numbers at their own quantiles, equal ones together; None if there are few.
 
     A few entries may be no numbers: they are a group of their own. Codes with leading zeros are text.
     """
-    if any(isinstance(cell, str) and _CODE.fullmatch(cell.strip()) for cell in distinct):
-        return None
-    each, times = np.array([_number(cell) for cell in distinct]), np.bincount(codes)
+    text, absent = np.zeros((2, len(distinct) + 1), dtype=np.bool_)
+    absent[-1] = True  # the code of what is missing
+    if distinct.dtype.kind == "O":
+        text[:-1] = [isinstance(cell, str) and cell != "" for cell in distinct]
+        absent[:-1] = [is_missing(cell) for cell in distinct]
+        if any(_CODE.fullmatch(cell.strip()) for cell in distinct[text[:-1]]):
+            return None
+        distinct = np.array([_number(cell) for cell in distinct])
+    each, times = np.append(distinct, np.nan), np.bincount(codes, minlength=len(text))
     is_number = np.isfinite(each)
-    other = ~is_number & ~np.array([is_missing(cell) for cell in distinct])
-    if times[other].sum() > _FEW * times[is_number | other].sum():
+    other = ~is_number & ~absent
+    if times[other].sum() > _FEW * times[~absent].sum():
         return None
     numbers = np.where(is_number, each, np.nan)[codes]
     known = numbers[is_number[codes]]
-    if (different := len(np.unique(known))) <= MOST_NUMBERS:
+    if (different := len(np.unique(each[is_number]))) <= MOST_NUMBERS:
         return None
     first, last = _cut(known, RANGES)
     if len(last) == 1:  # most rows have the largest number
@@ -278,18 +287,18 @@ def _ranges(column: str, distinct: list[Any], codes: Places, rows: list[int]) ->
             break
     member = np.searchsorted(last, numbers).astype(np.intp)
     notes: list[str] = []
-    written = other | np.array([isinstance(cell, str) and cell != "" for cell in distinct])
-    for name, those in ((NO_NUMBER, other), (MISSING, ~is_number & ~other)):
-        if those.any():
+    for name, those in ((NO_NUMBER, other), (MISSING, absent & ~is_number)):
+        if times[those].any():
             member[those[codes]] = len(names)
             names.append(name)
-        if (said := (those & written)[codes]).any():
+        if (said := (those & (text | other))[codes]).any():
             row, one = int(np.argmax(said)), said.sum() == 1
+            place = Row(row if counting is None else int(counting[row]))
             notes.append(
                 f"Column {shown_column(column)!r} holds {counted(int(said.sum()), 'entry', 'entries')} "
                 f"that {'is no number' if one else 'are no numbers'} ({'' if one else 'the first is '}"
-                f"{quoted(distinct[codes[row]])} in {Row(rows[row])}), in a group of "
-                f"{'its' if one else 'their'} own, {name!r}."
+                f"{quoted(cells[row])} in {place}), in a group of {'its' if one else 'their'} own, "
+                f"{name!r}."
             )
     return Grouping(column, tuple(names), member, different, tuple(notes))
 
@@ -303,50 +312,48 @@ def _written(value: float, digits: int) -> str:
     return f"{value:.{digits}g}"
 
 
-def _grouping(column: str, cells: list[Any], rows: list[int]) -> Grouping:
-    places: dict[Any, int] = {}
-    distinct: list[Any] = []
-    codes = np.empty(len(rows), dtype=np.intp)
-    for row, cell in enumerate(cells[row] for row in rows):
-        try:
-            code = places.setdefault((type(cell), cell), len(distinct))
-        except Exception:  # a value that cannot be looked up, or raises anything
-            code = len(distinct)
-        if code == len(distinct):
-            distinct.append(cell)
-        codes[row] = code
-    merged = one_as_text(f"column {shown_column(column)!r}", "value", distinct, _text)
-    if found := _ranges(column, distinct, codes, rows):
+def _grouping(column: str, cells: list[Any], counting: Places | None) -> Grouping:
+    import pandas as pd  # slow
+
+    if counting is not None:
+        cells = [cells[row] for row in counting]
+    kinds = set(map(type, cells))
+    values = cells
+    if kinds & {bool, np.bool_}:  # True is not 1
+        values = [str(x) if isinstance(x, bool | np.bool_) else x for x in cells]
+    dtype = None if kinds in ({int}, {float}) else object
+    try:
+        codes, distinct = pd.factorize(pd.Series(values, dtype=dtype).to_numpy())
+    except Exception:  # an entry that has no hash, or cannot be compared
+        codes, distinct = pd.factorize(np.array([_text(cell) for cell in cells], dtype=object))
+    codes = np.where(codes < 0, len(distinct), codes)
+    merged: tuple[str, ...] = ()
+    if distinct.dtype.kind == "O":
+        merged = one_as_text(f"column {shown_column(column)!r}", "value", distinct.tolist(), _text)
+    if found := _ranges(column, cells, codes, distinct, counting):
         return found._replace(notes=(*found.notes, *merged))
-    texts: dict[str | None, int] = {}
-    member = np.array([texts.setdefault(_text(cell), len(texts)) for cell in distinct], np.intp)[codes]
-    if len(texts) > MOST_VALUES:
+    texts = [*map(_text, distinct.tolist()), *([None] if len(distinct) in codes else [])]
+    names: dict[str | None, str] = {}
+    for text in texts:  # what is missing, and what is empty, is named as no other value is
+        names[text] = text or (MISSING if text is None else EMPTY)
+        while not text and names[text] in texts:
+            names[text] = f"({names[text]})"
+    if len(names) > MOST_VALUES:
         raise InputError(
-            f"column {quoted(column)} of groups has {len(texts):,} different values, more than the "
+            f"column {quoted(column)} of groups has {len(names):,} different values, more than the "
             f"{MOST_VALUES:,} that are possible; leave it out, or merge values."
         )
-    names = []  # what is missing, and what is empty, is named as no other value is
-    for text in texts:
-        name = text or (MISSING if text is None else EMPTY)
-        while not text and name in texts:
-            name = f"({name})"
-        names.append(name)
 
-    def place(code: int) -> tuple[int, float, str]:
+    def place(text: str | None) -> tuple[int, float, str]:
         """Return where a value comes: numbers in their order, then text, then what is missing."""
-        name = names[code]
-        if code == texts.get(None):
-            return 2, 0.0, name
-        try:
+        name, number = names[text], math.nan
+        with suppress(ValueError):
             number = float(name)
-        except ValueError:
-            number = float("nan")
-        return (0, number, name) if number == number else (1, 0.0, name)
+        return (2 if text is None else int(number != number)), 0.0 if number != number else number, name
 
-    order = sorted(range(len(names)), key=place)
-    rank = np.empty(len(names), dtype=np.intp)
-    rank[order] = np.arange(len(names))
-    return Grouping(column, tuple(names[c] for c in order), rank[member], notes=merged)
+    rank = {text: k for k, text in enumerate(sorted(names, key=place))}
+    member = np.array([rank[text] for text in texts], dtype=np.intp)[codes]
+    return Grouping(column, tuple(names[text] for text in rank), member, notes=merged)
 
 
 def _text(cell: Any) -> str | None:
