@@ -10,10 +10,7 @@ from caltest._visible import shown
 
 T = TypeVar("T")
 
-_ROUNDING = 1e-13  # of sums, relative to what is added
 _MOST_DIGITS = 4  # of percentages
-_FINER = 3  # decimals that an end has at most beyond the others, so that it is not 0
-_NEARLY_ONE = 0.99994  # beyond it, a probability is written by what it lacks
 _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
 
@@ -31,7 +28,7 @@ def without_rounding(value: float, *beside: float) -> float:
     (0.0, 1e-14, 0.0)
     """
     largest = max((abs(each) for each in beside if math.isfinite(each)), default=0.01)
-    return 0.0 if abs(value) <= _ROUNDING * largest else value
+    return 0.0 if abs(value) <= 1e-13 * largest else value
 
 
 def number(value: float) -> str:
@@ -81,7 +78,7 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
 
 def _outward(low: float, high: float, digits: int) -> tuple[int, float, float]:
     """Round an interval outwards, in as many digits or, if it would reach 0 by that alone, in more."""
-    for finer in (*range(digits, digits + _FINER), digits):
+    for finer in (*range(digits, digits + 3), digits):  # three more at most, so that no end is 0
         scale = 10.0**finer
         ends = math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
         if low * high <= 0.0 or 0.0 not in ends:
@@ -214,7 +211,7 @@ def probabilities(values: Iterable[float]) -> list[str]:
     every = [float(value) for value in values]
     for digits in range(2, _MOST_DIGITS + 1):
         texts = [
-            f"1 − {1.0 - value:.1g}" if _NEARLY_ONE < value < 1.0 else f"{value:.{digits}g}"
+            f"1 − {1.0 - value:.1g}" if 0.99994 < value < 1.0 else f"{value:.{digits}g}"
             for value in every
         ]
         if len(set(texts)) == len(set(every)) and texts.count("1") == every.count(1.0):

@@ -21,21 +21,15 @@ T = TypeVar("T")
 
 _DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _NO_WIDTH = "\u00ad\u180e\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"
-_HIDDEN = frozenset(f"{_DIRECTIONS}{_NO_WIDTH}\u2028\u2029\ufffe\uffff")
-_TAGS = range(0xE0000, 0xE0080)  # a second ASCII, none of which is seen
+_TAGS = "".join(map(chr, range(0xE0000, 0xE0080)))  # a second ASCII, none of which is seen
+_HIDDEN = frozenset(f"{_TAGS}{_DIRECTIONS}{_NO_WIDTH}\u2028\u2029\ufffe\uffff")
 
 # What continuous integration obeys: GitHub "::error" at the start of a line and "##[error]" anywhere in
 # it, Azure "##vso[…]", TeamCity "##teamcity[…]".
 _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\w*\[)")
 
-_NAME = 48  # characters of a name in a sentence or a table
 CLAUSE = 80  # of a clause with a name in it
 _WORD = 160  # of what has no blank in it; a path may be long
-_MESSAGE = 500
-# Of names in the views of an audit, each by itself, so that a long one leaves no other out:
-_CLASS_NAME = 24
-_COLUMN = 20
-_VALUE = 24
 
 
 def visible(text: str) -> str:
@@ -45,11 +39,8 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(escaped(each) if _hides(each) else each for each in text)
-
-
-def _hides(each: str) -> bool:
-    return each in _HIDDEN or ord(each) in _TAGS or unicodedata.category(each) in ("Cc", "Cs")
+    hidden = (each in _HIDDEN or unicodedata.category(each) in ("Cc", "Cs") for each in text)
+    return "".join(escaped(each) if hides else each for each, hides in zip(text, hidden, strict=True))
 
 
 def escaped(character: str) -> str:
@@ -68,7 +59,7 @@ def visible_page(text: str) -> str:
     return "\n".join(map(line, text.split("\n")))
 
 
-def message(text: str, most: int = _MESSAGE) -> str:
+def message(text: str, most: int = 500) -> str:
     """Return a sentence about an input in one line of at most 500 characters.
 
     A message begins with what was found and where, and ends with what to do; what may be endless is
@@ -79,24 +70,24 @@ def message(text: str, most: int = _MESSAGE) -> str:
     return clipped(words, most)
 
 
-def shown(name: str, most: int = _NAME) -> str:
+def shown(name: str, most: int = 48) -> str:
     """Return a name that comes with the data as it is shown: visible, and not long."""
     return clipped(visible(name[: 4 * most] + name[4 * most :][-4 * most :]), most)
 
 
 def shown_class(name: str) -> str:
     """Return the name of a class, its end left out if it is long."""
-    return shortened(visible(name), _CLASS_NAME)
+    return shortened(visible(name), 24)
 
 
-def shown_value(value: str, most: int = _VALUE) -> str:
+def shown_value(value: str, most: int = 24) -> str:
     """Return the value of a group, or the name of a column of groups; blanks at an end are seen."""
     return shortened(visible(value) if value == value.strip() else f"'{visible(value)}'", most)
 
 
 def shown_column(name: str) -> str:
     """Return the name of a column of groups."""
-    return shown_value(name, _COLUMN)
+    return shown_value(name, 20)
 
 
 def shown_group(column: str, value: str) -> str:

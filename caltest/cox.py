@@ -14,8 +14,7 @@ from caltest import _printers
 from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest.data import Sample, sample
-from caltest.data.attributes import refuse_clusters
-from caltest.data.rows import without_zeros
+from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, through
 from caltest.results import Result

@@ -21,7 +21,7 @@ from caltest._parallel import Workers
 from caltest.binning import EqualWidth
 from caltest.clusters import Clusters
 from caltest.data import Rows, sample
-from caltest.data.attributes import cluster_codes
+from caltest.data.rows import cluster_codes
 from caltest.forms import Comonotone, HasSigns, LinearSum, effective_clusters
 from caltest.forms.low_rank import JointSums
 from caltest.kernels import Exponential

@@ -151,7 +151,7 @@ class Tensor:
 )
 def test_tensors_that_are_no_arrays(error: Exception) -> None:
     for call in (lambda x: sample(x, LABELS), lambda x: sample(PROBS, x)):
-        with pytest.raises(InputError, match=r"is a tensor that is no array \(.*; give a dense one"):
+        with pytest.raises(InputError, match=r"is a tensor that is no array; give a dense one"):
             call(Tensor(error))
 
 

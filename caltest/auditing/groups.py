@@ -43,16 +43,13 @@ EMPTY = "(empty)"
 MOST_VALUES = 1000
 FEWEST_ROWS = 2  # of a group: no statistic of pairs can do with one
 MOST_NUMBERS = 20  # values of a column of numbers; more are cut into ranges
-RANGES = 5
 _TENTHS = 10  # of what is predicted
-_DIGITS = 9
 _NAMED = 20  # of the groups of a column that are too small
 _ONLY_NAME = "group"  # of a column that came without one
 _MOST_CROSSED = 50_000_000  # rows held of all groups of several columns: 400 MB
 # Text that is a number, and no code such as "00501".
 _NUMBER = re.compile(r"[+-]?(?=\.?\d)(?:0|[1-9]\d{0,17})?(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?", re.A)
 _CODE = re.compile(r"0\d+")
-_FEW = 0.1  # of the entries, that may be no numbers in a column of numbers
 
 
 class Grouping(NamedTuple):
@@ -134,15 +131,12 @@ def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Itera
     for column, values in ((law.level_name, law.level()), ("predicted spread", law.spread())):
         column = f"{column} (of the model)" if column in taken else column
         largest = float(np.abs(values).max()) or 1.0
-        values = np.round(values / largest, _DIGITS) * largest  # what differs by rounding is equal
+        values = np.round(values / largest, 9) * largest  # what differs by rounding is equal
         first, last = _cut(values, parts)
         if len(last) < 2:
             continue
-        names: list[str] = []
         for digits in range(2, 18):
-            ends = zip(first, last, strict=True)
-            written = ((_written(low, digits), _written(high, digits)) for low, high in ends)
-            names = [low if low == high else f"{low} to {high}" for low, high in written]
+            names = [" to ".join(dict.fromkeys(ends)) for ends in _ends(first, last, digits)]
             if len(set(names)) == len(names):
                 break
         member = np.searchsorted(last, values).astype(np.intp)
@@ -167,7 +161,6 @@ _SUMMARIES: Mapping[str, Any] = {
         *np.quantile(values, [0.75, 0.25], axis=axis)
     ),
 }
-_BLURRED = 20  # times as many exceptions by half of the members as by all of them
 
 
 def functions_of_members(
@@ -200,7 +193,7 @@ def functions_of_members(
             by_all, by_half = (
                 (np.diff(member[order], axis=0) != 0).sum(axis=0) - fewest for order in (whole, half)
             )
-            if (by_half >= _BLURRED * np.maximum(by_all, 1)).any():
+            if (by_half >= 20 * np.maximum(by_all, 1)).any():
                 found.setdefault(column, name)
     return tuple(
         Premise(
@@ -266,25 +259,20 @@ def _ranges(
     each, times = np.append(distinct, np.nan), np.bincount(codes, minlength=len(text))
     is_number = np.isfinite(each)
     other = ~is_number & ~absent
-    if times[other].sum() > _FEW * times[~absent].sum():
+    # Of a column of numbers, at most a tenth may be something else.
+    if times[other].sum() > 0.1 * times[~absent].sum():
         return None
     numbers = np.where(is_number, each, np.nan)[codes]
     known = numbers[is_number[codes]]
     if (different := len(np.unique(each[is_number]))) <= MOST_NUMBERS:
         return None
-    first, last = _cut(known, RANGES)
+    first, last = _cut(known, 5)
     if len(last) == 1:  # most rows have the largest number
         last = np.append(known[known < last].max(), last)
         first = np.append(first, last[1])
-    names: list[str] = []
-    for digits in (4, 6, 9, 17):
-        ends = [
-            [_written(end, digits) for end in dict.fromkeys(pair)]
-            for pair in zip(first.tolist(), last.tolist(), strict=True)
-        ]
-        names = [" to ".join(each) for each in ends]
-        if len({text for each in ends for text in each}) == sum(map(len, ends)):
-            break
+    written = [_ends(first, last, digits) for digits in (4, 6, 9, 17)]
+    apart = (ends for ends in written if len({x for each in ends for x in each}) == sum(map(len, ends)))
+    names = [" to ".join(each) for each in next(apart, written[-1])]
     member = np.searchsorted(last, numbers).astype(np.intp)
     notes: list[str] = []
     for name, those in ((NO_NUMBER, other), (MISSING, absent & ~is_number)):
@@ -301,6 +289,12 @@ def _ranges(
                 f"{name!r}."
             )
     return Grouping(column, tuple(names), member, different, tuple(notes))
+
+
+def _ends(first: np.ndarray, last: np.ndarray, digits: int) -> list[list[str]]:
+    """Write where ranges begin and end, once where that is the same."""
+    pairs = zip(first.tolist(), last.tolist(), strict=True)
+    return [[_written(end, digits) for end in dict.fromkeys(pair)] for pair in pairs]
 
 
 def _written(value: float, digits: int) -> str:

@@ -27,7 +27,8 @@ from caltest.auditing.plan import MEAN, Look, Plan, around
 from caltest.auditing.views import Part, Rest, Sensitivity, Sized, Skipped, View
 from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
 from caltest.data import Rows, Sample
-from caltest.data.attributes import effective_number, rates_by_class
+from caltest.data.labels import rates_by_class
+from caltest.data.rows import effective_number
 from caltest.forms import FEWEST_CLUSTERS, Atoms
 from caltest.pvalues import reaching
 

@@ -47,7 +47,7 @@ from caltest.bounds.intervals import (
     scaled_risk,
 )
 from caltest.data import Rows, Sample
-from caltest.data.attributes import effective_number
+from caltest.data.rows import effective_number
 from caltest.exceptions import Argument, InputError
 from caltest.forms import FEWEST_CLUSTERS
 from caltest.lenses import Until, find_lens

@@ -12,7 +12,7 @@ from caltest._arguments import Number, arguments, level_of_confidence
 from caltest._sums import Array
 from caltest.binning import Binning, EqualMass, reliability_curve
 from caltest.bounds import intervals
-from caltest.data.attributes import check_alike
+from caltest.data.rows import check_alike
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.forms import Side

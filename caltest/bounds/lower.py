@@ -17,8 +17,8 @@ from caltest._visible import visible
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.shifts import SIDES, ShiftedScan, compared, grid_of_tolerances, largest_refuted
 from caltest.data import Rows, Sample
-from caltest.data.attributes import check_alike
 from caltest.data.diagnose import impossible_labels
+from caltest.data.rows import check_alike
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.forms import Side

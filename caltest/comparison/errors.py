@@ -32,7 +32,7 @@ from caltest.auditing.sizes import Cut, Design, Family, cut
 from caltest.auditing.views import Group, Sized
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
 from caltest.data import Rows, Sample
-from caltest.data.attributes import effective_number
+from caltest.data.rows import effective_number
 from caltest.exceptions import InputError
 from caltest.laws import Pool, Predictive, Quantiles
 from caltest.lenses import Interval, Lens, Quantile, TopLabel, event, show

@@ -16,10 +16,9 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from caltest._arguments import as_float, check_unmasked, has
-from caltest._visible import as_text, attempt, quoted, reason, shown
+from caltest._visible import as_text, attempt, quoted, reason
 from caltest.exceptions import InputError
 
-_LISTED = 40  # characters of each of several names
 #: What is said of a file that was opened and not read.
 NOT_LOADED = (
     "a file that is read a block at a time, which only caltest.test takes; call .load() on it, and "
@@ -47,7 +46,6 @@ _NO_NUMBERS = {
     "V": "records, not numbers; give one plain column a class",
 }
 _WIDE = (nw.Int128, nw.UInt128)
-_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 _NAMELESS = ("NoneType", "NAType", "NaTType")
 
 
@@ -82,7 +80,7 @@ class NamedArray:
 def listed(names: Iterable[object], limit: int = 8) -> str:
     """List names in a message, the first few of many."""
     all_names = list(names)
-    shown = ", ".join(quoted(name, _LISTED) for name in all_names[:limit]) or "none"
+    shown = ", ".join(quoted(name, 40) for name in all_names[:limit]) or "none"
     return shown if len(all_names) <= limit else f"{shown}, … ({len(all_names)} in all)"
 
 
@@ -106,26 +104,18 @@ def read_table(data: object, what: str) -> NamedArray:
     if isinstance(native, nw.Series):
         return _from_series(native, what)
     if has(data, "detach", "cpu"):
-        return _from_array(_of_tensor(data, what), what)
+        tensor: Any = data
+        array = attempt(lambda: tensor.detach().cpu().numpy())
+        if array is None:  # numpy has no bfloat16
+            array = attempt(lambda: tensor.detach().cpu().float().numpy())
+        if array is None:  # it is sparse, or has no data, as on the device "meta"
+            do = "give a dense one that holds its data, as .to_dense() makes of a sparse one"
+            raise InputError(f"{what} is a tensor that is no array; {do}.")
+        return _from_array(array, what)
     for names, found in _UNREAD:
         if has(data, *names):
             raise InputError(f"{what} is {found.format(kind=type(data).__name__)}.")
     return _from_array(data, what)
-
-
-def _of_tensor(tensor: Any, what: str) -> Any:
-    """Return a tensor as an array."""
-    try:
-        tensor = tensor.detach().cpu()
-        try:
-            return tensor.numpy()
-        except TypeError:  # bfloat16, which numpy lacks
-            return tensor.float().numpy()
-    except Exception as error:  # it is sparse, or has no data, as on the device "meta"
-        raise InputError(
-            f"{what} is a tensor that is no array ({shown(reason(error), 100)}); "
-            "give a dense one that holds its data, as .to_dense() makes of a sparse one."
-        ) from error
 
 
 def native_of(data: Any, what: str) -> Any:
@@ -272,7 +262,9 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> NamedArray:
 
 
 def _from_series(series: nw.Series[Any], what: str, names: tuple[str, ...] = ()) -> NamedArray:
-    if not (_is_numeric(series.dtype) or series.dtype in _TEXT):
+    if not (
+        _is_numeric(series.dtype) or series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
+    ):
         do = "convert it to numbers" + (" or to strings" if what == "labels" else "")
         raise InputError(f"{what} holds {_entries(series)}; {do}.")
     if series.null_count():
@@ -335,7 +327,14 @@ def _from_array(data: Any, what: str) -> NamedArray:
     try:
         values = np.asarray(data)
     except Exception as error:  # what calls itself an array may raise anything
-        raise _ragged(data, what) from error
+        lengths = attempt(lambda: [len(row) for row in data]) or [0]
+        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+        text = "cannot be read as an array: its rows differ in kind"
+        if odd is not None:
+            text = "has rows of different lengths: {row} has {found} entries, row 0 has {first}"
+        facts = {"row": odd, "found": lengths[odd or 0], "first": lengths[0]}
+        do = "give every row one number a class"
+        raise InputError(f"{{argument}} {text}; {do}.", argument=what, **facts) from error
     if values.ndim == 0:
         found = f"one value, {quoted(values[()])}; give an array of one entry per row"
         if not isinstance(data, np.ndarray | np.generic):
@@ -344,21 +343,6 @@ def _from_array(data: Any, what: str) -> NamedArray:
         raise InputError(f"{what} is {found}.")
     coarse = values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(np.float64).itemsize
     return NamedArray(_plain(values, what), None, coarse)
-
-
-def _ragged(data: Any, what: str) -> InputError:
-    """Say which of the rows, that make no array, is the first to differ in length."""
-    do, differ = "give every row one number a class", "nest unevenly"
-    try:
-        lengths = [len(row) for row in data]
-        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
-    except Exception:  # of rows without a length, or that raise anything
-        odd, differ = None, "differ in kind"
-    if odd is None:
-        return InputError(f"{what} cannot be read as an array: its rows {differ}; {do}.")
-    found = f"{lengths[odd]} entries, row 0 has {lengths[0]}"
-    text = "{argument} has rows of different lengths: {row} has {found}; {do}."
-    return InputError(text, argument=what, row=odd, found=found, do=do)
 
 
 def _plain(values: np.ndarray, what: str) -> np.ndarray:
@@ -376,21 +360,16 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
     types = sorted({type(x).__name__ for x in entries})
     if types and set(types) <= {"str", "str_"}:
         return values
-    number, limit = ("int", 2**63 - 1) if what == "labels" else ("float", 1e300)
-    do = f"convert it first, with np.asarray({what}, dtype={number})"
-    try:
-        values.astype(np.float64)
-        if number == "int" and types == ["int"]:
-            values.astype(np.int64)
-    except OverflowError:
-        if len(types) == 1:
-            large = next(i for i in range(entries.size) if abs(entries[i]) > limit)
+    do = "give entries of one kind"
+    if types == ["int"]:  # whole numbers that do not fit 64 bits
+        large = next((i for i, entry in enumerate(entries) if abs(entry) >= 2**63), None)
+        if large is not None:
             row, found = large // (values.size // len(values)), quoted(entries[large])
-            raise InputError(_TOO_LARGE, argument=what, row=row, found=found) from None
-    except Exception:  # a value of the user's may raise anything
-        do = "give numbers"
-    if len(types) != 1:
-        do = "give entries of one kind"
+            raise InputError(_TOO_LARGE, argument=what, row=row, found=found)
+    if len(types) == 1:
+        number = "int" if what == "labels" else "float"
+        known = attempt(lambda: values.astype(np.float64)) is not None
+        do = f"convert it first, with np.asarray({what}, dtype={number})" if known else "give numbers"
     kinds = listed(types, 4)
     raise InputError(f"{what} is an array of Python objects ({kinds}), not of numbers; {do}.")
 
@@ -398,8 +377,6 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
 # ------------------------------------------------------------------ entries of a column
 
 
-#: What text says that an entry is missing, in small letters.
-_NOTHING = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
 _NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
 _WHOLE = re.compile(r"\s*([+-]?(?:0|[1-9]\d{0,39}))(?:\.0*)?\s*", re.A)
 
@@ -431,7 +408,18 @@ def is_missing(cell: Any) -> bool:
     if type(cell).__name__ in _NAMELESS:
         return True
     if isinstance(cell, str):
-        return cell.strip().lower() in _NOTHING
+        return cell.strip().lower() in (
+            "",
+            "na",
+            "n/a",
+            "#n/a",
+            "nan",
+            "-nan",
+            "none",
+            "null",
+            "<na>",
+            "nat",
+        )
     if isinstance(cell, Decimal):
         return cell.is_nan()
     return isinstance(cell, Number | np.generic) and bool(cell != cell)

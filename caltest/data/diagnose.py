@@ -98,8 +98,6 @@ class Suspect:
 
 _FEWEST_DECIMALS, _MOST_DECIMALS = 2, 5  # with one anything is explained; with six nothing need be
 _MOST_OFF = 0.02
-_NOISE = 6.0  # standard errors: files of a thousand blocks are checked block by block
-_SLACK = 0.05  # of the bound, as equal rows are off by equal amounts
 _ON_GRID = 1e-9  # how far from a multiple of the step a multiple may be
 _ON_GRID_COARSE = 1e-7  # of float32
 
@@ -120,7 +118,8 @@ def looks_rounded(suspect: Suspect) -> bool:
     allowed = np.where(off > 0, width - zeros, width) * half
     if np.any(np.abs(off) > np.minimum(allowed, _MOST_OFF) + _multiples_within(suspect)):
         return False
-    noise = _NOISE * half * np.sqrt((width - zeros.mean()) / 3 / rows) + _SLACK * width * half
+    # Six standard errors, as files are checked in a thousand blocks; equal rows are off alike.
+    noise = 6.0 * half * np.sqrt((width - zeros.mean()) / 3 / rows) + 0.05 * width * half
     return bool(-noise - 0.5 * half * zeros.mean() <= off.mean() <= noise)
 
 
@@ -172,9 +171,6 @@ def probs_error(suspect: Suspect) -> InputError:
     return InputError(_LOOKS[kind], logits=Argument("logits", True), **facts)
 
 
-_ENOUGH_ROWS = 20
-
-
 def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
     """Return what several columns look like, with the facts of that sentence."""
     values, sums, outside = suspect.values, suspect.sums, suspect.outside
@@ -197,7 +193,7 @@ def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
     # A few bad rows are bad rows; logits are off in most.
     if outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5:
         within = ~outside.any(axis=0)
-        if within.any() and len(values) >= _ENOUGH_ROWS:  # logits leave it in every column
+        if within.any() and len(values) >= 20:  # logits leave it in every column
             column = suspect.table.column(int(np.argmax(within)))
             return "other columns", {"entry": suspect.entry(outside), "column": column}
         return "logits", {"entry": suspect.entry(outside)}
@@ -253,24 +249,21 @@ def _advice(suspect: Suspect) -> str:
 
 # ------------------------------------------------------------------ zeros
 
-_FEWEST_ROWS = 20  # fewer may look like anything
-_MOST = 1_000_000  # entries that are looked at
 _MOST_VOTES = 1000
-_MANY = 30  # distinct values: as many shares of blocks of rows have no small common denominator
 _FINEST = 1e-5  # step that rounding is recognised by
 
 
 def advice_on_zeros(rows: Any) -> str:
     """Say why probabilities are 0 and what to do, if all are 0 or 1 or multiples of a step; else ""."""
     probs, rounded = rows.probs, rows.sums_off > 0.9 * _FINEST
-    some = probs[:: -(-probs.size // _MOST)]
+    some = probs[:: -(-probs.size // 1_000_000)]
     if rounded:  # rows that did sum to 1 still hold what was stated
         some = some[(some < 1.0).all(axis=1)]
         grids = (np.abs(some - np.round(some, d)).max(axis=1) < _ON_GRID_COARSE for d in range(1, 6))
         *coarser, finest = (some[on_grid] for on_grid in grids)
         enough = len(finest) >= 0.05 * len(some)
         some = next((x for x in coarser if len(x) >= 0.9 * len(finest)), finest)[: len(some) * enough]
-    if min(len(some), len(probs)) < _FEWEST_ROWS:
+    if min(len(some), len(probs)) < 20:  # which may look like anything
         return ""
     if ((some == 0.0) | (some == 1.0)).all():
         return (
@@ -306,7 +299,8 @@ def step_of(probs: Array) -> float | None:
         if all(
             (np.abs(x - np.round(x * per_one) / per_one) < _ON_GRID_COARSE).all() for x in (few, values)
         ):
-            several = 5 if 100 % per_one == 0 else _MANY
+            # As many shares of blocks of rows have no small common denominator.
+            several = 5 if 100 % per_one == 0 else 30
             return 1.0 / per_one if len(values) >= max(3, min(several, (per_one - 1) // 2)) else None
     return None
 

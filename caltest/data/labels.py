@@ -1,24 +1,23 @@
-"""Labels: numbers or names, matched to the columns."""
+"""Labels: numbers or names, matched to the columns; and rates at which rows were kept by label."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import closest
+from caltest._arguments import as_float, closest, whole_number
 from caltest._visible import quoted
-from caltest.data.containers import NamedArray, listed
+from caltest.data.containers import NamedArray, listed, read_table
 from caltest.exceptions import InputError
+from caltest.laws.classes import Array
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
-_NUMBERED = re.compile(r"(.*?)(\d+)")
 _MOST_DIGITS = 18  # of a number that 64 bits hold
-_DELIMITERS = "_-.:/ "
 #: Words that say yes, and the one that says no to each; besides, "not" stands before any word.
 _OPPOSITES = {
     "true": "false",
@@ -33,8 +32,6 @@ _OPPOSITES = {
     "on": "off",
 }
 _NOT = ("no", "not", "non")
-#: The place of True in two names.
-_TRUE = {("true", "false"): 0, ("1", "0"): 0, ("false", "true"): 1, ("0", "1"): 1}
 _WRONG = {
     "too many": "labels is boolean, but probs has {n} columns; give the observed class, 0 to {last}.",
     "booleans": "labels is boolean, and the columns of probs are called {names}, which does not say "
@@ -98,10 +95,10 @@ def column_indices(
     if names is not None and labels.is_text:
         return _by_name(values.tolist(), names)
     if names is not None and are_booleans:
-        true = _TRUE.get(_told_apart(names))
-        if true is None:
+        true = [word in ("true", "1") for word in _told_apart(names)]
+        if sorted(_told_apart(names)) not in (["false", "true"], ["0", "1"]):
             raise InputError(_WRONG["booleans"], names=listed(names))
-        return np.where(values, true, 1 - true).astype(np.intp), ()
+        return np.where(values, true.index(True), true.index(False)), ()
     _check_whole(values)
     if names is not None and n_classes == 2:
         yes, no = _told_apart(names)
@@ -134,7 +131,7 @@ def without_prefix(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Drop the prefix that all names share, up to a delimiter; return the rest and the prefix."""
     alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     shared = "".join(letters[0] for letters in alike)
-    end = 1 + max(shared.rfind(delimiter) for delimiter in _DELIMITERS)
+    end = 1 + max(shared.rfind(delimiter) for delimiter in "_-.:/ ")
     rest = tuple(name[end:] for name in names)
     return (rest, shared[:end]) if all(rest) else (tuple(names), "")
 
@@ -144,7 +141,7 @@ def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
     if all(_WHOLE.fullmatch(name) for name in names):
         digits = [name.partition(".")[0] for name in names]
     else:
-        matches = [match for name in names if (match := _NUMBERED.fullmatch(name))]
+        matches = [match for name in names if (match := re.compile(r"(.*?)(\d+)").fullmatch(name))]
         if len(matches) < len(names) or len({match[1] for match in matches}) > 1:
             return None
         digits = [match[2] for match in matches]
@@ -184,12 +181,9 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp
 
 
 def _told_apart(names: Sequence[str]) -> tuple[str, str]:
-    """Return what is different in two names, without the words before and after that they share."""
+    """Return two names without the words that they share."""
     one, other = (re.findall(r"[^\W_]+", name.lower()) for name in names)
-    for end in (0, -1):
-        while one and other and one[end] == other[end]:
-            del one[end], other[end]
-    return " ".join(one), " ".join(other)
+    return " ".join(x for x in one if x not in other), " ".join(x for x in other if x not in one)
 
 
 def _look_up(labels: list[str], names: Sequence[str]) -> NDArray[np.intp]:
@@ -221,3 +215,105 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
         raise InputError(_WRONG["from 1"], n=high)
     found = quoted(int(values[row]))
     raise InputError(_WRONG[wrong], row=row, found=found, n=n_classes, last=n_classes - 1)
+
+
+# ------------------------------------------------------------------ sampling rates
+#
+# A row of class k may have been kept with a known probability s_k, independently of all else. Among the
+# rows kept
+#
+#     P(Y = k | g) = g_k s_k / Σ_l g_l s_l,
+#
+# exactly, so predictions transformed like this are calibrated among these if those of all rows were.
+# Weights 1/s_k would be functions of the labels, which no test of predictions may count by.
+
+
+def kept_at(
+    probs: Array,
+    classes: tuple[str, ...] | None,
+    rates: object,
+    weights: Array | None = None,
+) -> tuple[Array, str]:
+    """Transform predictions of all rows into those of the rows that were kept.
+
+    Returned with them is a sentence: what was predicted on average before and after.
+
+    Parameters
+    ----------
+    probs
+        Predictions (n, m).
+    classes
+        The names of the m classes, if there are any.
+    rates
+        By class, its name or column, the share of its rows that were kept; 1 of others.
+    weights
+        What rows count in the means that the note tells.
+
+    Raises
+    ------
+    InputError
+        If there is no such class, or a rate is not in (0, 1].
+
+    Examples
+    --------
+    >>> kept, _ = kept_at(np.array([[0.99, 0.01], [0.9, 0.1]]), None, {0: 0.01})
+    >>> kept.round(3).tolist()
+    [[0.497, 0.503], [0.083, 0.917]]
+    """
+    by_class = rates_by_class(rates, probs.shape[1], classes)
+    shares = np.ones(probs.shape[1])
+    shares[list(by_class)] = list(by_class.values())
+    shares /= shares.max()  # what is common to all classes cancels
+    kept = probs * shares
+    kept /= kept.sum(axis=1, keepdims=True)
+    named = list(by_class) if probs.shape[1] > 2 else [1]
+    told = []
+    for k in named[:5]:
+        before, after = (float(np.average(each[:, k], weights=weights)) for each in (probs, kept))
+        told.append(f"{_called(k, classes)} {before:.3g} before and {after:.3g} after")
+    at = ", ".join(f"{_called(k, classes)} at {rate:.3g}" for k, rate in by_class.items())
+    more = ", …" if len(named) > 5 else ""
+    note = (
+        f"Rows were kept by their label ({at}), so what is tested is what the predictions mean among "
+        f"the rows kept; mean predicted of these rows: {'; '.join(told)}{more}."
+    )
+    return kept, note
+
+
+def rates_by_class(rates: object, m: int, classes: tuple[str, ...] | None) -> dict[int, float]:
+    """Return the rates by column; raise unless each is of a class, and in (0, 1]."""
+    if not isinstance(rates, Mapping) or not rates:
+        do = "give the rate of every class that was not kept whole, as in {0: 0.01}"
+        raise InputError(argument="sampling_rates", found=quoted(rates), do=do)
+    found: dict[int, float] = {}
+    for which, given in rates.items():
+        column, rate = _column(which, m, classes), as_float(given)
+        if rate is None or not 0.0 < rate <= 1.0:
+            raise InputError(
+                f"the sampling rate of class {quoted(which)} is {quoted(given)}; give the share of its "
+                "rows that were kept, above 0 and at most 1."
+            )
+        if column in found:
+            raise InputError(f"class {quoted(which)} has two sampling rates; give it one.")
+        found[column] = rate
+    return found
+
+
+def _column(which: object, m: int, classes: tuple[str, ...] | None) -> int:
+    """Return the column of a class that is named or numbered as labels are."""
+    number = whole_number(which)
+    try:
+        cell = which if number is None or abs(number) >= 2**63 else number
+        return int(column_indices(read_table([cell], "labels"), m, classes)[0][0])
+    except InputError as error:
+        close = closest(which, classes or ())
+        hint = f"did you mean {close!r}? " if close else ""
+        choices = (
+            f"the classes are {listed(classes)}" if classes else f"give a column from 0 to {m - 1}"
+        )
+        text = f"a sampling rate is for {quoted(which)}, which is not a class; {hint}{choices}."
+        raise InputError(text) from error
+
+
+def _called(column: int, classes: tuple[str, ...] | None) -> str:
+    return f"class {column}" if classes is None else quoted(classes[column])

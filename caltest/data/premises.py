@@ -413,8 +413,6 @@ def _too_even(law: Law, outcomes: Any) -> bool:
 # ------------------------------------------------------------------ copies
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with distinct numbers are distinct
-_ENOUGH = 20.0  # pairs that should differ
-_HARDLY = 0.01  # of these
 
 
 def copied_rows(sample: Sample) -> tuple[Premise, ...]:
@@ -456,7 +454,7 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
     pairs, agreeing = (0.5 * each * (each - 1.0) for each in (sizes, counts))
     expected = float(pairs @ (1.0 - np.einsum("ik,ik->i", predictions, predictions)))
     seen, copies = float(pairs.sum() - agreeing.sum()), False
-    if expected >= _ENOUGH and seen <= _HARDLY * expected:
+    if expected >= 20.0 and seen <= 0.01 * expected:  # pairs
         largest = np.argsort(-sizes, kind="stable")[:_MOST_BLOCKS]
         pure = (predictions[largest] ** sizes[largest, None]).sum(axis=1).clip(0.0, 1.0)
         are = np.add.reduceat(own.astype(np.intp), np.flatnonzero(first))[largest] == 1

@@ -1,20 +1,310 @@
-"""`Rows` and `Sample`: predictions, and with them observed labels; a subsample of very many rows."""
+"""`Rows` and `Sample`: predictions, labels, weights and clusters; a subsample of very many rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._numbers import counted
 from caltest._visible import quoted
-from caltest.data.attributes import Extent, effective_number, one_cluster_counts
+from caltest.data.containers import as_entry, cells_of, is_missing, one_as_text, read_table, shape_of
 from caltest.exceptions import InputError, Premise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
+
+# ------------------------------------------------------------------ weights
+
+
+#: Of the largest weight, or of the mean: no double tells sums with it from those without.
+_NOTHING = 1e-60
+
+
+def effective_number(sizes: Array) -> float:
+    """Return (Σ s)²/Σ s²: how many of equal size are as noisy as these; 0 where all are 0."""
+    return float(sizes.sum() ** 2 / max(float(sizes @ sizes), 1e-300))
+
+
+class Extent(NamedTuple):
+    """Totals over all rows that a part of them needs to know.
+
+    Attributes
+    ----------
+    rows
+        Number of rows n.
+    total
+        The sum of their weights; n if all have equal weight.
+    pairs
+        Σ_{i≠j} w_i w_j; n (n − 1) if all have equal weight.
+    """
+
+    rows: int
+    total: float
+    pairs: float
+
+    @classmethod
+    def alike(cls, n: int) -> Extent:
+        """Return that of rows of equal weight."""
+        return cls(n, float(n), n * (n - 1.0))
+
+    @property
+    def effective(self) -> float:
+        """Effective number of rows, (Σ w)²/Σ w²."""
+        return self.total**2 / (self.total**2 - self.pairs)
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all rows have equal weight."""
+        return self == type(self).alike(self.rows)
+
+
+@dataclass
+class Weighing:
+    """Sums of weights that come a part at a time."""
+
+    rows: int = 0
+    total: float = 0.0  # in units
+    squares: float = 0.0
+    least: float = np.inf
+    largest: Array = field(default_factory=lambda: np.zeros(2))  # and the largest but one, first
+
+    @property
+    def unit(self) -> float:
+        """A power of two near the largest weight, so that squares are numbers."""
+        return 2.0 ** (math.frexp(max(self.largest[1], 5e-324))[1] - 1)
+
+    def add(self, weights: Array) -> None:
+        """Add those of some rows, which were checked."""
+        before, self.largest = self.unit, np.sort(np.append(self.largest, np.sort(weights)[-2:]))[-2:]
+        shrunk, weights = before / self.unit, weights / self.unit
+        self.rows += len(weights)
+        self.total = self.total * shrunk + float(weights.sum())
+        self.squares = self.squares * shrunk**2 + float(weights @ weights)
+        self.least = min(self.least, float(weights.min()) * self.unit)
+
+    def scaled(self, weights: Array) -> Array:
+        """Return the weights of some of these rows, as those of all are 1 on average."""
+        check_some(self.largest)
+        if self.least == self.largest[1]:
+            return np.ones(len(weights))
+        return _in_means(weights / self.unit, self.total / self.rows)
+
+    @property
+    def extent(self) -> Extent:
+        """What a part needs to know, once weights are 1 on average."""
+        if self.least == self.largest[1]:
+            return Extent.alike(self.rows)
+        n = float(self.rows)
+        return Extent(self.rows, n, n**2 - self.squares / (self.total / n) ** 2)
+
+
+def check_alike(rows: Any, what: str, do: str, *, weighted: str | None = None) -> None:
+    """Raise if rows are in clusters, or have weights: what is done next counts independent rows."""
+    refuse_clusters(rows.clusters, what)
+    if not rows.are_alike:
+        raise InputError(f"{weighted or what} takes no weights, and these rows have some; {do}.")
+
+
+def check_some(weights: Array) -> None:
+    """Raise unless two weights at least are positive, and comparable."""
+    if np.count_nonzero(weights > _NOTHING * weights.max(initial=0.0)) < 2:
+        found = ("all are 0", "all but one are 0", "one is more than 1e60 times every other")
+        what = found[min(int(np.count_nonzero(weights)), 2)]
+        raise InputError(f"weights leaves nothing to test, as {what}; two rows at least must count.")
+
+
+def row_weights(given: object, n: int) -> Array:
+    """Return what every one of n rows counts, 1 on average of those that count.
+
+    Raises
+    ------
+    InputError
+        If these are not n numbers that are finite and not negative, at least two of them positive.
+
+    Examples
+    --------
+    >>> row_weights([1, 1, 4], 3).tolist(), row_weights([2.0, 2.0, 0.0], 3).tolist()
+    ([0.5, 0.5, 2.0], [1.0, 1.0, 0.0])
+    """
+    return on_average_one(checked_weights(given, n))
+
+
+def checked_weights(given: object, n: int) -> Array:
+    """Return weights of n rows, or of a part of them, as they are."""
+    table = read_table(given, "weights")
+    values = table.flat
+    if values.ndim != 1:
+        do = "give one number per row, as an array of shape (n,)"
+        raise InputError(f"weights has shape {shape_of(values)}; {do}.")
+    if table.is_text:
+        found = quoted(values[0]) if len(values) else "nothing"
+        text = "weights holds text ({found} comes first), not numbers; give one number per row."
+        raise InputError(text, argument="weights", found=found)
+    if len(values) != n:
+        found = f"{counted(len(values), 'entry', 'entries')}, and there are {counted(n, 'row')}"
+        raise InputError(f"weights has {found}; give one weight for every row.")
+    weights = values.astype(np.float64)
+    wrong = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))
+    if len(wrong):
+        found = f"{weights[wrong[0]]:g}"
+        text = "{argument} has {found} in {row}; give finite numbers, 0 or more."
+        raise InputError(text, argument="weights", found=found, row=int(wrong[0]))
+    return weights
+
+
+def on_average_one(weights: Array) -> Array:
+    """Return weights that were checked, divided by the mean of those above 0."""
+    check_some(weights)
+    weights = weights / weights.max()  # whose sum is a number
+    weights = np.where(weights > _NOTHING, weights, 0.0)
+    counting = weights[weights > 0.0]  # as if they were alone, to the last bit
+    return weights if counting.min() == 1.0 else weights / counting.mean()
+
+
+def _in_means(weights: Array, mean: float) -> Array:
+    """Return weights divided by their mean; what is nothing beside it is 0."""
+    weights = weights / mean
+    return np.where(weights < _NOTHING, 0.0, weights)
+
+
+# ------------------------------------------------------------------ clusters
+
+_MISSING = (
+    "clusters has missing values, the first{found} in {row}; a row that depends on no other is a "
+    "cluster of its own, so give it a name that no other row has."
+)
+
+
+@dataclass(eq=False)
+class Clustering:
+    """Clusters of rows that come a part at a time, numbered in the order in which they come.
+
+    Attributes
+    ----------
+    known
+        The number of every name.
+    totals
+        What the rows of every cluster count, (G,), or more numbers of which the others are 0.
+    """
+
+    known: dict[Hashable, int] = field(default_factory=dict)
+    totals: Array = field(default_factory=lambda: np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def codes(self, cells: Sequence[Any]) -> NDArray[np.intp]:
+        """Return the numbers of the clusters of some rows, of which new ones are taken in."""
+        known, codes = self.known, np.empty(len(cells), dtype=np.intp)
+        here: dict[Hashable, int] = {}  # by type too: True is not 1
+        for row, cell in enumerate(cells):
+            if is_missing(cell):
+                found = f", {quoted(cell)}," if isinstance(cell, str) and cell else ""
+                raise InputError(_MISSING, argument="clusters", found=found, row=row)
+            try:
+                if (kind := (type(cell), cell)) not in here:
+                    here[kind] = known.setdefault(as_entry(cell), len(known))
+                codes[row] = here[kind]
+            except Exception:  # a value of the user's may raise anything
+                text = "clusters holds {found} in {row}; give a name or a number for every row."
+                raise InputError(text, argument="clusters", row=row, found=quoted(cell)) from None
+        return codes
+
+    def add(self, cells: Sequence[Any], weights: Array | None) -> None:
+        """Take in some rows, and what they count; None: as 1 each."""
+        codes = self.codes(cells)
+        if len(self.totals) < len(self):
+            self.totals = np.append(self.totals, np.zeros(len(self)))
+        self.totals[: len(self)] += np.bincount(codes, weights, len(self))
+
+    def counted(self) -> Clustering:
+        """Return those of which a row counts, numbered anew; rows of others count nothing anywhere."""
+        check_several(self.known)
+        counts = self.totals[: len(self)] > 0.0
+        if counts.sum() < 2:
+            raise one_cluster_counts()
+        places = np.where(counts, np.cumsum(counts) - 1, 0)
+        known = {name: int(places[number]) for name, number in self.known.items()}
+        return Clustering(known, self.totals[: len(self)][counts])
+
+    @property
+    def count(self) -> int:
+        """Number of clusters G, once all rows were taken in."""
+        return len(self.totals)
+
+    def share_between(self, pairs: float, total: float) -> float:
+        """How many pairs of different rows there are for each of different clusters, as rows count."""
+        shares = self.totals / self.totals.sum()
+        return pairs / total**2 / (1.0 - float(shares @ shares))
+
+
+def check_several(names: Iterable[Any]) -> None:
+    """Raise unless there are two clusters or more."""
+    if len(some := list(names)[:2]) < 2:
+        raise InputError(
+            f"clusters is {quoted(some[0])} for every row, and all rows of one cluster may depend on "
+            "each other, so nothing can be tested; give at least two clusters."
+        )
+
+
+def one_cluster_counts() -> InputError:
+    """Say that the rows that count are in one cluster."""
+    return InputError(
+        "the rows of one cluster alone have weights above 0, and they may all depend on each other, so "
+        "that nothing can be tested; give two clusters that count, or more."
+    )
+
+
+def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Return the cluster of every row, (n,) of 0..G−1 in the order in which clusters come, and notes.
+
+    Parameters
+    ----------
+    clusters
+        A column of n names or numbers, in any container: rows of equal entries are one cluster. Text
+        that is written as a number is, as 1 or 1.0, is that number.
+    n_rows
+        Number of rows n.
+
+    Raises
+    ------
+    InputError
+        If it is no such column, an entry is missing, or all rows are in one cluster.
+
+    Examples
+    --------
+    >>> codes, notes = cluster_codes(["b", "a", "b"], 3)
+    >>> codes.tolist()
+    [0, 1, 0]
+    """
+    cells = cells_of(clusters, "clusters")
+    if cells is None:
+        do = "give one column, with the name or number of a cluster for every row"
+        raise InputError(f"clusters is {quoted(clusters)}; {do}.")
+    if len(cells) != n_rows:
+        count = f"{len(cells)} entries for {n_rows} rows of probs"
+        raise InputError(f"clusters has {count}; give one for every row.")
+    found = Clustering()
+    codes = found.codes(cells)
+    check_several(found.known)
+    return codes, one_as_text("clusters", "cluster", cells, as_entry)
+
+
+def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
+    """Raise where rows are in clusters and no valid form of something is known for these."""
+    if clusters is not None:
+        raise InputError(
+            f"{what} takes rows to be independent, and these are in clusters: no valid form for those "
+            "is known; keep one row per cluster, or test with caltest.test."
+        )
+
+
+# ------------------------------------------------------------------ rows
 
 
 class Note(str):

@@ -15,7 +15,6 @@ from caltest._arguments import arguments, flag, has
 from caltest._numbers import counted
 from caltest._sums import over_columns
 from caltest._visible import attempt, quoted, reason, shown
-from caltest.data.attributes import cluster_codes, kept_at, row_weights
 from caltest.data.containers import (
     NamedArray,
     check_index,
@@ -27,9 +26,9 @@ from caltest.data.containers import (
     shape_of,
 )
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
-from caltest.data.labels import column_indices, without_prefix
+from caltest.data.labels import column_indices, kept_at, without_prefix
 from caltest.data.premises import check_weights, shared_members
-from caltest.data.rows import Note, Rows, Sample
+from caltest.data.rows import Note, Rows, Sample, cluster_codes, row_weights
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws import Classes, Law, Normal, Quantiles, recognised
 
@@ -128,10 +127,8 @@ def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False) -> None:
 
 # How far a row may sum from 1. In float64, a millionth a class: numbers computed in float32 and
 # stored in float64, or printed with seven digits, pass; a forgotten class does not.
-_TOLERANCE_A_CLASS = 1e-6
 _TOLERANCE_COARSE = 1e-3
 # Renormalising by less than this is rounding, not worth a note.
-_WORTH_A_NOTE = 1e-9
 #: Names of labels that do not say which event they are of.
 _NO_EVENT = ("", "label", "labels", "y", "y_true", "target", "class", "outcome", "event")
 
@@ -399,7 +396,7 @@ def _simplex(table: NamedArray, rounding: float | None = None) -> dict[str, Any]
     values = table.values
     binary = values.ndim == 1 or values.shape[1] == 1
     n_classes = 2 if binary else values.shape[1]
-    tolerance = _TOLERANCE_COARSE if table.coarse else _TOLERANCE_A_CLASS * n_classes
+    tolerance = _TOLERANCE_COARSE if table.coarse else 1e-6 * n_classes
     low, high = float(values.min()), float(values.max())  # NaN if there is one
     suspect, notes = Suspect(table, tolerance), list[str]()
     if not (-tolerance <= low and high <= 1 + tolerance):
@@ -427,7 +424,7 @@ def _simplex(table: NamedArray, rounding: float | None = None) -> dict[str, Any]
         if not looks_rounded(suspect):
             raise probs_error(suspect)
         notes.append(Note("rounded", most))
-    elif most > _WORTH_A_NOTE:
+    elif most > 1e-9:
         notes.append(Note("renormalised", most))
     rounding = n_classes * np.finfo(np.float64).eps  # rows that sum to 1 up to this stay as they are
     rows = values.astype(np.float64)

@@ -33,7 +33,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import Array, blocks, sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
-from caltest.data.attributes import check_alike
+from caltest.data.rows import check_alike
 from caltest.exceptions import InputError
 
 Labels: TypeAlias = NDArray[np.integer[Any]]

@@ -21,8 +21,8 @@ from caltest._parallel import ALONE, Workers, added, single_threaded_blas
 from caltest._sums import Array, blocks
 from caltest._visible import visible
 from caltest.data import Rows, Sample, sample
-from caltest.data.attributes import check_alike
 from caltest.data.diagnose import impossible_labels
+from caltest.data.rows import check_alike
 from caltest.estimation.base import Labels, PlugIn, residuals
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import CalibrationPipeline, FunctionLike, Split, Tuning, recommended

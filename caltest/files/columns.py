@@ -21,9 +21,9 @@ from caltest._arguments import Kind, Number, closest, level
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.attributes import Clustering, Weighing, checked_weights
 from caltest.data.containers import NamedArray, is_number, listed
 from caltest.data.premises import shared_members
+from caltest.data.rows import Clustering, Weighing, checked_weights
 from caltest.data.sample import counted_as
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import read_only

@@ -16,8 +16,8 @@ from caltest._memory import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.data import Sample, sample
-from caltest.data.attributes import Clustering, Extent, Weighing, check_some, checked_weights
 from caltest.data.containers import listed
+from caltest.data.rows import Clustering, Extent, Weighing, check_some, checked_weights
 from caltest.exceptions import InputError, Row
 from caltest.files import places
 from caltest.files.arrays import Header, read_header, read_npy, read_rows

@@ -15,8 +15,8 @@ import numpy as np
 from caltest._arguments import OneOf, arguments, choose
 from caltest._visible import quoted
 from caltest.data import sample
-from caltest.data.attributes import Clustering
 from caltest.data.containers import cells_of, listed
+from caltest.data.rows import Clustering
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
 from caltest.laws import Quantiles

@@ -28,7 +28,7 @@ from caltest._visible import quoted
 from caltest.binning import DistinctScores
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
-from caltest.data.attributes import on_average_one, refuse_clusters
+from caltest.data.rows import on_average_one, refuse_clusters
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import LabelSampler
 from caltest.sampling import seed_of

@@ -14,8 +14,7 @@ from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_con
 from caltest._numbers import confidence_text, number, probabilities, pvalue
 from caltest._visible import quoted, shortened
 from caltest.binning import joint_bands
-from caltest.data.attributes import refuse_clusters
-from caltest.data.rows import without_zeros
+from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws import Survival

@@ -12,8 +12,7 @@ from caltest._arguments import arguments, axes, check_draws, choose, level_of_co
 from caltest._numbers import confidence_text
 from caltest.auditing.times import curves_of
 from caltest.bounds.intervals import product_bounds
-from caltest.data.attributes import refuse_clusters
-from caltest.data.rows import without_zeros
+from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
 from caltest.forms.numbers import LEVELS, STEPS, Pit

@@ -17,8 +17,7 @@ from caltest._visible import quoted
 from caltest.binning import Binning, ConsistencyBand, DistinctScores, reliability_curve, share_bands
 from caltest.comparison.models import wholes_of
 from caltest.data import Sample
-from caltest.data.attributes import refuse_clusters
-from caltest.data.rows import without_zeros
+from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
