@@ -300,7 +300,7 @@ def idle(monkeypatch):
         raise AssertionError("too late")
 
     monkeypatch.setattr("caltest.auditing.audit", begun)
-    monkeypatch.setattr("caltest.files.formats._blocks", begun)
+    monkeypatch.setattr("caltest.files.formats._lines", begun)
 
 
 FOUND_EARLY = {

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import caltest
 from caltest import InputError
 from caltest.cli import app
-from caltest.files import read, read_pilot, read_with_groups, scan
+from caltest.files import read, read_with_groups, scan
 from caltest.lenses import LENSES
 from caltest.predictive import Normal
 from caltest.statistics import DENSITY_STATISTICS
@@ -156,7 +156,7 @@ def test_readers_return_laws():
     ):
         np.testing.assert_array_equal(found.labels, ROWS["demand"])
         np.testing.assert_array_equal(found.rows.law.mean, ROWS["forecast"])
-    assert read_pilot("demand.csv", columns=NUMBERS).law.dimension is None
+    assert read_with_groups("demand.csv", columns=NUMBERS, needs_labels=False)[0].law.dimension is None
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ WRONG = {
     "a percent": ("--quantiles q0.05=5", "the level of column 'q0.05' is 5.0; give a level between 0"),
     "weights": (
         "--mean forecast --sd error --weights error",
-        "the column 'error' is given as weights and as a prediction; give it as one.",
+        "the column 'error' is given as a prediction and as weights; give it once.",
     ),
 }
 
@@ -308,9 +308,7 @@ def test_rows_of_one_pass_are_counted_from_the_first(tmp_path):
 
 def test_arrays_without_names_and_other_commands(tmp_path):
     np.save(tmp_path / "demand.npy", ROWS[["forecast", "error", "demand"]].to_numpy())
-    assert "so there is no column 'forecast' of predictions" in fails(
-        "test", tmp_path / "demand.npy", *STATED
-    )
+    assert "so there is no column 'forecast'" in fails("test", tmp_path / "demand.npy", *STATED)
     assert "there is no array 'forecat' (is 'forecast' meant?)" in fails(
         "test", "demand.npz", "--label", "demand", "--mean", "forecat", "--sd", "error"
     )

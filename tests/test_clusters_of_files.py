@@ -258,7 +258,7 @@ def test_whole_numbers_of_two_types_are_one_cluster(tmp_path):
 def test_arrays_have_no_names(tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([PROBS, LABELS]))
     for reader in (read, scan):
-        with pytest.raises(InputError, match="no names, so there is no column 'patient' of clusters"):
+        with pytest.raises(InputError, match="no names, so there is no column 'patient'"):
             reader(tmp_path / "rows.npy", -1, clusters="patient")
     np.savez(tmp_path / "rows.npz", probs=PROBS[:60], labels=LABELS[:60], patient=PATIENTS[:60])
     found = read(tmp_path / "rows.npz", clusters="patient").rows.clusters

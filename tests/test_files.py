@@ -21,7 +21,7 @@ import caltest
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.files import read, read_with_groups, scan
-from caltest.files.stored import StoredTable
+from caltest.files.batches import StoredTable
 
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
 LABELS = np.array([0, 1, 2, 2])
@@ -262,14 +262,26 @@ WRONG = {
     "arrow, parquet": (text("PAR1", "a.arrow"), {}, r"is a Parquet file; rename it to \.parquet"),
     "parquet, encrypted": (text("PARE....PARE", "a.parquet"), {}, "encrypted Parquet; save it without"),
     "feather, version 1": (text("FEA1....FEA1", "a.feather"), {}, "of version 1; save it in version 2"),
-    "json, no object": (text('{"a": 1}\n[1]\n', "a.jsonl"), {}, r"line 2 holds .1., and no object"),
-    "json, cut": (text('{"a": 1}\n{"a"', "a.jsonl"), {}, "line 2 is not valid JSON: "),
+    "json, no object": (
+        text('{"a": 1}\n[1]\n', "a.jsonl"),
+        {},
+        r"needs an object, and there is an array in row 1 \(",
+    ),
+    "json, cut": (
+        text('{"a": 1}\n{"a"', "a.jsonl"),
+        {},
+        "not valid JSON lines: Missing a colon .* in row 1",
+    ),
     "json, kinds": (
         text('{"a": 0.5, "y": 0}\n\n{"a": "x", "y": 1}\n', "a.jsonl"),
         {},
-        "column 'a' holds 'x' in line 3, and numbers in lines before",
+        "column 'a' changed from number to string in row 1",
     ),
-    "json, name twice": (text('{"a": 1, "a": 2}\n', "a.jsonl"), {}, "line 1 holds a name twice"),
+    "json, name twice": (
+        text('{"a": 1, "a": 2}\n', "a.jsonl"),
+        {},
+        "column 'a' was specified twice in row 0",
+    ),
     "json, missing": (
         text('{"a": 0.5, "y": 0}\n{"y": 1}\n', "a.jsonl"),
         {},
@@ -387,7 +399,7 @@ NO_GROUPS = {
     "npz, the label": (npz(probs=PROBS, y=LABELS), {"groups": ["y"]}, "'y' holds the labels"),
     "npz, probs": (npz(probs=PROBS, y=LABELS), {"groups": ["probs"]}, "no array 'probs' to group"),
     "npz, shape": (npz(probs=PROBS, y=LABELS, g=PROBS), {"groups": ["g"]}, r"\(4, 3\), .* 4 rows"),
-    "npy": (npy(TABLE), {"label": -1, "groups": ["a"]}, "no column 'a' to group by; save"),
+    "npy": (npy(TABLE), {"label": -1, "groups": ["a"]}, "no column 'a'; save"),
 }
 
 

@@ -15,7 +15,7 @@ import caltest
 from caltest import InputError
 from caltest.cli import app
 from caltest.data import sample
-from caltest.files import read, read_pilot, read_with_groups, scan
+from caltest.files import read, read_with_groups, scan
 from caltest.predictive import GaussianPredictions
 
 NAMES = ["ant", "bee", "cat"]
@@ -163,7 +163,7 @@ FILES = {"n.csv": {}, "n.parquet": {}, "n.npz": {}, "n.npy": {"label": "3"}}
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.usefixtures("here")
 def test_files_of_every_kind(name):
-    for reader in (read, lambda *a, **o: read_with_groups(*a, **o)[0], read_pilot):
+    for reader in (read, lambda *a, **o: read_with_groups(*a, **o)[0]):
         found = reader(name, logits=True, **FILES[name])
         assert found.rows.probs == pytest.approx(PROBS, rel=1e-12)
         assert found.labels.tolist() == LABELS.tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import io
 import json
 
@@ -14,8 +13,7 @@ from support import command, dirichlet, labels_from
 
 import caltest
 from caltest import InputError, blocks
-from caltest.files import can_scan, places, read, scan
-from caltest.files.places import located, opened, size_of
+from caltest.files import can_scan, read, scan
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 
@@ -90,20 +88,6 @@ def test_a_test_reads_them_where_they_are(folder, monkeypatch, jobs):
     assert np.array_equal(found.null_distribution, expected.null_distribution)
 
 
-def test_readers_of_one_file_do_not_move_each_other(folder):
-    place = located(f"{folder}/rows.csv")
-    with opened(place, "CSV") as one, opened(place, "CSV") as other:
-        assert size_of(one) == size_of(other)
-        start = one.read(20)
-        assert other.read(20) == start
-        assert one.read() == other.read()
-    with (
-        pytest.raises(InputError, match="there is no such file"),
-        opened(located(f"{folder}/no"), "CSV"),
-    ):
-        pass
-
-
 @pytest.mark.slow
 def test_the_command_takes_them(folder):
     asked = ("--statistic", "ecd", "--seed", "0", "--resamples", "39", "--json")
@@ -143,7 +127,7 @@ def test_what_cannot_be_read_is_told_in_a_sentence(folder, name, message):
     ("url", "message"),
     [
         ("nosuch://a/b.csv", "b.csv: it cannot be reached: Protocol not known: nosuch; check the"),
-        ("sftp://a/b.csv", "b.csv: files of 'sftp' need a package that is not installed: .*paramiko"),
+        ("sftp://a/b.csv", "b.csv: it cannot be reached: .*paramiko"),
         ("s3:///b.csv", "b.csv: it cannot be reached: Missing bucket name in S3 URI"),
     ],
 )
@@ -153,19 +137,6 @@ def test_file_systems_that_cannot_be_reached(url, message):
             call(url)
     assert can_scan(url) is False
     assert command("test", url).exit_code == 2
-
-
-def test_without_fsspec(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *more, **named):
-        if name.startswith("fsspec"):
-            raise ModuleNotFoundError(name)
-        return real(name, *more, **named)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match="files of 'ftp' need fsspec, which is not installed; pip"):
-        read("ftp://a/b.csv")
 
 
 def test_a_name_with_wildcards_in_it_is_a_name(tmp_path):
@@ -188,8 +159,3 @@ def test_a_remote_file_that_is_written_to_while_it_is_read():
     system.rm("/places-changed", recursive=True)
     with pytest.raises(InputError, match=r"a.parquet: there is no such file"):
         list(stored.samples())
-
-
-def test_what_goes_to_other_processes_is_an_address():
-    place = places.Remote("memory://d", "/d/a.parquet")
-    assert (place.name, place.suffix, str(place)) == ("a.parquet", ".parquet", "/d/a.parquet")

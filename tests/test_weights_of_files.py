@@ -52,7 +52,7 @@ def test_an_archive_of_arrays(tmp_path):
         WEIGHTS[:60] / WEIGHTS[:60].mean()
     )
     np.save(tmp_path / "rows.npy", np.column_stack([PROBS[:60], LABELS[:60]]))
-    with pytest.raises(InputError, match="no column 'survey' of weights"):
+    with pytest.raises(InputError, match="no column 'survey'"):
         read(tmp_path / "rows.npy", -1, weights="survey")
 
 

@@ -143,14 +143,14 @@ def test_wrong_shapes_are_refused(case):
 COLUMNS = {
     "weights": {
         "own weight": "no column 'own weight' of weights (is 'own weights' meant?)",
-        "label": "'label' is given as weights and as the labels",
+        "label": "'label' holds the labels, so it cannot be weights too",
     },
     "clusters": {
         "nobody": "there is no column 'nobody' of clusters; the columns are",
         "own cluster": "no column 'own cluster' of clusters (is 'own clusters' meant?); the columns",
-        "label": "the column 'label' holds the labels, so it cannot say what belongs together",
+        "label": "the column 'label' holds the labels, so it cannot be clusters too",
         "cat": "given as a probability and as clusters",
-        "own weights": "the column 'own weights' is given as weights and as clusters",
+        "own weights": "the column 'own weights' is given as clusters and as weights",
     },
 }
 

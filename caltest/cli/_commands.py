@@ -19,7 +19,7 @@ from caltest._visible import line, quoted, shown, visible
 from caltest.cli import _output as out
 from caltest.cli._options import STATED, Config, Found, Input, command
 from caltest.exceptions import InputError, Row
-from caltest.files.places import called
+from caltest.files.paths import called
 from caltest.files.writing import write_whole
 from caltest.options import COMMANDS
 
@@ -396,7 +396,8 @@ def _model(
         if classes is not None:
             raise InputError(f"--classes {classes} is for --simulate; leave it out.")
         states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
-        whole = asked.read("read_pilot") if states and asked["example"] is None else asked.sample()
+        states = states and asked["example"] is None
+        whole = asked.read("read_with_groups", needs_labels=False)[0] if states else asked.sample()
 
         from caltest.planning import pilot
 

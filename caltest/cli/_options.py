@@ -28,7 +28,7 @@ from caltest._arguments import choose, closest
 from caltest._visible import quoted
 from caltest.cli import _output as out
 from caltest.exceptions import InputError
-from caltest.files.places import is_file, is_url, named, opened
+from caltest.files.paths import is_file, is_url, named, opened
 from caltest.options import COMMANDS, Option
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ _OF_EXAMPLES = {
 }
 #: What says whose predictions are meant.
 READ = ("FILE", "example", "event", *_OF_EXAMPLES)
-_How = Literal["read", "read_with_groups", "read_late", "read_pilot", "scan"]
+_How = Literal["read", "read_with_groups", "read_late", "scan"]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typer.core import TyperGroup
 
 from caltest._visible import message, quoted, visible_page
 from caltest.exceptions import InputError, LongWorkWarning
-from caltest.files.places import called
+from caltest.files.paths import called
 from caltest.files.writing import check_file, is_special, resolved, same_file
 from caltest.options import COMMANDS
 

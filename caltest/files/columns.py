@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 
 from caltest import laws
-from caltest._arguments import Kind, Number, closest, level
+from caltest._arguments import Kind, Number, arguments, closest, level, name_or_place, names
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
@@ -127,15 +127,11 @@ class NumberColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns; of quantiles, of a cdf and of survival in the order of their numbers."""
+        """The columns; those of quantiles, of a cdf and of survival in the order of their numbers."""
         found: list[str] = []
         for what, columns in self.of.items():
-            if isinstance(columns, str):
-                found += [columns] if what != _CURVES else []
-            elif isinstance(columns, Mapping):
-                found += sorted(columns, key=lambda name: columns[name])
-            else:
-                found += columns
+            if what != _CURVES:
+                found += [columns] if isinstance(columns, str) else _ordered(columns)
         return tuple(found)
 
     def among(self, names: Sequence[str]) -> NumberColumns:
@@ -178,20 +174,18 @@ class NumberColumns:
     def law(self, columns: Mapping[str, Any]) -> Predictive:
         """Return the distributions that columns, by name, state."""
         values = {name: finite_numbers(f"column {quoted(name)}", columns[name]) for name in self.names}
-        if len(self.of) == 1:
-            ((kind, by_name),) = self.of.items()
-            at = [by_name[name] for name in self.names] if isinstance(by_name, Mapping) else None
-            laws_of: Mapping[str, Any] = {"quantiles": laws.Quantiles, "cdf": stepwise}
-            table = np.column_stack(list(values.values()))
-            return laws.Members(table) if at is None else laws_of[kind](at, table)
-        if "survival" in self.of:
-            times, last = self.of["survival"], self.of.get("follow_up")
-            names = sorted(times, key=times.get)
-            curves = np.column_stack([values[name] for name in names])
-            until = None if last is None else values[last]
-            at, between = [float(times[name]) for name in names], self.of.get(_CURVES)
-            return laws.Survival(curves, at, follow_up=until, interpolation=between)
-        return Normal(**{argument: values[name] for argument, name in self.of.items()})
+        several = next((kind for kind in self.of if kind in _SEVERAL), None)
+        if several is None:
+            return Normal(**{argument: values[name] for argument, name in self.of.items()})
+        names = _ordered(by_name := self.of[several])
+        table = np.column_stack([values[name] for name in names])
+        if several == "members":
+            return laws.Members(table)
+        at = [float(by_name[name]) for name in names]
+        if several == "survival":
+            end = values.get(self.of.get("follow_up", ""))
+            return laws.Survival(table, at, follow_up=end, interpolation=self.of.get(_CURVES))
+        return laws.Quantiles(at, table) if several == "quantiles" else stepwise(at, table)
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:
         """Return them with what was observed: of a part, as the law has it."""
@@ -216,6 +210,11 @@ class NumberColumns:
         if len(self.of) == 1:
             return f"{next(iter(self.of))} from {listed(self.names)}"
         return ", ".join(f"{argument} from {quoted(name)}" for argument, name in self.of.items())
+
+
+def _ordered(columns: Sequence[str] | Mapping[str, float]) -> list[str]:
+    """Return names of columns, in the order of the numbers that they are given with."""
+    return sorted(columns, key=columns.__getitem__) if isinstance(columns, Mapping) else [*columns]
 
 
 # ------------------------------------------------------------------ which columns are what
@@ -243,10 +242,11 @@ class Roles:
     numbers: NumberColumns | None = None  # what the columns state, if not probabilities
 
     @classmethod
+    @arguments(groups=names, weights=name_or_place, clusters=name_or_place)
     def of(
         cls,
         label: str | int | None,
-        columns: Sequence[str] | Mapping[str, Any] | None,
+        columns: Sequence[str] | Mapping[str, Any] | None = None,
         groups: Sequence[str] = (),
         needs_labels: bool = True,
         weights: str | None = None,
@@ -297,35 +297,29 @@ class Roles:
         InputError
             If it is not to be found, or a group, or weights, are no column (array) of their own.
         """
-        label, prediction = None, "a probability" if self.numbers is None else "a prediction"
+        label = None
         if not self.may_lack_labels or any(name.lower() in _LABELS for name in names):
             label = self.found(names, lambda some: _chosen_label(some, self.label, kind))
-        if self.numbers is not None and label in (self.columns or ()):
-            _refuse_two(kind, str(label), "the outcomes", prediction)
-        for name in self.groups:
-            together = name == self.clusters
-            check_there(name, among, kind, " of clusters" if together else " to group by")
-            if name == label:
-                what, do = (
-                    ("cannot say what belongs together", "give a column such as patient")
-                    if together
-                    else ("cannot be a group", "group by what was known before")
-                )
-                raise InputError(
-                    f"the {kind} {quoted(name)} holds the labels, so it {what}; {do}, or say what "
-                    "holds the labels, with --label (label=… in Python)."
-                )
-            if name in (self.columns or ()):
-                _refuse_two(kind, name, prediction, "clusters" if together else "a group")
-            if self.groups.count(name) > 1:
-                raise InputError(f"the group {quoted(name)} is given twice; give it once.")
-        if self.weights is not None:
-            check_there(self.weights, among, kind, " of weights")
-            taken: dict[str | None, str] = dict.fromkeys(self.columns or (), prediction)
-            taken |= dict.fromkeys(self.groups, "a group")
-            taken |= {self.clusters: "clusters", label: "the labels"}
-            if self.weights in taken:
-                _refuse_two(kind, self.weights, "weights", taken[self.weights])
+        prediction = "a probability" if self.numbers is None else "a prediction"
+        taken: dict[str | None, str] = dict.fromkeys(self.columns or (), prediction)
+        groups = [name for name in self.groups if name != self.clusters]
+        for names_of, role, of in (
+            ([] if self.clusters is None else [self.clusters], "clusters", " of clusters"),
+            (groups, "a group", " to group by"),
+            ([] if self.weights is None else [self.weights], "weights", " of weights"),
+        ):
+            for name in names_of:
+                check_there(name, among, kind, of)
+                if name == label:
+                    raise InputError(
+                        f"the {kind} {quoted(name)} holds the labels, so it cannot be {role} too; give "
+                        "what was known before, or say what holds the labels, with --label (label=… in "
+                        "Python)."
+                    )
+                if name in taken:
+                    both = "twice" if taken[name] == role else f"as {taken[name]} and as {role}"
+                    raise InputError(f"the {kind} {quoted(name)} is given {both}; give it once.")
+                taken[name] = role
         return label
 
 
@@ -336,10 +330,6 @@ def check_there(name: str, names: Collection[str], kind: str, of: str, found: st
         meant = f" (is {quoted(close)} meant?)" if close else ""
         found = found or f"the {kind}s are"
         raise InputError(f"there is no {kind} {quoted(name)}{of}{meant}; {found} {listed(names)}.")
-
-
-def _refuse_two(kind: str, name: str, one: str, other: str) -> None:
-    raise InputError(f"the {kind} {quoted(name)} is given as {one} and as {other}; give it as one.")
 
 
 def _chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
@@ -425,20 +415,20 @@ class Columns:
     def content(self, table: Any) -> Content:
         """Return what is in a table of Arrow, or in a part of its rows."""
         frame: Any = nw.from_native(table, eager_only=True)
-        roles, where = self.roles, listed(self.probs)
+        roles, where, labels = self.roles, listed(self.probs), None
         groups = {name: frame.get_column(name).to_list() for name in roles.groups}
-        origin, labels = f"probs were read from {where}", None
+        origin = f"probs were read from {where}"
         if self.label is not None:
             whence = f"probs from {where}" if roles.numbers is None else str(roles.numbers)
             origin = f"labels were read from column {quoted(self.label)}, {whence}"
             labels = frame.get_column(self.label)
         weights = None if roles.weights is None else frame.get_column(roles.weights)
-        clusters = None if roles.clusters is None else groups[roles.clusters]
-        more = (groups, self.notes, origin, weights, clusters, roles.logits, roles.numbers)
         if roles.numbers is None:
-            return Content(self._floats(table) or frame.select(self.probs), labels, *more)
-        read = {name: frame.get_column(name).cast(nw.Float64).to_numpy() for name in self.numeric}
-        return Content(read, None if self.label is None else read[self.label], *more)
+            probs: Any = self._floats(table) or frame.select(self.probs)
+        else:
+            probs = {name: frame.get_column(name).cast(nw.Float64).to_numpy() for name in self.numeric}
+            labels = probs.get(self.label)
+        return Content(roles, probs, labels, groups, self.notes, origin, weights)
 
     def _floats(self, table: Any) -> NamedArray | None:
         """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
@@ -451,17 +441,15 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What was read from a file, before it is checked: labels are None if it has none."""
+    """What was read from a file, before it is checked."""
 
-    probs: Any
-    labels: Any
+    roles: Roles
+    probs: Any  # by name, if columns state distributions of numbers
+    labels: Any  # None if there are none
     groups: dict[str, list[Any]]
     notes: tuple[str, ...] = ()
     origin: str | None = None  # from where in the file, as a clause; None if there are no names
     weights: Any = None
-    clusters: list[Any] | None = None
-    logits: bool = False
-    numbers: NumberColumns | None = None  # what predictions, columns by name then, state of numbers
 
     @property
     def event(self) -> str | None:
@@ -471,35 +459,39 @@ class Content:
 
     def checked(self, *, rounding: float | None = None, part: bool = False) -> Sample:
         """Check predictions, labels, weights and clusters."""
-        with self._told():
+        with self._explained():
             found = self._sample(rounding=rounding, part=part)
             rows = counted_as(found.rows, self.weights, None)
-        return replace(found, rows=self._noting(counted_as(rows, None, self.clusters)))
+        return replace(found, rows=self._noting(counted_as(rows, None, self._clusters)))
 
     def checked_part(self, weighing: Weighing | None, clustering: Clustering | None) -> Sample:
         """Check those of some of the rows, as all of them weigh and are clustered."""
         own: dict[str, Any] = {}
-        with self._told():
+        with self._explained():
             found = self._sample(part=True, block=True)
             if weighing is not None:
                 own["weights"] = weighing.scaled(checked_weights(self.weights, len(found.labels)))
-            if clustering is not None and self.clusters is not None:
-                own["clusters"] = clustering.codes(self.clusters)
+            if clustering is not None and self._clusters is not None:
+                own["clusters"] = clustering.codes(self._clusters)
         return Sample(replace(self._noting(found.rows), **own), found.labels)
 
     def checked_predictions(self, *, part: bool = False) -> Rows:
         """Check predictions, weights and clusters alone."""
-        with self._told():
-            if self.numbers is not None:
-                found = counted_as(Rows(self.numbers.law(self.probs)), self.weights, None)
+        with self._explained():
+            if self.roles.numbers is not None:
+                found = counted_as(Rows(self.roles.numbers.law(self.probs)), self.weights, None)
             else:
-                found = predictions(self.probs, self.weights, logits=self.logits, part=part)
-        return self._noting(counted_as(found, None, self.clusters))
+                found = predictions(self.probs, self.weights, logits=self.roles.logits, part=part)
+        return self._noting(counted_as(found, None, self._clusters))
+
+    @property
+    def _clusters(self) -> list[Any] | None:
+        return None if self.roles.clusters is None else self.groups[self.roles.clusters]
 
     def _sample(self, *, block: bool = False, **how: Any) -> Sample:
         """Check predictions and labels alone; ``block``: one of several of a stored table."""
-        how["logits"] = self.logits
-        if self.numbers is None:
+        how["logits"] = self.roles.logits
+        if self.roles.numbers is None:
             return sample(self.probs, self.labels, **how)
         for name in ("rounding", "logits"):
             if how.get(name):
@@ -508,13 +500,13 @@ class Content:
                     "numbers; leave it out.",
                     argument=name,
                 )
-        return self.numbers.sample(self.probs, self.labels, part=block)
+        return self.roles.numbers.sample(self.probs, self.labels, part=block)
 
     def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explained(self) -> Iterator[None]:
         try:
             yield
         except InputError as error:

@@ -1,31 +1,35 @@
-"""Formats of tables: Parquet and Arrow, CSV and JSON lines, files read as blocks of rows of Arrow.
+"""Formats: Parquet, Arrow, CSV, JSON lines, and arrays (NPY, NPZ).
 
-A format is two functions: one looks at a file once and says what it holds, in which parts, the other
-reads some of its columns from a part on, so that several may read a file. A new format is these two and
-a line in `FORMATS`.
+A format of tables is two functions: one looks at a file once and says what it holds and in which parts;
+the other reads some of its columns from a part on, so that several processes may read one file. A new
+format is these two and a line in `FORMATS`.
 
-Text is read by pyarrow a block of whole rows at a time. The first look at a file checks all of it,
-since a type is that of a whole column, and keeps where blocks begin. Which line is wrong, and whether a
-quote is closed, pyarrow does not say: the modules csv and json are asked then.
+Text is read by pyarrow, a block of whole rows at a time. The first look at a file checks all of it,
+since the type of a column depends on all its cells, and keeps where blocks begin.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedReader
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import IO, Any, NamedTuple
 
+import numpy as np
+from numpy.lib import format as npy
+
+from caltest._arguments import whole_number
+from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data.containers import is_number, listed
-from caltest.exceptions import InputError
-from caltest.files.columns import check_unique
-from caltest.files.places import is_remote, size_of
+from caltest.data.containers import is_number, listed, read_table, shape_of
+from caltest.exceptions import Argument, InputError
+from caltest.files.columns import COPIES, Content, Roles, check_there, check_unique, unread_note
+from caltest.files.paths import first_bytes, is_remote, reading, size_of
 from caltest.sampling import ROWS
 
 _BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
@@ -38,7 +42,7 @@ class Survey:
     schema: Any
     parts: tuple[int, ...]  # rows of each row group, record batch, or range of text
     nbytes: float = 0.0  # of its table, as far as it is known
-    starts: tuple[tuple[int, int], ...] = ()  # of text: the byte and the line where each part begins
+    starts: tuple[int, ...] = ()  # for text: the byte where each part begins
     swallowed: Mapping[str, int] = field(default_factory=dict)  # by column, the first such row
     size: int = 0  # bytes of the file
 
@@ -57,36 +61,6 @@ class Format:
     look: Callable[[BufferedReader], Survey]
     batches: Callable[[BufferedReader, Survey, Any, int], Iterator[Any]]  # from a part on; of a schema
     is_text: bool = False  # whether cells have no types, so that groups stay as they are written
-
-
-#: First bytes of what has the suffix of another format, or of none that is read, and what to do.
-_OTHERS = {
-    b"\x1f\x8b": "is compressed with gzip; unpack it first",
-    b"BZh": "is compressed with bzip2; unpack it first",
-    b"\xfd7zXZ": "is compressed with xz; unpack it first",
-    b"(\xb5/\xfd": "is compressed with zstd; unpack it first",
-    b"PK\x03\x04": "is a zip archive, Excel or NPZ; unpack it, or rename it to .npz if it is that",
-    b"PAR1": "is a Parquet file; rename it to .parquet",
-    b"PARE": "is encrypted Parquet; save it without encryption",
-    b"ARROW1": "is an Arrow file; rename it to .arrow",
-    b"\xff\xff\xff\xff": "is a stream of Arrow; write a file instead, with pyarrow.ipc.new_file",
-    b"FEA1": "is Feather of version 1; save it in version 2",
-    b"\x93NUMPY": "is a NumPy array; rename it to .npy",
-    b"\xff\xfe\0\0": "is UTF-32 text, not UTF-8; save it as UTF-8",
-    b"\0\0\xfe\xff": "is UTF-32 text, not UTF-8; save it as UTF-8",
-    b"\xff\xfe": "is UTF-16 text, not UTF-8; save it as UTF-8",
-    b"\xfe\xff": "is UTF-16 text, not UTF-8; save it as UTF-8",
-}
-
-
-def first_bytes(file: BufferedReader, own: bytes | None = None) -> bytes:
-    """Return those of a file, which is read from there; raise if another format begins like this."""
-    start = file.read(8)
-    file.seek(0)
-    for first, advice in _OTHERS.items():
-        if start.startswith(first) and first != own:
-            raise InputError(f"its content {advice}.")
-    return start
 
 
 def cast(batch: Any, schema: Any) -> Any:
@@ -178,217 +152,192 @@ def _read_arrow(file: BufferedReader, survey: Survey, schema: Any, part: int) ->
             yield arrow.get_batch(k)
 
 
-PARQUET = Format("Parquet", (".parquet", ".pq"), _look_at_parquet, _read_parquet)
-ARROW = Format("Arrow", (".arrow", ".feather", ".ipc"), _look_at_arrow, _read_arrow)
-
-
 # ------------------------------------------------------------------ text
 
 BLOCK = 2**20  # bytes that are parsed at once
-_LONGEST_LINE = 2**24  # characters: names of a million classes
-_DEEPEST = 64  # brackets within brackets of a line of JSON
+_LONGEST_ROW = 2**24  # bytes: names of a million classes
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, as some programs write it
+_DEEPEST = 64  # brackets within brackets of a line of JSON: pyarrow crashes on thousands
+_DEEP = re.compile(rb"(?:[\[{][^\[\]{}]*){%d}" % (_DEEPEST + 1))
+#: A cell of CSV in quotes; if the quote is not closed, all that follows.
+_QUOTED = re.compile(rb'(?:\A|(?<=[,\r\n]))"[^"]*(?:""[^"]*)*("|\Z)')
+_HEADER = re.compile(rb"(?:[ \t]*[\r\n]+)*([^\r\n]+[\r\n]*)")
 
 
-class _Block(NamedTuple):
+class _Lines(NamedTuple):
     """Whole rows of a file, and the byte and the line where they begin."""
 
     start: int
     line: int
     text: bytes
-    rows: Any = None  # what was found to see that they are whole
+    masked: (
+        bytes  # the text with line breaks in quotes overwritten, and null bytes where a quote is open
+    )
+
+    def line_at(self, position: int) -> int:
+        """Return the number of the line in which a byte of the text is."""
+        if b"\r" in self.text:
+            return self.line + len((self.text[:position] + b".").splitlines()) - 1
+        return self.line + self.text.count(b"\n", 0, position)
+
+    def after(self, position: int) -> _Lines:
+        """Return the lines from a byte of the text on, where a line begins."""
+        line = self.line_at(position)
+        return _Lines(self.start + position, line, self.text[position:], self.masked[position:])
 
 
-def _blocks(file: BufferedReader, look: Callable[[_Block, bool], Any]) -> Iterator[_Block]:
-    """Yield blocks of whole lines; with more of them where ``look``, told of the last, returns None."""
+def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
+    """Yield blocks of whole rows: a line break within quotes does not end a row of CSV."""
     start, line, held = len(_MARK) if first_bytes(file).startswith(_MARK) else 0, 1, b""
     file.seek(start)
     while more := file.read(max(BLOCK, len(held))):
         held += more
-        is_last = not file.peek(1)
-        end = len(held) if is_last else held.rfind(b"\n") + 1 or held.rfind(b"\r", 0, -1) + 1
-        if len(held) >= _LONGEST_LINE:
-            for number, text in enumerate(held.splitlines(), start=line):
-                if len(text) >= _LONGEST_LINE:
-                    found = f"line {number} is longer than {_LONGEST_LINE} characters"
-                    raise InputError(f"{found}; save one row per line.")
-        block = _Block(start, line, held[:end])
-        if end and (rows := look(block, is_last)) is not None:
-            block.text.decode()  # what is no UTF-8 is told so
-            yield block._replace(rows=rows)
-            start, line, held = start + end, line + len(block.text.splitlines()), held[end:]
+        masked = held
+        if quotes and b'"' in held:
+            masked = _QUOTED.sub(lambda cell: (b"x" if cell[1] else b"\0") * len(cell[0]), held)
+        end = len(held)
+        if file.peek(1):
+            end = masked.rfind(b"\n") + 1 or masked.rfind(b"\r", 0, -1) + 1
+        found, held = _Lines(start, line, held[:end], masked[:end]), held[end:]
+        start, line = start + end, found.line_at(end)
+        if len(held) > _LONGEST_ROW:
+            raise InputError(
+                f"line {line} is longer than {_LONGEST_ROW} characters; save one row per line, and "
+                "close every quote."
+            )
+        found.text.decode()  # raises where it is not UTF-8
+        if found.text.strip(b"\r\n"):
+            yield found
 
 
-def _read(
-    parse: Callable[..., Any], file: BufferedReader, survey: Survey, schema: Any, part: int
+def _read_text(
+    parse: Callable[[bytes, Sequence[str], Any], Any],
+    file: BufferedReader,
+    survey: Survey,
+    schema: Any,
+    part: int,
 ) -> Iterator[Any]:
     """Read the blocks from one on."""
-    ends = [start for start, _ in survey.starts[1:]] + [survey.size]
-    for (start, line), end in list(zip(survey.starts, ends, strict=True))[part:]:
+    for start, end in list(pairwise((*survey.starts, survey.size)))[part:]:
         file.seek(start)
-        yield from parse(file.read(end - start), line, survey, schema).to_batches()
+        yield from parse(file.read(end - start), survey.schema.names, schema).to_batches()
 
 
 # ------------------------------------------------------------------ CSV
 
 
-class _Row(NamedTuple):
-    """A row of CSV, as Python's module reads it."""
-
-    line: int  # where it begins
-    lines: list[str]
-    cells: list[str]
-    is_whole: bool
-
-
-def _rows(block: bytes, line: int) -> Iterator[_Row]:
-    """Read rows one by one; the last of them is not whole if the block ends within a quote."""
-    taken, limit = list[str](), csv.field_size_limit(_LONGEST_LINE)
-
-    def lines() -> Iterator[str]:
-        for each in io.StringIO(block.decode(), newline=""):
-            taken.append(each)
-            yield each
-        taken.append("")
-
-    try:
-        for cells in csv.reader(lines()):
-            yield _Row(line, taken[:], cells, taken[-1] != "")
-            line += len(taken)
-            taken.clear()
-    except csv.Error as error:
-        raise InputError(f"the file is not valid CSV: {error}; write it again.") from error
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _quoted_rows(block: _Block, is_last: bool) -> list[_Row] | None:
-    """Return the rows of a block with quotes, none of one without; None if it ends within a row."""
-    if (place := block.text.find(b"\0")) >= 0:
-        line = block.line + len((block.text[:place] + b"\0").splitlines()) - 1
-        raise InputError(
-            f"line {line} holds a null character, so the file is not valid CSV; save it as UTF-8."
-        )
-    rows = list(_rows(block.text, block.line)) if b'"' in block.text else []
-    return rows if not rows or rows[-1].is_whole or is_last else None
-
-
 def _look_at_csv(file: BufferedReader) -> Survey:
     """Go through all rows, a block at a time: a type is that of a whole column."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    kinds, swallowed, count = dict[str, Any](), dict[str, int](), 0
-    parts, starts = list[int](), list[tuple[int, int]]()
-    for start, line, text, rows in _blocks(file, _quoted_rows):
+    kinds, swallowed = dict[str, set[Any]](), dict[str, int]()
+    parts, starts = list[int](), list[int]()
+    for lines in _lines(file, quotes=True):
+        if (place := lines.masked.find(b"\0")) >= 0:
+            line = lines.line_at(place)
+            if lines.text[place]:
+                raise InputError(
+                    "the file is not valid CSV: EOF inside string, the cell that a quote opens in line "
+                    f"{line}; close the quote, or write the file again if it is cut off."
+                )
+            raise InputError(
+                f"line {line} holds a null character, so the file is not valid CSV; save it as UTF-8."
+            )
         if not kinds:
-            header, length, line = _header(text, line)
-            kinds = {name or f"Unnamed: {k}": pa.null() for k, name in enumerate(header)}
-            start, text, rows = start + length, text[length:], [row for row in rows if row.line >= line]
-        if not text.strip(b"\r\n"):
+            if not (header := _HEADER.match(lines.masked)):
+                continue
+            names = _parsed(lines.text[slice(*header.span(1))], None).column_names
+            _check_header(names)
+            kinds = {name or f"Unnamed: {k}": set() for k, name in enumerate(names)}
+            lines = lines.after(header.end())
+        if not lines.text.strip(b"\r\n"):
             continue
-        for number, row in enumerate(_of_width(rows, len(kinds)), start=count):
-            for name, cell in zip(kinds, row.cells, strict=True) if len(row.lines) > 1 else ():
-                # From a quote that is not closed to another one in the same column, rows later.
-                further = len(cell.splitlines()) - 1
-                if further > 0 and cell.count(",") >= further * (len(kinds) - 1):
-                    swallowed.setdefault(name, number)
-        try:
-            known = {name: kind for name, kind in kinds.items() if kind == pa.string()}
-            found = _parsed(text, kinds, known)
-        except pa.ArrowInvalid:
-            _of_width(_rows(text, line), len(kinds))
-            raise
-        kinds = {name: _kind(text, kinds, name, found.column(name)) for name in kinds}
+        as_text = {name: pa.string() for name, seen in kinds.items() if pa.string() in seen}
+        found = _parsed(lines.text, list(kinds), as_text, lines=lines)
+        for seen, column in zip(kinds.values(), found.columns, strict=True):
+            is_nan = pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
+            seen.add(pa.string() if is_nan else column.type)  # "nan" is text
+        if (
+            b"0x" in lines.text or b"0X" in lines.text
+        ):  # as is what pyarrow takes for hexadecimal numbers
+            cells = _parsed(lines.text, list(kinds), dict.fromkeys(kinds, pa.string())).columns
+            for seen, column in zip(kinds.values(), cells, strict=True):
+                if pc.any(pc.match_substring(column, "0x", ignore_case=True)).as_py():
+                    seen.add(pa.string())
+        if b'"' in lines.text and lines.text.count(b"\n") > lines.masked.count(b"\n"):
+            for name, column in zip(kinds, found.columns, strict=True):
+                for row, cell in enumerate(map(str, column.to_pylist()), start=sum(parts)):
+                    # From a quote that is not closed to another one in the same column, rows later.
+                    further = len(cell.splitlines()) - 1
+                    if further > 0 and cell.count(",") >= further * (len(kinds) - 1):
+                        swallowed.setdefault(name, row)
         parts.append(found.num_rows)
-        starts.append((start, line))
-        count += found.num_rows
-    if not count:
+        starts.append(lines.start)
+    if not kinds:
+        raise InputError("the file is not valid CSV: No columns, but blank lines; write it again.")
+    if not sum(parts):
         raise InputError("there is a header but no row beneath it; save the predictions as rows.")
-    schema = pa.schema([(n, pa.float64() if kind == pa.null() else kind) for n, kind in kinds.items()])
+    schema = pa.schema([(name, _kind_of(seen)) for name, seen in kinds.items()])
     return Survey(schema, tuple(parts), starts=tuple(starts), swallowed=swallowed)
 
 
 def _parsed(
-    text: bytes, names: Iterable[str], types: Mapping[str, Any], wanted: Sequence[str] | None = None
+    text: bytes,
+    names: Sequence[str] | None,
+    types: Any = None,
+    lines: _Lines | None = None,
 ) -> Any:
-    """Read rows without a header; only an empty cell is missing ("NA" may be a class)."""
+    """Read rows; the first has the names if none are given. Of the columns of a schema, read no others.
+
+    Only an empty cell is missing, as "NA" may be a class.
+    """
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    parse = pc.ParseOptions(
-        newlines_in_values=True,
-        invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
-    )
+    wrong: list[Any] = []
+
+    def handled(row: Any) -> str:
+        if not row.text.strip():
+            return "skip"
+        wrong.append(row)
+        return "error"
+
+    parse = pc.ParseOptions(newlines_in_values=True, invalid_row_handler=handled)
     convert = pc.ConvertOptions(
         column_types=types,
-        include_columns=wanted,
+        include_columns=getattr(types, "names", None),
         null_values=[""],
         true_values=["True", "TRUE", "true"],
         false_values=["False", "FALSE", "false"],
         strings_can_be_null=True,
         quoted_strings_can_be_null=True,
     )
-    options = pc.ReadOptions(column_names=list(names), block_size=len(text) + 1, use_threads=False)
-    return pc.read_csv(pa.BufferReader(text), options, parse, convert)
+    options = pc.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False)
+    try:
+        return pc.read_csv(pa.BufferReader(text), options, parse, convert)
+    except pa.ArrowInvalid:
+        if not wrong or lines is None:
+            raise
+    row = re.escape(wrong[0].text.encode())
+    place = re.search(rb"(?:\A|(?<=[\r\n]))" + row + rb"(?=[\r\n]|\Z)", text)
+    count, width = wrong[0].actual_columns, wrong[0].expected_columns
+    do = "name every column, or put text that holds commas in quotes"
+    if count < width:
+        do = "complete it, or write the file again if it is cut off there"
+    found = f"{count} cell{'s' * (count != 1)}, and the header has {width} names"
+    line = lines.line_at(place.start() if place else 0)
+    raise InputError(f"line {line} has {found}; {do}.")
 
 
-def _csv(text: bytes, _: int, survey: Survey, schema: Any) -> Any:
-    types = dict(zip(schema.names, schema.types, strict=True))
-    return _parsed(text, survey.schema.names, types, schema.names)
-
-
-def _kind(text: bytes, kinds: Mapping[str, Any], name: str, cells: Any) -> Any:
-    """Return the type of a column that holds the cells of a block too: text where nothing else does."""
+def _kind_of(seen: set[Any]) -> Any:
+    """Return the type of a column from those of its blocks: text if no other holds all cells."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    known, new = kinds[name], cells.type
-    if new == known == pa.string():
-        return known
-    if pa.types.is_floating(new) and pc.any(pc.is_nan(cells)).as_py():
-        new = pa.string()  # "nan" is text
-    if pa.types.is_integer(new) and (b"x" in text or b"X" in text):
-        try:
-            _parsed(text, kinds, {name: pa.float64()}, [name])
-        except pa.ArrowInvalid:  # and so is 0x1
-            new = pa.string()
-    if new in (known, pa.null()):
-        return known
-    numbers = (pa.int64(), pa.float64())
-    if known == pa.null():
-        return new if new in (*numbers, pa.bool_()) else pa.string()
-    return pa.float64() if known in numbers and new in numbers else pa.string()
-
-
-def _header(text: bytes, line: int) -> tuple[list[str], int, int]:
-    """Return the names of columns, the bytes that they take, and the line beneath them."""
-    length = 0
-    for row in _rows(text, line):
-        length += len("".join(row.lines).encode())
-        if "".join(row.cells).strip() or len(row.cells) > 1:
-            _check_header(row.cells)
-            return row.cells, length, row.line + len(row.lines)
-    raise InputError("the file is not valid CSV: No columns, but blank lines; write it again.")
-
-
-def _of_width(rows: Iterable[_Row], width: int) -> list[_Row]:
-    """Return the rows with a cell for every name; raise at the first that has not, and is not blank."""
-    found = []
-    for row in rows:
-        if not row.is_whole:
-            raise InputError(
-                "the file is not valid CSV: EOF inside string, the cell that a quote opens in line "
-                f"{row.line}; close the quote, or write the file again if it is cut off."
-            )
-        if len(row.cells) == width:
-            found.append(row)
-        elif row.lines[0].strip():
-            count = f"{len(row.cells)} cell{'' if len(row.cells) == 1 else 's'}"
-            do = "name every column, or put text that holds commas in quotes"
-            if len(row.cells) < width:
-                do = "complete it, or write the file again if it is cut off there"
-            raise InputError(f"line {row.line} has {count}, and the header has {width} names; {do}.")
-    return found
+    numbers, known = {pa.int64(), pa.float64()}, seen - {pa.null()}
+    if len(known) == 1 and known <= {*numbers, pa.bool_()}:
+        return known.pop()
+    return pa.float64() if known <= numbers else pa.string()
 
 
 def _check_header(header: list[str]) -> None:
@@ -414,87 +363,242 @@ def _look_at_json(file: BufferedReader) -> Survey:
     import pyarrow as pa
 
     known: Any = None
-    parts, starts = list[int](), list[tuple[int, int]]()
-    for start, line, text, _ in _blocks(file, lambda *_: ()):
-        if text.isspace():
+    parts, starts = list[int](), list[int]()
+    for lines in _lines(file):
+        if lines.text.isspace():
             continue
-        _check_depth(text, line)
-        table = _objects(text, line)
-        parts.append(table.num_rows)
-        starts.append((start, line))
-        dates = pa.types.is_temporal
-        fields = [(each.name, pa.string() if dates(each.type) else each.type) for each in table.schema]
-        schema = pa.schema(fields)
+        opened = lines.text.count(b"[") + lines.text.count(b"{") - lines.text.count(b"\n")
+        if opened > _DEEPEST and (deep := _DEEP.search(lines.text)):
+            raise InputError(
+                f"line {lines.line_at(deep.start())} is nested more than {_DEEPEST} deep; write an "
+                "object of numbers and text per line."
+            )
+        found = _objects(lines.text, before=sum(parts))
+        kinds = [pa.string() if pa.types.is_temporal(kind) else kind for kind in found.schema.types]
+        schema = pa.schema(list(zip(found.schema.names, kinds, strict=True)))
         try:
             known = pa.unify_schemas([known or schema, schema], promote_options="permissive")
-        except pa.ArrowException:
-            raise _json_error(text, line, known) from None
+        except pa.ArrowException:  # parse it again by what is known, to say where it differs
+            kinds = [pa.float64() if pa.types.is_integer(kind) else kind for kind in known.types]
+            known = pa.schema(list(zip(known.names, kinds, strict=True)))
+            _objects(lines.text, schema=known, before=sum(parts))
+            raise
+        parts.append(found.num_rows)
+        starts.append(lines.start)
     if not sum(parts):
         raise InputError("there are no rows; write the file again.")
     return Survey(known, tuple(parts), starts=tuple(starts))
 
 
-def _objects(text: bytes, line: int, _: Survey | None = None, schema: Any = None) -> Any:
+def _objects(text: bytes, _: Any = None, schema: Any = None, before: int = 0) -> Any:
     """Read an object per line: with a schema, only what it names, and as it says."""
     import pyarrow as pa
     import pyarrow.json as pj
 
     known = None if schema is None else pj.ParseOptions(schema, unexpected_field_behavior="ignore")
     try:
-        return pj.read_json(io.BytesIO(text), pj.ReadOptions(False, len(text) + 1), known)
+        return pj.read_json(pa.BufferReader(text), pj.ReadOptions(False, len(text) + 1), known)
     except pa.ArrowInvalid as error:
-        raise _json_error(text, line, None, error) from error
+        told = re.fullmatch(r"JSON parse error: (.*?)\.? in row (\d+)", str(error), re.DOTALL)
+        if not told:
+            raise
+        found = told[1].replace(
+            "Column() changed from object to", "it needs an object, and there is an"
+        )
+        found = re.sub(r"^Column\(/(.*)\)", lambda of: f"column {quoted(of[1])}", found)
+        text_of = "the file is not valid JSON lines: {found} in {row}; write an object per line, with "
+        do = "every name once, and values of one kind in a column."
+        raise InputError(text_of + do, found=found, row=before + int(told[2])) from error
 
 
-def _check_depth(block: bytes, first: int) -> None:
-    """Raise if values are nested so deeply that the parser would take for ever, or fall over."""
-    for line, text in enumerate(block.split(b"\n"), start=first):
-        if text.count(b"[") + text.count(b"{") > _DEEPEST:
-            depth = 0
-            for mark in re.findall(rb"[\[{\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", text)):
-                depth += 1 if mark in b"[{" else -1
-                if depth > _DEEPEST:
-                    raise InputError(
-                        f"line {line} is nested more than {_DEEPEST} deep; write an object of numbers "
-                        "and text per line."
-                    )
+# ------------------------------------------------------------------ arrays: NPY and NPZ
+
+MAGIC, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
+_PROBS = ("probs", "probabilities", "p", "y_prob")
 
 
-def _json_error(block: bytes, first: int, before: Any, error: object = "") -> InputError:
-    """Say which line of a block is the first that is not as it should be."""
-    import pyarrow as pa
+class Header(NamedTuple):
+    """What an array in a file announces."""
 
-    kinds = {pa.int64(): "numbers", pa.float64(): "numbers", pa.bool_(): "truth values"}
-    known = {each.name: kinds.get(each.type, "text") for each in before or ()}
-    for line, text in enumerate(block.split(b"\n"), start=first):
-        if not text.strip():
-            continue
-        try:
-            pairs = json.loads(text, object_pairs_hook=tuple)
-        except (ValueError, RecursionError) as wrong:
-            return InputError(f"line {line} is not valid JSON: {wrong}; write an object per line.")
-        if not isinstance(pairs, tuple):
-            return InputError(
-                f"line {line} holds {quoted(pairs)}, and no object; write an object per line."
-            )
-        names = [name for name, _ in pairs]
-        if len(set(names)) < len(names):
-            return InputError(f"line {line} holds a name twice among {listed(names)}; write each once.")
-        for name, cell in pairs:
-            kind = _JSON_KINDS.get(type(cell), "lists or objects")
-            if cell is not None and known.setdefault(name, kind) != kind:
-                return InputError(
-                    f"column {quoted(name)} holds {quoted(cell)} in line {line}, and {known[name]} in "
-                    "lines before; write values of one kind."
+    shape: tuple[int, ...]
+    by_columns: bool  # whether the first index varies fastest
+    dtype: np.dtype[Any]
+    start: int  # byte at which the numbers begin
+
+
+def read_header(stream: IO[bytes], size: int) -> Header:
+    """Read the header of an array of ``size`` bytes in all; raise if it announces another size."""
+    version = npy.read_magic(stream)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    header = Header(*read(stream), stream.tell())
+    if header.dtype.kind in "OV":
+        raise ValueError("it holds Python objects or records, not numbers")
+    needed, follow = math.prod(header.shape) * header.dtype.itemsize, size - header.start
+    if needed != follow or min(header.shape, default=0) < 0:
+        raise ValueError(
+            f"an array of shape {header.shape} and type {header.dtype} takes {needed} bytes, and "
+            f"{follow} follow its header"
+        )
+    return header
+
+
+def read_rows(file: IO[bytes], header: Header, rows: slice) -> np.ndarray:
+    """Read some rows of a table. The file is not mapped: Python dies if a mapped one is cut short."""
+
+    def numbers(first: int, count: int) -> np.ndarray:
+        file.seek(header.start + first * header.dtype.itemsize)
+        return np.frombuffer(file.read(count * header.dtype.itemsize), header.dtype, count)
+
+    (n, width), count = header.shape, rows.stop - rows.start
+    if header.by_columns:
+        found = np.array([numbers(column * n + rows.start, count) for column in range(width)]).T
+    else:
+        found = numbers(rows.start * width, count * width).reshape(count, width)
+    return found.astype(header.dtype.newbyteorder("="))
+
+
+def _read_array(stream: IO[bytes], size: int, what: str) -> np.ndarray:
+    """Read a whole array, if it fits into memory, in this machine's order of bytes."""
+    header = read_header(stream, size)
+    numbers = math.prod(header.shape)
+    check_fits(COPIES * numbers * max(8, header.dtype.itemsize), what, "save fewer rows in the file")
+    stream.seek(0)
+    array = npy.read_array(stream, allow_pickle=False)
+    array = array.astype(header.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "U":
+        codes = np.frombuffer(array.tobytes(), np.uint32)
+        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise ValueError("it holds text that is no Unicode")
+    return array
+
+
+def read_npz(file: BufferedReader, roles: Roles) -> Content:
+    """Read an archive of arrays."""
+    _check_kind(file, _ZIP, roles)
+    archive = zipfile.ZipFile(file)
+    names = [member.filename.removesuffix(".npy") for member in archive.infolist()]
+    check_unique(names, "arrays")
+    members = dict(zip(names, archive.infolist(), strict=True))
+
+    def array(name: str) -> np.ndarray:
+        what = f"the array {quoted(name)}"
+        with reading(f"{what} cannot be read"), archive.open(members[name]) as stream:
+            return _read_array(stream, members[name].file_size, what)
+
+    roles = roles.among(names)
+    if roles.numbers is None:
+        keys = [roles.found(names, partial(_chosen_probs, logits=roles.logits))]
+    else:
+        keys = [*roles.numbers.names]
+        for key in keys:
+            check_there(key, names, "array", "")
+    others = [name for name in names if name not in (*keys, "classes")]
+    truth = roles.found_label(others, "array", [name for name in names if name not in keys])
+    probs: Any = {key: array(key) for key in keys}
+    rows = len(np.atleast_1d(probs[keys[0]]))
+    if roles.numbers is None:
+        probs = read_table(probs[keys[0]], "probs")
+        if "classes" in names:
+            classes, width = array("classes"), probs.n_columns
+            if classes.shape != (max(width, 2),):
+                raise InputError(
+                    f"classes has shape {shape_of(classes)} and probs has {width} columns; "
+                    "give one name for every class."
                 )
-    return InputError(f"the file is not valid JSON lines: {error}; write an object per line.")
+            probs = replace(probs, names=tuple(map(str, classes.tolist())))
+            check_unique(probs.names, "classes")
+    groups = {name: array(name) for name in roles.groups}
+    for name, values in groups.items():
+        if values.shape != (rows,):
+            raise InputError(
+                f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
+                f"group needs one value per row, an array of shape ({rows},)."
+            )
+    apart = (truth, roles.weights, *groups)
+    cells = {name: each.tolist() for name, each in groups.items()}
+    return Content(
+        roles,
+        probs,
+        None if truth is None else array(truth),
+        cells,
+        unread_note("arrays", [name for name in others if name not in apart]),
+        weights=None if roles.weights is None else array(roles.weights),
+    )
 
 
-_JSON_KINDS: dict[type, str] = {str: "text", bool: "truth values", int: "numbers", float: "numbers"}
+def read_npy(file: BufferedReader, roles: Roles) -> Content:
+    """Read a single array, a table with a column of labels."""
+    _, label = table_header(file, roles)
+    file.seek(0)
+    table = _read_array(file, size_of(file), "the array")
+    if label is None:
+        return Content(roles, table, None, {})
+    return Content(roles, np.delete(table, label, axis=1), table[:, label], {})
 
 
-CSV = Format("CSV", (".csv",), _look_at_csv, partial(_read, _csv), is_text=True)
-JSON_LINES = Format("JSON lines", (".jsonl", ".ndjson"), _look_at_json, partial(_read, _objects))
+def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None]:
+    """Read what a single array announces, and say which of its columns holds the labels, if any."""
+    of = roles.numbers.names if roles.numbers else ()
+    for name in (name for name in (*roles.groups, roles.weights, *of) if name is not None):
+        raise InputError(
+            f"an array has no names, so there is no column {quoted(name)}; save probs, labels and what "
+            "belongs to the rows as CSV, Parquet or NPZ."
+        )
+    _check_kind(file, MAGIC, roles)
+    header = read_header(file, size_of(file))
+    if roles.may_lack_labels:
+        return header, None
+    if len(header.shape) != 2 or header.shape[1] < 2:
+        raise InputError(
+            f"the array has shape {header.shape}, but must be a table of probabilities and one column "
+            "of labels; or save probs and labels in one .npz file."
+        )
+    width = header.shape[1]
+    if roles.label is None:
+        raise InputError(
+            f"the table has {width} columns without names; say which holds the labels, with "
+            "--label (label=… in Python), for instance --label=-1 for the last."
+        )
+    number = whole_number(roles.label.removeprefix("-"))
+    index = None if number is None else -number if roles.label.startswith("-") else number
+    if index is None or not -width <= index < width:
+        raise InputError(
+            f"label is {quoted(roles.label)}, but must be the index of one of the {width} columns, "
+            f"from 0 to {width - 1}, or -1 for the last."
+        )
+    return header, index % width
+
+
+def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
+    """Raise if the file begins as one of another kind does, or columns are named."""
+    first_bytes(file, own)
+    if roles.columns is not None and roles.numbers is None:
+        raise InputError("columns is for CSV and other tables with names; leave it out.")
+
+
+def _chosen_probs(names: Sequence[str], logits: bool) -> str:
+    """Return the name of the one array of an archive that holds the probabilities, or logits."""
+    of_logits = [name for name in names if "logit" in name.lower()]
+    likely = (logits and of_logits) or [name for name in names if name.lower() in _PROBS]
+    if len(likely) == 1:
+        return likely[0]
+    if likely:
+        raise InputError(
+            f"the arrays {listed(likely)} could all be the "
+            f"{'logits' if logits else 'probabilities'}; leave one in the file."
+        )
+    if of_logits:
+        text = "the array {array} holds logits; give {logits}, and their softmax is taken."
+        raise InputError(text, array=quoted(of_logits[0]), logits=Argument("logits", True))
+    known = f"{', '.join(_PROBS[:-1])} or {_PROBS[-1]}"
+    found = f"no array is called {known}; the arrays are {listed(names)}"
+    raise InputError(f"{found}: save the probabilities as 'probs'.")
+
+
+PARQUET = Format("Parquet", (".parquet", ".pq"), _look_at_parquet, _read_parquet)
+ARROW = Format("Arrow", (".arrow", ".feather", ".ipc"), _look_at_arrow, _read_arrow)
+CSV = Format("CSV", (".csv",), _look_at_csv, partial(_read_text, _parsed), is_text=True)
+JSON_LINES = Format("JSON lines", (".jsonl", ".ndjson"), _look_at_json, partial(_read_text, _objects))
 
 #: By suffix, how a file is read.
 FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix in each.suffixes}

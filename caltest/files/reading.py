@@ -1,4 +1,4 @@
-"""`read` and `scan`: who reads a file, whole or a block at a time, and in whose name it fails."""
+"""`read` and `scan`: files are read whole, or a block of rows at a time; tables of forecast hubs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,22 @@ from caltest._arguments import arguments, flag, name_or_place, names, texts_by_n
 from caltest._arguments import path as path_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
-from caltest.data.containers import is_framed, read_table
+from caltest.data.containers import as_entry, is_framed, is_missing, is_number, listed, read_table
 from caltest.exceptions import Argument, InputError
-from caltest.files import places
-from caltest.files.arrays import read_npy, read_npz, table_header
-from caltest.files.columns import Content, Roles, check_there
-from caltest.files.formats import FORMATS
-from caltest.files.places import Place
-from caltest.files.stored import NUMPY, Stored, StoredArrays, StoredFile, as_texts, stored_table
+from caltest.files.batches import NUMPY, Stored, StoredArrays, StoredFile, as_texts, stored_table
+from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there
+from caltest.files.formats import FORMATS, read_npy, read_npz, table_header
+from caltest.files.paths import (
+    Place,
+    called,
+    check_file,
+    is_folder,
+    is_pattern,
+    located,
+    named,
+    opened,
+    size_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,59 +121,46 @@ def read(
     ...     read(path).labels
     array([1, 0])
     """
-    with places.named(places.called(path)):
+    with named(called(path)):
         roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
         return _content(path, roles, truth, where).checked(rounding=rounding)
 
 
-@arguments(
-    groups=names,
-    weights=name_or_place,
-    clusters=name_or_place,
-    needs_labels=flag,
-    part=flag,
-    where=texts_by_name,
-    truth=path_of,
-)
+@arguments(groups=names, needs_labels=flag, part=flag, where=texts_by_name, truth=path_of)
 def read_with_groups(
     path: str | Path,
     label: str | int | None = None,
     *,
-    columns: Sequence[str] | Mapping[str, Any] | None = None,
     groups: Sequence[str] = (),
-    weights: str | None = None,
-    clusters: str | None = None,
-    rounding: float | None = None,
-    logits: bool = False,
     needs_labels: bool = True,
     part: bool = False,
+    rounding: float | None = None,
     truth: str | Path | None = None,
     where: Mapping[str, str] | None = None,
+    **options: Any,
 ) -> tuple[Sample | Rows, pd.DataFrame]:
     r"""Read predictions, labels and grouping columns from one file.
 
     Parameters
     ----------
-    path, label, columns
-        As in :func:`read`.
+    path, label, rounding, truth, where, **options
+        As in :func:`read`: ``columns``, ``weights``, ``clusters`` and ``logits`` too.
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
-        are no probabilities. Default none.
-    weights, clusters, rounding, logits, truth, where
-        As in :func:`read`.
+        hold no probabilities. Default none.
     needs_labels
-        Whether the file must have labels. Default True.
+        Whether the file must have labels, as it must where ``label`` is given. Default True.
     part
-        Whether the rows are some of many, which one alone may be. Default False.
+        Whether the rows are some of many, so that there may be just one. Default False.
 
     Returns
     -------
     sample : Sample or Rows
         As :func:`caltest.data.sample` makes it; predictions alone, if the file has no labels.
     groups : pandas.DataFrame
-        (n, number of groups) the columns asked for, in that order. Of a CSV file, cells are text as it
+        (n, number of groups) the columns asked for, in that order. In a CSV file, cells are text as it
         is written ("007" is not "7"), and an empty one is missing. ``attrs["event"]`` is the name of
-        the one column of probabilities, if it is one.
+        the column of probabilities, if there is only one.
 
     Raises
     ------
@@ -184,65 +179,24 @@ def read_with_groups(
     >>> sample.rows.classes, groups["station"].tolist()
     (('dry', 'rain'), ['007', '012'])
     """
-    with places.named(places.called(path)):
-        roles = Roles.of(label, columns, groups, needs_labels, weights, clusters, logits)
-        content = _content(path, roles, truth, where)
-        alone = content.labels is None
-        found = (
-            content.checked_predictions() if alone else content.checked(rounding=rounding, part=part)
+    with named(called(path)):
+        content = _content(
+            path, Roles.of(label, groups=groups, needs_labels=needs_labels, **options), truth, where
         )
-    n = (found if isinstance(found, Rows) else found.rows).n_samples
+        found: Any
+        if content.labels is None:
+            found = rows = content.checked_predictions()
+        else:
+            found = content.checked(rounding=rounding, part=part)
+            rows = found.rows
     import pandas as pd
 
-    asked = Roles.of(label, columns, groups).groups
-    columns_of = {name: pd.Series(content.groups[name], dtype=object) for name in asked}
-    frame = pd.DataFrame(columns_of, index=pd.RangeIndex(n))
+    asked = (groups,) if isinstance(groups, str) else groups
+    columns = {name: pd.Series(content.groups[name], dtype=object) for name in asked}
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(rows.n_samples))
     if content.event is not None:
         frame.attrs["event"] = content.event
     return found, frame
-
-
-@arguments(groups=names, weights=name_or_place)
-def read_pilot(
-    path: str | Path,
-    label: str | int | None = None,
-    *,
-    columns: Sequence[str] | Mapping[str, Any] | None = None,
-    groups: Sequence[str] = (),
-    weights: str | None = None,
-    logits: bool = False,
-) -> Sample | Rows:
-    r"""Read predictions from a file, with labels if it has any: the pilot data of a plan.
-
-    Parameters
-    ----------
-    path, label, columns, groups, weights, logits
-        As in :func:`read`. The file may have no labels, unless ``label`` is given.
-
-    Returns
-    -------
-    Sample or Rows
-        Predictions alone, if the file has no labels.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or its content is wrong; the message starts with the file's name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from caltest.files import read_pilot
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "weather.csv")
-    ...     _ = path.write_text("dry,rain\n0.25,0.75\n0.5,0.5\n")
-    ...     read_pilot(path).classes
-    ('dry', 'rain')
-    """
-    with places.named(places.called(path)):
-        content = _content(path, Roles.of(label, columns, groups, False, weights, logits=logits))
-        return content.checked_predictions() if content.labels is None else content.checked()
 
 
 def read_late(
@@ -253,8 +207,8 @@ def read_late(
     Last comes the name of the one column of predictions, if it is one. There are no predictions, None,
     where the file has none of their columns: outcomes alone.
     """
-    with places.named(places.called(path)):
-        table = as_texts(places.located(path))
+    with named(called(path)):
+        table = as_texts(located(path))
         for name, what in ((label, "labels"), (ids, "ids")):
             check_there(name, table.column_names, "column", f" of {what}")
         others = set(columns or set(table.column_names) - {label, ids, *groups})
@@ -280,24 +234,22 @@ def _content(
 ) -> Content:
     """Read all that is asked for, by the suffix of the file."""
     if truth is not None:
-        from caltest.files.hub import read_hub
-
-        return read_hub(path, truth, where or {}, roles)
+        return _hub(path, truth, where or {}, roles)
     if where is not None:
         text = "{where} picks rows of a hub's long table; give its {truth} too."
         raise InputError(text, where=Argument("where"), truth=Argument("truth"))
-    place = places.located(path)
+    place = located(path)
     if _is_table(place):
         return stored_table(place, roles, whole=True).content()
-    places.check_file(place)
+    check_file(place)
     suffix = Path(str(place)).suffix
     if suffix.lower() not in _ARRAYS:
         raise InputError(
             f"files that end in {quoted(suffix)} cannot be read; convert the file to "
             f"{', '.join((*FORMATS, *_ARRAYS))}."
         )
-    with places.opened(place, NUMPY) as file:
-        if places.size_of(file) == 0:
+    with opened(place, NUMPY) as file:
+        if size_of(file) == 0:
             raise InputError("the file is empty; write it again.")
         return _ARRAYS[suffix.lower()](file, roles)
 
@@ -358,18 +310,18 @@ def scan(
     (20, 0.12)
     """
     roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
-    with places.named(places.called(path)):
-        place = places.located(path)
-        if not (places.is_folder(place) or places.is_pattern(place)):
-            places.check_file(place)
+    with named(called(path)):
+        place = located(path)
+        if not (is_folder(place) or is_pattern(place)):
+            check_file(place)
         if place.suffix.lower() != ".npy":
             return replace(stored_table(place, roles, whole=False), logits=logits)
-        with places.opened(place, NUMPY) as file:
+        with opened(place, NUMPY) as file:
             header, column = table_header(file, roles)
         if header.shape[0] == 0:
             raise InputError("there are no rows; write the file again.")
         assert column is not None  # labels are needed
-        return StoredFile(places.called(path), header.shape[0], place, header, column, logits=logits)
+        return StoredFile(called(path), header.shape[0], place, header, column, logits=logits)
 
 
 def can_scan(path: str | Path) -> bool:
@@ -377,14 +329,14 @@ def can_scan(path: str | Path) -> bool:
     if not isinstance(path, str | Path):
         return False
     try:
-        place = places.located(path)
+        place = located(path)
         return place.suffix.lower() == ".npy" or _is_table(place)
     except InputError:  # whoever reads it says so
         return False
 
 
 def _is_table(place: Place) -> bool:
-    return place.suffix.lower() in FORMATS or places.is_folder(place) or places.is_pattern(place)
+    return place.suffix.lower() in FORMATS or is_folder(place) or is_pattern(place)
 
 
 def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:
@@ -416,3 +368,160 @@ def _as_array(data: Any, what: str) -> Any:
     if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
         return data
     return read_table(data, what).values
+
+
+# ------------------------------------------------------------------ forecast hubs (hubverse)
+
+# A long table has a row for every quantile, draw, threshold or category. The columns that are not about
+# the output name a task. The rows of a task become one, and its outcome is looked up in another table,
+# by the columns that both have.
+
+_OUTPUT = ("output_type", "output_type_id", "value")
+_READ = {"quantile": "quantiles", "sample": "members", "cdf": "cdf", "pmf": ""}  # in NumberColumns
+_POINTS = ("mean", "median")  # state no distribution
+_OBSERVED = ("observation", "oracle_value", "target_value", "value")
+_MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?Z?$")
+_WRONG = {
+    "columns": "{truth} is for a hub's long table, which says itself what was predicted; leave "
+    "{columns} out.",
+    "no value": "column {name} holds {known}, and {found} in no row; give one of those.",
+    "several": "column {name} holds {known}; choose one, {where}.",
+    "type": "the output type {found} states no distribution that can be read; give quantile, sample, "
+    "cdf or pmf.",
+    "no tasks": "there are no columns of tasks, such as location and horizon; add them.",
+    "number": "column {name} holds {found} in {row}, which is not a number; correct it.",
+    "again": "output {found} of a task is stated in {row} again; keep one of each.",
+    "uneven": "the task {found} has fewer rows of output than others; give every task the same.",
+    "no keys": "no column of the truth ({known}) is one of the tasks' ({found}); name them alike.",
+    "no label": "no column of the truth is called {found}; say which holds what was observed, with "
+    "--label (label=… in Python): the columns are {known}.",
+    "two": "the truth of {row} is of the same {name} as another; keep one, such as the last version.",
+    "no truth": "there is no truth of any task, such as {found}; write the keys alike.",
+}
+
+
+def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: Roles) -> Content:
+    """Read forecasts of one target and output type, and what was observed of their tasks."""
+    import pyarrow as pa
+
+    if roles.columns is not None:
+        given = Argument(next(iter(roles.numbers.of)) if roles.numbers else "columns")
+        raise InputError(_WRONG["columns"], truth=Argument("truth"), columns=given)
+    table, observed = _texts(path), _texts(truth)
+    for name in _OUTPUT:
+        check_there(name, table.columns, "column", " of a hub's long table")
+    untold = "target" in table and "target" not in observed and table["target"].nunique() > 1
+    for name, value in where.items():
+        check_there(name, {*table.columns, *observed.columns}, "column", "")
+        table, observed = (_picked(each, name, value) for each in (table, observed))
+    points = table["output_type"].isin(_POINTS)
+    notes = [f"Output types not read: {listed(sorted(set(table['output_type'][points])))}."]
+    notes, table = (notes, table[~points]) if 0 < points.sum() < len(table) else ([], table)
+    for name in ("output_type", "target", "model_id"):
+        if len(known := table[name].unique() if name in table else [""]) > 1:
+            how = f"with --where '{name}={known[0]}' (where={{{name!r}: …}} in Python)"
+            raise InputError(_WRONG["several"], name=quoted(name), known=listed(known), where=how)
+    kind = str(table["output_type"].iloc[0])
+    if kind not in _READ:
+        raise InputError(_WRONG["type"], found=quoted(kind))
+    tasks = [name for name in table if name not in (*_OUTPUT, "model_id")]
+    if not tasks:
+        raise InputError(_WRONG["no tasks"])
+    for name in filter(None, (*roles.groups, roles.weights)):
+        check_there(name, tasks, "column", "", "the columns of tasks are")
+    wide = _wide(table, tasks, kind)
+    found = wide.index.to_frame(index=False)
+    label, keys, outcomes = _outcomes(observed, found, kind, roles.label)
+    found, values = found[known := (outcomes != "").to_numpy()], wide.to_numpy()[known]
+    if not known.all():
+        first = ", ".join(map(" ".join, zip(tasks, np.atleast_1d(wide.index[~known][0]), strict=True)))
+        if not known.any():
+            raise InputError(_WRONG["no truth"], found=first).within(called(truth))
+        notes.append(f"Left out for want of truth: {(~known).sum()} of {len(wide)} tasks ({first}, …).")
+    notes.append(
+        f"Truth was found by {listed(keys)}{', and is taken for that of the target' * untold}."
+    )
+    if kind == "cdf":
+        notes.append("Outcomes count as the next threshold, as nothing is stated between these.")
+    names = [str(at) if kind == "pmf" else f"{kind}_{at:g}" for at in wide.columns]
+    numbers = None
+    if kind != "pmf":
+        of = tuple(names) if kind == "sample" else dict(zip(names, wide.columns, strict=True))
+        numbers = NumberColumns({_READ[kind]: of})
+    columns = {name: found[name].tolist() for name in tasks if name in (*roles.groups, roles.weights)}
+    columns[label] = outcomes[known].tolist() if kind == "pmf" else _numbers(outcomes[known]).tolist()
+    read = pa.table(columns | dict(zip(names, values.T, strict=True)))
+    stated = replace(roles, label=label, columns=tuple(names), numbers=numbers)
+    return replace(Columns.of(stated, read.column_names), notes=tuple(notes)).content(read)
+
+
+def _texts(path: str | Path) -> Any:
+    """Read a table as a frame of text, in which 1.0 is 1 and midnight is a date."""
+    with named(called(path)):
+        place = located(path)
+        if not (is_folder(place) or is_pattern(place)):
+            check_file(place)
+        frame = as_texts(place).to_pandas().astype(object).fillna("")
+    for name in frame.columns.difference(["value"]):
+        known = {cell: str(as_entry(_MIDNIGHT.sub("", cell))) for cell in frame[name].unique()}
+        frame[name] = frame[name].map(known)
+    return frame
+
+
+def _picked(frame: Any, name: str, value: str) -> Any:
+    """Return rows of one value, if there is such a column."""
+    chosen = frame[name] == str(as_entry(value)) if name in frame else np.ones(len(frame), np.bool_)
+    if not chosen.any():
+        known = listed(frame[name].unique())
+        raise InputError(_WRONG["no value"], name=quoted(name), found=quoted(value), known=known)
+    return frame[chosen]
+
+
+def _numbers(column: Any) -> Any:
+    """Return text as numbers, or raise."""
+    for row, cell in column[~column.map(is_number).astype(np.bool_)].items():
+        raise InputError(_WRONG["number"], name=quoted(column.name), found=quoted(cell), row=int(row))
+    return column.astype(np.float64)
+
+
+def _wide(table: Any, tasks: list[str], kind: str) -> Any:
+    """Return a row for every task, and a column for every draw, level, threshold or category."""
+    own = table["output_type_id"]
+    table = table.assign(value=_numbers(table["value"]))
+    if kind in ("quantile", "cdf"):
+        table["output_type_id"] = _numbers(own)
+    for row in table.index[table.duplicated([*tasks, "output_type_id"])][:1]:
+        raise InputError(_WRONG["again"], found=quoted(own[row]), row=int(row))
+    if kind == "sample":  # draws of different tasks may have different names
+        table["output_type_id"] = table.groupby(tasks).cumcount()
+    wide = table.pivot(index=tasks, columns="output_type_id", values="value")
+    for task in wide.index[wide.isna().any(axis=1)][:1]:
+        raise InputError(_WRONG["uneven"], found=listed(np.atleast_1d(task)))
+    return wide[own.unique()] if kind == "pmf" else wide
+
+
+def _outcomes(observed: Any, tasks: Any, kind: str, label: str | None) -> tuple[str, list[str], Any]:
+    """Return the column of what was observed, the keys, and this of every task, as text; "" if none."""
+    names = list(observed.columns)
+    if not (keys := [name for name in tasks if name in names]):
+        raise InputError(_WRONG["no keys"], known=listed(names), found=listed(tasks))
+    label = label or next((name for name in _OBSERVED if name in names), None)
+    if label is None:
+        raise InputError(_WRONG["no label"], known=listed(names), found=" or ".join(_OBSERVED))
+    check_there(label, names, "column", " of the truth")
+    observed = observed[~observed[label].map(is_missing)]
+    if "output_type" in names:  # a hub's own table for scoring
+        observed = observed[observed["output_type"].isin((kind, ""))]
+    if "output_type_id" in names and kind in ("cdf", "pmf"):  # which has a 1 where it happened
+        happened, ids = _numbers(observed[label]) == 1.0, observed["output_type_id"]
+        if kind == "pmf":
+            observed = observed[happened].assign(**{label: ids[happened]})
+        else:
+            first = _numbers(ids).where(happened, np.inf)
+            observed = observed.assign(**{label: first}).sort_values(label).drop_duplicates(keys)
+            observed = observed.astype({label: str})
+    for row in observed.index[observed.duplicated(keys)][:1]:
+        raise InputError(_WRONG["two"], name=listed(keys), row=int(row))
+    own = observed[[*keys, label]].reset_index(names="")
+    found = tasks.merge(own, how="left", on=keys).set_index("")[label].fillna("").astype(str)
+    return label, keys, found

@@ -19,7 +19,7 @@ from caltest._arguments import Whole, arguments
 from caltest._version import __version__
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.files.places import named, opened
+from caltest.files.paths import named, opened
 from caltest.files.writing import locked, write_whole
 from caltest.laws import Survival
 from caltest.laws.classes import Array

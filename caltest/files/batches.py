@@ -1,4 +1,4 @@
-"""What is stored: predictions and labels that are read, and checked, a block of rows at a time."""
+"""Files that are read, and checked, a block of rows at a time: `Stored`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,19 @@ from caltest.data import Sample, sample
 from caltest.data.containers import listed
 from caltest.data.rows import Clustering, Extent, Weighing, check_some, checked_weights
 from caltest.exceptions import InputError, Row
-from caltest.files import places
-from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.columns import Columns, Content, Roles, check_held, check_unique
-from caltest.files.formats import FORMATS, Format, Survey, cast, one_type
-from caltest.files.places import Place
+from caltest.files.formats import (
+    FORMATS,
+    Format,
+    Header,
+    Survey,
+    cast,
+    one_type,
+    read_header,
+    read_npy,
+    read_rows,
+)
+from caltest.files.paths import Place, called, entries, is_folder, is_pattern, named, opened, size_of
 from caltest.sampling import ROWS
 
 NUMPY = "NumPy"
@@ -100,10 +108,6 @@ class Stored(ABC):
                 raise error.moved(number * ROWS).within(self.name) from error
             yield sample
 
-    def _rows(self, first: int, last: int | None) -> list[slice]:
-        """Return the rows of some blocks."""
-        return blocks(self.n_samples, ROWS)[first:last]
-
     def _changed(self) -> InputError:
         return InputError(
             f"there were {self.n_samples} rows when it was opened, and it has changed since; do not "
@@ -124,7 +128,7 @@ class Stored(ABC):
         InputError
             If they do not fit, or are wrong.
         """
-        with places.named(self.name):
+        with named(self.name):
             return self.content().checked(rounding=rounding)
 
 
@@ -158,7 +162,7 @@ class StoredTable(Stored):
                 start -= survey.parts[part]
                 part += 1
             with _opened(path, self.format, several) as file:
-                if places.size_of(file) != survey.size:
+                if size_of(file) != survey.size:
                     raise self._changed()
                 for batch in self.format.batches(file, survey, schema, part):
                     if start < batch.num_rows:
@@ -176,8 +180,8 @@ class StoredTable(Stored):
         import pyarrow as pa
 
         held: list[Any] = []
-        wanted = self._rows(first, last)
-        with places.named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
+        wanted = blocks(self.n_samples, ROWS)[first:last]
+        with named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
             for rows in wanted:
                 count = rows.stop - rows.start
                 while sum(each.num_rows for each in held) < count:
@@ -240,26 +244,26 @@ def _surveyed(
     files, kind = _files(path)
     if whole and kind.is_text:
         with _opened(files[0], kind, len(files) > 1) as file:
-            size = places.size_of(file) * len(files)
+            size = size_of(file) * len(files)
         what = f"a {kind.kind} file of {size / 1e6:.0f} MB"
         check_fits(_COPIES_OF_TEXT * size, what, "take fewer rows, or Parquet")
     surveys = []
     for each in files:
         with _opened(each, kind, len(files) > 1) as file:
-            if (size := places.size_of(file)) == 0:
+            if (size := size_of(file)) == 0:
                 raise InputError("the file is empty; write it again.")
             surveys.append(replace(kind.look(file), size=size))
     names = surveys[0].schema.names
     for each, survey in zip(files, surveys, strict=True):
         if sorted(survey.schema.names) != sorted(names):
             raise InputError(
-                f"{places.called(each)} has the columns {listed(survey.schema.names)}, and the first "
+                f"{called(each)} has the columns {listed(survey.schema.names)}, and the first "
                 f"file has {listed(names)}; give files with the same columns."
             )
     check_unique(names)
     if not (rows := sum(survey.rows for survey in surveys)):
         raise InputError("there are no rows; write the file again.")
-    return places.called(path), rows, tuple(files), kind, tuple(surveys)
+    return called(path), rows, tuple(files), kind, tuple(surveys)
 
 
 def as_texts(path: Place) -> Any:
@@ -270,7 +274,7 @@ def as_texts(path: Place) -> Any:
     names = found[-1][0].schema.names
     check_held(found[1], len(names))
     schema = pa.schema([(name, pa.string()) for name in names])
-    return StoredTable(*found, schema, Columns(Roles.of(None, None))).table(*names)
+    return StoredTable(*found, schema, Columns(Roles.of(None))).table(*names)
 
 
 def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
@@ -305,35 +309,33 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
 @contextmanager
 def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
-    naming = places.named(places.called(path)) if several else nullcontext()
-    with naming, places.opened(path, kind.kind) as file:
+    naming = named(called(path)) if several else nullcontext()
+    with naming, opened(path, kind.kind) as file:
         yield file
 
 
 def _files(path: Place) -> tuple[list[Place], Format]:
     """Return the files of a table in the order of their names, and their format."""
-    if folder := places.is_folder(path):
-        found = places.entries(path)
-    else:
-        found = places.matching(path) if places.is_pattern(path) else [(path, True, False)]
-    for kind in dict.fromkeys(FORMATS.values()):
-        files = [each for each, plain, _ in found if plain and each.suffix.lower() in kind.suffixes]
-        others = [each.name for each, *_ in found if each not in files]
-        if files and others:
-            holds = "the directory holds" if folder else "the pattern matches"
-            raise InputError(
-                f"besides {kind.suffixes[0][1:]} files {holds} {listed(others, 3)}; give a "
-                "directory of files of one kind and nothing else."
-            )
-        if files:
-            return files, kind
-    several = folder or len(found) > 1
-    where = "this directory holds no such files" if several else f"this is {quoted(path.suffix)}"
-    advice = "give another" if several else "convert it, or read it with caltest.files.read"
-    raise InputError(
-        f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files, and {where}; "
-        f"{advice}."
-    )
+    folder, several = is_folder(path), is_folder(path) or is_pattern(path)
+    found = entries(path) if several else [path]
+    if not found and not folder:
+        raise InputError("no file matches this pattern; check it.")
+    suffixes = [each.suffix.lower() for each in found]
+    kind = next((each for suffix, each in FORMATS.items() if suffix in suffixes), None)
+    if kind is None:
+        where = "this directory holds no such files" if several else f"this is {quoted(path.suffix)}"
+        advice = "give another" if several else "convert it, or read it with caltest.files.read"
+        raise InputError(
+            f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files, and "
+            f"{where}; {advice}."
+        )
+    if others := [each.name for each in found if each.suffix.lower() not in kind.suffixes]:
+        holds = "the directory holds" if folder else "the pattern matches"
+        raise InputError(
+            f"besides {kind.suffixes[0][1:]} files {holds} {listed(others, 3)}; give a directory of "
+            "files of one kind and nothing else."
+        )
+    return found, kind
 
 
 # ------------------------------------------------------------------ arrays
@@ -349,16 +351,16 @@ class StoredFile(Stored):
 
     @contextmanager
     def _opened(self) -> Iterator[BufferedReader]:
-        with places.opened(self.path, NUMPY) as file:
-            if read_header(file, places.size_of(file)) != self.header:
+        with opened(self.path, NUMPY) as file:
+            if read_header(file, size_of(file)) != self.header:
                 raise InputError(
                     "the table has changed since it was opened; do not write to it while it is read."
                 )
             yield file
 
     def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
-        with places.named(self.name), self._opened() as file:
-            for rows in self._rows(first, last):
+        with named(self.name), self._opened() as file:
+            for rows in blocks(self.n_samples, ROWS)[first:last]:
                 block = read_rows(file, self.header, rows)
                 yield np.delete(block, self.label, axis=1), block[:, self.label]
 
@@ -366,7 +368,7 @@ class StoredFile(Stored):
         """Read all rows, as they are."""
         with self._opened() as file:
             file.seek(0)
-            return read_npy(file, Roles.of(self.label, None, logits=self.logits))
+            return read_npy(file, Roles.of(self.label, logits=self.logits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,7 +379,7 @@ class StoredArrays(Stored):
     labels: Any
 
     def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
-        for rows in self._rows(first, last):
+        for rows in blocks(self.n_samples, ROWS)[first:last]:
             yield np.array(self.probs[rows]), np.array(self.labels[rows])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -387,7 +389,8 @@ class StoredArrays(Stored):
     def content(self) -> Content:
         """Read all rows, as they are."""
         check_held(self.n_samples, int(np.prod(self.probs.shape[1:])))
-        return Content(np.array(self.probs), np.array(self.labels), {}, logits=self.logits)
+        roles = Roles.of(None, logits=self.logits)
+        return Content(roles, np.array(self.probs), np.array(self.labels), {})
 
 
 def _by_reference(array: Any) -> Any:

@@ -1,0 +1,311 @@
+"""Paths and URLs: which files are accepted, how they are opened, and one sentence for every failure.
+
+A file is on this machine, or behind a URL of one of the file systems that pyarrow or fsspec know.
+Whatever a library raises while a file is read becomes an InputError of one sentence here.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from caltest._visible import reason
+from caltest.exceptions import InputError
+
+_LONGEST_NAME = 80  # characters of a file's name in a message
+_LONGEST_REASON = 200  # of what a library says
+_URL = re.compile(r"[A-Za-z][\w+.:-]*://")
+_OURS = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")  # pyarrow has them built in
+_UNREACHED = (
+    "it cannot be reached",
+    "check the address, the network, the credentials, and that fsspec and what it needs are installed",
+)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file or a directory of another file system: what another process needs to open it too.
+
+    Attributes
+    ----------
+    root
+        A URL of that file system, with whatever options it has.
+    path
+        Where in it.
+    """
+
+    root: str
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the name."""
+        return PurePosixPath(self.path).suffix
+
+
+Place: TypeAlias = "Path | Remote"
+
+
+def is_url(path: str | Path) -> bool:
+    """Say whether text is a URL, and no path."""
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def located(path: str | Path) -> Place:
+    """Return where a path or a URL leads; nothing need be there.
+
+    >>> located("a/b.csv") == located("file:///a/b.csv").relative_to("/") == Path("a/b.csv")
+    True
+    """
+    if str(path) == "":
+        raise InputError("the path is empty; give that of a file.")
+    if not is_url(path):
+        return Path(path)
+    url, _, query = str(path).partition("?")
+    if url.partition("://")[0] in ("file", "local"):
+        return Path(url2pathname(urlsplit(url).path))
+    # A pattern is no part of a URL: where it begins, a path within the file system does.
+    parts = url.split("/")
+    count = next((k for k, part in enumerate(parts) if re.search(r"[*\[]", part)), len(parts))
+    root = "/".join(parts[:count]) + (f"?{query}" if query else "")
+    within = _file_system(root)[1].rstrip("/")
+    return Remote(root, "/".join([within, *parts[count:]]))
+
+
+@cache
+def _file_system(url: str) -> tuple[Any, str]:
+    """Return a file system of pyarrow, and the path in it."""
+    from pyarrow import ArrowNotImplementedError, fs
+
+    with reading(*_UNREACHED):
+        if url.partition("://")[0] in _OURS:
+            with suppress(ArrowNotImplementedError):  # it was left out of this build
+                found, path = fs.FileSystem.from_uri(url)
+                return found, str(path)
+        from fsspec.core import url_to_fs
+
+        found, path = url_to_fs(url)
+        return fs.PyFileSystem(fs.FSSpecHandler(found)), str(path)
+
+
+def _info(place: Remote, wanted: Any = None) -> Any:
+    """Return what a file system knows of a path, or of what is ``wanted`` there."""
+    system, _ = _file_system(place.root)
+    with reading(*_UNREACHED):
+        return system.get_file_info(wanted or place.path)
+
+
+def is_pattern(place: Place) -> bool:
+    """Say whether a path has wildcards, and is not that of something by itself."""
+    magic = r"[*?\[]" if isinstance(place, Path) else r"[*\[]"
+    return re.search(magic, str(place)) is not None and not is_file(place) and not is_folder(place)
+
+
+def entries(place: Place) -> list[Place]:
+    """Return what a directory holds, or what a pattern matches, in the order of names.
+
+    In a pattern * and ? are part of one name, [ab] is one letter. What systems keep beside data, names
+    that begin with "." or "_", is left out.
+    """
+    parts = str(place).split("/") if isinstance(place, Remote) else list(place.parts)
+    count = len(parts)
+    if not is_folder(place):
+        count = next(k for k, part in enumerate(parts) if re.search(r"[*?\[]", part))
+    pattern = "/".join(parts[count:]) or "*"
+    found: list[Any]
+    if isinstance(place, Path):
+        with reading("the directory cannot be read"):
+            base = Path(*parts[:count])
+            found = (
+                list(base.glob(pattern)) or list(base.iterdir())[:0]
+            )  # which says why there are none
+    else:
+        from pyarrow import fs
+
+        folder, depth = "/".join(parts[:count]), pattern.count("/") + 1
+        infos = _info(place, fs.FileSelector(folder, recursive=depth > 1))
+        below = [PurePosixPath(each.path).relative_to(folder) for each in infos]
+        found = [
+            Remote(place.root, f"{folder}/{each}")
+            for each in below
+            if len(each.parts) == depth and each.match(pattern)
+        ]
+    return sorted((each for each in found if each.name[0] not in "._"), key=lambda e: str(e).split("/"))
+
+
+def called(path: str | Path | Remote) -> str:
+    """Return what messages call a file: its name, the middle left out if it is long.
+
+    Examples
+    --------
+    >>> called("data/weather.csv"), called(Path(".")), len(called("a" * 300 + ".csv"))
+    ('weather.csv', '.', 80)
+    """
+    name = Path(str(path)).name or str(path) or "''"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 21]}…{name[-20:]}"
+
+
+def is_folder(path: str | Place) -> bool:
+    """Say whether there is a folder of that name; a path that cannot be looked up is none."""
+    return _info(path).type.name == "Directory" if isinstance(path, Remote) else os.path.isdir(path)  # noqa: PTH112
+
+
+def is_file(path: str | Place) -> bool:
+    """Say whether there is a plain file of that name."""
+    return bool(_info(path).is_file) if isinstance(path, Remote) else os.path.isfile(path)  # noqa: PTH113
+
+
+def check_file(path: Place) -> None:
+    """Raise unless the path leads to a plain file; nothing is opened, as that may start a device."""
+    if isinstance(path, Remote):
+        kind = _info(path).type.name
+        if kind == "NotFound":
+            raise InputError("there is no such file; check the path.")
+    else:
+        with reading("the file cannot be read"):
+            mode = path.stat().st_mode
+        kinds = {stat.S_IFREG: "File", stat.S_IFDIR: "Directory", stat.S_IFIFO: "pipe"}
+        kind = kinds.get(stat.S_IFMT(mode), "socket" if stat.S_ISSOCK(mode) else "device")
+    if kind == "Directory":
+        raise InputError("this is a directory; give one of the files in it.")
+    if kind != "File":  # the end, or the content, of others is not known
+        raise InputError(f"this is a {kind}, not a file; save the data in a file, and give that.")
+
+
+@contextmanager
+def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
+    """Open a plain file, once, and read it in the body.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    kind
+        What it should be, such as "CSV".
+
+    Raises
+    ------
+    InputError
+        If it is not a regular file, or whatever goes wrong in the body. :func:`named` says whose it is.
+    """
+    path = Path(path) if isinstance(path, str) else path
+    check_file(path)
+    with reading(f"the file is not valid {kind}"):
+        if isinstance(path, Remote):
+            with reading(*_UNREACHED):
+                file = BufferedReader(_file_system(path.root)[0].open_input_file(path.path))
+        else:
+            file = path.open("rb")
+        with file:
+            yield file
+
+
+def size_of(file: BufferedReader) -> int:
+    """Return the bytes that an opened file has now."""
+    raw: Any = file.raw
+    return int(raw.size()) if is_remote(file) else os.fstat(file.fileno()).st_size
+
+
+def is_remote(file: BufferedReader) -> bool:
+    """Say whether an opened file is that of another file system, of which few reads are many bytes."""
+    return not isinstance(file.raw, io.FileIO)
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Begin what goes wrong in the body with the name of a file."""
+    try:
+        yield
+    except InputError as error:
+        raise error.within(name) from error
+    except MemoryError as error:
+        raise InputError(f"{name}: {_sentence('', error)}") from error
+
+
+@contextmanager
+def reading(failure: str, do: str = "") -> Iterator[None]:
+    """Turn whatever a library raises while it reads into an InputError of one sentence.
+
+    Parameters
+    ----------
+    failure
+        What it means, in general: "the file is not valid CSV".
+    do
+        What to do then. Default: to save the file anew.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(_sentence(failure, error, do)) from error
+
+
+def _sentence(failure: str, error: Exception, do: str = "") -> str:
+    words = reason(error).removesuffix(".").replace(". ", ": ").replace("; ", ", ")
+    words = words or type(error).__name__
+    words = words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}…"
+    if isinstance(error, MemoryError):
+        return "reading it takes more memory than there is; take fewer rows, or allow more memory."
+    if isinstance(error, UnicodeError):
+        return "the file is not UTF-8 text; save it as UTF-8."
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return "there is no such file; check the path."
+    if isinstance(error, OSError) and error.errno is not None and not do:
+        return f"the file cannot be read: {error.strerror or words}; check it and its permissions."
+    if isinstance(error, RecursionError):
+        return f"{failure}: what it holds is nested too deep to be read; flatten it."
+    if "set_int_max_str_digits" in str(error):
+        return f"{failure}: a number in it has thousands of digits; shorten it."
+    return f"{failure}: {words}; {do or 'save it anew'}."
+
+
+#: First bytes of what has the suffix of another format, or of none that is read, and what to do.
+_OTHERS = {
+    b"\x1f\x8b": "is compressed with gzip; unpack it first",
+    b"BZh": "is compressed with bzip2; unpack it first",
+    b"\xfd7zXZ": "is compressed with xz; unpack it first",
+    b"(\xb5/\xfd": "is compressed with zstd; unpack it first",
+    b"PK\x03\x04": "is a zip archive, Excel or NPZ; unpack it, or rename it to .npz if it is that",
+    b"PAR1": "is a Parquet file; rename it to .parquet",
+    b"PARE": "is encrypted Parquet; save it without encryption",
+    b"ARROW1": "is an Arrow file; rename it to .arrow",
+    b"\xff\xff\xff\xff": "is a stream of Arrow; write a file instead, with pyarrow.ipc.new_file",
+    b"FEA1": "is Feather of version 1; save it in version 2",
+    b"\x93NUMPY": "is a NumPy array; rename it to .npy",
+    b"\xff\xfe\0\0": "is UTF-32 text, not UTF-8; save it as UTF-8",
+    b"\0\0\xfe\xff": "is UTF-32 text, not UTF-8; save it as UTF-8",
+    b"\xff\xfe": "is UTF-16 text, not UTF-8; save it as UTF-8",
+    b"\xfe\xff": "is UTF-16 text, not UTF-8; save it as UTF-8",
+}
+
+
+def first_bytes(file: BufferedReader, own: bytes | None = None) -> bytes:
+    """Return those of a file, which is read from there; raise if another format begins like this."""
+    start = file.read(8)
+    file.seek(0)
+    for first, advice in _OTHERS.items():
+        if start.startswith(first) and first != own:
+            raise InputError(f"its content {advice}.")
+    return start
