@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
-from support import binomial_limits, dirichlet, every_outcome, labels_from
+from support import binomial_limits, every_outcome
 
 import caltest
 from caltest.data import Rows
 from caltest.forms import CumulativeDifference, HasBrownianLimit
 from caltest.nulls.asymptotic import tails
-from caltest.simulation import tempered
 
 BOTH = ["ks", "kuiper"]
 FUNCTIONALS = {"ks": "maximum", "kuiper": "range"}
@@ -81,36 +80,6 @@ def test_by_definition(statistic, data):
     assert abs(form.value(y) - naive(statistic, p, y)) <= form.resolution
 
 
-@given(rows)
-def test_classes_change_names(data):
-    """Kuiper sees the same range from either end; Kolmogorov–Smirnov starts at one of them."""
-    p, y = (np.array(column) for column in zip(*data, strict=True))
-    ks, kuiper = form_of("ks", p).value(y), form_of("kuiper", p).value(y)
-    assert form_of("kuiper", 1 - p).value(1 - y) == pytest.approx(kuiper, abs=1e-13)
-    assert ks <= kuiper <= 2 * ks + 1e-15
-
-
-def test_class_names_matter_for_kolmogorov_smirnov():
-    p, y = np.array([0.25, 0.25, 0.5, 0.5]), np.array([1, 1, 1, 1])
-    assert form_of("ks", p).value(y) == form_of("ks", 1 - p).value(1 - y) == 0.625
-    y = np.array([0, 0, 1, 0])  # C = −0.125, −0.125; from the other end 0, 0.125
-    assert (form_of("ks", p).value(y), form_of("ks", 1 - p).value(1 - y)) == (0.125, 0.125)
-    y = np.array([0, 0, 1, 1])  # C = −0.125, 0.125; from the other end −0.25, 0
-    assert (form_of("ks", p).value(y), form_of("ks", 1 - p).value(1 - y)) == (0.125, 0.25)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", BOTH)
-@given(rows, st.randoms(use_true_random=False))
-def test_row_order_does_not_matter_at_all(statistic, data, random):
-    shuffled = random.sample(data, len(data))
-    values = [
-        form_of(statistic, [p for p, _ in d]).value(np.array([y for _, y in d]))
-        for d in (data, shuffled)
-    ]
-    assert values[0] == values[1]
-
-
 @pytest.mark.parametrize("statistic", BOTH)
 def test_tied_scores_are_one_step(statistic):
     """Ones first or zeros first would be excursions of a quarter; there is but one step, to 0."""
@@ -118,22 +87,6 @@ def test_tied_scores_are_one_step(statistic):
     assert form_of(statistic, p).value(y) == form_of(statistic, p).value(1 - y) == 0.0
     apart = p + 1e-9 * np.arange(100)
     assert form_of(statistic, apart).value(y) == pytest.approx(0.25, abs=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", BOTH)
-@pytest.mark.parametrize("n", [3, 3000, 70_000])
-@pytest.mark.parametrize("scores", [None, 4])
-def test_a_block_is_its_rows(statistic, n, scores):
-    """To the last bit, in chunks of many or single draws, and with more ones than a byte counts."""
-    rng = np.random.default_rng(n)
-    p = rng.random(n) if scores is None else rng.integers(0, scores + 1, n) / scores
-    labels = (rng.random((60 if n < 70_000 else 3, n)) < 0.9).astype(np.uint8)
-    form = form_of(statistic, p)
-    block = form.of_labels(labels)
-    for dtype in (np.uint8, np.int8, np.uint16, np.int32, np.int64):
-        assert np.array_equal(block, [form.value(row.astype(dtype)) for row in labels])
-    assert np.array_equal(block, form_of(statistic, p).of_labels(np.asfortranarray(labels)))
 
 
 @pytest.mark.slow
@@ -148,34 +101,7 @@ def test_rounding_is_within_the_resolution(statistic):
         assert abs(form.value(y) - exact) <= form.resolution <= 1e-10
 
 
-def test_lenses():
-    probs, labels = dirichlet(50, 4, 0), np.arange(50) % 4
-    for statistic in BOTH:
-        top = naive(statistic, probs.max(axis=1), probs.argmax(axis=1) == labels)
-        assert caltest.estimate(probs, labels, statistic) == pytest.approx(top, abs=1e-14)
-        third = naive(statistic, probs[:, 3], labels == 3)
-        found = caltest.estimate(probs, labels, statistic, lens="class:3")
-        assert found == pytest.approx(third, abs=1e-14)
-
-
 # ------------------------------------------------------------------ the exact null
-
-
-@pytest.mark.parametrize("statistic", BOTH)
-def test_drawn_values_follow_the_enumerated_law(statistic):
-    """Every tail of the law of five rows, two tied, within binomial limits (1e-4 each)."""
-    p = np.array([0.15, 0.4, 0.4, 0.7, 0.95])
-    outcomes, chances = every_outcome(np.column_stack([1 - p, p]))
-    law = np.array([naive(statistic, p, y) for y in outcomes])
-    draws = 4000
-    result = caltest.test(p, [1, 0, 1, 0, 1], statistic, n_resamples=draws, rng=0)
-    for value in np.unique(law.round(12)):
-        chance = min(1.0, chances[law >= value - 1e-9].sum())
-        low, high = binomial_limits(draws, chance)
-        assert low <= np.mean(result.null_distribution >= value - 1e-9) <= high
-    chance = chances[law >= result.statistic - 1e-9].sum()
-    low, high = binomial_limits(draws, chance)
-    assert low <= result.pvalue <= high + 1 / draws
 
 
 LEVELS = (0.05, 0.1, 0.2)
@@ -300,20 +226,6 @@ def test_size_of_the_brownian_null(statistic):
         assert binomial_limits(1000, 0.8 * level)[0] <= rate <= binomial_limits(1000, level)[1]
 
 
-@pytest.mark.level
-@pytest.mark.parametrize("statistic", BOTH)
-@pytest.mark.parametrize("n", [30, 500])
-def test_few_rows_or_scores_are_conservative(statistic, n):
-    """Thirty rows, or five distinct scores: C is seen at few points."""
-
-    def scores(rng):
-        return rng.random(n) if n == 30 else rng.integers(1, 6, n) / 6
-
-    rates = rejections(statistic, "brownian", 400, scores)
-    for level, rate in zip(LEVELS, rates, strict=True):
-        assert rate <= binomial_limits(400, level)[1]
-
-
 @pytest.mark.parametrize("statistic", BOTH)
 def test_rare_events_are_noted(statistic):
     probs, labels = np.full(300, 0.01) + 1e-6 * np.arange(300), np.zeros(300, dtype=int)
@@ -347,33 +259,6 @@ def test_nulls_agree(statistic):
 
 
 # ------------------------------------------------------------------ power, and real data
-
-
-@pytest.mark.level
-@pytest.mark.parametrize("null", ["monte_carlo", "brownian"])
-@pytest.mark.parametrize("statistic", BOTH)
-def test_power_against_overconfidence(statistic, null):
-    """Top labels of models tempered by 0.7, 500 rows: at least 90 % of 40 data sets rejected at 5 %."""
-    found = []
-    for seed in range(40):
-        sure = tempered(500, temperature=0.7, rng=seed)
-        result = caltest.test(sure.probs, sure.labels, statistic, null=null, n_resamples=99, rng=seed)
-        found.append(result.pvalue)
-    assert np.mean(np.array(found) <= 0.05) >= 0.9
-
-
-def test_small_pvalues_are_resolved():
-    probs, labels = labels_of_a_wrong_model()
-    for statistic in BOTH:
-        exact = caltest.test(probs, labels, statistic, rng=0)
-        assert exact.pvalue == 0.001
-        assert caltest.test(probs, labels, statistic, null="brownian").pvalue < 1e-6
-
-
-def labels_of_a_wrong_model():
-    truth = dirichlet(2000, 3, 0)
-    claimed = truth**2 / (truth**2).sum(axis=1, keepdims=True)
-    return claimed, labels_from(truth, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("statistic", BOTH)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 
 import numpy as np
 import pytest
@@ -16,11 +15,8 @@ from caltest.data import Rows
 from caltest.statistics import (
     ACE,
     ECE,
-    ESCE,
     MCE,
-    BrierMCB,
     DebiasedECE,
-    LogMCB,
     SmoothECE,
     SquaredECE,
 )
@@ -88,26 +84,6 @@ def test_densenet40_published_values(reference):
     assert squared == pytest.approx(0.0067677, abs=1e-7)
 
 
-@pytest.mark.parametrize("m", [2, 3])
-@pytest.mark.parametrize("make", [SquaredECE, DebiasedECE])
-@pytest.mark.parametrize("n_bins", [1, 2])
-def test_moments_by_enumeration(m, make, n_bins):
-    rng = np.random.default_rng(1)
-    probs = rng.dirichlet([0.5] * m, 6)
-    probs[0] = np.eye(m)[0]
-    outcomes = np.array(list(itertools.product(range(m), repeat=6)))
-    weights = np.prod([probs[i, outcomes[:, i]] for i in range(6)], axis=0)
-    form = make(Uniform(n_bins)).given(Rows(probs))
-    values = form.of_labels(outcomes)
-    mean = weights @ values
-    variance = weights @ (values - mean) ** 2
-    skewness = weights @ (values - mean) ** 3 / variance**1.5
-    moments = form.moments()
-    assert moments.mean == pytest.approx(mean, abs=1e-12)
-    assert moments.variance == pytest.approx(variance, rel=1e-10)
-    assert moments.skewness == pytest.approx(skewness, rel=1e-9, abs=1e-9)
-
-
 def test_debiased_is_unbiased_for_the_binned_error():
     # Three bins with true gaps 0.1, 0 and −0.2, many label draws.
     scores = np.repeat([0.2, 0.5, 0.8], 20)
@@ -118,16 +94,6 @@ def test_debiased_is_unbiased_for_the_binned_error():
     values = form.of_labels(labels)
     error = values.std() / np.sqrt(len(values))
     assert abs(values.mean() - (0.1**2 + 0.2**2) / 3) < 5 * error
-
-
-def test_esce_is_the_mean_gap():
-    assert caltest.estimate([0.2, 0.4], [1, 1], ESCE()) == pytest.approx(0.7)
-    result = caltest.test([0.9] * 50, [0] * 25 + [1] * 25, "esce", alternative="less", rng=0)
-    assert result.pvalue == 0.001  # overconfident: far fewer positives than claimed
-    assert (
-        caltest.test([0.9] * 50, [0] * 25 + [1] * 25, "esce", alternative="greater", rng=0).pvalue
-        == 1.0
-    )
 
 
 def test_smooth_ece_against_its_definition():
@@ -146,51 +112,12 @@ def test_smooth_ece_against_its_definition():
     assert smoothed_error(value) == pytest.approx(value, abs=5e-4)
 
 
-def test_mcb_against_its_definition():
-    # Scores .2 .2 .9 .9 with labels 0 1 1 1: recalibrated to .5 .5 1 1.
-    p, y, q = np.array([0.2, 0.2, 0.9, 0.9]), np.array([0, 1, 1, 1]), np.array([0.5, 0.5, 1, 1])
-    brier = np.mean((y - p) ** 2) - np.mean((y - q) ** 2)
-    log = -np.mean(np.log(np.where(y, p, 1 - p))) + np.mean(np.log(np.where(y, q, 1 - q)))
-    assert caltest.estimate(p, y, BrierMCB()) == pytest.approx(brier)
-    assert caltest.estimate(p, y, LogMCB()) == pytest.approx(log)
-
-
 def test_log_mcb_of_an_impossible_label_is_infinite():
     result = caltest.test([0.0, 0.5, 0.7, 0.2], [1, 0, 1, 0], "mcb_log", rng=0)
     assert result.statistic == np.inf
     assert result.pvalue == 0.001
     assert any("had probability 0" in warning for warning in result.warnings)
     assert result.to_dict()["statistic"] == "inf"
-
-
-def test_mmce_is_half_the_biased_skce_of_the_top_label():
-    from caltest.kernels import Exponential
-    from caltest.statistics import MMCE, BiasedSKCE
-
-    rng = np.random.default_rng(0)
-    probs, labels = rng.dirichlet([1] * 4, 50), rng.integers(0, 4, 50)
-    whole = caltest.estimate(probs, labels, BiasedSKCE(Exponential(0.4)), lens="top_label")
-    assert caltest.estimate(probs, labels, MMCE()) == pytest.approx(whole / 2, rel=1e-12)
-    confidence = probs.max(axis=1)
-    gap = (probs.argmax(axis=1) == labels) - confidence
-    kernel = np.exp(-np.abs(confidence[:, None] - confidence) / 0.4)
-    assert caltest.estimate(probs, labels, "mmce") == pytest.approx(
-        gap @ kernel @ gap / 50**2, rel=1e-12
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", ["ece", "ace", "smooth_ece", "mcb_brier", "ece_debiased"])
-def test_order_of_rows_does_not_matter_with_tied_scores(statistic):
-    # Sorted by label, tied scores would make a sequential binning reject every model.
-    rng = np.random.default_rng(0)
-    scores = rng.choice([0.3, 0.5, 0.8], 600)
-    labels = (rng.random(600) < scores).astype(int)
-    order = np.argsort(labels, kind="stable")
-    here = caltest.test(scores, labels, statistic, rng=0)
-    there = caltest.test(scores[order], labels[order], statistic, rng=0)
-    assert there.statistic == pytest.approx(here.statistic, rel=1e-12)
-    assert there.pvalue == pytest.approx(here.pvalue, abs=0.08)  # other draws, same distribution
 
 
 @pytest.mark.level

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from support import binomial_limits, dirichlet, every_outcome, labels_from, tied
+from support import binomial_limits, dirichlet, labels_from, tied
 
 import caltest
 from caltest import InputError
@@ -14,7 +14,7 @@ from caltest.binning import EqualMass, EqualWidth, FromEdges, Uniform, intervals
 from caltest.clusters import Clusters
 from caltest.data import Rows, sample
 from caltest.forms import cells as cells_of_forms
-from caltest.statistics import ECE, ClasswiseECE, ECESweep
+from caltest.statistics import ClasswiseECE, ECESweep
 
 # ------------------------------------------------------------------ sweep
 
@@ -89,16 +89,6 @@ def test_how_many_bins():
     assert caltest.estimate(p, [0, 0, 1, 1], "ece_sweep") == pytest.approx(squares)
 
 
-def test_the_sweep_is_an_ece_in_the_bins_that_it_finds():
-    data = caltest.simulation.tempered(n_samples=500, temperature=0.5, rng=0)
-    seen = caltest.lenses.find_lens("top_label").view(sample(data.probs, data.labels))
-    value, bins = swept(seen.rows, seen.labels, 1)
-    assert bins > 2
-    same = caltest.estimate(data.probs, data.labels, ECE(EqualMass(bins)), lens="top_label")
-    assert caltest.estimate(data.probs, data.labels, ECESweep(norm=1)) == pytest.approx(same)
-    assert value == pytest.approx(same)
-
-
 @pytest.mark.parametrize("norm", [1, 2])
 def test_the_bins_of_the_source(norm):
     """It puts row i of n, in order, into bin floor(i b/n); where b divides n, that is ours."""
@@ -118,15 +108,6 @@ def test_the_bins_of_the_source(norm):
         gaps = np.abs(np.bincount(found, labels) - np.bincount(found, p)) / sizes
         expected = (gaps**norm @ sizes / n) ** (1 / norm)
         assert caltest.estimate(p, labels, ECESweep(norm=norm)) == pytest.approx(expected)
-
-
-def test_blocks_of_draws_change_nothing(monkeypatch):
-    p, rng = DESIGNS["many"], np.random.default_rng(7)
-    draws = (rng.random((50, len(p))) < p).astype(np.uint8)
-    form = ECESweep().given(Rows(np.column_stack([1 - p, p])))
-    whole = form.of_labels(draws)
-    monkeypatch.setattr("caltest.forms.paths._HELD", 7 * len(p))
-    assert form.of_labels(draws) == pytest.approx(whole, rel=1e-12)
 
 
 def test_rows_in_clusters_and_other_norms_are_refused():
@@ -180,29 +161,6 @@ def test_class_by_class_by_definition(m, binning, weighted, monkeypatch):
     assert form.of_labels(draws) == pytest.approx(expected, rel=1e-12)
 
 
-def test_it_is_the_mean_of_the_classes_seen_one_by_one():
-    data = caltest.simulation.tempered(n_samples=300, temperature=0.5, rng=0)
-    m = data.probs.shape[1]
-    alone = [caltest.estimate(data.probs, data.labels, "ece", lens=f"class:{k}") for k in range(m)]
-    found = caltest.test(data.probs, data.labels, "classwise_ece", n_resamples=19, rng=0)
-    assert found.statistic == pytest.approx(np.mean(alone), rel=1e-12)
-    assert found.parameters == {"binning": "EqualWidth", "n_bins": 15}
-    assert not found.warnings  # its bins are no cells of full vectors
-
-
-def test_the_mean_under_the_null_by_enumeration():
-    """Drawn label sets have the mean of all that there are, each with its probability."""
-    probs = dirichlet(5, 3, 2)
-    outcomes, chances = every_outcome(probs)
-    values = ClasswiseECE(EqualWidth(3)).given(Rows(probs)).of_labels(outcomes)
-    mean = float(values @ chances)
-    deviation = float(np.sqrt((values - mean) ** 2 @ chances))
-    found = caltest.test(
-        probs, outcomes[0], ClasswiseECE(EqualWidth(3)), n_resamples=4999, rng=0
-    ).null_distribution
-    assert abs(found.mean() - mean) < 4 * deviation / np.sqrt(4999)
-
-
 def test_signs_of_clusters_act_on_the_cells():
     probs, rng = dirichlet(90, 3, 3), np.random.default_rng(4)
     labels, codes = labels_from(probs, rng), rng.integers(0, 30, 90)
@@ -226,34 +184,6 @@ def test_a_binning_of_one_score_is_asked_for(binning):
 
 # ------------------------------------------------------------------ level and power
 
-MADE = {
-    "ece_sweep": ECESweep(),
-    "sweep of norm 1": ECESweep(norm=1),
-    "classwise_ece": ClasswiseECE(),
-}
-
-
-def rejected(statistic, m, count, temperature=1.0, **options):
-    found = []
-    for seed in range(count):
-        data = caltest.simulation.tempered(
-            options.get("n", 80), np.ones(m), temperature=temperature, rng=seed
-        )
-        result = caltest.test(data.probs, data.labels, statistic, n_resamples=99, rng=seed)
-        found.append(result.pvalue)
-    return np.array(found)
-
-
-@pytest.mark.level
-@pytest.mark.parametrize("m", [2, 5])
-@pytest.mark.parametrize("name", MADE)
-def test_level(name, m):
-    """Two levels, six designs: any is left by chance in 1 of 10 000 runs of them all."""
-    found = rejected(MADE[name], m, 1000)
-    for level in (0.05, 0.01):
-        low, high = binomial_limits(1000, level, 1e-4 / 12)
-        assert low <= np.mean(found <= level + 1e-12) <= high
-
 
 @pytest.mark.level
 def test_level_of_signs_of_clusters():
@@ -270,11 +200,3 @@ def test_level_of_signs_of_clusters():
             ).pvalue
         )  # fmt: skip
     assert np.mean(np.array(found) <= 0.05) <= binomial_limits(500, 0.05)[1]
-
-
-@pytest.mark.level
-@pytest.mark.parametrize("name", MADE)
-def test_power(name):
-    """Overconfident models are found more often than nine times in ten."""
-    found = rejected(MADE[name], 3, 60, temperature=0.4, n=300)
-    assert np.mean(found <= 0.05) > 0.9

@@ -108,14 +108,6 @@ def test_noise_unties_no_predictions(statistic, noise):
     assert result.n_resamples == 19
 
 
-@pytest.mark.parametrize("statistic", ["skce_uq", "skce_b", "skce_ul", "brier"])
-def test_predictions_apart_keep_the_curve(statistic):
-    rng = np.random.default_rng(3)
-    p = rng.random(300)
-    result = caltest.test(p, rng.random(300) < p, statistic, null="moments", rng=0)
-    assert result.n_resamples is None
-
-
 def test_a_variance_lost_to_rounding_still_knows_its_surprises():
     from caltest.forms import Moments
 

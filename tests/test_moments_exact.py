@@ -9,8 +9,7 @@ from support import central_moments, dirichlet, every_outcome, kernels_for
 import caltest
 from caltest._parallel import ALONE, Workers
 from caltest.data import Rows
-from caltest.forms import HasMoments, LinearSum, PairMean, Pairwise, moments
-from caltest.forms.weights import KernelWeights, Term
+from caltest.forms import HasMoments, LinearSum, PairMean, moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
@@ -42,26 +41,6 @@ def test_quadratic_moments(statistic, name, n, m):
     assert moments.skewness_error == 0.0
     if statistic is UnbiasedSKCE:
         assert moments.mean == 0.0
-
-
-def test_moments_of_any_scale_and_sign():
-    probs = mixed(4, 3)
-    terms = (Term(KernelWeights(Exponential(0.5), probs), None),)
-    outcomes, chances = every_outcome(probs)
-    for scale in (-3.0, 0.5):
-        for diagonal in (False, True):
-            form = Pairwise(probs, terms, scale, diagonal)
-            mean, variance, third = central_moments(form.of_labels(outcomes), chances)
-            moments = form.moments()
-            found = moments.mean, moments.variance, moments.skewness
-            assert found == pytest.approx((mean, variance, third / variance**1.5), rel=1e-9, abs=1e-12)
-
-
-def test_certain_predictions_have_no_variance():
-    probs = np.eye(3)[[0, 1, 2, 2, 1]]
-    for statistic in (BiasedSKCE, UnbiasedSKCE):
-        moments = statistic().given(Rows(probs)).moments()
-        assert (moments.mean, moments.variance, moments.skewness) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.slow

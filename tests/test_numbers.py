@@ -17,7 +17,7 @@ import caltest
 from caltest import InputError
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
-from caltest.forms.numbers import LEVELS, Pit
+from caltest.forms.numbers import LEVELS, PitScores
 from caltest.laws import recognised
 from caltest.lenses import event, find_lens
 from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal
@@ -158,7 +158,7 @@ def direct(law, outcomes, weights):
 def test_sums_of_scores_are_those_of_the_definition(name):
     law, rng = law_of(name), np.random.default_rng(1)
     weights, codes = rng.exponential(size=N), rng.permutation(np.arange(N) % 7)
-    outcomes, scores = drawn(law, 3, 4), Pit(law, weights)
+    outcomes, scores = drawn(law, 3, 4), PitScores(law, weights)
     each = np.array([direct(law, one, weights) for one in outcomes])
     assert scores.sums(outcomes) == pytest.approx(each.sum(axis=1), abs=1e-10)
     part = slice(5, 20)
@@ -182,40 +182,9 @@ def test_scores_are_0_on_average_by_enumeration(name):
 @pytest.mark.parametrize("name", some_fast(LAWS, "normal", "poisson", mark="level"))
 def test_scores_are_0_on_average_over_draws(name):
     law = law_of(name)
-    sums = Pit(law, np.ones(N)).sums(drawn(law, 5, 1500))
+    sums = PitScores(law, np.ones(N)).sums(drawn(law, 5, 1500))
     # the largest of 199 correlated z values; 4.5 in 1 of 700 runs if they were independent
     assert np.abs(sums.mean(axis=0) / sums.std(axis=0)).max() * np.sqrt(1500) < 4.5
-
-
-def test_distances_of_one_pit_by_hand():
-    law, outcomes = Normal(np.zeros(2), sd=1.0), scipy.stats.norm.ppf([0.2501, 0.7501])
-    shares = (LEVELS >= 0.2501) / 2 + (LEVELS >= 0.7501) / 2 - LEVELS
-    hand = {
-        "pit_ks": np.abs(shares).max(),
-        "pit_kuiper": shares.max() - shares.min(),
-        "pit_cvm": (shares**2).mean() * 199 / 200,
-        "pit_ad": (shares**2 / LEVELS / (1 - LEVELS)).mean() * 199 / 200,
-        "bias": 0.0,
-        "spread": 0.0,
-    }
-    inside = {0.5: 0.5, 0.8: 1.0, 0.9: 1.0, 0.95: 1.0}  # of .2501 and .7501
-    hand["coverage"] = max(abs(c - share) / np.sqrt(c * (1 - c)) for c, share in inside.items())
-    for name, value in hand.items():
-        assert caltest.estimate(law, outcomes, name) == pytest.approx(value, abs=0.006), name
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("outcome", [-1.3, 0.0, 2.1])
-def test_crps_of_normals_is_the_integral(outcome):
-    grid = np.linspace(-12.0, 12.0, 200_001)
-    cdf = scipy.stats.norm.cdf(grid, 0.5, 1.5)
-    integral = np.trapezoid((cdf - (grid >= outcome)) ** 2, grid)
-    law = Normal([0.5, 0.5], sd=1.5)
-    assert law.crps(np.full(2, outcome)) == pytest.approx([integral] * 2, abs=2e-4)
-    found = caltest.estimate(law, [outcome] * 2, "crps")
-    assert found == pytest.approx(integral - 1.5 / np.sqrt(np.pi), abs=2e-4)
-    other = Distribution(scipy.stats.norm([0.5, 0.5], 1.5))
-    assert caltest.estimate(other, [outcome] * 2, "crps") == pytest.approx(found, abs=0.02)
 
 
 def test_signs_say_which_error():

@@ -21,8 +21,6 @@ from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Norm
 from caltest.statistics import (
     CRPS,
     ECD,
-    ENCE,
-    UCE,
     Bias,
     DawidSebastiani,
     SKCEOfNumbers,
@@ -95,13 +93,6 @@ def test_the_crps_of_counts_is_the_ranked_probability_score():
             assert found == pytest.approx(np.mean(hand), rel=1e-10)
 
 
-def test_the_crps_of_many_counts_is_near_that_of_a_normal():
-    law, normal = Distribution(scipy.stats.poisson(np.full(2, 1e6))), Normal([1e6] * 2, variance=1e6)
-    outcomes = np.array([1e6, 1e6 + 1.5e3])
-    expected = caltest.estimate(normal, outcomes, "crps")
-    assert caltest.estimate(law, outcomes, "crps") == pytest.approx(expected, rel=0.02)
-
-
 def test_the_crps_of_ensembles_is_the_integral():
     law, grid = law_of("ensemble", 3), np.linspace(-20.0, 30.0, 200_001)
     cdf = law.cdf(np.tile(grid[:, None], 3))[1]
@@ -122,32 +113,6 @@ def test_the_integrated_crps_less_its_expectation_is_0_on_average():
 
     parts = (quad(weighted, *pair, epsabs=1e-9)[0] for pair in pairwise(ends))
     assert abs(sum(parts)) < 2e-6
-
-
-def test_scores_that_are_each_other():
-    law, outcomes = law_of("normal"), drawn(law_of("normal"), 3)
-    ecd = caltest.estimate(law, outcomes, "ecd")
-    assert caltest.estimate(law, outcomes, "dawid_sebastiani") == pytest.approx(2.0 * ecd)
-    other = Distribution(scipy.stats.norm(law.mean, law.factors[:, 0, 0]))
-    weights = np.arange(1.0, N + 1.0)
-    one, two = (caltest.estimate(each, outcomes, "dawid_sebastiani") for each in (law, other))
-    assert one == pytest.approx(two)
-    one, two = (
-        caltest.estimate(each, outcomes, "dawid_sebastiani", weights=weights) for each in (law, other)
-    )
-    assert one == pytest.approx(two)
-    for name in ("normal", "poisson", "ensemble"):
-        law = law_of(name)
-        outcomes = drawn(law)
-        expected = caltest.estimate(law, outcomes, "ecd")
-        assert caltest.estimate(law, outcomes, "log_score") == expected
-
-
-def test_scores_find_errors_of_counts():
-    law = law_of("poisson", 300)
-    for name in ("crps", "dawid_sebastiani"):
-        found = caltest.test(law, law.quantile(np.tile([0.02, 0.98], 150)), name, rng=0)
-        assert (found.statistic > 0.0, found.pvalue) == (True, 0.002)
 
 
 # ---------------------------------------------------------------------- mixtures
@@ -252,13 +217,6 @@ def test_copies_are_no_new_evidence():
     assert many.pvalue > 0.05
 
 
-def test_few_clusters_are_noted():
-    law, codes = law_of("normal", 60), np.arange(60) // 5
-    found = caltest.test(law, drawn(law), "bias", clusters=codes, rng=0)
-    assert (found.guarantee, found.pvalue > 0.02) == ("approximate", True)
-    assert any("Few clusters carry" in each for each in found.warnings)
-
-
 DATA_SETS = 300
 SIZED = [
     ("normal", 20, name)
@@ -302,35 +260,6 @@ def test_power_with_clusters(name):
 
 
 # ---------------------------------------------------------------------- errors in bins of spread
-
-
-def test_errors_in_bins_of_spread_by_hand():
-    rng = np.random.default_rng(0)
-    sd, weights = rng.permutation(np.repeat([1.0, 2.0, 4.0], 40)), rng.uniform(0.5, 2.0, 120)
-    law, outcomes = Normal(np.zeros(120), sd=sd), rng.normal(0.0, 1.2 * sd)
-    groups = [(sd == each) for each in (1.0, 2.0, 4.0)]
-    squares = [np.average(outcomes[each] ** 2, weights=weights[each]) for each in groups]
-    shares = [weights[each].sum() / weights.sum() for each in groups]
-    found = caltest.estimate(law, outcomes, UCE(n_bins=3), weights=weights)
-    assert found == pytest.approx(np.dot(shares, np.abs(np.array(squares) - [1.0, 4.0, 16.0])))
-    found = caltest.estimate(law, outcomes, ENCE(n_bins=3), weights=weights)
-    assert found == pytest.approx(np.mean(np.abs(1.0 - np.sqrt(squares) / [1.0, 2.0, 4.0])))
-
-
-@pytest.mark.level
-@pytest.mark.parametrize("name", ["uce", "ence"])
-def test_sizes_and_powers_in_bins_of_spread(name):
-    found = []
-    for seed in range(120):
-        rng = np.random.default_rng(seed)
-        sd = rng.uniform(0.5, 2.0, 80)
-        law, normal = Normal(np.zeros(80), sd=sd), rng.normal(size=80)
-        cases = (sd * normal, 1.6 * normal)
-        found.append([caltest.test(law, y, name, n_resamples=39, rng=seed).pvalue for y in cases])
-    size, power = np.mean(np.array(found) <= 0.1, axis=0)
-    low, high = binomial_limits(120, 0.1)
-    assert low <= size <= high
-    assert power > 0.8
 
 
 # ---------------------------------------------------------------------- kernels

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import binomial_limits, labels_from, tied
 
 import caltest
 from caltest import InputError
-from caltest.binning import EqualMass, EqualWidth
 from caltest.data import Rows
 from caltest.forms import Intervals, LargestError
 from caltest.statistics import LargestBinError, Scan
@@ -110,25 +108,6 @@ def test_a_model_that_is_never_too_sure_has_a_negative_value():
     )
 
 
-def test_max_bin_by_hand():
-    scores = [0.2, 0.2, 0.6, 0.6, 0.9, 0.9]
-    value = caltest.estimate(scores, [0, 1, 0, 0, 1, 1], LargestBinError("over", EqualMass(3)))
-    assert value == pytest.approx(1.2 / (np.sqrt(0.48) + 1.0))
-    value = caltest.estimate(scores, [0, 1, 0, 0, 1, 1], LargestBinError("under", EqualWidth(2)))
-    assert value == pytest.approx(0.6 / (np.sqrt(0.32) + 1.0))
-
-
-@pytest.mark.level
-def test_the_size_under_calibration():
-    """P-values of calibrated models with ties are at most as small as they may be."""
-    small = 0
-    for seed in range(300):
-        probs = tied(60, 3, seed)
-        labels = labels_from(probs, np.random.default_rng([7, seed]))
-        small += caltest.test(probs, labels, "scan", n_resamples=19, rng=seed).pvalue <= 0.1
-    assert small / 300 <= binomial_limits(300, 0.1)[1]
-
-
 def test_a_local_error_that_averages_out_is_found():
     rng = np.random.default_rng(2)
     scores = rng.random(3000)
@@ -150,9 +129,3 @@ def test_a_local_error_that_averages_out_is_found():
 def test_errors(make, words):
     with pytest.raises(InputError, match=words):
         make()
-
-
-def test_parameters():
-    result = caltest.test([0.2, 0.7, 0.4], [0, 1, 1], "max_bin", n_resamples=9, rng=0)
-    assert result.parameters == {"side": "both", "binning": "EqualMass", "n_bins": 10}
-    assert Scan("over").parameters == {"side": "over"}

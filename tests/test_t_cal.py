@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import binomial_limits, central_moments, dirichlet, every_outcome, labels_from
 
 import caltest
 from caltest import InputError
@@ -98,49 +95,11 @@ def test_by_definition_in_any_order(data, min_rows, random):
     assert form_of(p[order], min_rows).value(y[order]) == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [160, 333])
-def test_by_definition_at_many_scales(n):
-    p = np.random.default_rng(n).random(n)
-    y = labels_from(np.column_stack([1 - p, p]), np.random.default_rng(0))
-    assert form_of(p, 3).value(y) == pytest.approx(naive(p, y, 3), rel=1e-12)
-
-
-@pytest.mark.parametrize("n", [5, 3000, 30_000])
-@pytest.mark.parametrize("scores", [None, 7])
-def test_a_block_is_its_rows(n, scores):
-    """To the last bit, in chunks of many or single draws, whatever the type."""
-    rng = np.random.default_rng(n)
-    p = rng.random(n) if scores is None else rng.integers(0, scores + 1, n) / scores
-    labels, form = (rng.random((30, n)) < 0.7).astype(np.uint8), form_of(p)
-    block = form.of_labels(labels)
-    for dtype in (np.uint8, np.int8, np.int64):
-        assert np.array_equal(block, [form.value(row.astype(dtype)) for row in labels])
-
-
 def test_tied_scores_share_a_bin():
     """Half of 100 tied labels are 1: apart, ones first, two bins of 50 would be all wrong."""
     p, y = np.full(100, 0.5), np.repeat([1, 0], 50)
     assert form_of(p).value(y) == pytest.approx(-25 / np.sqrt(2 * (25**2 - 6.25)))
     assert form_of(p + 1e-9 * np.arange(100)).value(y) > 10.0
-
-
-def test_either_of_two_classes():
-    p = np.random.default_rng(0).random(80)
-    y = np.random.default_rng(1).integers(0, 2, 80)
-    one, other = caltest.estimate(p, y, "t_cal"), caltest.estimate(1.0 - p, 1 - y, "t_cal")
-    assert other == pytest.approx(one, rel=1e-9)
-
-
-def test_lenses():
-    probs = dirichlet(90, 4, 0)
-    labels = labels_from(probs, np.random.default_rng(1))
-    top = naive(probs.max(axis=1), probs.argmax(axis=1) == labels)
-    assert caltest.estimate(probs, labels, "t_cal") == pytest.approx(top, rel=1e-10)
-    third = naive(probs[:, 3], labels == 3)
-    assert caltest.estimate(probs, labels, "t_cal", lens="class:3") == pytest.approx(third, rel=1e-10)
-    with pytest.raises(InputError, match="'t_cal' measures one probability"):
-        TCal().given(Rows(probs))
 
 
 @pytest.mark.parametrize(
@@ -166,71 +125,7 @@ def test_wrong_options(min_rows):
         TCal(min_rows)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scores", [None, 9])
-def test_parts_of_the_rows_add_up(scores):
-    rng = np.random.default_rng(3)
-    p = rng.random(500) if scores is None else rng.integers(0, scores + 1, 500) / scores
-    labels = (rng.random((7, 500)) < p).astype(np.uint8)
-    extent = Rows(np.full((500, 2), 0.5)).whole
-    partwise = TCal().fitted(replace(pair(p), part_of=extent))
-    few, many = (
-        partwise.given(replace(pair(p[rows]), part_of=extent)) for rows in (slice(0, 9), slice(9, 500))
-    )
-    sums = few.scores.sums(labels[:, :9])
-    for rows in (slice(0, 200), slice(200, 491)):
-        sums = sums + many.scores.sums(labels[:, 9:][:, rows], rows)
-    merged = few.reduce(sums, few.fixed + many.fixed)
-    assert merged == pytest.approx(form_of(p).of_labels(labels), rel=1e-9)
-
-
 # ------------------------------------------------------------------ the null
-
-
-@pytest.mark.parametrize("n", [4, 8])
-def test_one_scale_has_mean_0_and_variance_1(n):
-    p = np.array([0.15, 0.4, 0.4, 0.7, 0.95, 0.05, 0.5, 0.99])[:n]
-    outcomes, chances = every_outcome(np.column_stack([1 - p, p]))
-    mean, variance, _ = central_moments(form_of(p, n).of_labels(outcomes), chances)
-    assert (mean, variance) == pytest.approx((0.0, 1.0), abs=1e-12)
-
-
-def test_drawn_values_follow_the_enumerated_law():
-    """Every tail of the law of six rows, two tied, at three scales, within binomial limits (1e-4)."""
-    p = np.array([0.15, 0.4, 0.4, 0.7, 0.95, 0.3])
-    outcomes, chances = every_outcome(np.column_stack([1 - p, p]))
-    law = np.array([naive(p, y, 1) for y in outcomes])
-    draws = 4000
-    result = caltest.test(p, [1, 0, 1, 0, 1, 0], TCal(1), n_resamples=draws, rng=0)
-    for value in np.unique(law.round(9)):
-        chance = min(1.0, chances[law >= value - 1e-8].sum())
-        low, high = binomial_limits(draws, chance)
-        assert low <= np.mean(result.null_distribution >= value - 1e-8) <= high
-
-
-DESIGNS = {
-    "even": lambda rng: rng.random(100),
-    "extreme": lambda rng: rng.beta(0.3, 0.3, 100),
-    "rare": lambda rng: rng.beta(1, 20, 100),
-    "tied": lambda rng: rng.integers(1, 6, 100) / 6,
-}
-
-
-@pytest.mark.level
-@pytest.mark.parametrize("design", DESIGNS)
-def test_level(design):
-    """Two levels, four designs: any is left by chance in 1 of 10 000 runs of them all; ties tie."""
-    found = []
-    for seed in range(1000):
-        rng = np.random.default_rng([3, seed])
-        p = DESIGNS[design](rng)
-        y = (rng.random(100) < p).astype(int)
-        found.append(caltest.test(p, y, "t_cal", n_resamples=99, rng=seed).pvalue)
-    for level in (0.05, 0.01):
-        low, high = binomial_limits(1000, level, 1e-4 / 8)
-        rate = np.mean(np.array(found) <= level + 1e-12)
-        assert rate <= high
-        assert rate >= low or design == "tied"
 
 
 def power(statistic, waves, size):

@@ -8,19 +8,16 @@ from support import (
     P6,
     Y6,
     binomial_limits,
-    central_moments,
     dirichlet,
-    every_outcome,
     kernels_for,
     labels_from,
     residuals,
-    tied,
 )
 
 import caltest
 from caltest import InputError
 from caltest.data import Rows
-from caltest.forms import FeatureSquares, HasMoments
+from caltest.forms import FeatureSquares
 from caltest.kernels import Gaussian
 from caltest.simulation import classwise
 from caltest.statistics import UCME
@@ -106,12 +103,6 @@ def test_locations_of_ones_own(given, targets):
     assert parts[0].reduce(sums, parts[0].fixed)[0] == pytest.approx(expected)
 
 
-def test_what_the_result_says_of_ones_own():
-    found = caltest.test(PROBS, LABELS, UCME(locations=OWN), n_resamples=9, rng=0)
-    assert found.parameters["locations"] == 4
-    assert found.statistic == caltest.estimate(PROBS, LABELS, UCME(locations=OWN))
-
-
 @pytest.mark.parametrize(
     ("locations", "said"),
     [
@@ -148,18 +139,6 @@ def test_neither_rows_nor_classes_count_by_where_they_stand(targets):
             assert other == pytest.approx(one, rel=1e-9)
 
 
-def test_rows_of_the_same_numbers_do_not_count_by_where_they_stand():
-    """Rows that are permutations of each other, many times over."""
-    probs, rng = tied(60, 3, 1), np.random.default_rng(2)
-    labels = labels_from(probs, rng)
-    for _ in range(5):
-        order = rng.permutation(60)
-        one, other = (UCME(locations=4).fitted(Rows(each))._points for each in (probs, probs[order]))
-        assert np.array_equal(one, other)
-        value = caltest.estimate(probs[order], labels[order], UCME(locations=4))
-        assert value == pytest.approx(caltest.estimate(probs, labels, UCME(locations=4)))
-
-
 def test_targets_are_drawn_from_the_locations_predictions():
     rows = np.tile([[0.6, 0.0, 0.3, 0.1]], (2000, 1))
     form = UCME(locations=2000, targets="drawn").given(Rows(rows))
@@ -167,29 +146,6 @@ def test_targets_are_drawn_from_the_locations_predictions():
     for share, chance in zip(shares, rows[0], strict=True):
         low, high = binomial_limits(2000, chance) if chance else (0.0, 0.0)
         assert low <= share <= high
-
-
-@pytest.mark.parametrize("targets", BOTH)
-def test_parts_of_the_rows_add_up(targets):
-    whole = UCME(targets=targets).fitted(Rows(PROBS))
-    extent = WHOLE
-    partwise = UCME(targets=targets).fitted(Rows(PROBS, part_of=extent))
-    draws = np.stack([LABELS, LABELS[::-1]])
-    few, many = (
-        partwise.given(Rows(PROBS[rows], part_of=extent)) for rows in (slice(0, 9), slice(9, 40))
-    )
-    sums = few.scores.sums(draws[:, :9]) + many.scores.sums(draws[:, 9:])
-    assert few.reduce(sums, few.fixed + many.fixed) == pytest.approx(
-        whole.given(Rows(PROBS)).of_labels(draws)
-    )
-
-
-def test_what_the_result_says():
-    found = caltest.test(PROBS[:6], LABELS[:6], UCME(seed=2), n_resamples=9, rng=0).parameters
-    assert {name: found[name] for name in ("kernel", "locations", "targets", "location_seed")} == {
-        "kernel": "Exponential", "locations": 6, "targets": "every", "location_seed": 2,
-    }  # fmt: skip
-    assert found["bandwidth"] > 0.0
 
 
 @pytest.mark.parametrize(
@@ -211,34 +167,6 @@ def test_wrong_options(options):
 
 
 # ------------------------------------------------------------------ the null
-
-
-@pytest.mark.parametrize("targets", BOTH)
-def test_moments_are_those_of_all_outcomes(targets):
-    probs = dirichlet(5, 3, 3)
-    outcomes, chances = every_outcome(probs)
-    form = UCME(locations=3, targets=targets).given(Rows(probs))
-    assert isinstance(form, HasMoments)
-    mean, variance, third = central_moments(form.of_labels(outcomes), chances)
-    found = form.moments()
-    assert (found.mean, found.variance) == pytest.approx((mean, variance), rel=1e-10)
-    assert found.skewness == pytest.approx(third / variance**1.5, rel=1e-8)
-
-
-@pytest.mark.level
-@pytest.mark.parametrize("m", [2, 5])
-@pytest.mark.parametrize("targets", BOTH)
-def test_level(targets, m):
-    """Two levels, four designs: any is left by chance in 1 of 10 000 runs of them all."""
-    found = []
-    for seed in range(1000):
-        probs = dirichlet(60, m, seed, 0.7)
-        labels = labels_from(probs, np.random.default_rng([1, seed]))
-        statistic = UCME(targets=targets)
-        found.append(caltest.test(probs, labels, statistic, n_resamples=99, rng=seed).pvalue)
-    for level in (0.05, 0.01):
-        low, high = binomial_limits(1000, level, 1e-4 / 8)
-        assert low <= np.mean(np.array(found) <= level + 1e-12) <= high
 
 
 @pytest.mark.level

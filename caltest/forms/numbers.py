@@ -41,7 +41,7 @@ _ENDS = np.concatenate([[0.0], _TAIL, np.arange(2, 31) / 32, 1.0 - _TAIL[::-1], 
 _LEAST = 2.0**-53  # level of a quantile
 
 
-class OfNumbers(Sums):
+class NumberForm(Sums):
     """A form of predicted distributions of numbers, whose comonotone draws are their quantiles."""
 
     law: Predictive
@@ -101,7 +101,7 @@ class ComonotoneNumbers(Comonotone):
         return self.law.quantile(levels.clip(_LEAST, 1.0 - _LEAST))
 
 
-class MeanScore(HasNormalLimit, OfNumbers):
+class MeanScore(HasNormalLimit, NumberForm):
     """A mean of scores, whose moments are sums over outcomes of every row."""
 
     even: ClassVar[bool] = False
@@ -229,7 +229,7 @@ def _drawn(law: Predictive) -> Iterator[Outcomes]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pit(Scores):
+class PitScores(Scores):
     """w_i s_t(y_i) at all levels t."""
 
     law: Predictive
@@ -303,7 +303,7 @@ class Ranges(Scores):
 
 
 @dataclass(frozen=True, eq=False)
-class PitForm(OfNumbers):
+class PitForm(NumberForm):
     """T = g(S_t / Σ w), for S_t the sums of scores at the levels t, or combinations of these."""
 
     law: Predictive
@@ -312,10 +312,10 @@ class PitForm(OfNumbers):
     of_levels: Array | None  #: What is combined, (T,) or (T, J); None: every level is looked at.
 
     @cached_property
-    def scores(self) -> Pit | Ranges:
+    def scores(self) -> PitScores | Ranges:
         weights = self.weights if self.tilts is None else self.weights * self.tilts
         if not isinstance(self.law, Quantiles):
-            return Pit(self.law, weights)
+            return PitScores(self.law, weights)
         levels = self.law.levels
         combined = np.eye(len(levels)) if self.of_levels is None else self.of_levels
         return Ranges(self.law, weights, combined.reshape(len(levels), -1))
@@ -484,7 +484,7 @@ class Waves(Scores):
 
 
 @dataclass(frozen=True, eq=False)
-class WavePairs(OfNumbers):
+class WavePairs(NumberForm):
     """T = scale · Σ ⟨s_i, s_j⟩ over pairs i ≠ j; with clusters, over pairs of different ones."""
 
     waves: Waves

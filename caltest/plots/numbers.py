@@ -15,7 +15,7 @@ from caltest.bounds.intervals import product_bounds
 from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
-from caltest.forms.numbers import LEVELS, STEPS, Pit
+from caltest.forms.numbers import LEVELS, STEPS, PitScores
 from caltest.laws import Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, show
 from caltest.pictures.axes import LINEAR, Array
@@ -239,7 +239,7 @@ class PITDisplay(Display):
         if kind == "histogram":
             bins = _bins(pool)
             of, levels = _histogram(bins), np.arange(1, bins) / bins
-            scores, total = Pit(form.law, form.weights, bins), form.weights.sum()
+            scores, total = PitScores(form.law, form.weights, bins), form.weights.sum()
 
         def values(block: Array) -> Array:
             seen = view.outcomes(block)

@@ -68,7 +68,7 @@ def _residual(probs: Array) -> Array:
 SCORES = {"residual": _residual, "Brier": _brier}
 
 
-class Sum(Listed, takes_weights=True):
+class SumOfScores(Listed, takes_weights=True):
     """A sum of scores of the rows, as their mean or as z."""
 
     def given(self, predictions: Rows) -> LinearSum:
@@ -81,7 +81,7 @@ class Sum(Listed, takes_weights=True):
         return LinearSum(table, predictions.probs, standardised=self.how == "z")
 
 
-class ESCE(Sum, row="esce"):
+class ESCE(SumOfScores, row="esce"):
     """Expected signed calibration error: observed event rate less mean predicted, for two classes.
 
     Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
@@ -190,7 +190,7 @@ class NEES(Listed, row="nees"):
         return MeanSquare.of(predictions.law, predictions.weights)
 
 
-class Brier(Sum, row="brier"):
+class Brier(SumOfScores, row="brier"):
     """Brier score minus its expectation: how much worse the model scores than it expects.
 
     n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)], e(y) the one-hot label.
@@ -234,7 +234,7 @@ class LogScore(ECD, row="log_score"):
     """
 
 
-class Spiegelhalter(Sum, row="spiegelhalter"):
+class Spiegelhalter(SumOfScores, row="spiegelhalter"):
     """Spiegelhalter's z: the Brier score minus its expectation, in standard deviations.
 
     For two classes z = Σ (y − p)(1 − 2p) / √(Σ (1 − 2p)² p (1 − p)); for more, the same with the
@@ -312,7 +312,7 @@ class HosmerLemeshow(Listed, row="hosmer_lemeshow"):
         return PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
 
 
-class CalibrationInTheLarge(Sum, row="citl"):
+class CalibrationInTheLarge(SumOfScores, row="citl"):
     """Calibration in the large: is the event as frequent as predicted, overall? For two classes.
 
     z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)).
