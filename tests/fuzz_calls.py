@@ -159,8 +159,6 @@ ON_OPTIONS: Mapping[str, Options] = {
     "distance": words("euclidean", "tv")},
     "caltest.kernels.Exponential": {"bandwidth": sources("1", "'median'"),
     "distance": words("hellinger", "tv", "kl")},
-    "caltest.kernels.Matern": {"bandwidth": sources("1"), "smoothness": sources(".5", "1.5", "2.5"),
-    "distance": words("tv")},
     "caltest.kernels.LinearGaussian": {"bandwidth": sources("1")},
     "caltest.kernels.MatrixKernel": {"parts": sources("[(caltest.kernels.Gaussian(), np.eye(2))]", "[]",
     "[(1, 2)]")},

@@ -150,7 +150,6 @@ _KERNELS = {
     "exponential": kernels.Exponential(),
     "hellinger": kernels.Exponential(0.3, distance="hellinger"),
     "gaussian": kernels.Gaussian(),
-    "matern": kernels.Matern(smoothness=2.5),
     "linear": kernels.Linear(),
     "linear_gaussian": kernels.LinearGaussian(0.5),
     "composite": kernels.Linear() * kernels.Gaussian(0.5) + 2.0 * kernels.Exponential(0.7),

@@ -14,7 +14,6 @@ from caltest.kernels import (
     Gaussian,
     Linear,
     LinearGaussian,
-    Matern,
     MatrixKernel,
 )
 from caltest.nulls import MonteCarlo
@@ -78,7 +77,6 @@ def kernels_for(m):
         "exponential": Exponential(),
         "hellinger": Exponential(0.3, distance="hellinger"),
         "gaussian": Gaussian(),
-        "matern": Matern(),
         "linear": Linear(),
         "linear_gaussian": LinearGaussian(),
         "composite": Linear() * Gaussian(0.5) + 2.0 * Exponential(0.7),

@@ -20,7 +20,6 @@ from caltest.kernels import (
     Kernel,
     Linear,
     LinearGaussian,
-    Matern,
     MatrixKernel,
     Product,
     Scaled,
@@ -36,10 +35,6 @@ KERNELS = [
     Exponential(0.3, distance="hellinger"),
     Gaussian(),
     Gaussian(0.2, distance="hellinger"),
-    Matern(),
-    Matern(smoothness=0.5, distance="tv"),
-    Matern(0.4, smoothness=2.5),
-    Matern(distance="hellinger"),
     Linear(),
     LinearGaussian(),
     Linear() + Exponential(),
@@ -64,9 +59,6 @@ def name(kernel):
         (Exponential(2.0, distance="hellinger"), exp(-1 / 2)),
         (Gaussian(2.0), exp(-2 / 8)),
         (Gaussian(2.0, distance="hellinger"), exp(-1 / 8)),
-        (Matern(2.0, 0.5), exp(-sqrt(2) / 2)),
-        (Matern(2.0, 1.5), (1 + sqrt(6) / 2) * exp(-sqrt(6) / 2)),
-        (Matern(2.0, 2.5), (1 + sqrt(10) / 2 + 10 / 12) * exp(-sqrt(10) / 2)),
         (Linear(), 0.0),
         (LinearGaussian(1.0), exp(-1)),
         (Linear() + 2 * Gaussian(1.0), 2 * exp(-1)),
@@ -84,11 +76,6 @@ def test_hand_sized_gram_matrix():
     tv = np.abs(P[:, None] - P[None]).sum(-1) / 2
     assert kernel.bandwidth == pytest.approx(0.5)
     np.testing.assert_allclose(kernel(P, P), np.exp(-tv / 0.5), rtol=1e-14)
-
-
-def test_matern_half_is_exponential():
-    a, b = Matern(0.3, 0.5, "tv"), Exponential(0.3)
-    np.testing.assert_allclose(a(P, P), b(P, P), rtol=1e-14)
 
 
 def test_linear_gaussian_is_the_sum():
@@ -160,7 +147,6 @@ def test_kernels_are_values(kernel):
 def test_representations():
     assert repr(Exponential()) == "Exponential(bandwidth='median', distance='tv')"
     assert repr(LinearGaussian(1)) == "LinearGaussian(bandwidth=1.0)"
-    assert repr(Matern(0.5)) == "Matern(bandwidth=0.5, smoothness=1.5, distance='euclidean')"
     shown = repr(2 * (Linear() + LinearGaussian(0.5)) * Linear())
     assert shown == "2.0 * (Linear() + LinearGaussian(bandwidth=0.5)) * Linear()"
     assert eval(repr(KERNELS[-1])) == KERNELS[-1]
@@ -185,8 +171,7 @@ def test_parameters_of_compositions_do_not_collide():
     both = Exponential(0.5) + Gaussian(2.0)
     assert both.parameters["bandwidth_1"] == 0.5
     assert both.parameters["bandwidth_2"] == 2.0
-    assert (3 * Matern(1.0)).parameters["scale"] == 3.0
-    assert (3 * Matern(1.0)).parameters["smoothness"] == 1.5
+    assert (3 * Gaussian(1.0)).parameters["scale"] == 3.0
 
 
 def test_notes_reach_the_user_once():
@@ -199,7 +184,7 @@ def test_notes_reach_the_user_once():
 
 
 def test_an_unfitted_kernel_cannot_be_called():
-    for kernel in (Exponential(), Gaussian(), Matern(), LinearGaussian(), 2 * Exponential("mean")):
+    for kernel in (Exponential(), Gaussian(), LinearGaussian(), 2 * Exponential("mean")):
         with pytest.raises(InputError, match=r"still a rule; call fitted\(probs\)"):
             kernel(P, P)
         with pytest.raises(InputError, match=r"still a rule; call fitted\(probs\)"):
@@ -248,10 +233,9 @@ def test_a_kernel_of_the_users_own():
 # ------------------------------------------------------------------ errors
 
 
-@pytest.mark.parametrize("build", [Gaussian, Matern, lambda distance: Matern(1, 2.5, distance)])
-def test_gaussian_and_matern_refuse_total_variation(build):
+def test_gaussian_refuses_total_variation():
     with pytest.raises(InputError, match=r"not positive semi-definite.*the kernel Exponential"):
-        build(distance="tv")
+        Gaussian(distance="tv")
 
 
 def test_wrong_arguments():
@@ -261,8 +245,6 @@ def test_wrong_arguments():
         Exponential("medain")
     with pytest.raises(InputError, match="give a positive number"):
         Gaussian(-1)
-    with pytest.raises(InputError, match=r"use 0\.5, 1\.5 or 2\.5"):
-        Matern(smoothness=1.0)
     with pytest.raises(InputError, match="the rule 'mean'"):
         Gaussian("mean_tv_dirichlet")
     with pytest.raises(FrozenInstanceError):

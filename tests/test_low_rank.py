@@ -20,7 +20,6 @@ from caltest.kernels import (
     Gaussian,
     Linear,
     LinearGaussian,
-    Matern,
     MatrixKernel,
 )
 from caltest.kernels.radial import fourier_features
@@ -34,9 +33,6 @@ SHIFT_INVARIANT = [
     Exponential(0.3),
     Exponential(0.3, "euclidean"),
     Exponential(0.3, "hellinger"),
-    Matern(0.4, 0.5),
-    Matern(0.4, 1.5),
-    Matern(0.4, 2.5),
     LinearGaussian(0.5),
     2 * Linear() + 0.5 * Gaussian(0.3),
 ]

@@ -194,7 +194,6 @@ def test_numbers_that_are_no_floats_are_kept_out_of_objects(number):
         caltest.lenses.ClassWise,
         caltest.lenses.TopK,
         caltest.kernels.Gaussian,
-        caltest.kernels.Matern,
         lambda x: x * caltest.kernels.Gaussian(),
         lambda x: caltest.statistics.ECD(clip=x),
         caltest.binning.EqualWidth,

@@ -6,7 +6,7 @@ kernels: ``Linear() + 2 * Gaussian()``.
 """
 
 from caltest.kernels.base import AnyKernel, Kernel, MatrixKernel, Product, Scaled, Sum, fitted
-from caltest.kernels.radial import Exponential, Gaussian, Linear, LinearGaussian, Matern
+from caltest.kernels.radial import Exponential, Gaussian, Linear, LinearGaussian
 
 __all__ = [
     "AnyKernel",
@@ -15,7 +15,6 @@ __all__ = [
     "Kernel",
     "Linear",
     "LinearGaussian",
-    "Matern",
     "MatrixKernel",
     "Product",
     "Scaled",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
 from caltest._arguments import anything, arguments, as_float, closest, real_array
+from caltest._memory import check_fits
 from caltest._sums import Array, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -172,19 +172,7 @@ def _suggestion(name: object, names: Iterable[str]) -> str:
 # ------------------------------------------------------------------ pairs of rows
 
 
-Part: TypeAlias = tuple[Array, Array | None]
-"""Distances of some pairs, and what each pair counts: None where all count 1."""
-
 TILE = 512  # rows and columns of a tile of the matrix of distances
-HELD = 2**24  # numbers (128 MiB) that are kept in memory; more are computed anew in each pass
-COLLECTED = 2**20
-"""Up to this many candidates for a quantile are kept from one pass to the next."""
-
-# Doubles that are not negative are in the order of their bit patterns read as integers. So a quantile
-# is found digit by digit, by counting, and without rounding: these are the digits' places. Distances
-# are below 2, whose highest bits (62 and 63) are 0.
-_TOP = 62
-_DIGITS = (46, 34, 22, 10, 0)
 _ROUNDING_OF_SHARES = 1e-12  # of the weight of all pairs
 
 
@@ -195,97 +183,58 @@ class Pairs:
     rows: Array  #: Predictions (n, m).
     weights: Array  #: (n,), positive; ones where all rows are alike.
     metric: Distance
-    _held: list[Part] = field(default_factory=list, init=False, repr=False)
-
-    def __iter__(self) -> Iterator[Part]:
-        numbers = len(self.rows) * (len(self.rows) - 1) // 2 * (1 if self._alike else 2)
-        if numbers > HELD:
-            return self._computed()
-        if not self._held:
-            self._held.extend(self._computed())
-        return iter(self._held)
 
     @cached_property
     def _alike(self) -> bool:
         return bool((self.weights == 1.0).all())
 
-    def _computed(self) -> Iterator[Part]:
-        cut, tile = blocks(len(self.rows), TILE), self.metric.tiles(self.rows)
+    @cached_property
+    def _known(self) -> tuple[Array, Array | None]:
+        """All distances, and what each pair counts; None where all count 1."""
+        n = len(self.rows)
+        check_fits(
+            (8.0 if self._alike else 24.0) * n * n,
+            f"a distance for every pair of {n} rows",
+            "take the bandwidth rule 'median', which looks at some of them",
+        )
+        cut, tile = blocks(n, TILE), self.metric.tiles(self.rows)
+        distances, counts = [np.empty(0)], [np.empty(0)]
         for place, own in enumerate(cut):
-            yield self.metric.condensed(self.rows[own]), self._counts(own, own)
-            for other in cut[place + 1 :]:
-                yield tile(own, other).ravel(), self._counts(own, other)
-
-    def _counts(self, own: slice, other: slice) -> Array | None:
-        if self._alike:
-            return None
-        products = np.outer(self.weights[own], self.weights[other])
-        return products[~np.tri(len(products), dtype=bool)] if own == other else products.ravel()
+            distances.append(self.metric.condensed(self.rows[own]))
+            distances += [tile(own, other).ravel() for other in cut[place + 1 :]]
+            if not self._alike:
+                within = np.outer(self.weights[own], self.weights[own])
+                counts.append(within[~np.tri(len(within), dtype=bool)])
+                counts += [
+                    np.outer(self.weights[own], self.weights[other]).ravel()
+                    for other in cut[place + 1 :]
+                ]
+        return np.concatenate(distances), None if self._alike else np.concatenate(counts)
 
     def mean(self, positive: bool = False) -> float:
         """Return the mean distance, of all or of the positive ones; 0 if there are none."""
-        sums, parts = np.zeros(2), iter(self)
-        if positive:
-            parts = (_chosen(part, part[0] > ROUNDING) for part in self)
-        for d, counts in parts:
-            sums += (d.sum(), d.size) if counts is None else (counts @ d, counts.sum())
-        return float(sums[0] / sums[1]) if sums[1] > 0.0 else 0.0
+        d, counts = self._known
+        chosen = d > ROUNDING if positive else np.ones(len(d), dtype=bool)
+        if not chosen.any():
+            return 0.0
+        return float(np.average(d[chosen], weights=None if counts is None else counts[chosen]))
 
     def median(self, zeros: float = 0.0) -> float:
         """Return the median of the distances and of zeros that count so much."""
-        w = self.weights
-        if self._alike and zeros == 0.0 and 1 < len(w) <= TILE:  # too few to count digits
-            distances = self.metric.condensed(self.rows)
-            low, high = (len(distances) - 1) // 2, len(distances) // 2
-            found = np.partition(distances, high)
-            return 0.5 * float((found[low] if low == high else found[:high].max()) + found[high])
+        w, (d, counts) = self.weights, self._known
         total = 0.5 * float(w @ (w.sum() - w))
         below, slack = 0.5 * (total - zeros), _ROUNDING_OF_SHARES * total
-        return quantile(self, below - slack, below + slack) if below + slack > 0.0 else 0.0
-
-
-def _chosen(part: Part, where: NDArray[np.bool_]) -> Part:
-    distances, counts = part
-    return distances[where], None if counts is None else counts[where]
-
-
-def _beginning(parts: Iterable[Part], place: int, prefix: int) -> Iterator[Part]:
-    """Yield the pairs whose distances have these bits from a place on."""
-    for part in parts:
-        yield _chosen(part, part[0].view(np.int64) >> place == prefix)
-
-
-def quantile(pairs: Iterable[Part], below: float, above: float) -> float:
-    """Return the least distance up to which pairs count at least ``below``.
-
-    Where pairs up to it count no more than ``above``, it is the middle of it and the next one. Pairs
-    are iterated over as often as it takes, at most six times.
-    """
-    prefix, place, before = 0, _TOP, 0.0
-    for finer in _DIGITS:  # of the distances whose bits from `place` on are `prefix`
-        first_digit = prefix << place - finer
-        counts, held, number, most = np.zeros(1 << place - finer), list[Part](), 0, 0
-        for part in _beginning(pairs, place, prefix) if place < _TOP else pairs:
-            digits = part[0].view(np.int64) >> finer
-            digits -= first_digit
-            found = np.bincount(digits, weights=part[1])
-            counts[: len(found)] += found
-            number, most = number + len(digits), max(most, len(found) - 1)
-            if number <= COLLECTED:
-                held.append(part)
-        if number <= COLLECTED:
-            pairs = held
-        ends = before + np.cumsum(counts)
-        low, high = (min(int(np.searchsorted(ends, end)), most) for end in (below, above))
-        if low < high:  # neighbours that differ here
-            largest, smallest = 0.0, np.inf
-            for d, _ in _beginning(pairs, place, prefix):
-                digits = (d.view(np.int64) >> finer) - first_digit
-                largest = max(largest, d[digits == low].max(initial=0.0))
-                smallest = min(smallest, d[digits == high].min(initial=np.inf))
-            return float(0.5 * (largest + smallest))
-        before, prefix, place = float(ends[low] - counts[low]), first_digit | low, finer
-    return float(np.array([prefix]).view(np.float64)[0])
+        if below + slack <= 0.0:
+            return 0.0
+        ends = np.array([below - slack, below + slack])  # of which the middle is taken
+        if counts is None:
+            places = (np.ceil(ends).astype(np.intp) - 1).clip(0, len(d) - 1)
+            found = np.partition(d, places)[places]
+        else:
+            order = np.argsort(d)
+            places = np.searchsorted(np.cumsum(counts[order]), ends)
+            found = d[order[places.clip(max=len(d) - 1)]]
+        return float(np.where(ends > 0.0, found, 0.0).mean())
 
 
 # ------------------------------------------------------------------ bandwidth
@@ -323,21 +272,19 @@ def checked(rule: float | str) -> float | str:
     return number
 
 
-def resolve(
-    rule: float | str, probs: ArrayLike, distance: str = "tv", weights: Array | None = None
-) -> Bandwidth:
+def resolve(rule: str, probs: ArrayLike, metric: Distance, weights: Array | None = None) -> Bandwidth:
     """Turn a bandwidth rule into a number.
 
     Parameters
     ----------
     rule
-        A positive number, which is returned as it is, or one of
+        One of
 
         * ``"median"``: the median distance over the pairs i < j. For more than 5000 rows, over all
           pairs of 2048 representative rows: the predictions are put in the order of a fixed linear
           score, and evenly spaced ones are taken. Nothing is random, and the order of the rows
           does not matter;
-        * ``"median_exact"``: the median over all pairs i < j, however many, in bounded memory;
+        * ``"median_exact"``: the median over all pairs i < j, which have to fit into memory;
         * ``"median_full"``: the median of the whole n×n matrix, its zero diagonal included, as in
           the published experiments [1]_; all pairs;
         * ``"mean"``: the mean distance over the pairs i < j, of the same rows as ``"median"``;
@@ -345,8 +292,8 @@ def resolve(
           distribution that has the mean and the total variance of those rows.
     probs
         Predictions (n, m), rows on the simplex.
-    distance
-        The distance: ``"tv"`` (default, as in [1]_), ``"euclidean"`` or ``"hellinger"``.
+    metric
+        The distance.
     weights
         What every row counts, (n,), positive; a pair counts the product of both. Representative rows
         are then at equal shares of the weight. Default None: all rows have equal weight.
@@ -358,12 +305,6 @@ def resolve(
         positive distances is taken instead; if all predictions are equal, 1. A note says so.
         Distances up to 1e-7 count as 0.
 
-    Raises
-    ------
-    InputError
-        If the rule or the distance is unknown or does not fit the other, or if a number is not
-        positive and finite.
-
     References
     ----------
     .. [1] Widmann, Lindsten and Zachariah (2019). Calibration tests in multi-class
@@ -371,19 +312,15 @@ def resolve(
 
     Examples
     --------
-    >>> resolve("median", [[1.0, 0.0], [0.5, 0.5], [0.4, 0.6]])
+    >>> resolve("median", [[1.0, 0.0], [0.5, 0.5], [0.4, 0.6]], DISTANCES["tv"])
     Bandwidth(value=0.5, rule='median', notes=())
     """
-    rule = checked(rule)
-    if not isinstance(rule, str):
-        return Bandwidth(rule)
-    check_distance(rule, distance)
     rows = np.asarray(probs, dtype=np.float64)
     places = fixed_order(rows)
     counted = np.ones(len(rows)) if weights is None else weights[places]
     if rule not in EVERY_ROW and len(rows) > ALL_PAIRS_UP_TO:
         places, counted = _midpoints(places, counted)
-    pairs = Pairs(np.ascontiguousarray(rows[places]), counted, distance_named(distance))
+    pairs = Pairs(np.ascontiguousarray(rows[places]), counted, metric)
     value = RULES[rule](pairs)
     if value > ROUNDING:
         return Bandwidth(value, rule)
@@ -396,15 +333,6 @@ def resolve(
         "of their positive distances."
     )
     return Bandwidth(mean, rule, (note,))
-
-
-def check_distance(rule: float | str, distance: str) -> None:
-    """Raise InputError if a bandwidth rule makes no sense for a distance."""
-    if rule == "mean_tv_dirichlet" and distance != "tv":
-        raise InputError(
-            "The bandwidth rule 'mean_tv_dirichlet' gives a total variation distance, but the "
-            f"distance is {quoted(distance)}; use distance='tv' or the rule 'mean'."
-        )
 
 
 def fixed_order(probs: Array) -> NDArray[np.intp]:
@@ -493,15 +421,12 @@ def _mean_of_fitted_dirichlet(pairs: Pairs) -> float:
     return mean_tv_dirichlet(total * mean[mean > 0])
 
 
-def _median_full(pairs: Pairs) -> float:
-    return pairs.median(zeros=0.5 * float(pairs.weights @ pairs.weights))  # i < j is half of the matrix
-
-
 RULES: MappingProxyType[str, Callable[[Pairs], float]] = MappingProxyType(
     {
         "median": Pairs.median,
         "median_exact": Pairs.median,
-        "median_full": _median_full,
+        # i < j is half of the matrix
+        "median_full": lambda pairs: pairs.median(0.5 * float(pairs.weights @ pairs.weights)),
         "mean": Pairs.mean,
         "mean_tv_dirichlet": _mean_of_fitted_dirichlet,
     }

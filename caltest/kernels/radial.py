@@ -5,22 +5,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from math import sqrt
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import as_float, options
+from caltest._arguments import options
 from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import (
+    DISTANCES,
     Bandwidth,
     Distance,
     Exponents,
-    check_distance,
     checked,
     distance_named,
     resolve,
@@ -32,7 +33,8 @@ from caltest.sampling import generator
 
 
 class _OfDistance(Kernel):
-    distance: str  # a field of every class below, after the bandwidth
+    distance: str = "euclidean"  # of some kernels, a field after the bandwidth
+    _only_hilbertian: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,32 @@ class _WithBandwidth(_OfDistance):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bandwidth", checked(self.bandwidth))
-        check_distance(self.bandwidth, self.distance)
-        self._check(distance_named(self.distance))
+        if self.bandwidth == "mean_tv_dirichlet" and self.distance != "tv":
+            raise InputError(
+                "The bandwidth rule 'mean_tv_dirichlet' gives a total variation distance, but the "
+                f"distance is {quoted(self.distance)}; use distance='tv' or the rule 'mean'."
+            )
+        # A function of the distance that is a mixture of Gaussians needs squares of negative type.
+        if not distance_named(self.distance).hilbertian and self._only_hilbertian:
+            raise InputError(
+                f"{quoted(self, 200)} is not positive semi-definite, since the total variation "
+                "distance is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel "
+                "Exponential."
+            )
         if self._fit and self._fit.value != self.bandwidth:  # by dataclasses.replace
             object.__setattr__(self, "_fit", None)
 
-    def _check(self, metric: Distance) -> None:
-        """Refuse distances for which this is no kernel."""
+    @property
+    def _metric(self) -> Distance:
+        return DISTANCES[self.distance]
 
     def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Self:
         if not isinstance(self.bandwidth, str):
             return self
-        fit = resolve(self.bandwidth, probs, self.distance, weights)
-        return replace(self, bandwidth=fit.value, _fit=fit)
+        fit, found = resolve(self.bandwidth, probs, self._metric, weights), copy(self)
+        object.__setattr__(found, "bandwidth", fit.value)
+        object.__setattr__(found, "_fit", fit)
+        return found
 
     @property
     def parameters(self) -> Parameters:
@@ -91,10 +106,6 @@ class _Radial(_WithBandwidth):
     def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
         """Draw from the spectral distribution, (count, m)."""
 
-    @property
-    def _metric(self) -> Distance:
-        return distance_named(self.distance)
-
     def __call__(self, x: Array, y: Array) -> Array:
         return self._profile(self._metric.pairwise(x, y))
 
@@ -108,15 +119,6 @@ class _Radial(_WithBandwidth):
     @property
     def bound(self) -> float:
         return 1.0
-
-    def _check_hilbertian(self, metric: Distance) -> None:
-        # A function of the distance that is a mixture of Gaussians needs squares of negative type.
-        if not metric.hilbertian:
-            raise InputError(
-                f"{quoted(self, 200)} is not positive semi-definite, since the total variation "
-                "distance is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel "
-                "Exponential."
-            )
 
 
 @options()
@@ -169,7 +171,8 @@ class Exponential(_Radial):
     def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
         if self.distance == "tv":  # exp(−Σ_k |s_k − t_k| / (2ν)): a Cauchy variable a coordinate
             return np.asarray(stream.standard_cauchy(shape) / (2.0 * self._width))
-        return _student(stream, shape, 1.0) / self._width
+        normal = stream.standard_normal(shape)  # over an independent |normal|: a Cauchy vector a row
+        return np.asarray(normal / np.sqrt(stream.chisquare(1.0, (shape[0], 1))) / self._width)
 
 
 @options()
@@ -199,8 +202,7 @@ class Gaussian(_Radial):
 
     distance: str = "euclidean"
 
-    def _check(self, metric: Distance) -> None:
-        self._check_hilbertian(metric)
+    _only_hilbertian = True
 
     def _profile(self, d: Array) -> Array:
         d *= -0.5 / (self._width * self._width)
@@ -223,71 +225,6 @@ class Gaussian(_Radial):
 
     def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
         return np.asarray(stream.standard_normal(shape) / self._width)
-
-
-@options()
-class Matern(_Radial):
-    r"""Matérn kernel, with a choice of smoothness between exponential and Gaussian.
-
-    A polynomial in a times e⁻ᵃ, a = √(2·smoothness) d(s, t)/bandwidth.
-
-    The polynomial is 1 for smoothness ½ (the exponential kernel), 1 + a for 3/2 and 1 + a + a²/3
-    for 5/2.
-
-    Parameters
-    ----------
-    bandwidth
-        In units of the distance, or a rule (:mod:`caltest.kernels.bandwidth`). The default is the
-        median distance.
-    smoothness
-        0.5, 1.5 (default) or 2.5.
-    distance
-        ``"euclidean"`` (default) or ``"hellinger"``; ``"tv"`` only with smoothness ½, since with
-        others the function is not positive semi-definite.
-
-    Raises
-    ------
-    InputError
-        If the bandwidth, the smoothness or the distance cannot be used.
-
-    References
-    ----------
-    Rasmussen and Williams (2006). Gaussian Processes for Machine Learning, section 4.2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Matern(1.0)(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])).round(6)
-    array([[0.297821]])
-    """
-
-    smoothness: float = 1.5
-    distance: str = "euclidean"
-
-    def _check(self, metric: Distance) -> None:
-        if as_float(self.smoothness) not in (0.5, 1.5, 2.5):
-            raise InputError(
-                f"The smoothness of the Matérn kernel is {quoted(self.smoothness)}; use 0.5, 1.5 or "
-                "2.5."
-            )
-        if self.smoothness != 0.5:
-            self._check_hilbertian(metric)
-
-    def _profile(self, d: Array) -> Array:
-        d *= sqrt(2 * self.smoothness) / self._width
-        decay = np.exp(-d)
-        if self.smoothness != 0.5:
-            decay *= d + 1.0 if self.smoothness == 1.5 else (d / 3.0 + 1.0) * d + 1.0
-        return decay
-
-    def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
-        if self.smoothness == 0.5:
-            return Exponential(self._width, self.distance)._directions(stream, shape)
-        return _student(stream, shape, 2.0 * self.smoothness) / self._width
-
-    @property
-    def parameters(self) -> Parameters:
-        return {**super().parameters, "smoothness": self.smoothness}
 
 
 @options()
@@ -317,8 +254,6 @@ class LinearGaussian(_WithBandwidth):
     >>> LinearGaussian(1.0)(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])).round(6)
     array([[2.      , 0.367879]])
     """
-
-    distance: str = field(default="euclidean", init=False, repr=False)
 
     @property
     def _sum(self) -> Kernel:
@@ -375,7 +310,7 @@ def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int = 0) ->
     Parameters
     ----------
     kernel
-        Its bandwidth fitted. Gaussian, Exponential and Matérn kernels of any distance, which are
+        Its bandwidth fitted. Gaussian and Exponential kernels of any distance, which are
         shift-invariant (that of Hellinger in the square roots); the inner product, which is exact;
         sums and multiples of these.
     probs
@@ -409,7 +344,7 @@ def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int = 0) ->
     if not isinstance(kernel, _Radial):
         raise InputError(
             f"there are no Fourier features of {quoted(kernel, 200)}; use Gaussian, Exponential, "
-            "Matern, Linear or LinearGaussian kernels, sums and multiples of them, or Nyström's "
+            "Linear or LinearGaussian kernels, sums and multiples of them, or Nyström's "
             "approximation."
         )
     directions = kernel._directions(generator(seed), (count, probs.shape[1]))
@@ -425,9 +360,3 @@ def has_fourier_features(kernel: Kernel) -> bool:
     if isinstance(kernel, Sum | Scaled):
         return all(map(has_fourier_features, kernel.kernels))
     return isinstance(kernel, Linear | LinearGaussian | _Radial)
-
-
-def _student(stream: np.random.Generator, shape: tuple[int, int], degrees: float) -> Array:
-    """Draw multivariate t variables: a normal vector over an independent χ, one a row."""
-    normal = stream.standard_normal(shape)
-    return np.asarray(normal / np.sqrt(stream.chisquare(degrees, (shape[0], 1)) / degrees))

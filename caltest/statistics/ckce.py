@@ -376,7 +376,7 @@ class CKCE(Listed, row="ckce"):
         part, _ = self.kernel.terms[0]
         if self.method == "fourier" and not has_fourier_features(part):
             raise InputError(
-                f"method='fourier' takes Gaussian, Exponential and Matérn kernels, inner products, and "
+                f"method='fourier' takes Gaussian and Exponential kernels, inner products, and "
                 f"sums of them, not {quoted(part, 200)}; method='nystrom' takes any."
             )
         if self.method == "fourier" and self.groups is not None:
