@@ -192,8 +192,6 @@ overconfidence FLOAT  Assume that the confidence in the top class is this much t
 recalibration NAME  Assume the pilot's own error, as estimated by temperature, logistic or isotonic.
     [default, if nothing else is assumed: logistic of two classes, temperature of more]
 careful -  Of a fit, assume the end of its 95% interval that is nearest to calibrated.
-simulate NAME  A model instead of FILE: m2, m3, tempered (with --temperature), classwise (with --bias).
-classes INT  Classes of a model of --simulate. [default: 10]
 statistic NAME  What is computed; see below. [default: that of caltest test]
 null NAME  Where the p-value comes from; see below. [default: monte_carlo]
 lens

@@ -197,28 +197,9 @@ ON_OPTIONS: Mapping[str, Options] = {
     "caltest.estimation.CalibrationPipeline": {
         "functions": words("all"), "test_size": values.fractions, "n_folds": sources("2"),
         "regularization_scaling": words("usual")},
-    **{
-        f"caltest.simulation.{name}": {
-            "n_samples": values.counts, "rng": values.seeds,
-            **({"n_classes": values.counts} if name[0] == "m" else {"alpha": sources("(.1, .1)",
-                "[1, 2, 3]", "[0]", "[nan]")}),
-            **more,
-        }
-        for name, more in {
-            "m1": {}, "m2": {}, "m3": {},
-            "classwise": {"target": sources("0", "1", "9"), "bias": sources("1", "0")},
-            "local": {"region": sources("(.5, .9)", "(.9, .5)"), "strength": values.fractions},
-            "noisy": {"scale": sources(".5", "0"), "truth_draws": values.counts},
-            "tempered": {"temperature": sources(".5")},
-        }.items()
-    },
-    "caltest.simulation.mixture": {
-        "n_samples": values.counts, "alpha": sources("(.1, .1)"), "pi": values.fractions,
-        "beta": sources("(1, 2)", "None"),
-        "rng": values.seeds},
-    "caltest.simulation.true_ece_tv": {"alpha": sources("(.1, .1)"), "beta": sources("(1, 2)", "None"),
-    "pi": values.fractions},
-    "caltest.simulation.mean_tv_dirichlet": {"alpha": sources("(.1, .1)", "[1, 2]")},
+    "caltest.simulation.tempered": {
+        "n_samples": values.counts, "alpha": sources("(.1, .1)", "[1, 2, 3]", "[0]", "[nan]"),
+        "temperature": sources(".5"), "rng": values.seeds},
     "caltest.predictive.GaussianPredictions": {"mean": sources("[[0., 1.]]", "[0.]"),
     "covariance": sources("[np.eye(2)]", "[1.]", "[-1.]")},
     "caltest.predictive.Ensemble": {"members": sources("[[0., 1.]]", "np.zeros((2, 3))"),
@@ -272,11 +253,10 @@ _COMPARE: Options = {
     "intersections": values.counts,
     **_COUNTED,
     **_LENS,
-    "n_resamples": sources("5"),
 }
 _MODEL_NAMES = ["'a', 'b'", "'a', 'a'", "'\\x1b[31m', 'b'", "1, 'b'", "'a\\nb', 'x' * 100_000"]
 _SIMULATED = [
-    "lambda n, rng: caltest.simulation.m3(n, 2, rng=rng)", "caltest.simulation.m1", "lambda: 1",
+    "lambda n, rng: caltest.simulation.tempered(n, [1, 1], temperature=.5, rng=rng)", "lambda: 1",
     "lambda n, rng: None", "lambda n, rng: ([.5], [1])", "lambda n, rng: ([[.5, .5]] * n, [0] * n)",
 ]  # fmt: skip
 

@@ -66,25 +66,13 @@ call("predictive/ecd/monte_carlo/numbers/two-sided", of_outcomes, "numbers", "ec
 
 # ------------------------------------------------------------------ simulated data, example data
 
-_SIMULATED = {
-    "m1": simulation.m1,
-    "m2": simulation.m2,
-    "m3": simulation.m3,
-    "mixture": partial(simulation.mixture, pi=0.5),
-    "tempered": partial(simulation.tempered, temperature=0.6),
-    "classwise": partial(simulation.classwise, bias=0.7),
-    "local": simulation.local,
-    "noisy": partial(simulation.noisy, truth_draws=50),
-}
 
-
-def simulated(name):
-    made = _SIMULATED[name](40, rng=SEED)
+def simulated(temperature):
+    made = simulation.tempered(40, temperature=temperature, rng=SEED)
     return of_rows(made.probs, made.labels) | {"truth": of_array(made.truth)}
 
 
-for _name in _SIMULATED:
-    call(f"simulation/{_name}", simulated, _name, keep=dict)
+call("simulation/tempered", simulated, 0.6, keep=dict)
 
 
 def digits(model):

@@ -15,6 +15,7 @@ from caltest.planning import pilot
 from caltest.simulation import tempered
 
 DIGITS = ("--example", "digits:logistic_regression")
+WRONG = (*DIGITS, "--overconfidence", 0.05)
 QUICK = ("--statistic", "ecd", "--datasets", 20, "--seed", 3, "--jobs", 1)
 
 
@@ -53,7 +54,7 @@ def test_sample_size_as_json(file):
         model, "ecd", power=0.7, min_n=20, max_n=5000, alpha=0.1, n_datasets=20, rng=3
     )
     assert printed.pop("file") == str(file)
-    assert printed.pop("example") is printed.pop("simulate") is None
+    assert printed.pop("example") is None
     assert printed == expected.to_dict()
     assert printed["n_resamples"] == 199  # two sides at level 0.1
 
@@ -139,28 +140,10 @@ def test_weights_of_a_pilot(tmp_path):
     assert "weights has -1.68711 in row 0" in wrong.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments", [("m2",), ("m3", "--classes", 3), ("classwise", "--bias", 2, "--target", 1)]
-)
-def test_simulated_models(arguments):
-    result = run("--simulate", *arguments, "--n", 40, *QUICK)
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert arguments[0] in result.stdout
-
-
-def test_a_simulated_model_is_that_of_python():
-    printed = run(
-        "--simulate", "tempered", "--temperature", 0.7, "--classes", 3, "--n", 40, *QUICK, "--json"
-    )
-    model = partial(tempered, alpha=[0.1] * 3, temperature=0.7)
-    expected = caltest.power(model, 40, "ecd", n_datasets=20, rng=3)
-    assert json.loads(printed.stdout)["points"] == expected.to_dict()["points"]
-
-
 @pytest.mark.slow
 def test_the_picture(tmp_path):
     path = tmp_path / "power.png"
-    assert run("--simulate", "m2", "--n", 20, "--n", 40, *QUICK, "--plot", path).exit_code == 0
+    assert run(*WRONG, "--n", 20, "--n", 40, *QUICK, "--plot", path).exit_code == 0
     assert path.stat().st_size > 10_000
 
 
@@ -181,29 +164,13 @@ def test_the_picture(tmp_path):
         ((*DIGITS, "--n", 9, "--recalibration", "isotonic"), "--recalibration 'isotonic' is for two"),
         ((*DIGITS, "--n", 9, "--temperature", 2, "--resamples", 9), "give --resamples 19 or more"),
         ((*DIGITS, "--n", 9, "--temperature", 2, "--datasets", 0), "--datasets is 0"),
-        ((*DIGITS, "--n", 9, "--classes", 3), "--classes 3 is for --simulate"),
         ((*DIGITS, "--n", 9, "--weights", "w"), "--weights w is for a FILE"),
-        (("--simulate", "m2", "--n", 9, "--weights", "w"), "both --weights (w) and --simulate (m2)"),
-        ((*DIGITS, "--n", 9, "--simulate", "m2"), "both --example (digits:logistic_regression) and"),
-        (("--simulate", "m4", "--n", 9), "there is no model to simulate 'm4'"),
-        (("--simulate", "m2", "--n", 9, "--temperature", 2), "cannot be combined with --simulate m2"),
-        (
-            ("--simulate", "tempered", "--n", 9),
-            "--simulate tempered needs its error; give --temperature",
-        ),
-        (("--simulate", "classwise", "--n", 9, "--bias", 1, "--target", 10), "--target is '10'"),
-        (("--simulate", "m2", "--n", 9, "--classes", 1), "n_classes is 1"),
-        (("--simulate", "m2", "--sample-size", "--power", 2), "--power is 2.0; give a probability"),
-        (("--simulate", "m2", "--n", 9, "--jobs", 0), "--jobs is 0"),
-        (("--simulate", "m2", "--n", 9, "--plot", "picture.doc"), "ends in .png, .pdf or .svg"),
-        (("--simulate", "m2", "--n", 10**9), "--n is 1000000000; give at most 100,000,000 rows"),
-        (("--simulate", "m2", "--sample-size", "--max-n", 10**9), "--max-n is 1000000000; give at"),
-        (("--simulate", "m2", "--n", 9, "--classes", 10**9), "--classes is 1000000000; give at most"),
-        (("--simulate", "m2", "--n", 9, "--alpha", 0), "--alpha is 0.0; give a level"),
-        (
-            ("--simulate", "m2", "--n", 9, "--careful"),
-            "--careful cannot be combined with --simulate m2",
-        ),
+        ((*WRONG, "--sample-size", "--power", 2), "--power is 2.0; give a probability"),
+        ((*WRONG, "--n", 9, "--jobs", 0), "--jobs is 0"),
+        ((*WRONG, "--n", 9, "--plot", "picture.doc"), "ends in .png, .pdf or .svg"),
+        ((*WRONG, "--n", 10**9), "--n is 1000000000; give at most 100,000,000 rows"),
+        ((*WRONG, "--sample-size", "--max-n", 10**9), "--max-n is 1000000000; give at"),
+        ((*WRONG, "--n", 9, "--alpha", 0), "--alpha is 0.0; give a level"),
         ((*DIGITS, "--n", 9, "--temperature", 2, "--careful"), "--careful is for an error as fitted"),
         (("missing.csv", "--n", 9, "--temperature", 2), "missing.csv"),
         (("missing.csv", "--n", 9), "missing.csv"),

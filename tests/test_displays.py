@@ -13,7 +13,7 @@ from support import dirichlet, labels_from, some_fast
 
 import caltest
 from caltest import InputError
-from caltest.simulation import m3
+from validation.generative import m3
 
 pytestmark = pytest.mark.usefixtures("pictures")
 

@@ -24,8 +24,8 @@ from caltest.kernels import (
 )
 from caltest.kernels.radial import fourier_features
 from caltest.resampling import Column, Draws, table
-from caltest.simulation import m1, m3
 from caltest.statistics import JKCE, BiasedSKCE, Omnibus, UnbiasedSKCE
+from validation.generative import m1, m3
 
 SHIFT_INVARIANT = [
     Gaussian(0.4),

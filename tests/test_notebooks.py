@@ -19,7 +19,8 @@ RESULTS = {
     "comparison": "caltest.compare(models, digits.labels, 'ecd')",
     "estimate": "caltest.estimate_squared_error("
     "digits.probs, digits.labels, 'top_label', 'binning', pvalue='none', rng=1)",
-    "power": "caltest.power(caltest.simulation.m3, [50, 100], 'ecd', n_datasets=20, rng=1)",
+    "power": "caltest.power(caltest.planning.pilot(digits.probs, overconfidence=0.05), [50, 100], "
+    "'ecd', n_datasets=20, rng=1)",
     "line": "caltest.recalibration(digits.probs, digits.labels)",
     "audit": "caltest.audit(digits.probs, digits.labels, lenses='top_label', n_resamples=199, rng=1)",
 }

@@ -34,7 +34,7 @@ HUGE = 10**5000
         lambda x: caltest.files.scan_arrays(x, LABELS),
         lambda x: caltest.files.scan_arrays(PROBS, x),
         lambda x: caltest.predictive.GaussianPredictions(x, [1.0]),
-        lambda x: caltest.simulation.mixture(2, x, pi=0.5),
+        lambda x: caltest.simulation.tempered(2, x, temperature=0.5),
         lambda x: caltest.planning.pilot(PROBS, truth=x),
         lambda x: caltest.data.Rows(x),
         lambda x: caltest.estimate_squared_error(PROBS, LABELS, functions=x),
@@ -221,10 +221,8 @@ def test_a_display_of_nothing_is_not_drawn():
 def test_fractions_are_numbers():
     share = Fraction(1, 3)
     assert caltest.statistics.ECD(clip=share) == caltest.statistics.ECD(1 / 3)
-    with_float = caltest.simulation.mixture(5, [1.0, 2.0], pi=1 / 3, rng=0)
-    np.testing.assert_array_equal(
-        caltest.simulation.mixture(5, [1.0, 2.0], pi=share, rng=0).truth, with_float.truth
-    )
+    drawn = [caltest.simulation.tempered(5, temperature=each, rng=0) for each in (1 / 3, share)]
+    np.testing.assert_array_equal(drawn[0].probs, drawn[1].probs)
     assert caltest.bin_table(PROBS, LABELS, clip=share) is not None
 
 

@@ -27,8 +27,8 @@ from caltest.forms.base import Moments
 from caltest.kernels import Exponential
 from caltest.lenses import Reduction, TopLabel
 from caltest.nulls.asymptotic import tails
-from caltest.simulation import local
 from caltest.statistics import ECD, KolmogorovSmirnov, Kuiper, Omnibus, UnbiasedSKCE
+from validation.generative import local
 
 TWO = Rows(np.column_stack([1.0 - P6[:, 0], P6[:, 0]]))
 

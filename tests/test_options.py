@@ -34,7 +34,7 @@ BESIDES = {
     "weights", "clusters",
     "example", "json", "plot", "report", "markdown",
     "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
-    "approximation", "rank", "sample-size", "simulate", "classes", "careful",
+    "approximation", "rank", "sample-size", "careful",
 }  # fmt: skip
 #: Arguments that only Python has; options that only a command has.
 ALONE = {

@@ -14,7 +14,8 @@ from support import binomial_limits, dirichlet, labels_from
 import caltest
 from caltest import InputError
 from caltest.planning import pilot
-from caltest.simulation import m2, tempered
+from caltest.simulation import tempered
+from validation.generative import m2
 
 
 def test_stated_errors():

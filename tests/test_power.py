@@ -15,7 +15,22 @@ import caltest
 from caltest import InputError
 from caltest.planning import Pilot, pilot
 from caltest.plots import PowerDisplay
-from caltest.simulation import m1, m2, tempered
+from caltest.simulation import tempered
+from validation.generative import m1, m2
+
+
+def test_simulated_data_are_read_only_and_may_share_a_seed_with_the_null():
+    """The labels are none of those that the test then draws from the same seed."""
+    right, again = (tempered(temperature=1.0, rng=11) for _ in range(2))
+    assert right.ece == pytest.approx(0.0, abs=1e-12)
+    for name in ("probs", "labels", "truth"):
+        assert np.array_equal(getattr(right, name), getattr(again, name))
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(right, name)[0] = 0
+    found = caltest.test(right.probs, right.labels, "skce_uq", rng=11, n_resamples=200)
+    assert not np.isclose(found.null_distribution, found.statistic, rtol=1e-12).any()
+    assert np.isfinite(tempered(50, [1e-300] * 3, temperature=0.01, rng=0).probs).all()
+
 
 # ------------------------------------------------------------------ power
 

@@ -9,7 +9,7 @@ from planned import citl, constant
 
 import caltest
 from caltest.plots import PowerDisplay
-from caltest.simulation import m1, m2
+from validation.generative import m1, m2
 
 
 @pytest.mark.slow

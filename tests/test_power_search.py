@@ -14,7 +14,7 @@ import caltest
 from caltest.planning.curve import PowerCurve, fit
 from caltest.planning.search import Search
 from caltest.planning.simulate import PowerPoint
-from caltest.simulation import m1, m2
+from validation.generative import m1, m2
 
 
 @pytest.mark.level

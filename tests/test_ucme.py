@@ -19,8 +19,8 @@ from caltest import InputError
 from caltest.data import Rows
 from caltest.forms import FeatureSquares
 from caltest.kernels import Gaussian
-from caltest.simulation import classwise
 from caltest.statistics import UCME
+from validation.generative import classwise
 
 PROBS = dirichlet(40, 3, 0)
 WHOLE = Rows(np.full((40, 2), 0.5)).whole

@@ -243,8 +243,8 @@ def test_no_cell_begins_after_the_time(tmp_path):
 @pytest.mark.parametrize(("statistic", "by"), [("skce_uq", "Pearson III"), ("brier", "saddlepoint")])
 def test_the_pvalue_of_the_study_is_the_package_s(statistic, by):
     import caltest
-    from caltest.simulation import m1
     from validation._study import fixed
+    from validation.generative import m1
     from validation.moments import answers
 
     drawn = m1(rng=1)

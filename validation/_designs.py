@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from caltest.data import sample
 from caltest.lenses import TopLabel
-from caltest.simulation import Simulated, m1, mixture
+from caltest.simulation import Simulated
+from validation.generative import m1, mixture
 
 Array: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[np.random.SeedSequence], Simulated]

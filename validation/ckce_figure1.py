@@ -18,10 +18,10 @@ from scipy.special import expit, logit
 
 import caltest
 from caltest.plots.canvas import BLACK, BLUE, FAINT, VERMILION
-from caltest.simulation import mixture
 from validation._cells import Options, Row, seeds, spread
 from validation._study import markdown, write_csv
 from validation.ckce_figures import errors
+from validation.generative import mixture
 
 SEED = 20_250_218
 ROWS = 1000

@@ -43,9 +43,9 @@ from caltest.binning import Uniform
 from caltest.data import Rows
 from caltest.kernels import LinearGaussian
 from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION
-from caltest.simulation import m1
 from caltest.statistics import CKCE, ECE, JKCE
 from validation._study import command_line, markdown, write_csv
+from validation.generative import m1
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]

@@ -23,10 +23,10 @@ from scipy.special import softmax
 
 import caltest
 from caltest.kernels import LinearGaussian
-from caltest.simulation import m1
 from caltest.statistics import CKCE, JKCE
 from validation._study import REFERENCE, ROOT, command_line, markdown, write_csv
 from validation.benchmarks.child import peak, reset_peak
+from validation.generative import m1
 
 FEATURES = (50, 100, 200, 500)
 SEEDS = 10  # of Fourier features

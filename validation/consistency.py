@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest.binning import MedianVariance, Uniform
-from caltest.simulation import m1
 from caltest.statistics import ECE
 from validation._study import CONFIDENCE, command_line, markdown, write_csv
+from validation.generative import m1
 
 LEVEL = 0.05
 STATISTICS = {"uniform": ECE(Uniform(10)), "median-variance": ECE(MedianVariance(5))}

@@ -28,8 +28,9 @@ from scipy.stats import binomtest
 
 import caltest
 from caltest.estimation import HistogramBinning
-from caltest.simulation import Simulated, m1, tempered
+from caltest.simulation import Simulated, tempered
 from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
+from validation.generative import m1
 
 Array = NDArray[np.float64]
 #: Printed √risk × 100: Table 1 (top label) and Table 5 (canonical), DenseNet-40 on CIFAR-10.

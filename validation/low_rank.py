@@ -26,10 +26,11 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest.data import Rows
 from caltest.forms.weights import Approximation
-from caltest.simulation import classwise, local, log_dirichlet, tempered
+from caltest.simulation import log_dirichlet, tempered
 from caltest.statistics import Omnibus, UnbiasedSKCE
 from validation._designs import Design
 from validation._study import command_line, markdown, write_csv
+from validation.generative import classwise, local
 from validation.omnibus import ROWS as OMNIBUS_ROWS
 from validation.omnibus import SIZES, TRUTHS, pvalues
 

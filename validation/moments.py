@@ -37,9 +37,10 @@ from caltest.nulls import NULLS, check_alternative
 from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
 from caltest.sampling import DRAWS
-from caltest.simulation import Simulated, m1, mixture
+from caltest.simulation import Simulated
 from caltest.statistics import STATISTICS
 from validation._study import REFERENCE, command_line, fixed, markdown, write_csv
+from validation.generative import m1, mixture
 
 AIMS = {0.05: 0.1, 0.01: 0.1, 0.001: 0.25}  # largest relative error of a level
 SETS = 3

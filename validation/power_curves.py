@@ -23,10 +23,11 @@ from scipy.stats import binomtest
 import caltest
 from caltest.planning.curve import fit
 from caltest.plots.canvas import BLACK, BLUE, PALE, VERMILION
-from caltest.simulation import classwise, local, m1, mixture, noisy, tempered
+from caltest.simulation import tempered
 from caltest.statistics import STATISTICS
 from validation._cells import Options, Row, Table
 from validation._study import fitting_pairs, markdown, write_csv
+from validation.generative import classwise, local, m1, mixture, noisy
 
 SEED = 20_190_423
 SIZES = (50, 100, 200, 500, 1000, 2000)

@@ -21,10 +21,10 @@ import caltest
 from caltest.binning import MedianVariance, Uniform
 from caltest.kernels import Exponential
 from caltest.plots.canvas import BLACK, BLUE, VERMILION
-from caltest.simulation import mixture
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, Statistic, UnbiasedSKCE
 from validation._cells import Options, Row, Table
 from validation._study import markdown
+from validation.generative import mixture
 
 SEED = 20_190_422
 SIZES = (50, 100, 250, 500, 1000)

@@ -40,8 +40,9 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest.bounds.lower import SideBound
-from caltest.simulation import Simulated, local, tempered
+from caltest.simulation import Simulated, tempered
 from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
+from validation.generative import local
 
 Array = NDArray[np.float64]
 

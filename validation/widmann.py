@@ -37,9 +37,10 @@ from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import mean_tv_dirichlet
 from caltest.nulls import Bound, NormalApproximation
 from caltest.results import CalibrationResult
-from caltest.simulation import Simulated, mixture
+from caltest.simulation import Simulated
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from validation._cells import Options, Row, Table, seeds, spread
+from validation.generative import mixture
 
 Array = NDArray[np.float64]
 Found = dict[str, float]

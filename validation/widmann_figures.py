@@ -16,9 +16,9 @@ from matplotlib.ticker import MaxNLocator
 from scipy.stats import beta as beta_distribution
 
 from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
-from caltest.simulation import true_ece_tv, true_skce
 from validation._cells import Options, Row, Table
 from validation._study import REFERENCE
+from validation.generative import true_ece_tv, true_skce
 from validation.widmann import LEVELS, MODELS, SEED, Design, tables
 from validation.widmann_compared import TESTS, once, read, where
 

@@ -10,12 +10,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from caltest._arguments import check_draws, choose, whole_number
-from caltest._visible import line, quoted, shown, visible
+from caltest._arguments import check_draws, choose
+from caltest._visible import line, shown, visible
 from caltest.cli import _output as out
 from caltest.cli._options import STATED, Config, Found, Input, command
 from caltest.exceptions import InputError, Row
@@ -25,7 +24,6 @@ from caltest.options import COMMANDS
 
 if TYPE_CHECKING:
     from caltest.data import Rows, Sample
-    from caltest.planning.simulate import ModelLike
 
 
 @command
@@ -256,9 +254,6 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
 
 # ------------------------------------------------------------------ power
 
-#: Generative models, and the option that each of them needs.
-_SIMULATED = {"m2": None, "m3": None, "tempered": "temperature", "classwise": "bias"}
-_MOST_CLASSES = 100_000
 _ASSUMED = ("temperature", "bias", "target", "overconfidence", "recalibration", "careful")
 
 
@@ -269,8 +264,6 @@ def power(
     n: list[int] | None,
     sample_size: bool,
     under_null: bool,
-    simulate: str | None,
-    classes: int | None,
     **given: Any,
 ) -> Found:
     """Simulate how often a test finds an error, or find how many rows it needs.
@@ -295,16 +288,21 @@ def power(
         )
     if sample_size and under_null:
         raise InputError("--under-null is for --n, and --sample-size is given; leave one out.")
-    model = _model(asked, simulate, classes, {name: given.pop(name) for name in _ASSUMED})
+    assumed = {name: given.pop(name) for name in _ASSUMED}
+    states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
+    states = states and asked["example"] is None
+    whole = asked.read("read_with_groups", needs_labels=False)[0] if states else asked.sample()
 
     from caltest import planning
+
+    model = planning.pilot(whole, **assumed)
 
     found: Any
     if sample_size:
         found = planning.sample_size(model, progress=True, **search, **given)
     else:
         found = planning.power(model, n or [], under_null=under_null, progress=True, **given)
-    data = {**asked.source, "simulate": simulate, **found.to_dict()}
+    data = {**asked.source, **found.to_dict()}
     return Found(data, found.summary(), found.plot)
 
 
@@ -386,56 +384,6 @@ def monitor(
     decision = f"{'Alarm' if found.alarm else 'No alarm'} (exit status {status})."
     data = {"state": str(state), "files": [str(path) for path in files], **found.to_dict()}
     return Found(data, f"{found.summary().rstrip()}\n\n{decision}", found.plot, status, found)
-
-
-def _model(
-    asked: Input, simulate: str | None, classes: int | None, assumed: dict[str, Any]
-) -> ModelLike:
-    """Return the pilot of a file or an example, or a generative model with its one option."""
-    if simulate is None:
-        if classes is not None:
-            raise InputError(f"--classes {classes} is for --simulate; leave it out.")
-        states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
-        states = states and asked["example"] is None
-        whole = asked.read("read_with_groups", needs_labels=False)[0] if states else asked.sample()
-
-        from caltest.planning import pilot
-
-        return pilot(whole, **assumed)
-    for name in ("FILE", "example", "label", "columns", "group", "weights", "logits"):
-        if (value := asked[name]) is not None:
-            called = "FILE" if name == "FILE" else f"--{name}"
-            words = ",".join(value) if name in ("columns", "group") else value
-            raise InputError(
-                f"both {called} ({words}) and --simulate ({simulate}) are given; give one."
-            )
-    needed: str | None = choose("model to simulate", simulate, _SIMULATED)
-    allowed = {needed, "target"} if needed == "bias" else {needed}
-    for name, value in assumed.items():
-        if value not in (None, False) and name not in allowed:
-            given = f"--{name}" if value is True else f"--{name} {value}"
-            raise InputError(
-                f"{given} cannot be combined with --simulate {simulate}; leave one of them out."
-            )
-    if needed and assumed[needed] is None:
-        raise InputError(f"--simulate {simulate} needs its error; give --{needed} too.")
-    classes = 10 if classes is None else classes
-    if classes > _MOST_CLASSES:
-        raise InputError(f"--classes is {classes}; give at most {_MOST_CLASSES:,}.")
-
-    from caltest import simulation
-
-    generated = getattr(simulation, simulate)
-    alpha = simulation.equal(classes).tolist()
-    if needed is None:
-        return partial(generated, n_classes=classes)
-    error = {needed: assumed[needed]}
-    if needed == "bias":
-        target = assumed["target"] or "0"
-        error["target"] = whole_number(target)
-        if error["target"] is None or error["target"] >= classes:
-            raise InputError(f"--target is {quoted(target)}; give a class from 0 to {classes - 1}.")
-    return partial(generated, alpha=alpha, **error)
 
 
 # ------------------------------------------------------------------ audit

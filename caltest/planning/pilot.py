@@ -136,8 +136,7 @@ def pilot(
         :func:`caltest.simulation.tempered`. Below 1 the model is overconfident, above 1
         underconfident.
     bias
-        How much too high the predicted log-odds of class ``target`` are, as in
-        :func:`caltest.simulation.classwise`; negative: too low.
+        How much too high the predicted log-odds of class ``target`` are; negative: too low.
     target
         Column or name of the class with the bias. Default None: class 1 of two.
     overconfidence

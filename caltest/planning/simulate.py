@@ -431,7 +431,7 @@ def _find_model(model: ModelLike) -> Model:
     if not callable(model) or isinstance(model, type):
         what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise InputError(
-            f"the model is {what}; give a function such as caltest.simulation.m2, a pair "
+            f"the model is {what}; give a function such as caltest.simulation.tempered, a pair "
             "(probs, labels), or caltest.planning.pilot(probs, temperature=0.8)."
         )
     try:

@@ -175,7 +175,7 @@ def write_input(
         chance = rng.random(n)
         rows, drawn = np.column_stack([1.0 - chance, chance]), (rng.random(n) < chance).astype(np.intp)
     else:
-        simulated = caltest.simulation.m1(n, m, rng=seed)
+        simulated = caltest.simulation.tempered(n, [0.1] * m, temperature=1.0, rng=seed)
         rows, drawn = simulated.probs, simulated.labels
     np.save(probs, rows)
     np.save(labels, drawn)
