@@ -432,9 +432,9 @@ VALUES, OUTCOMES = ensemble(15)
 VECTORS, TRUTHS = vectors(15)
 MISSING = np.where(np.arange(4) == 2, np.nan, VALUES)
 WRONG = {
-    "one row of numbers": (lambda: Members(VALUES[0]), r"the members have shape \(4,\); give"),
-    "no members": (lambda: Members(np.empty((5, 0))), r"the members have shape \(5, 0\)"),
-    "missing": (lambda: Members(MISSING), "the members holds nan in row 0"),
+    "one row of numbers": (lambda: Members(VALUES[0]), r"members has shape \(4,\); give"),
+    "no members": (lambda: Members(np.empty((5, 0))), r"members has shape \(5, 0\)"),
+    "missing": (lambda: Members(MISSING), "members holds nan in row 0"),
     "names": (lambda: Members(VECTORS, names=["a", "b"]), "names holds .* for 3 entries; give each"),
     "names of numbers": (
         lambda: Members(VALUES, names=["a"]),
@@ -452,7 +452,7 @@ WRONG = {
         lambda: Members(VALUES.astype("datetime64[D]")),
         "these are dates or times; give numbers",
     ),
-    "nothing": (lambda: Members(None), "the members could not be read: this is None; give numbers"),
+    "nothing": (lambda: Members(None), "members could not be read: this is None; give numbers"),
     "names twice": (lambda: Members(VECTORS, names=["a", "b", "a"]), "for 3 entries"),
     "too few outcomes": (
         lambda: caltest.test(Members(VALUES), OUTCOMES[1:], "pit_ad"),

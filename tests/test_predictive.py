@@ -216,7 +216,7 @@ WRONG = {
         lambda: Ensemble(np.full((5, 3), 0.1)),
         "the members of row 0 .* do not vary",
     ),
-    "no members": (lambda: Ensemble(np.zeros((0, 4))), r"have shape \(0, 4\)"),
+    "no members": (lambda: Ensemble(np.zeros((0, 4))), r"has shape \(0, 4\)"),
     "infinite bandwidth": (lambda: Ensemble(MEMBERS, bandwidth=np.inf), "bandwidth is inf"),
     "not frozen": (lambda: Distribution(scipy.stats.gamma), "the distribution fails to draw"),
     "an empty list": (lambda: Distribution([]), "there are no distributions"),

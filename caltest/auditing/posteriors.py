@@ -16,7 +16,7 @@ from caltest.auditing.run import audit
 from caltest.exceptions import InputError
 from caltest.laws import Members
 from caltest.laws.classes import Array
-from caltest.laws.distributions import finite_numbers
+from caltest.laws.distributions import finite_table
 
 #: Of parameters by name, (N,) and (L, N), or both as they are: at the parameters, and at their draws.
 Quantity: TypeAlias = "Callable[[Mapping[str, Array]], Any] | tuple[Any, Any]"
@@ -142,14 +142,14 @@ def _columns(what: str, given: Any, order: Sequence[str]) -> tuple[Array, tuple[
         if len(columns) < len(labels):
             raise InputError(f"{what} has two columns of one name; give each a name of its own.")
         names = tuple(order) if set(order) == set(columns) else tuple(columns)
-        each = [finite_numbers(f"{name!r} of {what}", columns[name]) for name in names]
+        each = [finite_table(f"{name!r} of {what}", columns[name]) for name in names]
         if not each or len({one.shape for one in each}) > 1:
             shapes = ", ".join(f"{name} {one.shape}" for name, one in zip(names, each, strict=True))
             raise InputError(
                 f"the columns of {what} have shapes {shapes or 'of none'}; give equal ones."
             )
         return np.stack(each, axis=-1), names
-    array = finite_numbers(what, given)
+    array = finite_table(what, given)
     return (array[..., None] if array.ndim == (2 if what == "draws" else 1) else array), ()
 
 
@@ -162,7 +162,7 @@ def _quantity(
         pair = [quantity({each: entries[each][k] for each in named}) for k in (0, 1)]
     else:
         pair = list(quantity) if isinstance(quantity, tuple | list) else []
-    both = [finite_numbers(f"the quantity {quoted(name)}", each) for each in pair]
+    both = [finite_table(f"the quantity {quoted(name)}", each) for each in pair]
     if [each.shape for each in both] != [truth.shape[:1], drawn.shape[:2]]:
         raise InputError(
             f"the quantity {quoted(name)} has shapes {[x.shape for x in both]}; "

@@ -23,7 +23,7 @@ from caltest.data.rows import without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
 from caltest.laws import Predictive, Survival, recognised
-from caltest.laws.distributions import finite_numbers
+from caltest.laws.distributions import finite_table
 from caltest.lenses import Lens, find_lens, lens_of, show
 from caltest.results import Result
 from caltest.statistics import StatisticLike, find_statistic
@@ -363,7 +363,7 @@ def compare(
         raise InputError(f"there are {units} {what}; a comparison needs {_FEWEST_ROWS} at least.")
     outcomes = None
     if laws:
-        outcomes = finite_numbers("the outcomes", labels).reshape(-1)
+        outcomes = finite_table("the outcomes", labels).reshape(-1)
         outcomes = outcomes if rows.places is None else outcomes[rows.places]
     given: Any = labels
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out

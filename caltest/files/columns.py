@@ -27,7 +27,7 @@ from caltest.data.rows import Clustering, Weighing, checked_weights
 from caltest.data.sample import counted_as
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import read_only
-from caltest.laws.distributions import Normal, Predictive, finite_numbers
+from caltest.laws.distributions import Normal, Predictive, finite_table
 from caltest.laws.numbers import stepwise, upwards
 from caltest.laws.quantiles import level_called
 
@@ -173,7 +173,7 @@ class NumberColumns:
 
     def law(self, columns: Mapping[str, Any]) -> Predictive:
         """Return the distributions that columns, by name, state."""
-        values = {name: finite_numbers(f"column {quoted(name)}", columns[name]) for name in self.names}
+        values = {name: finite_table(f"column {quoted(name)}", columns[name]) for name in self.names}
         several = next((kind for kind in self.of if kind in _SEVERAL), None)
         if several is None:
             return Normal(**{argument: values[name] for argument, name in self.of.items()})
@@ -195,12 +195,12 @@ class NumberColumns:
         if "event" in self.of:
             if part:
                 raise InputError("times until an event are read all at once; use caltest.files.read.")
-            outcomes = np.column_stack([finite_numbers("time", outcomes), columns[self.of["event"]]])
+            outcomes = np.column_stack([finite_table("time", outcomes), columns[self.of["event"]]])
         met, checked = law.met(outcomes)
         if part:
             shared_members(met)
             return Sample(Rows(met), checked)
-        return NumberSample(Rows(law), finite_numbers("the outcomes", outcomes))
+        return NumberSample(Rows(law), finite_table("the outcomes", outcomes))
 
     def __str__(self) -> str:
         if "event" in self.of:

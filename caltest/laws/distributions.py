@@ -109,6 +109,12 @@ class Predictive(Law):
         """Return the medians, (n,)."""
         return self.quantile(np.full(self.n_samples, 0.5))
 
+    def central(self, level: float) -> tuple[Array, Array]:
+        """Return the ends of central intervals, (n,) each."""
+        tail = 0.5 * (1.0 - level)
+        low, high = (self.quantile(np.full(self.n_samples, tau)) for tau in (tail, 1.0 - tail))
+        return low, high
+
     def spread(self) -> Array:
         """Return how far the 90% quantile is above the 10% quantile, (n,)."""
         low, high = (self.quantile(np.full(self.n_samples, tau)) for tau in (0.1, 0.9))
@@ -139,21 +145,6 @@ class Predictive(Law):
         shape = -1, self.n_samples
         return self.quantile(levels.reshape(shape)), masses.reshape(shape)
 
-    def pinball(self, outcomes: object, levels: Array | None = None) -> Array:
-        """Return the mean pinball loss (n,) of quantiles at some levels, by default all stated ones.
-
-        Of whole distributions these are 99 levels, and the loss is half the CRPS but for what lies
-        between them (Gneiting and Raftery 2007, Section 6). A score, not a test: it is smaller for
-        better forecasts, calibrated or not.
-        """
-        known = self.levels if levels is None else levels
-        at = np.asarray((np.arange(99) + 0.5) / 99.0 if known is None else known, dtype=np.float64)
-        found, numbers = np.zeros(self.n_samples), Predictive.outcomes(self, outcomes)
-        for level in at:
-            over = numbers - self.quantile(np.full(self.n_samples, level))
-            found += np.where(over > 0.0, level, level - 1.0) * over
-        return np.asarray(found / len(at))
-
     def take(self, rows: Any) -> Predictive:
         """Return the distributions of some rows; a subclass of your own need not define it."""
         raise self.lacking("take")
@@ -178,7 +169,7 @@ class Predictive(Law):
         """Check outcomes, and return them as (n,) or (n, d)."""
         n, d = self.n_samples, self.dimension
         wanted = (n,) if d is None else (n, d)
-        array = finite_numbers("the outcomes", values)
+        array = finite_table("the outcomes", values)
         if array.ndim == 2 and array.shape[1] == 1 and d is None:
             array = array[:, 0]
         if array.ndim == 1 and d == 1:
@@ -422,8 +413,19 @@ class OutcomeSampler:
         return np.concatenate(parts)[: stop - start]
 
 
-def finite_numbers(what: str, values: object) -> Array:
-    """Return finite float64 numbers."""
+def finite_table(
+    what: str,
+    values: object,
+    do: str = "",
+    *,
+    ndim: tuple[int, ...] = (),
+    low: float = -np.inf,
+    high: float = np.inf,
+) -> Array:
+    """Return finite float64 numbers, of these dimensions if any are said, between two bounds.
+
+    ``do`` says which numbers to give.
+    """
     if values is None:
         raise InputError(f"{what} could not be read: this is None; give numbers.")
     try:
@@ -445,6 +447,13 @@ def finite_numbers(what: str, values: object) -> Array:
             what=what,
             found=array[tuple(broken[0])],
             row=int(row),
+        )
+    if ndim and (array.ndim not in ndim or array.size == 0):
+        raise InputError(f"{what} has shape {array.shape}; give {do}.")
+    for place in np.argwhere((array < low) | (array > high))[:1]:
+        raise InputError(
+            f"{what} is {array[tuple(place)]:g}{' in {row}' if len(place) else ''}; give {do}.",
+            row=int(place[0]) if len(place) else None,
         )
     array.flags.writeable = False
     return array
@@ -490,15 +499,11 @@ class GaussianPredictions(Shaped):
     _by_row = ("mean", "_centre", "_factor", "whitener", "log_scale")
 
     def __init__(self, mean: object, covariance: object) -> None:
-        location = finite_numbers("the mean", mean)
-        if location.ndim not in (1, 2) or location.size == 0:
-            raise InputError(
-                f"the mean has shape {location.shape}; give (n,) numbers or (n, d) vectors."
-            )
+        location = finite_table("the mean", mean, "(n,) numbers or (n, d) vectors", ndim=(1, 2))
         self.mean, self.given, self._shape = location, mean, location.shape
         self._centre = location.reshape(len(location), -1)
         n, d = self._centre.shape
-        spread = finite_numbers(f"the {self._second}", covariance)
+        spread = finite_table(f"the {self._second}", covariance)
         given = spread.shape
         if d == 1 and spread.ndim <= 1:
             spread = spread.reshape(-1, 1, 1)
@@ -662,7 +667,9 @@ class Normal(GaussianPredictions):
             )
         self._states = "variance" if sd is None else "sd"
         if sd is not None:
-            spread, size = finite_numbers("sd", sd), np.shape(mean)
+            do = "standard deviations above 0 whose squares are numbers, and the mean first"
+            spread, size = finite_table("sd", sd, do, low=1e-150, high=1e150), np.shape(mean)
+            squares = spread**2
             alone = len(size) == 1 or size[1:] == (1,)
             right = [size, (1, *size[1:]), *[(), (1,), size[:1]] * alone]
             square = spread.shape == size == size[:1] * 2 and not alone and bool(np.ptp(spread))
@@ -672,15 +679,6 @@ class Normal(GaussianPredictions):
                     f"sd has shape {spread.shape}{seen}; give {size}, as the mean has, or variances or "
                     "covariance matrices as {variance}.",
                     variance=Argument("variance", ...),
-                )
-            with np.errstate(over="ignore", under="ignore"):
-                squares = spread**2
-            for place in np.argwhere((spread <= 0.0) | (squares == 0.0) | np.isinf(squares))[:1]:
-                first = ", and the mean first" if (spread < 0.0).any() else ""
-                raise InputError(
-                    f"sd is {spread[tuple(place)]:g}{' in {row}' if len(place) else ''}; give standard "
-                    f"deviations above 0 whose squares are numbers{first}.",
-                    row=int(place[0]) if len(place) else None,
                 )
             variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
         super().__init__(mean, variance)

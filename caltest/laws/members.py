@@ -20,9 +20,8 @@ from caltest._arguments import names as names_given
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array, Outcomes, read_only
-from caltest.laws.distributions import OutcomeSampler, Predictive, Shaped, finite_numbers
+from caltest.laws.distributions import OutcomeSampler, Predictive, Shaped, finite_table
 
-_SEVERAL = 3  # dimensions of members that are vectors
 _ALIKE = 1e-12  # relative spread of what is alike
 
 
@@ -77,12 +76,8 @@ class Members(Shaped):
     _by_row = ("values",)
 
     def __init__(self, values: object, names: Sequence[str] | None = None) -> None:
-        array = finite_numbers("the members", values)
-        if array.ndim not in (2, _SEVERAL) or array.size == 0:
-            raise InputError(
-                f"the members have shape {array.shape}; give (n, L) numbers or (n, L, d) vectors, one "
-                "row of members for every outcome."
-            )
+        shapes = "(n, L) numbers or (n, L, d) vectors, one row of members for every outcome"
+        array = finite_table("members", values, shapes, ndim=(2, 3))
         if names is not None and array.ndim == 2:
             raise InputError(
                 f"names holds {quoted(list(names))}, which are for the entries of vectors, and these "
@@ -236,7 +231,8 @@ class Pool(_Exchangeable):
 
     def crps_excess(self, outcomes: Array) -> Array:
         """Return the same less its mean over the pool."""
-        return np.asarray(self.crps(outcomes) - fair_mean(self._total, self.size))
+        scale = self.size if self.size == 2 else 2.0 * self.size * (self.size - 1.0)
+        return np.asarray(self.crps(outcomes) - self._total / scale)
 
     def _distances(self, outcomes: Array) -> Array:
         """Return Σ_k |x_k − y|, (…, n)."""
@@ -257,11 +253,6 @@ def fair_scores(distances: Array, total: Array, size: int) -> Array:
     if size == 2:
         return distances
     return np.asarray(distances / others - (total - 2.0 * distances) / (2.0 * others * (others - 1.0)))
-
-
-def fair_mean(total: Array, size: int) -> Array:
-    """Return their mean over the pool."""
-    return np.asarray(total / size if size == 2 else total / (2.0 * size * (size - 1.0)))
 
 
 class Pools(_Exchangeable):

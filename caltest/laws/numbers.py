@@ -23,7 +23,7 @@ from caltest.laws.distributions import (
     GaussianPredictions,
     Predictive,
     Shaped,
-    finite_numbers,
+    finite_table,
     masses_of_counts,
 )
 
@@ -79,12 +79,10 @@ class Ensemble(Shaped):
     _by_row = ("members", "_points", "_kernel")
 
     def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
-        array = finite_numbers("the members", members)
-        if array.ndim not in (2, 3) or array.shape[1] < 2 or array.size == 0:
-            raise InputError(
-                f"the members have shape {array.shape}; give (n, S) numbers or (n, S, d) vectors, "
-                "at least two members per row."
-            )
+        shapes = "(n, S) numbers or (n, S, d) vectors, at least two members per row"
+        array = finite_table("members", members, shapes, ndim=(2, 3))
+        if array.shape[1] < 2:
+            raise InputError(f"members has shape {array.shape}; give {shapes}.")
         self.members, self.given, self._shape = array, members, array[:, 0].shape
         self._points = array.reshape(*array.shape[:2], -1)
         n, s, d = self._points.shape
@@ -210,7 +208,8 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
 # ------------------------------------------------------------------ objects
 
 
-_DRAWING, _QUANTILES = ("rvs", "sample"), ("ppf", "icdf")  # methods of either generation of SciPy
+# Methods of either generation of SciPy.
+_DRAWING, _QUANTILES, _DENSITY = ("rvs", "sample"), ("ppf", "icdf"), ("logpdf", "logpmf")
 _ROUNDED = 1e-9  # by how much a cdf may leave [0, 1]
 _NEVER = -1e3  # logarithm of a probability that counts as none
 _WHOLE = np.array([0.01, 0.25, 0.5, 0.75, 0.99])[:, None]  # levels at which quantiles tell counts
@@ -252,100 +251,65 @@ class Distribution(Shaped):
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
-        columns = getattr(distribution, "columns", None)
-        if columns is not None and np.size(columns) == 1:
+        if has(distribution, "columns") and np.size(distribution.columns) == 1:
             distribution = _Column(distribution)
         self._parts = [_counts(each) for each in ([distribution] if self._alone else distribution)]
         if not self._parts:
             raise InputError("there are no distributions; give one with parameters (n,), or a list.")
-        entropies: list[Array | None] = []
-        entries: list[tuple[int, ...]] = []
+        entropies, shapes = list[Array | None](), list[tuple[int, ...]]()
         for row, part in enumerate(self._parts):
             name = "the distribution" if self._alone else f"the distribution of row {row}"
-            entropy, rows, shape = self._tried(part, name)
-            if entries and shape != entries[0]:
+            entropy, rows, shape = _tried(part, name)
+            if self._alone and len(rows) != 1:
+                raise InputError(
+                    f"{name} does not say how many rows it is about; give parameters of shape (n,), or "
+                    "a list of n distributions."
+                )
+            if shapes and shape != shapes[0]:
                 raise InputError(
                     f"{name} is about outcomes of shape {shape}, and that of row 0 about "
-                    f"{entries[0]}; give distributions of the same kind of outcome."
+                    f"{shapes[0]}; give distributions of the same kind of outcome."
                 )
-            entropies.append(None if entropy is None else np.atleast_1d(entropy))
-            entries.append(shape)
-        known = [each for each in entropies if each is not None]
+            if not self._alone and rows not in ((), (1,)):
+                raise _not_of_a_number(name, rows)
+            entropies.append(entropy)
+            shapes.append(shape)
+        known = [np.atleast_1d(each) for each in entropies if each is not None]
         self._entropy = np.concatenate(known) if len(known) == len(entropies) else None
-        self._shape = (*(rows if self._alone else (len(self._parts),)), *entries[0])
+        self._shape = (*(rows if self._alone else (len(self._parts),)), *shapes[0])
 
-    def _tried(self, part: Any, name: str) -> tuple[Array | None, tuple[int, ...], tuple[int, ...]]:
-        """Try all that will be asked; return the entropy, and the shapes of rows and of an outcome."""
-        promised, counted = (("entropy",), ("logpdf", "logpmf"), _DRAWING), isinstance(part, _Counts)
-        dense = counted or all(any(hasattr(part, each) for each in names) for names in promised)
-        if not dense and not callable(getattr(part, "cdf", None)):
-            raise InputError(
-                f"{name} is {quoted(part)}, which states neither a cdf nor an entropy and a density; "
-                "give one such as scipy.stats.norm(loc, scale), with parameters of shape (n,), or a "
-                "list."
-            )
-        known = dense and not counted
-        what = "entropy" if known else "cdf at 0"
+    def _asked(self, names: Sequence[str], values: Array) -> Array:
+        """Return what the first of these methods says of values (…, n) or (…, n, d)."""
+        flat = values.reshape(-1, *self._shape)
         try:
-            stated = np.asarray(part.entropy() if known else part.cdf(0.0), dtype=np.float64)
-            right = np.isfinite(stated) if known else (stated >= 0.0) & (stated <= 1.0)
-            shape = (3, *stated.shape)
-            drawn, density = np.zeros(shape), shape
-            if right.all() and any(hasattr(part, each) for each in _DRAWING):
-                drawn = _drawn(part, shape, np.random.default_rng(0))
-            if right.all() and dense:
-                density = np.shape(_log_density(part)(drawn))
+            if self._alone:
+                found = self._of_object(_method(self._parts[0], names), flat)
+            else:
+                each = (_method(p, names)(flat[:, k]) for k, p in enumerate(self._parts))
+                found = np.stack([np.reshape(own, len(flat)) for own in each], axis=1)
+            return found.astype(np.float64).reshape(values.shape[: values.ndim - len(self._shape) + 1])
         except Exception as error:
             raise InputError(
-                f"{name} fails to draw, or to state its entropy, density or cdf ({error}); freeze it, "
-                "as in scipy.stats.norm(loc, scale), and see that it takes a block of outcomes."
-            ) from error
-        for row in np.flatnonzero(~right)[:1]:
-            raise InputError(
-                f"{name} has the {what} {np.ravel(stated)[row]:g} at row {row} (from 0); give "
-                f"parameters in their range{', and a finite entropy' if known else ''}."
-            )
-        if self._alone and stated.ndim != 1:
-            raise InputError(
-                f"{name} does not say how many rows it is about; give parameters of shape (n,), or a "
-                "list of n distributions."
-            )
-        entries = drawn.shape[len(shape) :]
-        fits = density == shape and drawn.shape[: len(shape)] == shape and len(entries) <= dense
-        if not fits or (not self._alone and stated.size != 1):
-            raise InputError(
-                f"{name} is about outcomes of shape {drawn.shape[1:]}; give a distribution of a "
-                "number, or of a vector, a row."
-            )
-        entropy = stated if known else np.full(stated.shape, np.nan)  # of counts: where it is asked for
-        return (entropy if dense else None), stated.shape, entries
-
-    def _asked(self, methods: Sequence[str], values: Array) -> Array:
-        """Return what the first of these methods says of values (…, n), of numbers."""
-        name = next(each for each in methods if hasattr(self._parts[0], each))
-        try:
-            return self._found(name, values)
-        except Exception as error:
-            raise InputError(
-                f"the distributions fail to state their {name} ({error}); see that it takes a number "
-                "for every row, or a block of these, and returns as many."
+                f"the distributions fail to state their {names[0]} ({error}); see that it takes a "
+                "number for every row, or a block of these, and returns as many."
             ) from error
 
-    def _found(self, name: str, values: Array) -> Array:
-        if not self._alone:
-            found = [getattr(p, name)(values[..., k]) for k, p in enumerate(self._parts)]
-            rows = [np.reshape(f, values.shape[:-1]) for f in found]
-            return np.stack(rows, axis=-1).astype(np.float64)
-        ask, flat = getattr(self._parts[0], name), values.reshape(-1, self.n_samples)
+    def _of_object(self, ask: Callable[[Array], Any], values: Array) -> Array:
+        """Return what the one object, which may have more rows than these, says of (B, n, …)."""
+        if self._places is not None:
+            every = np.repeat(values[:, :1], self._n_stated, axis=1)
+            every[:, self._places] = values
+            values = every
         with suppress(Exception):  # what fails for a block may take the outcomes of all rows
-            block = self._of_object(ask, flat)
-            if block.shape == flat.shape:
-                return block.reshape(values.shape)
-        return np.stack([self._of_object(ask, own) for own in flat]).reshape(values.shape)
+            block = np.asarray(ask(values))
+            if block.shape == values.shape[:2]:
+                return block if self._places is None else block[:, self._places]
+        each = np.stack([np.asarray(ask(own)) for own in values])
+        return each if self._places is None else each[:, self._places]
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return P(Y < y), taken next to y, so that every atom is found, and P(Y ≤ y)."""
-        if self.dimension is not None or not hasattr(self._parts[0], "cdf"):
+        if self.dimension is not None or not has(self._parts[0], "cdf"):
             raise self.lacking("cdf")
         ends = np.stack([np.nextafter(outcomes, -np.inf), outcomes])
         found = self._asked(["cdf"], ends)
@@ -367,9 +331,8 @@ class Distribution(Shaped):
 
     def quantile(self, levels: Array) -> Array:
         """Return quantiles, by ``ppf`` if there is one."""
-        if not any(hasattr(self._parts[0], each) for each in _QUANTILES):
-            return super().quantile(levels)
-        return self._asked(_QUANTILES, levels)
+        stated = any(has(self._parts[0], each) for each in _QUANTILES)
+        return self._asked(_QUANTILES, levels) if stated else super().quantile(levels)
 
     def take(self, rows: Any) -> Self:
         """Return the distributions of some rows; one object is still asked about all that it has."""
@@ -382,24 +345,14 @@ class Distribution(Shaped):
         return found
 
     _places: NDArray[np.intp] | None = None  # of these rows among those of the object
-    _n_stated: int | None = None  # rows of the object, of which these are some
-
-    def _of_object(self, ask: Callable[[Array], Any], values: Array, row: int = -1) -> Array:
-        """Return what the one object says of values, whose axis ``row`` is that of the rows."""
-        if self._places is None:
-            return np.asarray(ask(values), dtype=np.float64)
-        places, own = self._places, np.moveaxis(values, row, 0)
-        every = np.broadcast_to(own[:1], (self._n_stated or 0, *own.shape[1:])).copy()
-        every[places] = own
-        return np.asarray(ask(np.moveaxis(every, 0, row)), dtype=np.float64)[..., places]
+    _n_stated = 0  # rows of the object, of which these are some
 
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return what the distributions state, by methods of either generation of SciPy's."""
-        spread = "var" if hasattr(self._parts[0], "var") else "variance"
         try:
             with warnings.catch_warnings(record=True) as early:  # of sums that end early, see below
                 warnings.simplefilter("always", RuntimeWarning)
-                asked = [[part.mean(), getattr(part, spread)()] for part in self._parts]
+                asked = [[part.mean(), _method(part, ("var", "variance"))()] for part in self._parts]
             stated = np.array(asked, dtype=np.float64)
             both, count = stated[0] if self._alone else stated.T, self._n_stated or self.n_samples
             mean, variance = (np.broadcast_to(each, count) for each in both)
@@ -440,17 +393,11 @@ class Distribution(Shaped):
         """Return log densities, or log probabilities of discrete distributions."""
         if self._entropy is None:
             raise self.lacking("log_density")
-        if self._alone:
-            return self._of_object(_log_density(self._parts[0]), outcomes, -len(self._shape))
-        entries = len(self._shape) - 1
-        rows = np.moveaxis(outcomes, -1 - entries, 0)
-        lead = rows.shape[1 : rows.ndim - entries]
-        found = [_log_density(p)(row) for p, row in zip(self._parts, rows, strict=True)]
-        return np.stack([np.reshape(f, lead) for f in found], axis=-1).astype(np.float64)
+        return self._asked(_DENSITY, outcomes)
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return outcomes drawn by the distributions."""
-        if not any(hasattr(self._parts[0], each) for each in _DRAWING):
+        if not any(has(self._parts[0], each) for each in _DRAWING):
             return self.quantile(rng.random((size, self.n_samples)))
         if self._alone:
             drawn = _drawn(self._parts[0], (size, self._n_stated or self.n_samples), rng)
@@ -507,8 +454,7 @@ def _counts(part: Any) -> Any:
         return part
     whole = True
     with suppress(Exception):  # what the user's raise is said where it is tried
-        ask = next(getattr(part, each) for each in _QUANTILES if has(part, each))
-        quantiles = np.asarray(ask(_WHOLE))
+        quantiles = np.asarray(_method(part, _QUANTILES)(_WHOLE))
         whole = bool((quantiles == np.rint(quantiles)).all())
         if has(part, "pdf") and not np.any(part.pmf(quantiles) > 0.0):  # SciPy's newer ones state both
             return part
@@ -561,13 +507,60 @@ def _places(thresholds: Sequence[float]) -> Array:
     return np.append(thresholds, thresholds[-1] + np.diff([thresholds[0] - 1.0, *thresholds])[-1])
 
 
-def _log_density(part: Any) -> Any:
-    return part.logpdf if hasattr(part, "logpdf") else part.logpmf
+def _method(part: Any, names: Sequence[str]) -> Any:
+    """Return the first of these methods that it has."""
+    return getattr(part, next(name for name in names if has(part, name)))
+
+
+def _tried(part: Any, name: str) -> tuple[Array | None, tuple[int, ...], tuple[int, ...]]:
+    """Try all that will be asked; return the entropy, and the shapes of rows and of an outcome.
+
+    The entropy is None without a density, and NaN for counts, where it is added up when it is needed.
+    """
+    counted, drawing = isinstance(part, _Counts), any(has(part, each) for each in _DRAWING)
+    known = (
+        not counted and drawing and has(part, "entropy") and any(has(part, each) for each in _DENSITY)
+    )
+    if not known and not has(part, "cdf"):
+        raise InputError(
+            f"{name} is {quoted(part)}, which states neither a cdf nor an entropy and a density; give "
+            "one such as scipy.stats.norm(loc, scale), with parameters of shape (n,), or a list."
+        )
+    try:
+        stated = np.asarray(part.entropy() if known else part.cdf(0.0), dtype=np.float64)
+        right = np.isfinite(stated) if known else (stated >= 0.0) & (stated <= 1.0)
+        shape, dense = (3, *stated.shape), known or counted
+        drawn, density = np.zeros(shape), shape
+        if right.all() and drawing:
+            drawn = _drawn(part, shape, np.random.default_rng(0))
+        if right.all() and dense:
+            density = np.shape(_method(part, _DENSITY)(drawn))
+    except Exception as error:
+        raise InputError(
+            f"{name} fails to draw, or to state its entropy, density or cdf ({error}); freeze it, as "
+            "in scipy.stats.norm(loc, scale), and see that it takes a block of outcomes."
+        ) from error
+    for row in np.flatnonzero(~right)[:1]:
+        raise InputError(
+            f"{name} has the {'entropy' if known else 'cdf at 0'} {np.ravel(stated)[row]:g} at row "
+            f"{row} (from 0); give parameters in their range, of a finite entropy."
+        )
+    entries = drawn.shape[len(shape) :]
+    if density != shape or drawn.shape[: len(shape)] != shape or len(entries) > dense:
+        raise _not_of_a_number(name, drawn.shape[1:])
+    return (stated * (1.0 if known else np.nan) if dense else None), stated.shape, entries
+
+
+def _not_of_a_number(name: str, shape: tuple[int, ...]) -> InputError:
+    return InputError(
+        f"{name} is about outcomes of shape {shape}; give a distribution of a number, or of a vector, "
+        "a row."
+    )
 
 
 def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Draw by the method of either generation of scipy's distributions."""
-    if hasattr(part, "rvs"):
+    if has(part, "rvs"):
         size: Any = shape if len(shape) > 1 else shape[0]
         return np.asarray(part.rvs(size=size, random_state=rng), dtype=np.float64)
     return np.asarray(part.sample(shape[:1], rng=rng), dtype=np.float64)

@@ -12,7 +12,7 @@ from caltest._arguments import arguments
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array, Outcomes, read_only
-from caltest.laws.distributions import Shaped, finite_numbers
+from caltest.laws.distributions import Shaped, finite_table
 
 _SAME = 1e-9  # levels that differ by rounding
 _MOST = 99  # levels: tables have an entry for every two
@@ -68,8 +68,9 @@ class Quantiles(Shaped):
     values: Array  #: The quantiles, (n, K).
 
     def __init__(self, levels: object, values: object) -> None:
-        at = finite_numbers("levels", _named(values) if levels is None else levels)
-        table = finite_numbers("values", values)
+        shape = f"(K,) levels, at most {_MOST}"
+        at = finite_table("levels", _named(values) if levels is None else levels, shape, ndim=(1, 2))
+        table = finite_table("values", values)
         if at.ndim == 2 and table.ndim == 1:
             raise InputError(
                 f"levels and values look swapped, of shapes {at.shape} and {table.shape}; give levels "
@@ -78,11 +79,7 @@ class Quantiles(Shaped):
         if at.ndim != 1 or not 1 <= len(at) <= _MOST:
             raise InputError(f"levels has shape {at.shape}; give (K,) levels, at most {_MOST}.")
         for place in np.flatnonzero((at <= 0.0) | (at >= 1.0))[:1]:
-            example = at[place] if 1.0 < at[place] < 100.0 else 5.0
-            raise InputError(
-                f"levels holds {at[place]:g}; give levels between 0 and 1, {example / 100.0:g} for "
-                f"{example:g}%."
-            )
+            raise InputError(f"levels holds {at[place]:g}; give levels between 0 and 1, 0.05 for 5%.")
         for place in np.flatnonzero(np.diff(at) <= _SAME)[:1]:
             raise InputError(
                 f"levels holds {at[place]:g} before {at[place + 1]:g}; give increasing levels, and the "

@@ -23,11 +23,13 @@ from caltest._arguments import arguments, has
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array, Law
-from caltest.laws.distributions import Predictive, Shaped, finite_numbers
+from caltest.laws.distributions import Predictive, Shaped, finite_table
 from caltest.laws.numbers import Distribution
 from caltest.sampling import child_seed, generator
 
 _ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]
+_BETWEEN: Any = {"low": -_ROUNDED, "high": 1.0 + _ROUNDED}
+_CHANCES = "chances between 0 and 1, 0.05 for 5%"
 _SAME = 1e-9  # of times
 _LEAST = 1e-300  # probability of a time later than one that was seen
 # Rise of the chance between two times, from which on it may matter how it rises between, and does.
@@ -141,18 +143,14 @@ class Survival(Shaped):
                     "times=365), or those of the columns of hazard."
                 )
             if risk is not None:
-                chances = finite_numbers("risk", risk)
-                at = np.atleast_1d(finite_numbers("times", times))
-                if chances.ndim != 1 or at.shape != (1,):
-                    raise InputError(
-                        f"risk has shape {chances.shape} and times {at.shape}; give (n,) chances of "
-                        "the event until one time."
-                    )
-                _check_chances("risk", chances)
+                chances = finite_table("risk", risk, f"(n,) {_CHANCES}", ndim=(1,), **_BETWEEN)
+                at = np.atleast_1d(finite_table("times", times))
+                if at.shape != (1,):
+                    raise InputError(f"times has shape {at.shape}; give the one time of the risk.")
                 self.horizon, self.steps, table = float(at[0]), True, 1.0 - chances[:, None]
             elif hazard is not None:
-                at, chances = finite_numbers("times", times), finite_numbers("hazard", hazard)
-                _check_chances("hazard", chances)
+                at = finite_table("times", times)
+                chances = finite_table("hazard", hazard, _CHANCES, **_BETWEEN)
                 table = np.asarray(np.cumprod(1.0 - chances, axis=-1), dtype=np.float64)
             else:
                 at, table = _curves(survival, times)
@@ -171,7 +169,7 @@ class Survival(Shaped):
                     "follow_up holds inf; give the times until which rows were followed, or leave "
                     "follow_up out where they are not known."
                 )
-            until = finite_numbers("follow_up", follow_up)
+            until = finite_table("follow_up", follow_up)
             if until.shape not in ((), self._shape) or (until <= 0.0).any():
                 raise InputError(
                     f"follow_up has shape {until.shape} and the smallest is {until.min():g}; give "
@@ -283,26 +281,20 @@ class Survival(Shaped):
                 f"give {self.horizon:g}, or whole curves."
             )
         row = int(self.ends.argmin())
-        if horizon > self.ends[row]:
-            raise InputError(
-                "the horizon {horizon} is later than {last}, where the curve of {row} ends; give an "
-                "earlier one, or curves that go on until then.",
-                horizon=f"{horizon:g}",
-                last=f"{self.ends[row]:g}",
-                row=row,
-            )
-        if horizon > (last := float(self.last.max())):
-            raise InputError(
-                f"the horizon {horizon:g} is later than the end of all follow-up, {last:g}; "
-                "give an earlier one."
-            )
-        if self.seen is None or horizon <= (last := float(np.abs(self.seen).max())):
-            return
-        if np.signbit(self.seen[np.abs(self.seen) == last]).any():  # else all events came before
-            raise InputError(
-                f"the horizon {horizon:g} is later than {last:g}, until when the last row was "
-                "followed; give an earlier one."
-            )
+        ends = [(self.ends[row], "where the curve of {row} ends")]
+        ends.append((self.last.max(), "the end of all follow-up"))
+        if self.seen is not None:
+            last = np.abs(self.seen).max()
+            if np.signbit(self.seen[np.abs(self.seen) == last]).any():  # else all events came before
+                ends.append((last, "until when the last row was followed"))
+        for end, why in ends:
+            if horizon > end:
+                raise InputError(
+                    f"the horizon {{horizon}} is later than {{end}}, {why}; give an earlier one.",
+                    horizon=f"{horizon:g}",
+                    end=f"{end:g}",
+                    row=row,
+                )
 
     def spread(self) -> Array:
         """Return nothing: rows are sorted by their level alone."""
@@ -532,22 +524,13 @@ def _curves(survival: Any, times: object) -> tuple[Array, Array]:
         if len({len(each.x) for each in parts}) > 1:
             raise InputError("survival has functions with different numbers of steps; give one table.")
         at, table = (np.stack([np.asarray(getattr(p, k), float) for p in parts]) for k in "xy")
-        return finite_numbers("times", at), finite_numbers("survival", table)
+        return finite_table("times", at), finite_table("survival", table)
     if times is None:
         index = getattr(survival, "index", None)
         if index is None or callable(index):
             raise InputError("times is None; give the times of the columns of survival.")
-        return finite_numbers("the index of survival", index), finite_numbers("survival", survival).T
-    return finite_numbers("times", times), finite_numbers("survival", survival)
-
-
-def _check_chances(what: str, table: Array) -> None:
-    wrong = np.argwhere((table < -_ROUNDED) | (table > 1.0 + _ROUNDED))
-    for place in wrong[:1]:
-        raise InputError(
-            f"{what} is {table[tuple(place)]:g} in row {place[0]} (counting from 0); give chances "
-            "between 0 and 1, 0.05 for 5%."
-        )
+        return finite_table("the index of survival", index), finite_table("survival", survival).T
+    return finite_table("times", times), finite_table("survival", survival)
 
 
 def _checked(times: Array, table: Array) -> tuple[Array, Array]:
@@ -555,7 +538,7 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
     if table.ndim != 2 or table.size == 0 or times.shape not in (table.shape, table.shape[1:]):
         do = "survival.T" if table.ndim == 2 and times.shape == table.shape[:1] else "(n, T) and (T,)"
         raise InputError(f"survival has shape {table.shape} and times {times.shape}; give {do}.")
-    _check_chances("survival", table)
+    finite_table("survival", table, _CHANCES, **_BETWEEN)
     at = np.atleast_2d(times)
     at = at[:1] if (at == at[:1]).all() else at  # of all rows
     for row, k in np.argwhere(np.diff(at, axis=1) <= 0.0)[:1]:
@@ -584,25 +567,17 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
 def read_times(values: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
     """Return times and whether the event came, (n,) each, from what users have."""
     columns = _columns(values)
-    if len(columns) == 3:
+    if len(columns) != 2 or any(np.ndim(each) != 1 for each in columns):
         raise InputError(
-            "the outcomes have three columns; intervals in which an event came, and rows that start "
-            "late, are not supported: give (time, event)."
-        )
-    if len(columns) != 2:
-        raise InputError("the outcomes are no pair of columns; give (time, event).")
-    shapes = [np.shape(each) for each in columns]
-    if any(len(shape) != 1 for shape in shapes):
-        raise InputError(
-            f"time and event have shapes {shapes[0]} and {shapes[1]}; give one time and one event a "
-            "row: intervals, and events that come several times, are not supported."
+            "the outcomes are no pair of columns; give (time, event), one time and one event a row: "
+            "intervals, rows that start late and events that come several times are not supported."
         )
     if isinstance(first := next(iter(columns[1]), None), str):
         raise InputError(
             f"event holds {quoted(first)}; give 1 where the event came, and 0 where the row was "
             "censored."
         )
-    time, event = finite_numbers("time", columns[0]), finite_numbers("event", columns[1])
+    time, event = finite_table("time", columns[0]), finite_table("event", columns[1])
     if len(time) != n or len(event) != n:
         raise InputError(
             f"time has {len(time):,} entries and event {len(event):,}, and the predictions are about "

@@ -59,11 +59,6 @@ def _entry(text: str) -> Entry:
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
-def _pair(text: str) -> Pair:
-    """Of vectors: how two entries go together; their names, separated by a comma."""
-    return Pair(*halves(text))
-
-
 def within(label: str) -> tuple[str, str]:
     """Return which entry of a vector a lens looks at, "" if none, and by what lens."""
     name, _, inner = label.removeprefix("entry:").rpartition("/")
@@ -84,7 +79,7 @@ LENSES: dict[str, Any] = {
     "pit:": Pit,
     "distribution": WholeDistribution,
     "entry:": _entry,
-    "pair:": _pair,
+    "pair:": lambda text: Pair(*halves(text)),
     "ranks:": VectorRanks,
 }
 

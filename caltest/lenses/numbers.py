@@ -165,9 +165,6 @@ class _AtThreshold(_Between):
 class _AtLevel(_Between):
     level: float | str
 
-    def _quantile(self, law: Predictive, level: float) -> Array:
-        return law.quantile(np.full(law.n_samples, level))
-
 
 @arguments(threshold=_threshold)
 @dataclass(frozen=True)
@@ -296,7 +293,7 @@ class Quantile(_AtLevel):
     kind = "quantile"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
-        return None, self._quantile(law, self._number)
+        return None, law.quantile(np.full(law.n_samples, self._number))
 
     def _of_cells(self, law: Quantiles) -> NDArray[np.uint8]:
         return (np.arange(len(law.levels) + 1) <= law.place(self._number)).astype(np.uint8)
@@ -327,10 +324,7 @@ class Interval(_AtLevel):
     kind = "interval"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
-        if isinstance(law, Pool):
-            return law.central(self._number)
-        tail = 0.5 * (1.0 - self._number)
-        return self._quantile(law, tail), self._quantile(law, 1.0 - tail)
+        return law.central(self._number)
 
     def _of_cells(self, law: Quantiles) -> NDArray[np.uint8]:
         tail, cells = 0.5 * (1.0 - self._number), np.arange(len(law.levels) + 1)

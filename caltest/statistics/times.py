@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -415,12 +415,13 @@ class SmoothErrors(AtHorizon):
     has its middle elsewhere, and its observed risk alone would be too near to the middle.
     """
 
-    summary: Any
+    level: float | None  #: Of the quantile of errors; None: their mean.
 
     def of_times(self, time: Array, event: NDArray[np.bool_]) -> float:
         """Return the summary."""
         predicted, observed = self.curve(time, event)
-        return float(self.summary(np.abs(predicted - observed)))
+        errors = np.abs(predicted - observed)
+        return float(errors.mean() if self.level is None else np.quantile(errors, self.level))
 
     def curve(self, time: Array, event: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return predicted risks at evenly many rows, and the observed risk of rows alike."""
@@ -444,13 +445,11 @@ class SmoothErrors(AtHorizon):
 
 
 class _Smooth(_AtHorizon, takes_weights=True):
+    _level: ClassVar[float | None] = None  # of the quantile that sums errors up; None: their mean
+
     def given(self, predictions: Rows) -> SmoothErrors:
         """Fix the predictions."""
-        return SmoothErrors(*self._fixed(predictions), type(self)._summary)
-
-    @staticmethod
-    def _summary(errors: Array) -> Any:
-        return errors.mean()
+        return SmoothErrors(*self._fixed(predictions), self._level)
 
 
 class ICI(_Smooth, row="ici"):
@@ -492,9 +491,7 @@ class E50(_Smooth, row="e50"):
     0.1
     """
 
-    @staticmethod
-    def _summary(errors: Array) -> Any:
-        return np.quantile(errors, 0.5)
+    _level = 0.5
 
 
 class E90(_Smooth, row="e90"):
@@ -509,6 +506,4 @@ class E90(_Smooth, row="e90"):
     0.1
     """
 
-    @staticmethod
-    def _summary(errors: Array) -> Any:
-        return np.quantile(errors, 0.9)
+    _level = 0.9
