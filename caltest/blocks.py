@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,45 +74,19 @@ class Held:
             yield Block(self.columns, rows, self.draws.observed[rows], draw, number == 0, None)
 
 
-class StoredRows(Protocol):
-    """Predictions and labels that are read where they are wanted."""
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        ...
-
-    @property
-    def grain(self) -> int:
-        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
-        ...
-
-    def samples(self, first: int, last: int) -> Iterator[Sample]:
-        """Read and check blocks ``first`` to ``last`` of ROWS rows, as a lens shows them."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Read:
     """Rows that are read a run of blocks at a time, by whoever takes the run."""
 
-    given: Callable[[Rows], Form]  #: Takes some rows, returns their form, in units of all.
-    stored: StoredRows
+    samples: Callable[[int, int], Iterator[Sample]]  #: Reads blocks from a first to a last one.
+    n_samples: int  #: Number of rows n.
+    grain: int  #: Rows of the largest part: what precedes rows in their part is read too.
     seed: int
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return self.stored.n_samples
-
-    @property
-    def grain(self) -> int:
-        """Rows of the largest part."""
-        return self.stored.grain
+    given: Callable[[Rows], Form]  #: Takes some rows, returns their form, in units of all.
 
     def blocks(self, first: int, last: int) -> Iterator[Block]:
         """Read them."""
-        for number, sample in enumerate(self.stored.samples(first, last), start=first):
+        for number, sample in enumerate(self.samples(first, last), start=first):
             draw = partial(sample.rows.sampler(self.seed, number).draw_rows, 0)
             columns = columns_of(self.given(sample.rows))
             yield Block(columns, ALL, sample.labels, draw, True, sample.rows)
@@ -312,19 +286,23 @@ def runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
 # ------------------------------------------------------------------ a sample of stored rows
 
 
-def subsample_of(rows: StoredRows, workers: Workers) -> Rows:
+def subsample_of(
+    samples: Callable[[int, int], Iterator[Sample]], n_samples: int, grain: int, workers: Workers
+) -> Rows:
     """Read all rows once, and return those that `subsample` takes of them."""
-    numbers = (np.arange(b.start, b.stop, dtype=np.float64) for b in blocks(rows.n_samples, 2**20))
+    numbers = (np.arange(b.start, b.stop, dtype=np.float64) for b in blocks(n_samples, 2**20))
     places = subsample(each[:, None] for each in numbers).probs[:, 0].astype(np.intp)
     order = np.argsort(places)
-    tasks = runs(rows.n_samples, rows.grain, workers)
-    found = Rows.joined(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
+    at = partial(_rows_at, samples, places[order])
+    found = Rows.joined(list(workers.map(at, runs(n_samples, grain, workers))))
     return replace(found.take(np.argsort(order)), places=None)
 
 
-def _rows_at(rows: StoredRows, places: Places, first: int, last: int) -> Rows:
+def _rows_at(
+    samples: Callable[[int, int], Iterator[Sample]], places: Places, first: int, last: int
+) -> Rows:
     found = []
-    for number, sample in enumerate(rows.samples(first, last), start=first):
+    for number, sample in enumerate(samples(first, last), start=first):
         start, stop = np.searchsorted(places, [number * ROWS, (number + 1) * ROWS])
         own = places[start:stop] - number * ROWS
         found.append(sample.rows.take(own))

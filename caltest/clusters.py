@@ -79,9 +79,6 @@ class Clusters:
         )
         found = np.zeros((self.count, self.count))
         cut = blocks(len(self.codes), WIDE_TILE)
-        if (np.diff(self.codes) >= 0).all():
-            self._add_in_order(tile, cut, found)
-            return found
         known = []
         for rows in cut:
             clusters, codes = np.unique(self.codes[rows], return_inverse=True)
@@ -94,27 +91,6 @@ class Clusters:
                 if columns != rows:
                     found[np.ix_(g, h)] += sums.T
         return found
-
-    def _add_in_order(self, tile: Tile, cut: list[slice], found: Array) -> None:
-        """Do so where the rows of a cluster follow each other, the clusters in order."""
-        known = []
-        for rows in cut:
-            starts = np.flatnonzero(np.diff(self.codes[rows], prepend=-1))
-            clusters = slice(int(self.codes[rows.start]), int(self.codes[rows.stop - 1]) + 1)
-            known.append((clusters, None if len(starts) == rows.stop - rows.start else starts))
-        for first, rows in enumerate(cut):
-            g, of_g = known[first]
-            for columns, (h, of_h) in zip(cut[first:], known[first:], strict=True):
-                sums = tile(rows, columns)
-                sums = sums if of_g is None else np.add.reduceat(sums, of_g, axis=0)
-                sums = sums if of_h is None else np.add.reduceat(sums, of_h, axis=1)
-                found[g, h] += sums
-                if columns != rows and h.start == g.stop - 1:  # a cluster in both
-                    found[h.start, h.start] += sums[-1, 0]
-        for part in blocks(len(found), WIDE_TILE):  # what is above the diagonal is complete
-            own = np.triu(found[part, part])
-            found[part, part] = own + np.triu(own, 1).T
-            found[part.stop :, part] = found[part, part.stop :].T
 
 
 def _membership(codes: NDArray[np.intp], count: int) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,30 +26,13 @@ from caltest.sampling import ROWS
 from caltest.statistics import AllRowsNeededError, Statistic
 
 
-@dataclass(frozen=True, eq=False)
-class SeenRows:
-    """Stored rows as a lens shows them."""
-
-    stored: Stored
-    lens: Lens | None
-    default: str | None
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return self.stored.n_samples
-
-    @property
-    def grain(self) -> int:
-        """Rows of the largest part."""
-        return self.stored.grain
-
-    def samples(self, first: int, last: int) -> Iterator[Sample]:
-        """Read blocks of rows, parts of the whole, and show them through the lens."""
-        whole = self.stored.extent
-        for each in self.stored.samples(first, last):
-            part = Sample(replace(each.rows, part_of=whole), each.labels)
-            yield through(part, self.lens, self.default)[0]
+def _seen(
+    stored: Stored, lens: str | Lens | None, default: str | None, first: int, last: int
+) -> Iterator[Sample]:
+    """Read blocks of rows, parts of the whole, and show them through the lens."""
+    for each in stored.samples(first, last):
+        part = Sample(replace(each.rows, part_of=stored.extent), each.labels)
+        yield through(part, lens, default)[0]
 
 
 def in_one_pass(
@@ -70,7 +53,7 @@ def in_one_pass(
         If the statistic cannot.
     """
     side = check_alternative(measure, null, alternative)
-    rows = SeenRows(stored, lens, measure.default_lens)
+    samples = partial(_seen, stored, lens, measure.default_lens)
     block = next(stored.samples(0, 1))
     first, label = through(block, lens, measure.default_lens)
     if not isinstance(first.rows.law, Classes):
@@ -79,13 +62,15 @@ def in_one_pass(
     if not measure.of_parts or type(measure).fitted is Statistic.fitted:  # nothing is fitted
         fitted = measure.fitted(head)
     else:
-        fitted = measure.fitted(replace(subsample_of(rows, workers), part_of=stored.extent))
+        some = subsample_of(samples, stored.n_samples, stored.grain, workers)
+        fitted = measure.fitted(replace(some, part_of=stored.extent))
     form = fitted.given(head)
     if not adds_up(columns_of(form)):
         raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
     seconds = form.seconds(n_resamples) * stored.n_samples / first.rows.n_samples
     fitted.announce(seconds, stored.n_samples, workers, null.name)
-    read, count = Read(fitted.given, rows, seed), stored.clusters
+    read = Read(samples, stored.n_samples, stored.grain, seed, fitted.given)
+    count = stored.clusters
     trial = Trial(first.rows, first.labels, n_resamples, seed, workers)
     question = trial.question(fitted, form, side)
     parameters = dict(fitted.parameters)
@@ -94,7 +79,7 @@ def in_one_pass(
     if count is not None:
         parameters["clusters"] = count
         columns, found = signed_columns_of_blocks(read, count, stored.share_between, workers)
-        confirm = partial(_confirmed, rows, question)
+        confirm = partial(_confirmed, samples, question, stored.n_samples)
         answer = answer_of_signs(question, columns, count, confirm, found.rounding)
     else:
         values, found = table_of_blocks(read, n_resamples, workers)
@@ -107,9 +92,11 @@ def in_one_pass(
     return (question, null, answer, notes), stated
 
 
-def _confirmed(stored: SeenRows, question: Question, by_signs: Array) -> Confirmation:
+def _confirmed(
+    samples: Callable[[int, int], Iterator[Sample]], question: Question, n_samples: int, by_signs: Array
+) -> Confirmation:
     """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
-    parts = list(stored.samples(0, -(-stored.n_samples // ROWS)))
+    parts = list(samples(0, -(-n_samples // ROWS)))
     rows = Rows.joined([each.rows for each in parts])
     labels = np.concatenate([each.labels for each in parts])
     asked = replace(question, rows=rows, labels=labels)

@@ -183,18 +183,12 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         return np.asarray(residuals @ (vectors * np.sqrt(values.clip(min=0.0))))
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        """Choose what takes the fewest operations: sums by cluster, or pairs of clusters or rows."""
-        if self.targets is not None:
-            return self.of_cluster_sums(self.cluster_sums(labels, clusters))
-        (n, m), f = self.probs.shape, self.features.shape[1]
-        count, width = clusters.count, m * f
+        """Choose what takes the fewest operations: sums by cluster, or pairs of clusters."""
+        count, width = clusters.count, self.probs.shape[1] * int(self.features.shape[1])
         may_hold, may_pair = count * width <= _MOST_HELD, count**2 <= _MOST_HELD
-        sums, pairs = (count if may_hold else n) * width * _USUAL, count**2 * (0.5 * width + _USUAL)
-        of_rows = 0.5 * n**2 * (m + f) + count**2 * _USUAL
-        if may_pair and of_rows < min(sums, pairs) and not isinstance(self.features, ComputedFeatures):
-            return self.pairs.signed(labels, clusters)
-        if may_hold and not (may_pair and pairs < sums):
-            return self.of_cluster_sums(self.cluster_sums(labels, clusters), clusters.share_between)
+        fewer = may_pair and count * (0.5 * width + _USUAL) < width * _USUAL
+        if self.targets is not None or (may_hold and not fewer):
+            return super().signed(labels, clusters)
         whole, scale = JointSums(self._in_metric(labels), self.features, clusters), self.scale
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= clusters.share_between
