@@ -12,7 +12,6 @@ from caltest.laws import Classes
 from caltest.statistics.base import *
 from caltest.statistics.ckce import *
 from caltest.statistics.classical import *
-from caltest.statistics.cumulative import *
 from caltest.statistics.ece import *
 from caltest.statistics.numbers import *
 from caltest.statistics.omnibus import *

@@ -1,17 +1,24 @@
-"""Binned and smoothed calibration errors, of one number of bins or of many (T-Cal)."""
+"""Binned and smoothed calibration errors, of one number of bins or of many; scans of ranges."""
 
 from __future__ import annotations
 
 from dataclasses import field, replace
 from itertools import pairwise
-from typing import ClassVar, Self, cast, get_args
+from typing import Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 
 from caltest._arguments import OneOf, Whole, choose, options
 from caltest.binning import Binning, EqualMass, EqualWidth, FromEdges, ScoreBinning, Uniform, intervals
 from caltest.data import Rows
-from caltest.forms import BinnedDistance, BinnedSquares, MultiscaleBins, SmoothedResiduals
+from caltest.forms import (
+    BinnedDistance,
+    BinnedSquares,
+    Intervals,
+    LargestError,
+    MultiscaleBins,
+    SmoothedResiduals,
+)
 from caltest.forms.base import Array
 from caltest.forms.cells import ClassBins, Distance
 from caltest.forms.paths import RisingBins
@@ -440,3 +447,106 @@ class TCal(Listed, row="t_cal"):
         order = np.argsort(scores, kind="stable")
         ordered = scores[order], weights[order]
         return tuple(EqualMass(2**s).edges_of(*ordered)[1:-1] for s in range(halvings, -1, -1))
+
+
+# ------------------------------------------------------------------ scan
+
+
+_SIDES = {"over": "over", "under": "under", "both": None}
+
+
+@options()
+class _LargestSigned(Listed, takes_weights=True):
+    side: str = "both"
+
+    reported: ClassVar[tuple[str, ...]] = ("side",)
+
+    def __post_init__(self) -> None:
+        choose("side", self.side, _SIDES)
+
+    def _largest(self, predictions: Rows, intervals: Intervals) -> LargestError:
+        scores, w = self.probability(predictions), predictions.weights
+        # The 1 under the sum is a row of average weight.
+        side: Any = _SIDES[self.side]
+        return LargestError(scores, intervals, side, w / w.mean())
+
+
+class Scan(_LargestSigned, row="scan"):
+    """Scan statistic: the largest standardised error of any range of predictions, for two classes.
+
+    T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I of n, n/2, n/4, …
+    rows in the order of p, each overlapping the next by half, down to 64 rows and n/64 (of more than
+    65 536 rows, 1024 and n/256). Equal scores stay together. No bins are chosen: errors of any length
+    are seen, where they are.
+    With more than two classes, the top class is tested (the lens "top_label").
+
+    Parameters
+    ----------
+    side
+        Which errors to look for: "over" (predictions too high: the event is observed less often
+        than predicted), "under" (too low) or "both" (default). With a ``tolerance``,
+        :func:`caltest.test` sets it to the side that is tested.
+
+    Raises
+    ------
+    InputError
+        If there is no such side, or there are more than two classes.
+
+    Notes
+    -----
+    With one side, T is monotone in every label. So it can test whether the model is wrong by more
+    than a tolerance, and bound its largest error (:func:`caltest.miscalibration_bounds`).
+
+    References
+    ----------
+    Dümbgen and Spokoiny, "Multiscale testing of qualitative hypotheses", Annals of Statistics 29
+    (2001), for scans over all scales; the intervals here are a coarse net of them.
+
+    Examples
+    --------
+    Of 60 rows predicted at 0.5, 15 have the event: (30 − 15)/(√15 + 1).
+
+    >>> import caltest
+    >>> round(caltest.estimate([0.5] * 60, [1] * 15 + [0] * 45, "scan"), 6)
+    3.078196
+    """
+
+    def given(self, predictions: Rows) -> LargestError:
+        """Fix the predictions and their intervals."""
+        return self._largest(predictions, Intervals.dyadic(self.probability(predictions)))
+
+
+@options()
+class LargestBinError(_LargestSigned, row="max_bin"):
+    """Largest standardised error of any bin, for two classes: like "scan", with bins you choose.
+
+    T = max_b Σ_{i in b} (p_i − y_i) / (√(Σ_b p_i (1 − p_i)) + 1).
+
+    Parameters
+    ----------
+    side
+        As in :class:`Scan`.
+    binning
+        A binning of :mod:`caltest.binning`. Default ``EqualMass(10)``: bins of equal weight.
+
+    Raises
+    ------
+    InputError
+        If there is no such side, the binning is none, or there are more than two classes.
+
+    Examples
+    --------
+    Of 60 rows predicted at 0.5, 15 have the event: (30 − 15)/(√15 + 1).
+
+    >>> import caltest
+    >>> round(caltest.estimate([0.5] * 60, [1] * 15 + [0] * 45, "max_bin"), 6)
+    3.078196
+    """
+
+    binning: Binning = field(default_factory=lambda: EqualMass(10))
+
+    reported = ("side", "binning")
+
+    def given(self, predictions: Rows) -> LargestError:
+        """Fix the predictions and their bins."""
+        return self._largest(predictions, Intervals.of_cells(self.binning.cells(predictions)))

@@ -36,8 +36,7 @@ from caltest.lenses import Entry, Lens, Pair, Reduction, TopLabel, show
 from caltest.pvalues import Alternative
 from caltest.sampling import generator
 from caltest.statistics.base import Listed, Statistic
-from caltest.statistics.classical import ECD
-from caltest.statistics.cumulative import Kuiper
+from caltest.statistics.classical import ECD, Kuiper
 from caltest.statistics.numbers import (
     Bias,
     EnergyScore,
