@@ -19,7 +19,6 @@ from support import (
 import caltest
 from caltest import InputError, _memory, estimate
 from caltest.data import Rows
-from caltest.forms import FeatureSquares, Pairwise
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
 from caltest.statistics import CKCE, ckce
 
@@ -137,8 +136,6 @@ def test_parameters_say_what_was_done(monkeypatch):
     assert parameters(method="fourier", seed=5)["feature_seed"] == 5
     monkeypatch.setattr(ckce, "EXACT_UP_TO", 49)
     assert parameters()["method"] == "nystrom"
-    assert isinstance(CKCE().given(Rows(probs)), FeatureSquares)
-    assert isinstance(CKCE(method="exact").given(Rows(probs)), Pairwise)
 
 
 def test_a_coarse_factorisation_is_said():

@@ -6,12 +6,14 @@ A pair either works, and then keeps all the promises, or is refused with the nul
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from pages import page
 from support import binomial_limits, dirichlet, labels_from, some_fast, tied
 
 import caltest
@@ -95,6 +97,15 @@ def test_statistics_describe_themselves(statistic):
     assert kind.alternatives
     assert kind() == kind()
     assert kind.__doc__
+    assert all((kind.question, kind.where, kind.what, kind.how))
+
+
+def test_the_page_on_choosing_names_every_statistic():
+    table = page("docs/choosing.md").partition("## What each statistic sees")[2].partition("Notes:")[0]
+    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert {name for cell in first for name in re.findall("`([a-z_]+)`", cell)} - {"test"} == {
+        *STATISTICS
+    }
 
 
 @pytest.mark.parametrize("null", NULLS)

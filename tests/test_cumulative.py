@@ -14,8 +14,8 @@ from support import binomial_limits, every_outcome
 
 import caltest
 from caltest.data import Rows
-from caltest.forms import CumulativeDifference, HasBrownianLimit
 from caltest.nulls.asymptotic import tails
+from caltest.statistics import STATISTICS
 
 BOTH = ["ks", "kuiper"]
 FUNCTIONALS = {"ks": "maximum", "kuiper": "range"}
@@ -38,7 +38,8 @@ def naive(statistic, p, y):
 
 
 def form_of(statistic, p):
-    return CumulativeDifference(np.asarray(p, dtype=float), FUNCTIONALS[statistic], np.ones(len(p)))
+    p = np.asarray(p, dtype=float)
+    return STATISTICS[statistic]().given(Rows(np.column_stack([1.0 - p, p])))
 
 
 # ------------------------------------------------------------------ values
@@ -209,7 +210,6 @@ def test_the_scale_is_the_deviation_of_the_end():
     outcomes, chances = every_outcome(np.column_stack([1 - p, p]))
     ends = (outcomes - p).mean(axis=1)
     form = form_of("ks", p)
-    assert isinstance(form, HasBrownianLimit)
     assert form.brownian_limit.scale == pytest.approx(np.sqrt(chances @ ends**2), rel=1e-14)
 
 

@@ -7,9 +7,9 @@ import pytest
 from support import central_moments, dirichlet, every_outcome, kernels_for
 
 import caltest
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import Workers
 from caltest.data import Rows
-from caltest.forms import HasMoments, LinearSum, PairMean, moments
+from caltest.forms import LinearSum, PairMean, moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
@@ -34,7 +34,6 @@ def test_quadratic_moments(statistic, name, n, m):
     outcomes, chances = every_outcome(probs)
     mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     moments = form.moments()
-    assert isinstance(form, HasMoments)
     assert moments.mean == pytest.approx(mean, rel=1e-9, abs=1e-14)
     assert moments.variance == pytest.approx(variance, rel=1e-9)
     assert moments.skewness == pytest.approx(third / variance**1.5, rel=1e-9, abs=1e-9)
@@ -47,7 +46,7 @@ def test_quadratic_moments(statistic, name, n, m):
 def test_moments_do_not_depend_on_tiles_or_workers():
     probs = dirichlet(700, 4, 0)
     form = UnbiasedSKCE().given(Rows(probs))
-    assert form.moments(ALONE) == form.moments(Workers(2))
+    assert form.moments() == form.moments(Workers(2))
     shuffled = np.random.default_rng(1).permutation(probs)
     other = UnbiasedSKCE().given(Rows(shuffled)).moments()
     assert other.variance == pytest.approx(form.moments().variance, rel=1e-10)

@@ -119,12 +119,12 @@ def test_moments_by_enumeration(predictions):
     form = Omnibus().given(predictions)
     values = form.values(outcomes)
     for known, part, column in zip(form.moments_of_parts(), form.components, values.T, strict=True):
-        if isinstance(part.form, HasMoments):
+        if hasattr(part.form, "moments"):
             mean, variance, third = central_moments(column, chances)
             assert known.mean == pytest.approx(mean, abs=1e-12)
             assert known.variance == pytest.approx(variance, rel=1e-9)
             assert known.skewness == pytest.approx(third / variance**1.5, rel=1e-7)
-    assert [isinstance(part.form, HasMoments) for part in form.components] == [True, True, True, False]
+    assert [hasattr(part.form, "moments") for part in form.components] == [True, True, True, False]
 
 
 def test_moments_of_brownian_functionals_by_quadrature():

@@ -8,12 +8,16 @@ import pytest
 import caltest
 from caltest import InputError
 from caltest.data import Rows
-from caltest.forms import Intervals, LargestError
 from caltest.statistics import LargestBinError, Scan
 
 
 def two_columns(scores):
     return np.column_stack([1.0 - np.asarray(scores), scores])
+
+
+def dyadic(scores):
+    """The ranges of these scores that a scan looks at."""
+    return Scan().given(Rows(two_columns(np.asarray(scores)))).intervals
 
 
 def by_hand(scores, labels, intervals, side):
@@ -40,16 +44,15 @@ def test_the_definition(side, kind):
         "certain": rng.choice([0.0, 0.3, 1.0], 700),
     }[kind]
     labels = rng.integers(0, 2, (70, 700))
-    intervals = Intervals.dyadic(scores)
+    intervals = dyadic(scores)
     form = Scan(side).given(Rows(two_columns(scores)))
-    assert isinstance(form, LargestError)
     found = form.of_labels(labels)
     expected = [by_hand(scores, row, intervals, side) for row in labels]
     assert found == pytest.approx(np.array(expected), rel=1e-12)
 
 
 def test_intervals_overlap_by_half():
-    intervals = Intervals.dyadic(np.linspace(0, 1, 256))
+    intervals = dyadic(np.linspace(0, 1, 256))
     assert intervals.bounds.tolist() == [
         [0, 256],
         *([start, start + 128] for start in (0, 64, 128)),
@@ -61,7 +64,7 @@ def test_intervals_overlap_by_half():
     ("n", "shortest"), [(2, 2), (127, 127), (128, 64), (10_000, 156), (300_000, 1171), (10**6, 3906)]
 )
 def test_how_short_intervals_are(n, shortest):
-    lengths = np.diff(Intervals.dyadic(np.arange(n) / n).bounds, axis=1)
+    lengths = np.diff(dyadic(np.arange(n) / n).bounds, axis=1)
     assert lengths.max() == n
     assert abs(lengths.min() - shortest) <= 1
 
@@ -69,7 +72,7 @@ def test_how_short_intervals_are(n, shortest):
 @pytest.mark.parametrize("values", [1, 2, 5, 40])
 def test_equal_scores_stay_together(values):
     scores = np.random.default_rng(values).integers(0, values, 2000) / 40.0
-    intervals = Intervals.dyadic(scores)
+    intervals = dyadic(scores)
     ordered = scores[intervals.order]
     for edge in intervals.edges[1:-1]:
         assert edge in (0, 2000) or ordered[edge - 1] < ordered[edge]
@@ -79,7 +82,7 @@ def test_equal_scores_stay_together(values):
 
 
 def test_a_constant_score_has_one_interval():
-    intervals = Intervals.dyadic(np.full(500, 0.4))
+    intervals = dyadic(np.full(500, 0.4))
     assert {tuple(each) for each in intervals.bounds.tolist() if each[0] < each[1]} == {(0, 500)}
 
 

@@ -56,19 +56,11 @@ class _Equal(Kernel):
         return 1.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False)
 class Groups:
-    """The group of every row, and the kernel between groups.
+    """The group of every row, as a number, and the kernel between these."""
 
-    Attributes
-    ----------
-    values
-        The groups as numbers, (n, 1).
-    kernel
-        A kernel of such numbers.
-    """
-
-    values: Array
+    numbers: tuple[float, ...]
     kernel: Kernel
 
     @classmethod
@@ -96,7 +88,7 @@ class Groups:
             )
         if values.dtype.kind != "f":
             _, codes = np.unique(values.astype(str), return_inverse=True)
-            return cls(codes.astype(np.float64)[:, None], _Equal())
+            return cls(tuple(codes.astype(np.float64).tolist()), _Equal())
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             raise InputError(
@@ -106,26 +98,15 @@ class Groups:
         quantity = values.astype(np.float64)
         quantity -= quantity.min()
         quantity /= quantity.max() or 1.0
-        column = quantity[:, None]
-        return cls(column, Gaussian("median").fitted(column))
+        return cls(tuple(quantity.tolist()), Gaussian("median").fitted(quantity[:, None]))
 
     @property
     def described(self) -> int | str:
         """How many groups, or that they are a quantity."""
-        return int(self.values.max()) + 1 if isinstance(self.kernel, _Equal) else "quantity"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Groups) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[Kernel, bytes]:
-        return self.kernel, self.values.tobytes()
+        return int(max(self.numbers)) + 1 if isinstance(self.kernel, _Equal) else "quantity"
 
     def __repr__(self) -> str:
-        return f"<{self.described}, {len(self.values)} rows>"
+        return f"<{self.described}, {len(self.numbers)} rows>"
 
 
 # ------------------------------------------------------------------ ridge
@@ -394,9 +375,9 @@ class CKCE(Listed, row="ckce"):
             return self
         super().fitted(predictions)
         probs, (n, m) = predictions.probs, predictions.probs.shape
-        if self.groups is not None and predictions.places is None and len(self.groups.values) != n:
+        if self.groups is not None and predictions.places is None and len(self.groups.numbers) != n:
             raise InputError(
-                f"groups has {len(self.groups.values)} entries for {n} rows; give one per row."
+                f"groups has {len(self.groups.numbers)} entries for {n} rows; give one per row."
             )
         method = self.method
         if method == "auto":
@@ -486,8 +467,9 @@ class CKCE(Listed, row="ckce"):
         own = KernelWeights(self.kernel.terms[0][0], predictions.probs)
         if self.groups is None:
             return own, None
-        places = slice(None) if predictions.places is None else predictions.places
-        groups = self.groups.values[places]
+        groups = np.array(self.groups.numbers)[:, None]
+        if predictions.places is not None:
+            groups = groups[predictions.places]
         return ProductWeights((own, KernelWeights(self.groups.kernel, groups))), groups
 
 

@@ -125,6 +125,8 @@ def texts() -> dict[str, str]:
             "   :no-members:",
             "",
         ]
+        if module == "statistics":
+            lines += statistics()
         found[f"caltest.{module}"] = "\n".join([*lines, *_table(f"caltest.{module}", names)])
     for module, names in PARTS.items():
         found |= {f"caltest.{module}.{each}": _of_name(f"caltest.{module}", each, []) for each in names}
@@ -147,6 +149,23 @@ def texts() -> dict[str, str]:
 
 def _title(text: str) -> list[str]:
     return [text, "=" * len(text), ""]
+
+
+def statistics() -> list[str]:
+    """Return the table of statistics, by the question that each answers."""
+    every = {**caltest.statistics.STATISTICS, **caltest.statistics.DENSITY_STATISTICS}
+    lines = []
+    for question in dict.fromkeys(each.question for each in every.values()):
+        lines += [f".. list-table:: {question}", "   :header-rows: 1", ""]
+        rows = [("name", "where", "what is scored", "how it is summed", "source")]
+        for name, each in every.items():
+            if each.question == question:
+                link = f":class:`{name} <caltest.statistics.{each.__name__}>`"
+                rows.append((link, each.where, each.what, each.how, each.source))
+        for first, *others in rows:
+            lines += [f"   * - {first}", *(f"     - {cell}" for cell in others)]
+        lines.append("")
+    return lines
 
 
 def _table(module: str, names: list[str]) -> list[str]:
