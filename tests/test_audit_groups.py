@@ -275,8 +275,8 @@ def test_a_few_entries_that_are_no_numbers_leave_the_others_numbers(odd, group, 
         assert said == ()
     else:
         assert said == (
-            f"Column 'x' holds 2 entries that are no numbers (the first is {odd!r} in row 17 (counting "
-            f"from 0)), in a group of their own, '{group}'.",
+            f"Column 'x' holds no number in 2 rows (the first is {odd!r} in row 17 (counting from 0)); "
+            f"there the group is '{group}'.",
         )
 
 

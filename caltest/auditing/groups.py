@@ -75,33 +75,30 @@ def read_groups(
     Values are compared as text, character by character; missing ones are a group of their own. Groups
     are made of the ``counting`` rows, if given, as if there were no others.
     """
-    columns = group_columns(groups, **beside)
-    for name, cells in columns.items():
-        _check_length(name, cells, n_rows)
+    columns = _columns(groups, n_rows, **beside)
     return tuple(_grouping(name, cells, counting) for name, cells in columns.items())
 
 
 def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:
     """Read group columns whose values stay as they are, numbers too: by name, a text for every row."""
-    found = {}
-    for name, cells in group_columns(groups, **beside).items():
-        _check_length(name, cells, n_rows)
-        found[name] = [MISSING if text is None else text or EMPTY for text in map(_text, cells)]
-    return found
+    return {
+        name: [MISSING if text is None else text or EMPTY for text in map(_text, cells)]
+        for name, cells in _columns(groups, n_rows, **beside).items()
+    }
 
 
-def group_columns(groups: object, **beside: object) -> dict[str, list[Any]]:
+def _columns(groups: object, n_rows: int, **beside: object) -> dict[str, list[Any]]:
     """Return the cells of group columns by name; ``beside``, by name, is what has the same rows."""
     if groups is None:
         return {}
-    each = groups.values() if isinstance(groups, Mapping) else [groups]
+    native = groups if isinstance(groups, Mapping) else native_of(groups, "groups")
+    each = native.values() if isinstance(native, Mapping) else [groups]
     for (name, data), column in product(beside.items(), each):
         check_index(data, column, name, "groups")
     columns: list[tuple[Any, list[Any]]]
-    native = None if isinstance(groups, Mapping) else native_of(groups, "groups")
-    if isinstance(groups, Mapping):
-        check_named(list(groups), "groups")
-        columns = [(name, _cells(cells, f"column {quoted(name)}")) for name, cells in groups.items()]
+    if isinstance(native, Mapping):
+        check_named(list(native), "groups")
+        columns = [(name, _cells(cells, f"column {quoted(name)}")) for name, cells in native.items()]
     elif isinstance(native, nw.DataFrame):
         check_named(native.columns, "groups")
         columns = [(name, native.get_column(name).to_list()) for name in native.columns]
@@ -114,15 +111,13 @@ def group_columns(groups: object, **beside: object) -> dict[str, list[Any]]:
     check_distinct(names, "groups")
     if not columns:
         raise InputError("groups has no column; give at least one, or leave groups out.")
+    for name, (_, cells) in zip(names, columns, strict=True):
+        if len(cells) != n_rows:
+            raise InputError(
+                f"column {quoted(name)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
+                "give one for every row."
+            )
     return {name: cells for name, (_, cells) in zip(names, columns, strict=True)}
-
-
-def _check_length(column: str, cells: Sequence[Any], n_rows: int) -> None:
-    if len(cells) != n_rows:
-        raise InputError(
-            f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
-            "give one for every row."
-        )
 
 
 def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
@@ -280,13 +275,11 @@ def _ranges(
             member[those[codes]] = len(names)
             names.append(name)
         if (said := (those & (text | other))[codes]).any():
-            row, one = int(np.argmax(said)), said.sum() == 1
+            row, many = int(np.argmax(said)), int(said.sum())
             place = Row(row if counting is None else int(counting[row]))
             notes.append(
-                f"Column {shown_column(column)!r} holds {counted(int(said.sum()), 'entry', 'entries')} "
-                f"that {'is no number' if one else 'are no numbers'} ({'' if one else 'the first is '}"
-                f"{quoted(cells[row])} in {place}), in a group of {'its' if one else 'their'} own, "
-                f"{name!r}."
+                f"Column {shown_column(column)!r} holds no number in {counted(many, 'row')} (the first "
+                f"is {quoted(cells[row])} in {place}); there the group is {name!r}."
             )
     return Grouping(column, tuple(names), member, different, tuple(notes))
 

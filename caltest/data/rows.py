@@ -92,7 +92,8 @@ class Weighing:
         check_some(self.largest)
         if self.least == self.largest[1]:
             return np.ones(len(weights))
-        return _in_means(weights / self.unit, self.total / self.rows)
+        weights = weights / self.unit / (self.total / self.rows)
+        return np.where(weights < _NOTHING, 0.0, weights)
 
     @property
     def extent(self) -> Extent:
@@ -164,12 +165,6 @@ def on_average_one(weights: Array) -> Array:
     weights = np.where(weights > _NOTHING, weights, 0.0)
     counting = weights[weights > 0.0]  # as if they were alone, to the last bit
     return weights if counting.min() == 1.0 else weights / counting.mean()
-
-
-def _in_means(weights: Array, mean: float) -> Array:
-    """Return weights divided by their mean; what is nothing beside it is 0."""
-    weights = weights / mean
-    return np.where(weights < _NOTHING, 0.0, weights)
 
 
 # ------------------------------------------------------------------ clusters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -289,17 +290,15 @@ def _matched(
 def _class_names(class_names: Any) -> tuple[str, ...]:
     """Return names of classes as text; raise unless each is one, and one of its own."""
     given = class_names.tolist() if has(class_names, "tolist") else class_names
-    of_names = isinstance(given, list | tuple) and all(
-        isinstance(name, str | int | np.integer) or (isinstance(name, float) and name.is_integer())
-        for name in given
-    )
-    if not of_names:
-        do = "give list(…) of it" if has(given, "__next__") else "give a list of names"
+    do = "give list(…) of it" if has(given, "__next__") else "give a list of names"
+    kinds = str | int | np.integer
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(name, kinds) or (isinstance(name, float) and name.is_integer()) for name in given
+    ):
         raise InputError(f"class_names is {quoted(class_names)}; {do}, one for every class.")
-    try:
-        names = tuple(map(str, given))
-    except ValueError as error:  # Python writes no number of more than 4300 digits
-        raise InputError(f"class_names is {quoted(class_names)}; give such names as text.") from error
+    names = attempt(lambda: tuple(map(str, given)))
+    if names is None:  # Python writes no number of more than 4300 digits
+        raise InputError(f"class_names is {quoted(class_names)}; give such names as text.")
     if len(set(names)) < len(names) or not all(names):
         raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
     return names
@@ -450,18 +449,16 @@ _OF_MODELS = {
 }
 
 
-_LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # that a model of quantiles is asked for
-
-
-def forecasting(model: Any) -> Callable[[Any], Any] | None:
+def _forecasting(model: Any) -> Callable[[Any], Any] | None:
     """Return how a regressor is asked for predicted distributions of numbers; None if it has none."""
     if has(model, "pred_dist"):  # NGBoost
         return lambda X: model.pred_dist(X)
     asked = attempt(lambda: inspect.signature(model.predict).parameters) or ()
     if "return_std" in asked:  # Gaussian processes, Bayesian linear models
         return lambda X: Normal(*model.predict(X, return_std=True))
+    levels = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
     if "quantiles" in asked:  # quantile forests
-        return lambda X: Quantiles(_LEVELS, model.predict(X, quantiles=list(_LEVELS)))
+        return lambda X: Quantiles(levels, model.predict(X, quantiles=levels))
     return None
 
 
@@ -477,7 +474,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
     InputError
         If it is no fitted classifier, does not take the rows, or a label is none of its classes.
     """
-    regression = None if isinstance(model, type) else forecasting(model)
+    regression = None if isinstance(model, type) else _forecasting(model)
     if isinstance(model, type) or not (regression or has(model, "predict_proba")):
         do = "give a fitted classifier with predict_proba"
         found = quoted(model)
@@ -501,15 +498,15 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
         raise InputError(_OF_MODELS["several"], model=quoted(model), n=len(probs))
     table, truth = read_table(probs, "probs"), read_table(y, "y")
     classes: Any = "what cannot be read"
-    try:
+    with suppress(Exception):
         classes = getattr(model, "classes_", None)
-        if classes is None:
-            return table, truth
-        known = classes if isinstance(classes, list) else np.asarray(classes).tolist()
-        names = {value: str(value) for value in known}
-    except Exception:  # numbers, lists in the list, or what raises anything
-        known = None
-    if not isinstance(known, list):
+    if classes is None:
+        return table, truth
+    known: Any = classes if isinstance(classes, list) else attempt(lambda: np.asarray(classes).tolist())
+    names = attempt(lambda: {value: str(value) for value in known})
+    if names is None or not isinstance(
+        known, list
+    ):  # numbers, lists in the list, or what raises anything
         raise InputError(_OF_MODELS["classes"], classes=quoted(classes))
     if len(known) != (2 if table.n_columns == 1 else table.n_columns):
         raise InputError(_OF_MODELS["columns"], names=listed(known), n=table.n_columns)
