@@ -32,7 +32,13 @@ def without_rounding(value: float, *beside: float) -> float:
 
 
 def number(value: float) -> str:
-    """Write a number with four digits."""
+    """Write a number with four digits.
+
+    Examples
+    --------
+    >>> number(0.012345), number(-2.0), number(-0.0), number(math.inf)
+    ('0.01235', '−2', '0', '∞')
+    """
     if math.isnan(value):
         return "undefined"
     if math.isinf(value):
@@ -41,7 +47,13 @@ def number(value: float) -> str:
 
 
 def points(error: float) -> str:
-    """Write a difference of probabilities in percentage points."""
+    """Write a difference of probabilities in percentage points.
+
+    Examples
+    --------
+    >>> points(0.062), points(0.01), points(0.0001)
+    ('6.2 points', '1 point', '0.01 points')
+    """
     number = f"{100.0 * error:.4g}"
     return f"{number} point{'' if number == '1' else 's'}"
 
@@ -53,6 +65,8 @@ def about_points(error: float, unit: str = "percentage point") -> str:
     --------
     >>> about_points(0.0782), about_points(0.0131), about_points(0.0048)
     ('8 percentage points', '1.3 percentage points', '0.48 percentage points')
+    >>> about_points(0.0494), about_points(0.0496), about_points(0.01), about_points(0.00002)
+    ('4.9 percentage points', '5 percentage points', '1.0 percentage point', '0.002 percentage points')
     """
     size = 100.0 * error
     digits = 0 if size >= 4.95 else 1 if size >= 0.95 else 2 if size >= 0.095 else 3
@@ -69,6 +83,10 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
     (('−9.8', '−5.9'), ('−0.02', '0.34'))
     >>> outward_points(-0.0403, -0.0009)  # not to 0.0, which it excludes
     ('−4.03', '−0.09')
+    >>> outward_points(0.0, 0.1234), outward_points(0.0001, 0.1234), outward_points(1e-12, 0.1234)
+    (('0.0', '12.4'), ('0.01', '12.34'), ('0.0', '12.4'))
+    >>> outward_points(-0.1, 0.05), outward_points(0.00011, 0.0099)
+    (('−10.0', '5.0'), ('0.01', '0.99'))
     """
     digits = 1 if max(abs(low), abs(high)) >= 0.01 else 2
     digits, *ends = _outward(100.0 * low, 100.0 * high, digits)
@@ -87,7 +105,13 @@ def _outward(low: float, high: float, digits: int) -> tuple[int, float, float]:
 
 
 def signed_points(gap: float, low: float = 1.0, high: float = 1.0) -> str:
-    """Write a difference of probabilities in points, with its sign, as finely as its interval."""
+    """Write a difference of probabilities in points, with its sign, as finely as its interval.
+
+    Examples
+    --------
+    >>> signed_points(0.0423), signed_points(-0.11), signed_points(0.0), signed_points(0.0001)
+    ('+4.2', '−11.0', '0.0', '+0.01')
+    """
     for digits in (1, 2, 3) if max(abs(low), abs(high)) >= 0.01 else (2, 3):
         text = f"{100.0 * gap:+.{digits}f}"
         if float(text) != 0.0:
@@ -96,7 +120,13 @@ def signed_points(gap: float, low: float = 1.0, high: float = 1.0) -> str:
 
 
 def percent(share: float, digits: int) -> str:
-    """Write a share; one that is not quite all or nothing does not look as if it were."""
+    """Write a share; one that is not quite all or nothing does not look as if it were.
+
+    Examples
+    --------
+    >>> percent(0.52, 0), percent(0.00002, 1), percent(0.99999, 1), percent(0.0, 1), percent(1.0, 0)
+    ('52%', '<0.1%', '>99.9%', '0%', '100%')
+    """
     if share in (0.0, 1.0):
         return f"{100 * share:.0f}%"
     smallest = 10.0**-digits
@@ -120,7 +150,17 @@ def kept_of(rates: Mapping[Any, float]) -> str:
 
 
 def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
-    """Write two shares in percent, with as many digits as distinguish them, or ``least``."""
+    """Write two shares in percent, with as many digits as distinguish them, or ``least``.
+
+    Examples
+    --------
+    >>> percents(0.52, 0.4), percents(0.9931, 0.8968), percents(0.50001, 0.50012), percents(0.8, 0.8)
+    (('52%', '40%'), ('99.3%', '89.7%'), ('50.001%', '50.012%'), ('80%', '80%'))
+    >>> percents(1e-12, 3e-9), percents(1 - 1e-9, 1.0), percents(0.58, 0.25, 1)
+    (('1e-10%', '3e-07%'), ('>99.9%', '100%'), ('58.0%', '25.0%'))
+    >>> percents(0.0, 1e-9), percents(0.99996, 0.99997), percents(1 - 1e-9, 1 - 1e-12)
+    (('0%', '<0.1%'), ('99.9960%', '99.9970%'), ('1 − 1e−9', '1 − 1e−12'))
+    """
     first = max(least, 1 if min(one, other) < 0.1 or max(one, other) > 0.9 else 0)
     for digits in range(first, _MOST_DIGITS + 1):
         texts = percent(one, digits), percent(other, digits)
@@ -136,7 +176,13 @@ def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
 
 
 def confidence_text(confidence: float) -> str:
-    """Write a confidence in percent, which never is 100."""
+    """Write a confidence in percent, which never is 100.
+
+    Examples
+    --------
+    >>> [confidence_text(confidence) for confidence in (0.95, 0.975, 0.99999, 2 / 3)]
+    ['95%', '97.5%', '99.999%', '66.67%']
+    """
     for digits in range(4, 18):
         text = f"{100.0 * confidence:.{digits}g}"
         if float(text) < 100.0:
@@ -145,7 +191,13 @@ def confidence_text(confidence: float) -> str:
 
 
 def pvalue(value: float, alpha: float) -> str:
-    """Write a p-value so that it is seen on which side of alpha it lies."""
+    """Write a p-value so that it is seen on which side of alpha it lies.
+
+    Examples
+    --------
+    >>> pvalue(0.0384, 0.05), pvalue(0.0500004, 0.05), pvalue(0.05, 0.05), pvalue(1.0, 0.05)
+    ('0.038', '0.0500004', '0.05', '1')
+    """
     for digits in range(2, 17):
         text = f"{value:.{digits}g}"
         if (float(text) <= alpha) == (value <= alpha):
@@ -154,7 +206,13 @@ def pvalue(value: float, alpha: float) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number of things."""
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "check"), counted(12345, "row"), counted(2, "hypothesis", "hypotheses")
+    ('1 check', '12,345 rows', '2 hypotheses')
+    """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
@@ -167,6 +225,8 @@ def in_units(
     --------
     >>> in_units((0.061, 0.098, 0.138)), in_units((-0.0026, 0.0018, 0.0051), "+", "about ")
     ('9.8 (6.1 to 13.8)', '+0.18 (about −0.26 to 0.51)')
+    >>> in_units((-4.03, -1.8, -0.05), unit=1.0)
+    '−1.80 (−4.03 to −0.05)'
     """
     low, value, high = (each / unit for each in found)
     length = high - low
@@ -191,8 +251,8 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> duration(80), duration(5000), duration(1e6)
-    ('1 minute', '1 hour', '12 days')
+    >>> duration(1), duration(59), duration(80), duration(5000), duration(90 * 60), duration(1e9)
+    ('1 second', '59 seconds', '1 minute', '1 hour', '2 hours', '11,574 days')
     """
     for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:

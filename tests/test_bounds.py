@@ -13,7 +13,6 @@ from support import binomial_limits, dirichlet, form_within, labels_from
 
 import caltest
 from caltest import InputError
-from caltest._numbers import percents, points
 from caltest.binning import CountLaw
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
 from caltest.data import Rows
@@ -466,14 +465,6 @@ def test_frozen_and_picklable(local):
     assert plain["views"][0]["over"]["places"][0]["somewhere_by"] == bounds.where()["somewhere_by"][0]
 
 
-def test_words():
-    assert points(0.0625) == "6.25 points"
-    assert percents(0.123, 0.9) == ("12%", "90%")
-    assert percents(0.0, 1e-9) == ("0%", "<0.1%")
-    assert percents(0.99996, 0.99997) == ("99.9960%", "99.9970%")
-    assert percents(1 - 3e-8, 1 - 1e-8) == ("1 − 3e−8", "1 − 1e−8")
-
-
 @pytest.mark.slow
 def test_real_networks(reference):
     expected = {"resnet18": (0.18, 0.0), "googlenet": (0.005, 0.003)}
@@ -496,7 +487,7 @@ def test_the_display(local):
     shaded = [patch for patch in ax.patches if patch.get_alpha() is not None]
     assert len(shaded) == min(len(bounds.where()), 5)
     assert "30" not in ax.get_title(loc="left")
-    assert points(bounds.over) in ax.get_title(loc="left")
+    assert f"{100 * bounds.over:.4g} points" in ax.get_title(loc="left")
     used = display.figure_.get_tightbbox()
     assert min(used.x0, used.y0) >= 0.0
     assert (np.array([used.x1, used.y1]) <= display.figure_.get_size_inches()).all()
@@ -535,6 +526,6 @@ def test_the_lines_of_the_display_are_not_drawn_from_the_mean():
     marks = {handle.get_marker(): handle for handle in display.ax_.get_legend().legend_handles}
     assert marks["D"].get_linestyle() == "None"  # as it is drawn
     title = display.ax_.get_title(loc="left")
-    assert f"some predictions are at least {points(bounds.over)} too high" in title
-    worst = f"in the worst range alone at least {points(every['somewhere_by'].max())}"
+    assert f"some predictions are at least {100 * bounds.over:.4g} points too high" in title
+    worst = f"in the worst range alone at least {100 * every['somewhere_by'].max():.4g} point"
     assert (worst in title) == (every["somewhere_by"].max() < bounds.over)

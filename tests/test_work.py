@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import caltest
 from caltest import _parallel
-from caltest._numbers import duration
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import over_columns
 from caltest.cli import app
@@ -152,14 +151,6 @@ def test_the_warning_can_be_silenced(few, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", caltest.LongWorkWarning)
         CALLS["estimate"](*few)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(1, "1 second"), (59, "59 seconds"), (3600, "1 hour"), (90 * 60, "2 hours"), (1e9, "11,574 days")],
-)
-def test_durations_have_one_unit(seconds, text):
-    assert duration(seconds) == text
 
 
 # ------------------------------------------------------------------ overhead
