@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, choose
 
+__all__ = ["DigitsPredictions", "digits_models", "load_digits_predictions"]
+
 _FILE = files("caltest") / "data_files" / "digits_predictions.npz"
 
 _DESCRIPTIONS = MappingProxyType(

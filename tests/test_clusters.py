@@ -21,7 +21,6 @@ from caltest._parallel import Workers
 from caltest.binning import EqualWidth
 from caltest.clusters import Clusters
 from caltest.data import Rows, sample
-from caltest.data.rows import cluster_codes
 from caltest.forms import Comonotone, HasSigns, LinearSum, effective_clusters
 from caltest.forms.low_rank import JointSums
 from caltest.kernels import Exponential
@@ -115,7 +114,8 @@ def test_pairs_add_up_by_cluster_in_any_order_of_rows(mixed, most):
     """More rows than a tile has, and clusters that lie in several tiles."""
     rng = np.random.default_rng(most)
     codes = np.repeat(np.arange(1300), rng.integers(1, most + 1, 1300))[:1300]
-    codes = cluster_codes(rng.permutation(codes) if mixed else codes, len(codes))[0]
+    codes = rng.permutation(codes) if mixed else codes
+    codes = sample(np.full(1300, 0.5), codes % 2, clusters=codes).rows.clusters
     count, half = codes.max() + 1, rng.normal(size=(len(codes),) * 2)
     members = np.eye(count)[:, codes]
     found = Clusters(codes, count).pairs(lambda rows, columns: (half + half.T)[rows, columns])
@@ -418,7 +418,8 @@ def test_signs_live_on_a_grid():
     ids=lambda column: type(column).__name__,
 )
 def test_containers(column):
-    assert cluster_codes(column, 4)[0].tolist() == [0, 1, 0, 2]
+    found = sample([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], clusters=column).rows
+    assert found.clusters.tolist() == [0, 1, 0, 2]
 
 
 @pytest.mark.parametrize(
@@ -463,11 +464,12 @@ def test_columns_that_are_none(column, says):
     ],
 )
 def test_text_that_is_a_number_is_that_number(column, codes, pair):
-    found, notes = cluster_codes(column, 4)
-    assert found.tolist() == codes
-    assert notes == (() if pair is None else (f"Clusters holds {pair}: they count as one cluster.",))
+    found = sample([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], clusters=column).rows
+    assert found.clusters.tolist() == codes
+    said = () if pair is None else (f"Clusters holds {pair}: they count as one cluster.",)
+    assert found.notes[1:] == said
     result = caltest.test([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], "ecd", clusters=column, rng=0)
-    assert set(notes) <= set(result.warnings)
+    assert set(said) <= set(result.warnings)
 
 
 def rare_in_large_clusters(seed, of="single"):

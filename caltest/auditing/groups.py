@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import as_float, has
 from caltest._numbers import counted, leading
-from caltest._visible import quoted, shown_column, shown_group, shown_value
+from caltest._visible import attempt, quoted, shown_column, shown_group, shown_value
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data import Sample
 from caltest.data.containers import (
@@ -316,7 +316,9 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
     codes = np.where(codes < 0, len(distinct), codes)
     merged: tuple[str, ...] = ()
     if distinct.dtype.kind == "O":
-        merged = one_as_text(f"column {shown_column(column)!r}", "value", distinct.tolist(), _text)
+        kept = attempt(lambda: {(type(x), x): x for x in cells}) if values is not cells else None
+        written = distinct.tolist() if kept is None else list(kept.values())
+        merged = one_as_text(f"column {shown_column(column)!r}", "value", written, _text)
     if found := _ranges(column, cells, codes, distinct, counting):
         return found._replace(notes=(*found.notes, *merged))
     texts = [*map(_text, distinct.tolist()), *([None] if len(distinct) in codes else [])]
