@@ -5,11 +5,14 @@ import signal
 
 
 def main() -> None:
-    """Load the command line and run it; Ctrl-C before and after the work is as quiet as within."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # `nohup` has it ignored
+    """Load the command line and run it; Ctrl-C while it is loaded is as quiet as within."""
+    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # `nohup` has it ignored
+    if heeded:
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     from caltest.cli import main as run
 
+    if heeded:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     run()
 
 

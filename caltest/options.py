@@ -9,8 +9,6 @@ names alone stands for entries that several commands share. Between the name and
     that it is given once for each value; ``-`` takes none, and a name in capitals is given by place,
 ``=value``
     what a command takes where it is not given; in other cases the help says what holds then,
-``>=value``, ``>value``
-    the least number, which the help says too, or a number below the least,
 ``typed``
     that no configuration file may give it,
 ``harmless``
@@ -19,7 +17,8 @@ names alone stands for entries that several commands share. Between the name and
 Behind ``|`` in the brackets of the help, which does not show it, stands in a few words what holds where
 the option is not given.
 
-What an option may be is what the argument of that name may be, `caltest._arguments.KINDS`.
+What an option may be is what the argument of that name may be (`caltest._arguments.KINDS`, or the
+function that takes it).
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-from caltest._arguments import KINDS
 
 _SHARED = """
 FILE Any typed  CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tables, or a pattern such as
@@ -70,12 +66,12 @@ clusters COL  The column of clusters, such as patient: rows with the same entry 
 sampling-rate/sampling_rates CLASS=RATE…  The share of the rows of a class that were kept, 0=0.01 for
     one in a hundred; once for each class. [default: rows were not sampled by their label]
 lens NAME  A view of the predictions; see below.
-intersections INT >0  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
+intersections INT  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
 materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: no limit]
 materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for rare events; with
     both, the wider one counts.
-min-rows INT >0  Groups with fewer rows are named, not looked at. [default: 50]
-seed/rng INT >=0  Seed that makes the result reproducible. [default: random]
+min-rows INT  Groups with fewer rows are named, not looked at. [default: 50]
+seed/rng INT  Seed that makes the result reproducible. [default: random]
 scheduler URL typed  A Dask cluster whose workers do the work, such as tcp://host:8786; they read a file
     themselves. [default: this machine]
 json -  Print JSON instead of text.
@@ -106,7 +102,7 @@ correction NAME  For the number of checks: westfall_young, holm, fdr_bh, ….
 guaranteed -  Use exact bounds alone; in clusters an error then counts as found only if the exact
     interval of its mean excludes 0. [default: with many clusters some intervals are approximate]
 min-rows
-resamples/n_resamples INT >0  Draws of labels. [default: 999]
+resamples/n_resamples INT  Draws of labels. [default: 999]
 seed
 report FILE harmless  Write the report: one .html file, or - for standard output.
 markdown FILE harmless  Write a short report: .md, or -.
@@ -138,7 +134,7 @@ tolerance FLOAT  Test whether the model is anywhere wrong by more than this, 0.0
 rounding FLOAT  The step to which probabilities were rounded, 0.05 for 0%, 5%, … 100%; more than two
     classes need a lens of one probability. [default: not rounded]
 alpha FLOAT =0.05  Significance level: the highest p-value that counts as a finding.
-resamples/n_resamples INT >=1 =999  Simulated label sets, where the null needs them.
+resamples/n_resamples INT =999  Simulated label sets, where the null needs them.
 seed scheduler json jobs example
 """,
     "estimate": """
@@ -153,7 +149,7 @@ functions NAMES =all  The estimators to compare, separated by commas, see below;
     the data.
 pvalue NAME =held_out  held_out: from the test rows; pipeline: from all rows, everything repeated for
     every simulated label set (slow); none.
-resamples/n_resamples INT >=1  Draws of labels. [default: 999, of the pipeline 99]
+resamples/n_resamples INT  Draws of labels. [default: 999, of the pipeline 99]
 test-size FLOAT =0.2  Share of the rows held out for the estimate.
 folds/n_folds INT =5  Folds of the other rows, to fit and tune.
 regularization-scaling NAME =usual  Of the kernel ridge regressions: usual or published.
@@ -176,7 +172,7 @@ example NAME  Bundled predictions instead of files: digits, by all models.
     "bounds": """
 FILE label columns logits group lens
 confidence FLOAT =0.95  Confidence for all statements of one kind at once.
-resamples/n_resamples INT >=1  Simulated label sets. [default: 499, more if there are many bounds]
+resamples/n_resamples INT  Simulated label sets. [default: 499, more if there are many bounds]
 seed json plot jobs example
 """,
     "power": """
@@ -250,7 +246,7 @@ min-rows json example
 """,
 }
 
-_TYPES = {"Any": Any, "-": bool, "INT": int, "FLOAT": float, "FILE": Path}
+_TYPES: Mapping[str, type] = {"-": bool, "INT": int, "FLOAT": float}
 
 
 @dataclass(frozen=True)
@@ -267,8 +263,6 @@ class Option:
         What its help says that it takes: "INT", "COL", …
     several
         Whether it is given once for each value.
-    least, bound
-        The least number, if there is one, and the one that the parser knows, and the help says.
     default
         What a command takes where it is not given; None: what the help says.
     help
@@ -283,8 +277,6 @@ class Option:
     argument: str
     takes: str
     several: bool
-    least: int | None
-    bound: int | None
     default: Any
     help: str
     usual: str
@@ -292,19 +284,9 @@ class Option:
     harmless: bool
 
     @property
-    def is_read(self) -> bool:
-        """Whether it is a file that is read, or its URL."""
-        return self.typed and self.takes in ("Any", "FILE")
-
-    @property
-    def type(self) -> Any:
+    def type(self) -> type:
         """The type of one value."""
         return _TYPES.get(self.takes, str)
-
-    def check(self, name: str, value: Any) -> Any:
-        """Return a value that the argument may have, or raise."""
-        kind = KINDS.get(self.argument)
-        return kind(name, value) if kind is not None else value
 
 
 def _parsed(text: str, shared: Mapping[str, Option]) -> Iterator[Option]:
@@ -315,18 +297,15 @@ def _parsed(text: str, shared: Mapping[str, Option]) -> Iterator[Option]:
             continue
         name, takes, *more = head.split()
         flag, _, argument = name.partition("/")
-        of = _TYPES.get(takes, str)
-        value = dict(re.findall(r"(>=|>|=)(\S+)", " ".join(more)))
-        bound = int(value[">="]) if ">=" in value else None
+        default = next((each[1:] for each in more if each[0] == "="), None)
+        words += "" if default is None else f" [default: {default}]"
         usual = re.search(r" \| ([^]]+)|\[default: (\w[\w.]*)[];]", words)
         yield Option(
             name=flag,
             argument=argument or flag.lower().replace("-", "_"),
             takes=takes.removesuffix("…"),
             several=takes.endswith("…"),
-            least=int(value[">"]) + 1 if ">" in value else bound,
-            bound=bound,
-            default=of(value["="]) if "=" in value else False if takes == "-" else None,
+            default=False if takes == "-" else default and _TYPES.get(takes, str)(default),
             help=re.sub(r" \| [^]]+", "", words).replace(" [default", "  [default"),
             usual=usual[1] or usual[2] if usual else "False" if takes == "-" else "none",
             typed="typed" in more,

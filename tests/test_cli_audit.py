@@ -309,7 +309,7 @@ FOUND_EARLY = {
     "file and example": (["wrong.csv", "--example", "digits:naive_bayes"], "both FILE"),
     "group of an example": (
         ["--example", "digits:naive_bayes", "--group", "region"],
-        "--group region is for a FILE; the examples have no groups.",
+        "--group is for a file, and --example is given; leave it out.",
     ),
     "level": (["wrong.csv", "--alpha", "1.5"], "--alpha is 1.5; give a level between 0 and 1"),
     "resamples": (["wrong.csv", "--resamples", "0"], "--resamples is 0; give a whole number from 1"),
@@ -400,7 +400,7 @@ def test_wrong_usage(here, arguments):
 def test_wrong_options_in_a_file(here, idle):
     Path("pyproject.toml").write_text("[tool.caltest]\nalhpa = 0.1\n")
     assert fails("wrong.csv").startswith(
-        "pyproject.toml [tool.caltest]: there is no option 'alhpa' (is 'alpha' meant?); the options "
+        "pyproject.toml [tool.caltest]: there is no option 'alhpa' (is 'alpha' meant?); rename or "
     )
 
 
@@ -525,7 +525,7 @@ def test_interrupted_is_130_and_leaves_no_file(here):
         assert process.stderr.readline() == b"started\n"
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=30)
-    assert (process.returncode, out, error) == (130, b"", b"")
+    assert (process.returncode, out, error) == (130, b"", b"Interrupted.\n")
     assert listing() == before
 
 

@@ -150,10 +150,12 @@ def test_pictures_that_cannot_be_written_are_refused_before_any_work(given, tmp_
     monkeypatch.setattr("caltest.files.read", worked)
     for name in ("a.bmp", "a", "png"):
         message = fails(*given, "--plot", tmp_path / name)
-        assert message.endswith(f"{name}; give a file name that ends in .png, .pdf or .svg.")
+        assert message.endswith(f"{name}; give a file name that ends in .png or .pdf or .svg.")
     (tmp_path / "folder.png").mkdir()
-    assert "which is a folder; give a file in it." in fails(*given, "--plot", tmp_path / "folder.png")
-    assert "and there is no folder" in fails(*given, "--plot", tmp_path / "missing" / "a.png")
+    assert "cannot be written: it is no file" in fails(*given, "--plot", tmp_path / "folder.png")
+    assert "cannot be written: No such file or directory" in fails(
+        *given, "--plot", tmp_path / "missing" / "a.png"
+    )
     assert [each.name for each in tmp_path.iterdir()] == ["folder.png"]
 
 

@@ -133,7 +133,7 @@ def test_wrong_numbers_and_wrong_columns():
     assert "there is no such file" in differ
     ROWS.assign(run_truth=0.0).to_csv("other.csv", index=False)
     differ = run("compare", "runs.csv", "other.csv", *STATED, code=(2,)).stderr
-    assert "the outcomes in runs.csv and other.csv differ; give files of the same rows" in differ
+    assert "the outcomes of runs.csv and other.csv differ, the first in row 0" in differ
 
 
 @pytest.mark.parametrize("command", ["test", "estimate", "audit", "compare"])

@@ -8,11 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 from support import labels_from, some_fast
-from typer.testing import CliRunner
 
 import caltest
 from caltest import InputError
-from caltest.cli import app
 from caltest.data import sample
 from caltest.planning import pilot
 
@@ -223,25 +221,3 @@ def test_rows_kept_are_what_tables_and_pictures_are_about():
         assert one.title == f"{other.title}, rows kept"
         texts = [each.get_text() for each in drawn.figure_.findobj(lambda x: hasattr(x, "get_text"))]
         assert any("rows kept" in " ".join(each.split()) for each in texts)
-
-
-@pytest.mark.parametrize(
-    ("command", "option", "says"),
-    [
-        (command, option, says)
-        for command in ("power", "bounds", "estimate-error")
-        for option, says in (
-            ("--weights", "equal weight"),
-            ("--clusters", "one row per cluster"),
-            ("--sampling-rate", "all rows"),
-        )
-        if (command, option) != ("power", "--weights")
-    ],
-)
-def test_commands_say_so_too(command, option, says):
-    found = CliRunner().invoke(app, [command, "--example", "digits:naive_bayes", option, "x"])
-    assert found.exit_code == 2
-    said = " ".join(found.output.split())
-    assert f"{option} is not for this command" in said
-    assert says in said
-    assert option not in CliRunner().invoke(app, [command, "--help"]).output

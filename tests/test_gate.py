@@ -77,7 +77,7 @@ def test_wrong_input_is_no_finding(data):
         caltest.assert_calibrated(right, labels, alpha=7)
     with pytest.raises(InputError):
         caltest.assert_calibrated(right, labels[:-1])
-    with pytest.raises(InputError, match="'tolerence'; did you mean 'tolerance'"):
+    with pytest.raises(TypeError, match="'tolerence'"):
         caltest.assert_calibrated(right, labels, tolerence=0.1)
 
 

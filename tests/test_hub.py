@@ -257,7 +257,7 @@ def test_wrong_tables_are_sentences():
     assert "--where is 'x'; give a column and its value, as in target=rain." in (
         run("test", "hub.csv", "--truth", "truth.csv", "--where", "x", code=(2,)).stderr
     )
-    assert "--truth truth.csv is for a FILE; an example is no long table of a hub" in (
+    assert "--truth is for a file, and --example is given" in (
         run("test", "--example", "digits:naive_bayes", "--truth", "truth.csv", code=(2,)).stderr
     )
 

@@ -234,15 +234,11 @@ BEGINS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verdict", BEGINS)
-def test_a_report_is_known_whatever_its_verdict(verdict, tmp_path):
+def test_a_report_begins_with_its_verdict(verdict):
     make, begins = BEGINS[verdict]
     audit = make()
     assert audit.verdict == verdict
     assert report.to_markdown(audit).startswith(begins)
-    for kind, suffixes in SUFFIXES.items():
-        path = tmp_path / f"a{suffixes[0]}"
-        report.save(audit, path, title="<x>\n" * 100)
-        assert [formats.is_report(path, each) for each in SUFFIXES] == [e == kind for e in SUFFIXES]
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ def test_the_commands(tmp_path):
     assert float(value.stdout) == pytest.approx(expected.statistic)
     other = run("estimate", "--example", "digits:naive_bayes", "--weights", "survey")
     assert other.exit_code == 2
-    assert "--weights survey is for a FILE" in other.output
+    assert "--weights is for a file" in other.output
 
 
 def test_sampling_rates_of_the_commands(tmp_path):

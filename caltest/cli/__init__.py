@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from typing import Annotated
@@ -23,7 +22,7 @@ from caltest.cli._commands import (
     test,
 )
 from caltest.cli._options import WithChoices
-from caltest.cli._output import INTERRUPTED, WRONG_INPUT, Commands, write
+from caltest.cli._output import WRONG_INPUT, Commands, write
 from caltest.exceptions import InputError
 from caltest.files.writing import check_epoch
 
@@ -54,17 +53,7 @@ def main() -> None:
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(WRONG_INPUT)
-    try:
-        app(prog_name="caltest")
-    except SystemExit as stop:
-        # Threads that work or read ahead may still run: their end is not waited for, and Python's own
-        # end, under which they would abort, is left out.
-        if stop.code in (INTERRUPTED, WRONG_INPUT):
-            for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(OSError, ValueError):
-                    stream.flush()
-            os._exit(stop.code)
-        raise
+    app(prog_name="caltest")
 
 
 def _show_version(wanted: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ from caltest.files.writing import write_whole
 from caltest.options import COMMANDS
 
 if TYPE_CHECKING:
-    from caltest.data import Rows, Sample
+    from caltest.data import Rows
 
 
 @command
@@ -48,19 +47,17 @@ def test(
     from caltest._parallel import on_cluster
     from caltest.statistics import find_statistic
 
-    if approximation is not None:
-        found: Any = find_statistic("skce_uq" if statistic is None else statistic)
-        if not hasattr(found, "approximation") or not hasattr(found, "rank"):
+    if statistic is not None:
+        given["statistic"] = statistic
+    if approximation is not None or rank is not None:
+        found: Any = find_statistic(statistic or "skce_uq")
+        if approximation is None or not hasattr(found, "rank"):
             raise InputError(
-                f"--approximation is for kernel statistics, and {found.name!r} is none of them; leave "
-                "it out, or give --statistic skce_uq, skce_b or jkce."
+                f"--approximation (with --rank) is for kernel statistics, and this is {found.name!r}; "
+                "give --approximation auto and --statistic skce_uq, skce_b or jkce, or neither."
             )
         rank = found.rank if rank is None else rank
         given["statistic"] = replace(found, approximation=approximation, rank=rank)
-    elif rank is not None:
-        raise InputError(f"--rank {rank} is that of an approximation; give --approximation too.")
-    elif statistic is not None:
-        given["statistic"] = statistic
     with on_cluster(scheduler):
         result = testing.test(*data, n_resamples=n_resamples, progress=True, **given)
     if result.null == "one_per_cluster":
@@ -109,11 +106,6 @@ def estimate_error(asked: Input, *, functions: str, **given: Any) -> Found:
 
     Exit status: 0, or 2 if the input is wrong.
     """
-    if given["pvalue"] == "none" and given["n_resamples"] is not None:
-        raise InputError(
-            f"--resamples {given['n_resamples']} is for a p-value, and --pvalue is none; leave one of "
-            "them out."
-        )
     sample = asked.sample()
 
     from caltest import estimation
@@ -189,11 +181,7 @@ def _models(
 ) -> tuple[dict[str, str] | None, dict[str, Rows], Any]:
     """Return the files by model (None for an example), the predictions by model, and the labels."""
     if example is not None:
-        if files:
-            raise InputError(
-                f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
-            )
-        asked.refuse("files")
+        asked.check_example(", ".join(map(str, files)))
 
         from caltest.data import Rows
         from caltest.datasets import digits_models, load_digits_predictions
@@ -211,45 +199,29 @@ def _models(
             "whose --columns are P(class 1) by each model, or --example digits."
         )
     else:
-        places = [os.path.realpath(path) for path in files]  # of a loop of links, too
-        twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
-        if twice:
-            raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
         stems = [Path(path).stem for path in files]
-        # What models are called: their paths if stems are equal.
         pairs = zip(stems, files, strict=True)
         names = [stem if stems.count(stem) == 1 else str(path) for stem, path in pairs]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
         read = {name: asked.but(FILE=path) for name, path in zip(names, files, strict=True)}
     sources = {name: str(each["FILE"]) for name, each in read.items()}
-    (first, reference), *others = ((name, each.sample()) for name, each in read.items())
-    predictions = {first: reference.rows}
-    for name, other in others:
-        predictions[name] = _aligned(sources[first], reference, sources[name], other)
-    return sources, predictions, reference.labels
+    samples = {name: each.sample() for name, each in read.items()}
 
-
-def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
-    """Return a file's predictions with columns in the order of the first one's; labels are equal."""
     import numpy as np
 
     from caltest.comparison.models import aligned
 
-    found = aligned(first, reference, second, other)
-    differ = np.flatnonzero(reference.labels != found.labels)
-    if len(differ) and reference.rows.n_classes is None:
-        raise InputError(
-            f"the outcomes in {first} and {second} differ; give files of the same rows in the same "
-            "order."
-        )
-    if len(differ):
-        row = int(differ[0])
-        names = reference.rows.classes or range(reference.rows.n_classes)
-        one, two = (str(names[each.labels[row]]) for each in (reference, found))
-        raise InputError(
-            f"the labels differ: {Row(row)} is {one!r} in {first} and {two!r} in {second}; give files "
-            "of the same rows in the same order."
-        )
-    return found.rows
+    (first, reference), *others = samples.items()
+    for name, other in others:
+        found = samples[name] = aligned(sources[first], reference, sources[name], other)
+        if not np.array_equal(reference.labels, found.labels):
+            row = Row(int(np.argwhere(reference.labels != found.labels)[0][0]))
+            raise InputError(
+                f"the outcomes of {sources[first]} and {sources[name]} differ, the first in {row}; "
+                "give files of the same rows in the same order."
+            )
+    return sources, {name: each.rows for name, each in samples.items()}, reference.labels
 
 
 # ------------------------------------------------------------------ power
@@ -273,21 +245,11 @@ def power(
     """
     search = {name: given.pop(name) for name in ("power", "min_n", "max_n")}
     search = {name: value for name, value in search.items() if value is not None}
-    if sample_size and n:
-        raise InputError(
-            f"both --n {n[0]} and --sample-size are given; give the rows, or let them be found."
-        )
-    if not sample_size and not n:
-        raise InputError(
-            "no number of rows is given: give --n 1000, or --sample-size to find how many are needed."
-        )
-    if not sample_size and search:
-        name, value = next(iter(search.items()))
-        raise InputError(
-            f"--{name.replace('_', '-')} {value} is for --sample-size, and --n is given; leave one out."
-        )
-    if sample_size and under_null:
-        raise InputError("--under-null is for --n, and --sample-size is given; leave one out.")
+    if bool(n) == sample_size:
+        raise InputError("give the number of rows, as in --n 1000, or --sample-size to find it.")
+    if wrong := [*search] if n else ["under_null"] * under_null:
+        instead = "--sample-size" if n else "--n"
+        raise InputError(f"--{wrong[0].replace('_', '-')} is for {instead}; leave it out.")
     assumed = {name: given.pop(name) for name in _ASSUMED}
     states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
     states = states and asked["example"] is None
@@ -521,20 +483,11 @@ def _quoted(word: str) -> str:
     r"""Quote a word for the shell; one in which something hides, as bash and zsh escape it.
 
     >>> print(_quoted("my file.csv"), _quoted("x\n::error::"))
-    'my file.csv' $'x\x0a::error::'
+    'my file.csv' $'x\U0000000a::error::'
     """
     plain = shlex.quote(word)
     if visible(plain) == plain:
         return plain
-    return f"$'{''.join(map(_escaped, word))}'"
-
-
-def _escaped(character: str) -> str:
-    number = ord(character)
-    if character in "\\'":
-        return f"\\{character}"
-    if visible(character) == character:
-        return character
-    if 0xDC80 <= number <= 0xDCFF:  # a byte of a file name that is no UTF-8
-        return f"\\x{number - 0xDC00:02x}"
-    return f"\\x{number:02x}" if number < 0x80 else f"\\U{number:08x}"
+    hidden = (each in "\\'" or visible(each) != each for each in word)
+    escaped = (f"\\U{ord(each):08x}" if how else each for each, how in zip(word, hidden, strict=True))
+    return f"$'{''.join(escaped)}'"

@@ -26,7 +26,7 @@ from caltest.data.rows import check_alike
 from caltest.estimation.base import Labels, PlugIn, residuals
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import CalibrationPipeline, FunctionLike, Split, Tuning, recommended
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, Pairwise
 from caltest.forms.weights import DenseWeights, Term
 from caltest.lenses import Lens, seen_through, through
@@ -360,7 +360,9 @@ def estimate_squared_error(
     if n_resamples is not None:
         if pvalue == "none":
             raise InputError(
-                f"n_resamples is {n_resamples}, and pvalue='none' draws none; leave it out."
+                "{draws} is for a p-value, and {pvalue} draws none; leave one of them out.",
+                draws=Argument("n_resamples", n_resamples),
+                pvalue=Argument("pvalue", "none"),
             )
         draws = int(n_resamples)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)

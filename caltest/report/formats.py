@@ -42,15 +42,6 @@ SUFFIXES: Mapping[str, tuple[str, ...]] = {
     "junit": (".xml",),
 }
 
-#: How a report of every format begins.
-_BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
-    "html": re.compile(
-        rb'<!doctype html>.{0,2000}?<meta name="generator" content="caltest ', re.DOTALL
-    ),
-    "markdown": re.compile("## (?:▲|◐|◆|●|○|✗) [A-Z][^:\n]{1,150}: ".encode()),
-    "json": re.compile(rb'\{\s*"caltest":\s*"'),
-    "junit": re.compile(rb'<\?xml [^>]*\?>\s*<testsuites name="caltest"'),
-}
 _TEMPLATES = {"html": "report.html.j2", "markdown": "report.md.j2"}
 
 _FILTERS = (chance_note, counted, lenses_of, limit, name, points, sentence, visible, visible_page)
@@ -391,13 +382,6 @@ def rendered(
     if gate is not None:
         audit = replace(audit, warnings=(gate, *audit.warnings))
     return to_json(audit) if kind == "json" else to_junit(audit, fail_on=fail_on)
-
-
-def is_report(path: Path, kind: str) -> bool:
-    """Whether a file is an older report of a format, or empty: nothing is lost if it is replaced."""
-    with path.open("rb") as file:
-        start = file.read(4096)
-    return not start or _BEGINNINGS[kind].match(start) is not None
 
 
 # ------------------------------------------------------------------ HTML and Markdown
