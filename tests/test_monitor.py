@@ -18,8 +18,7 @@ from scipy.stats import binom
 from support import command, dirichlet, labels_from
 
 import caltest
-from caltest.monitoring.bettors import Bettors
-from caltest.monitoring.state import radius
+from caltest.monitoring.bettors import Bettors, radius
 from caltest.predictive import Distribution, Normal, Quantiles
 
 RNG = np.random.default_rng

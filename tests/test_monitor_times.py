@@ -10,7 +10,7 @@ from scipy.stats import binom, expon, poisson
 from support import dirichlet, labels_from
 
 import caltest
-from caltest.monitoring.state import compensated
+from caltest.monitoring.bettors import compensated
 from caltest.predictive import Normal, Quantiles, Survival
 
 RNG = np.random.default_rng

@@ -325,7 +325,7 @@ def monitor(
         own = asked.but(FILE=path, clusters=None, group=columns)
         late: dict[str, Any] = {"ids": None}
         if ids is not None:
-            own = own.but(columns=own["columns"] or watch._columns)
+            own = own.but(columns=own["columns"] or watch.columns)
             predicted, late["ids"], outcomes, apart, column = own.read("read_late", ids=ids)
         else:
             sample, frame, column = own.with_groups(part=True)
@@ -334,7 +334,8 @@ def monitor(
         groups = {name: apart[name] for name in named if apart} or None
         of = apart.get(together)
         try:
-            watch._of_column(column)
+            if column is not None:
+                watch.keep_column(column)
             watch.update(
                 predicted, outcomes, groups=groups, clusters=of, batch=batch, date=date, **late
             )

@@ -2,11 +2,13 @@
 
 A bet is a ratio q(y)/g(y) of a rival to what was predicted. If outcomes are drawn from g it is 1 on
 average, whatever the rival, as long as this is chosen before; products over rows are e-processes, and
-so are means of several. The compiled loops of :mod:`caltest.loops.bets` go over the rows.
+so are means of several. Limits of errors that hold at any time come from such processes, too. The
+compiled loops of :mod:`caltest.loops.bets` go over the rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeAlias
@@ -328,3 +330,65 @@ def _ranks(rows: Any, labels: Any, statistic: Any) -> tuple[Array, Array]:
     own, probs = table[np.arange(len(table)), labels][:, None], rows.probs
     low = np.where(table < own, probs, 0.0).sum(axis=1)
     return low, np.minimum(low + np.where(table == own, probs, 0.0).sum(axis=1), 1.0)
+
+
+# ------------------------------------------------------------------ limits that hold at any time
+
+_LAMBDAS = np.geomspace(1e-3, 0.95, 30)
+_PENALTIES = -np.log1p(-_LAMBDAS) - _LAMBDAS
+_THETAS = np.geomspace(1e-3, 3.0, 30)
+
+
+def radius(squares: Array, levels: Array) -> Array:
+    """Return how far sums of outcomes in [0, 1] may be from those of their means, at any time.
+
+    With X̂ chosen before each X, exp(λ Σ(X − μ) − (−log(1 − λ) − λ) Σ(X − X̂)²) is a supermartingale
+    whatever the means μ, which may change (Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 4); so is
+    its mean over 30 values of λ. ``squares`` (…) are Σ(X − X̂)², and ``levels`` those of a side.
+    """
+    spent = np.multiply.outer(squares, _PENALTIES)
+    goals = np.log(len(_LAMBDAS)) - np.log(levels)[..., None]
+    low, high = np.zeros(squares.shape), ((goals + spent) / _LAMBDAS).min(axis=-1)
+    return _halved(low, high, lambda at: np.exp(_LAMBDAS * at - spent - goals).sum(axis=-1) < 1.0)[1]
+
+
+def _halved(low: Array, high: Array, is_low: Callable[[Array], Any]) -> tuple[Array, Array]:
+    """Return the ends of the intervals in which a monotone question changes its answer."""
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        below = is_low(middle[..., None])
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(low), np.asarray(high)
+
+
+def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
+    """Return limits of what counts of events were expected to be, in truth, at any time.
+
+    With A the sum of the true cumulative hazards of what was followed, exp(θN − (e^θ − 1)A) is a
+    supermartingale for every θ, whatever the censoring; so is its mean over 30 values of θ of a side.
+    """
+    goals = (np.log(len(_THETAS)) - np.log(levels))[..., None]
+
+    def gains(thetas: Array, at: Any) -> Array:
+        return np.asarray(np.multiply.outer(counts, thetas) - np.expm1(thetas) * at - goals)
+
+    def refuted(thetas: Array, at: Any) -> NDArray[np.bool_]:
+        return np.asarray(np.exp(np.minimum(gains(thetas, at), 700.0)).sum(axis=-1) >= 1.0)
+
+    # A small sum is refuted by many events, a large one by few; no single θ needs to go further.
+    least = np.maximum((gains(_THETAS, 0.0) / np.expm1(_THETAS)).max(axis=-1), 0.0)
+    most = (gains(-_THETAS, 0.0) / np.expm1(-_THETAS)).min(axis=-1)
+    low, _ = _halved(least, counts, lambda at: refuted(_THETAS, at))
+    _, high = _halved(counts, most, lambda at: ~refuted(-_THETAS, at))
+    return low, high
+
+
+def limits(totals: Array, units: Array, levels: Array, times: bool) -> tuple[Array, Array]:
+    """Return limits of the mean of predicted less true, from sums: predicted, observed, squares."""
+    stated, seen, squares = np.moveaxis(totals, -1, 0)
+    levels = np.broadcast_to(levels, stated.shape)
+    if times:
+        low, high = compensated(seen, levels)
+        return (stated - high) / units, (stated - low) / units
+    middle, reach = (stated - seen) / units, radius(squares, levels) / units
+    return np.maximum(middle - reach, -1.0), np.minimum(middle + reach, 1.0)

@@ -14,17 +14,16 @@ import numpy as np
 
 from caltest._arguments import OneOf, arguments, choose
 from caltest._visible import quoted
-from caltest.data import sample
+from caltest.data import Rows, predictions, sample
 from caltest.data.containers import cells_of, listed
 from caltest.data.rows import Clustering
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
-from caltest.laws import Quantiles
+from caltest.laws import Classes, Quantiles
 from caltest.lenses import Lens, event, find_lens, show
-from caltest.monitoring import state, waiting
+from caltest.monitoring import state
 from caltest.monitoring.bettors import SCORED, Books
-from caltest.monitoring.state import Mode, MonitorState
-from caltest.monitoring.waiting import Batch, Waiting
+from caltest.monitoring.state import Mode, MonitorState, Waiting
 from caltest.statistics import find_statistic
 
 Order: TypeAlias = Literal["prediction", "arrival"]
@@ -236,14 +235,16 @@ class Monitor:
             raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
         beside = {"groups": groups, "clusters": clusters, "predicted": predicted, "outcomes": outcomes}
         if ids is not None or self._queue:
-            return self._late(beside, ids, batch, date, logits)
+            self._late(beside, ids, batch, date, logits)
+            return self.state
         found = sample_of_law(predicted, outcomes, logits=logits)
         whole = found or sample(predicted, outcomes, part=True, logits=logits)
-        return self._enter(waiting.batch_of(whole.rows, whole.labels, **beside), batch, date)
+        self._enter(state.batch_of(whole.rows, whole.labels, **beside), batch, date)
+        return self.state
 
     def _enter(
-        self, given: Batch, batch: str | None, date: str | None, *, counted: bool = False
-    ) -> MonitorState:
+        self, given: state.Batch, batch: str | None, date: str | None, *, counted: bool = False
+    ) -> None:
         """Bet on rows whose outcomes are known; all checks come first."""
         given, shape = self._checked(given)
         bettors, statistic = state.bettors_of(shape, self.options), self.options["statistic"]
@@ -261,7 +262,7 @@ class Monitor:
         self._set_aside += len(values) - n
         if not n:
             self._batches += keys
-            return self.state
+            return
         values, codes, member = values[kept][order], codes[kept][order], member[order]
 
         if not self._books:
@@ -297,10 +298,13 @@ class Monitor:
         )
         if len(self._periods) > _MOST_PERIODS:
             old, last = self._periods[:-1], self._periods[-1]
-            self._periods = [*map(_merged, old[::2], old[1::2]), last]
+            merged = [
+                {**two, **{name: np.add(one[name], two[name]).tolist() for name in ("rows", "sums")}}
+                for one, two in zip(old[::2], old[1::2], strict=True)
+            ]
+            self._periods = [*merged, last]
         self._batches += keys
         self._clusters += fresh
-        return self.state
 
     def _new_batch(self, batch: str | None, content: str) -> str:
         """Return what a batch is known by; raise if it was seen before."""
@@ -329,29 +333,27 @@ class Monitor:
         fresh = [key for key in keys if key not in before]
         return kept, np.argsort(units, kind="stable"), np.cumsum(np.bincount(units)), fresh
 
-    def _checked(self, given: Batch) -> tuple[Batch, dict[str, Any]]:
+    def _checked(self, given: state.Batch) -> tuple[state.Batch, dict[str, Any]]:
         """Return the batch as the lens shows it, and what it is like.
 
         Raise if others were not before, or it cannot be monitored.
         """
         lens, scored = self.options["lens"], self.options["statistic"]
         full: Any = given.rows.law
-        if not given.rows.are_alike:
-            raise InputError(
-                "these rows have weights: evidence multiplies one bet for every row, and no bet counts "
-                "twice or by half; leave the weights out, or give rows that weigh more as a group."
-            )
-        if lens is not None and isinstance(full, Quantiles):
-            raise InputError(
-                "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
-                "lens out."
-            )
         censored = getattr(full, "seen", None)
-        if lens is not None and censored is not None and np.signbit(censored).any():
-            raise InputError(
-                "a lens of times needs to know until when every row was followed; give follow_up, or "
-                "leave the lens out."
-            )
+        _refuse(
+            {
+                "these rows have weights: evidence multiplies one bet for every row, and no bet counts "
+                "twice or by half; leave the weights out, or give rows that weigh more as a "
+                "group.": not given.rows.are_alike,
+                "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
+                "lens out.": lens is not None and isinstance(full, Quantiles),
+                "a lens of times needs to know until when every row was followed; give follow_up, or leave "
+                "the lens out.": lens is not None
+                and censored is not None
+                and np.signbit(censored).any(),
+            }
+        )
         if lens is not None:
             seen = show(given.rows, lens).sample(given.labels)
             given = given._replace(rows=seen.rows, labels=seen.labels)
@@ -368,17 +370,19 @@ class Monitor:
             "groups": sorted(given.texts),
             "clusters": "given" if given.clusters is not None else "not given",
         }
-        if self.options["tolerance"] and (m != 2 or scored):
-            do = "leave statistic out" if scored else "give a lens, such as "
-            do += "" if scored else "'top_label'" if m else "'interval:0.9'"
-            raise InputError(f"tolerance is about one probability, and there is more than one; {do}.")
-        if m is None and law.dimension is not None:
-            raise InputError("the outcomes are vectors; monitor one entry at a time.")
-        if m is None and scored:
-            raise InputError(
+        one = "'top_label'" if m else "'interval:0.9'"
+        do = "leave statistic out" if scored else f"give a lens, such as {one}"
+        _refuse(
+            {
+                f"tolerance is about one probability, and there is more than one; {do}.": bool(
+                    self.options["tolerance"] and (m != 2 or scored)
+                ),
+                "the outcomes are vectors; monitor one entry at a time.": m is None
+                and law.dimension is not None,
                 f"the statistic {scored!r} looks at scores of classes, and these are {law.about}; "
-                "leave statistic out, or give a lens too."
-            )
+                "leave statistic out, or give a lens too.": m is None and scored is not None,
+            }
+        )
         for what, was in self._shape.items():
             if shape[what] != was:
                 now, then = (
@@ -416,7 +420,7 @@ class Monitor:
         batch: str | None,
         date: str | None,
         logits: bool,
-    ) -> MonitorState:
+    ) -> None:
         """Keep rows until their turn, and take in those whose turn it is."""
         if ids is None:
             waits = f"{len(self._queue):,} rows wait for their outcomes, by the names of rows"
@@ -426,11 +430,22 @@ class Monitor:
         if cells is None:
             raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
         if self.options["maturity"] is not None:
-            waiting.day(date)
-        names, queue = waiting.names_of(ids, len(cells), "ids"), list(self._queue)
+            state.day(date)
+        names, queue = state.names_of(ids, len(cells), "ids"), list(self._queue)
         shape, batches = self._shape, self._batches
         if predicted is not None:
-            rows = waiting.rows_to_wait(predicted, len(cells), logits)
+            rows: Any = predicted
+            if not (isinstance(rows, Rows) and isinstance(rows.law, Classes)):
+                if sample_of_law(predicted, np.zeros(len(cells))):
+                    raise InputError(
+                        "only probabilities of classes wait; give others when outcomes are known."
+                    )
+                rows = predictions(predicted, logits=logits, part=True)
+            if rows.n_samples != len(cells):
+                raise InputError(
+                    f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}; give one for "
+                    "every row, None where it is not known."
+                )
             seen = {state.brief(name): name for name in names}
             if again := seen.keys() & set(self._ids):
                 raise InputError(
@@ -438,20 +453,25 @@ class Monitor:
                     "rows names of their own."
                 )
             # What could not be taken in later, as far as is known, is not let wait.
-            new = waiting.batch_of(rows, np.zeros(len(cells), np.intp), **beside)
+            new = state.batch_of(rows, np.zeros(len(cells), np.intp), **beside)
             _, shape = self._checked(new)
             batches = [*batches, self._new_batch(batch, repr(names))]
             units = names if new.clusters is None else new.clusters
             for k, probs in enumerate(rows.probs.tolist()):
                 texts = [new.texts[column][k] for column in shape["groups"]]
                 queue.append(Waiting(names[k], probs, -1, texts, units[k], date))
-        queue = waiting.informed(queue, names, cells, shape.get("columns"))
-        ready, left = waiting.parted(queue, self.options["order"], self.options["maturity"], date)
+        queue = state.informed(queue, names, cells, shape.get("columns"))
+        ready, left = state.parted(queue, self.options["order"], self.options["maturity"], date)
         if ready:
-            self._enter(waiting.batch_of_known(ready, shape), batch, ready[-1].date, counted=True)
+            known = state.Batch(
+                Rows(state.law_of(ready, shape["columns"])),
+                np.array([each.label for each in ready]),
+                {name: [each.texts[k] for each in ready] for k, name in enumerate(shape["groups"])},
+                [each.unit for each in ready] if shape["clusters"] == "given" else None,
+            )
+            self._enter(known, batch, ready[-1].date, counted=True)
             self._ids += [state.brief(each.name) for each in ready]
         self._shape, self._queue, self._batches = shape, left, batches
-        return self.state
 
     # -------------------------------------------------------------- what is known
 
@@ -468,7 +488,9 @@ class Monitor:
     @property
     def state(self) -> MonitorState:
         """What is known now."""
-        options = {name: value for name, value in self.options.items() if name not in _OF_QUEUES}
+        options = {
+            name: value for name, value in self.options.items() if name not in ("order", "maturity")
+        }
         nothing: dict[str, Any] = {"n_classes": None, "clusters": "not given", "about": ""}
         shape, books = self._shape if self._books else nothing, self._books
         log_evalue, best, rows, clusters, _, alarm = books["whole"].tolist() if books else self._nothing
@@ -494,18 +516,30 @@ class Monitor:
     # -------------------------------------------------------------- the file
 
     @property
-    def _columns(self) -> list[str] | None:
-        """The columns of predictions so far, as far as they are known."""
+    def columns(self) -> list[str] | None:
+        """The columns of the predictions so far, as far as they are known."""
         return [self._column] if self._column else self._shape.get("columns")
 
-    def _of_column(self, name: str | None) -> None:
-        """Note from which column the one probability is; raise if it was another before."""
-        if name is not None and self._column not in (None, name):
+    @arguments()
+    def keep_column(self, name: str) -> None:
+        """Note from which column of a file the one probability is.
+
+        Parameters
+        ----------
+        name
+            The column.
+
+        Raises
+        ------
+        InputError
+            If it was another before.
+        """
+        if self._column not in (None, name):
             raise InputError(
                 f"predictions are from column {quoted(name)}, and earlier ones from "
                 f"{quoted(self._column)}; give the same, or begin a new state."
             )
-        self._column = self._column or name
+        self._column = name
 
     @arguments()
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -569,14 +603,14 @@ class Monitor:
 
 # ------------------------------------------------------------------ parts of it
 
-_OF_QUEUES = ("order", "maturity")
 _SAVED = (
     "_shape", "_processes", "_periods", "_batches", "_clusters", "_ids", "_queue", "_column",
     "_alarm_date", "_set_aside",
 )  # fmt: skip
 
 
-def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return two periods that follow each other as one."""
-    added = {name: np.add(first[name], second[name]).tolist() for name in ("rows", "sums")}
-    return {**second, **added}
+def _refuse(wrong: Mapping[str, bool]) -> None:
+    """Raise the first message whose condition holds."""
+    for message, holds in wrong.items():
+        if holds:
+            raise InputError(message)

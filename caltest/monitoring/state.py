@@ -1,4 +1,4 @@
-"""The state of a monitor: limits that hold at any time, what was found so far, and its file."""
+"""The state of a monitor: what was found so far, rows that wait for outcomes, and its file."""
 
 from __future__ import annotations
 
@@ -7,92 +7,35 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments
 from caltest._version import __version__
 from caltest._visible import quoted
+from caltest.auditing.groups import group_texts
+from caltest.data import Rows, sample
+from caltest.data.containers import as_entry, cells_of, check_index, is_missing
 from caltest.exceptions import InputError
 from caltest.files.paths import named, opened
 from caltest.files.writing import locked, write_whole
-from caltest.laws import Survival
+from caltest.laws import Classes, Survival
 from caltest.laws.classes import Array
-from caltest.monitoring.bettors import Bettors, Books
+from caltest.monitoring.bettors import Bettors, Books, limits
 from caltest.results import Facts, Result
 
 Mode: TypeAlias = Literal["ever", "change"]
 
-_LAMBDAS = np.geomspace(1e-3, 0.95, 30)
-_PENALTIES = -np.log1p(-_LAMBDAS) - _LAMBDAS
-_THETAS = np.geomspace(1e-3, 3.0, 30)
 _LEAST = 1e-300
 _MOST = 1e300
 _LEVEL = 0.05  # of limits
 SPREAD = "the outcome is outside its predicted central half"
-
-# ------------------------------------------------------------------ limits that hold at any time
-
-
-def radius(squares: Array, levels: Array) -> Array:
-    """Return how far sums of outcomes in [0, 1] may be from those of their means, at any time.
-
-    With X̂ chosen before each X, exp(λ Σ(X − μ) − (−log(1 − λ) − λ) Σ(X − X̂)²) is a supermartingale
-    whatever the means μ, which may change (Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 4); so is
-    its mean over 30 values of λ. ``squares`` (…) are Σ(X − X̂)², and ``levels`` those of a side.
-    """
-    spent = np.multiply.outer(squares, _PENALTIES)
-    goals = np.log(len(_LAMBDAS)) - np.log(levels)[..., None]
-    low, high = np.zeros(squares.shape), ((goals + spent) / _LAMBDAS).min(axis=-1)
-    return _halved(low, high, lambda at: np.exp(_LAMBDAS * at - spent - goals).sum(axis=-1) < 1.0)[1]
-
-
-def _halved(low: Array, high: Array, is_low: Callable[[Array], Any]) -> tuple[Array, Array]:
-    """Return the ends of the intervals in which a monotone question changes its answer."""
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        below = is_low(middle[..., None])
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray(low), np.asarray(high)
-
-
-def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
-    """Return limits of what counts of events were expected to be, in truth, at any time.
-
-    With A the sum of the true cumulative hazards of what was followed, exp(θN − (e^θ − 1)A) is a
-    supermartingale for every θ, whatever the censoring; so is its mean over 30 values of θ of a side.
-    """
-    goals = (np.log(len(_THETAS)) - np.log(levels))[..., None]
-
-    def gains(thetas: Array, at: Any) -> Array:
-        return np.asarray(np.multiply.outer(counts, thetas) - np.expm1(thetas) * at - goals)
-
-    def refuted(thetas: Array, at: Any) -> NDArray[np.bool_]:
-        return np.asarray(np.exp(np.minimum(gains(thetas, at), 700.0)).sum(axis=-1) >= 1.0)
-
-    # A small sum is refuted by many events, a large one by few; no single θ needs to go further.
-    least = np.maximum((gains(_THETAS, 0.0) / np.expm1(_THETAS)).max(axis=-1), 0.0)
-    most = (gains(-_THETAS, 0.0) / np.expm1(-_THETAS)).min(axis=-1)
-    low, _ = _halved(least, counts, lambda at: refuted(_THETAS, at))
-    _, high = _halved(counts, most, lambda at: ~refuted(-_THETAS, at))
-    return low, high
-
-
-def limits(totals: Array, units: Array, levels: Array, times: bool) -> tuple[Array, Array]:
-    """Return limits of the mean of predicted less true, from sums: predicted, observed, squares."""
-    stated, seen, squares = np.moveaxis(totals, -1, 0)
-    levels = np.broadcast_to(levels, stated.shape)
-    if times:
-        low, high = compensated(seen, levels)
-        return (stated - high) / units, (stated - low) / units
-    middle, reach = (stated - seen) / units, radius(squares, levels) / units
-    return np.maximum(middle - reach, -1.0), np.minimum(middle + reach, 1.0)
-
 
 # ------------------------------------------------------------------ what is reported
 
@@ -408,6 +351,121 @@ def periods_of(
     )
 
 
+# ------------------------------------------------------------------ batches, and rows that wait
+
+
+class Batch(NamedTuple):
+    """Rows with outcomes, texts of groups by column, and clusters."""
+
+    rows: Rows
+    labels: Any
+    texts: Mapping[str, Sequence[str]]
+    clusters: list[str] | None
+
+
+def batch_of(
+    rows: Rows, labels: Any, *, groups: object, clusters: object, predicted: object, outcomes: object
+) -> Batch:
+    """Put a batch together: what belongs to rows besides is read as text."""
+    n, beside = rows.n_samples, {"predicted": predicted, "outcomes": outcomes}
+    names = None
+    if clusters is not None:
+        for name, other in beside.items():
+            check_index(other, clusters, name, "clusters")
+        names = names_of(clusters, n, "clusters")
+    return Batch(rows, labels, group_texts(groups, n, **beside), names)
+
+
+def names_of(column: object, n: int, what: str) -> list[str]:
+    """Return the entries of a column as text."""
+    cells = cells_of(column, what)
+    if cells is None or len(cells) != n:
+        found = quoted(column) if cells is None else f"of {len(cells)} entries"
+        raise InputError(f"{what} is {found}; give one for every row, {n} in all.")
+    for row, cell in enumerate(cells):
+        if is_missing(cell):
+            raise InputError("{argument} has no entry in {row}; give one.", argument=what, row=row)
+    return [str(as_entry(cell)) for cell in cells]
+
+
+class Waiting(NamedTuple):
+    """A row that waits, as the state keeps it."""
+
+    name: str
+    probs: list[float]
+    label: int  #: −1: not known.
+    texts: list[str]  #: The groups of the row, in the order of their columns.
+    unit: str  #: The cluster; without clusters, the name.
+    date: str | None  #: When it was predicted.
+
+
+def day(text: object) -> date:
+    """Read a date, which a maturity needs."""
+    try:
+        return date.fromisoformat(str(text)[:10])
+    except ValueError:
+        raise InputError(
+            f"date is {quoted(text)}, and maturity counts days; give a date such as '2026-05-11'."
+        ) from None
+
+
+def law_of(rows: Sequence[Waiting], columns: list[str] | None) -> Classes:
+    """Return the predictions of rows; ``columns`` are the names of the classes."""
+    return Classes(np.array([each.probs for each in rows]), tuple(columns) if columns else None)
+
+
+def informed(
+    queue: Sequence[Waiting], names: Sequence[str], cells: Sequence[Any], columns: list[str] | None
+) -> list[Waiting]:
+    """Return the queue with outcomes that are known now."""
+    places = {each.name: k for k, each in enumerate(queue)}
+    for each in ([row.name for row in queue], names):
+        if twice := [name for name, count in Counter(each).items() if count > 1]:
+            raise InputError(
+                f"ids holds {quoted(twice[0])} twice, or a row that waits is called so; give each its "
+                "own."
+            )
+    if unknown := [name for name in names if name not in places]:
+        raise InputError(f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do.")
+    pairs = zip(names, cells, strict=True)
+    known = [(places[name], cell) for name, cell in pairs if not is_missing(cell)]
+    found = list(queue)
+    if known:
+        if done := [queue[k].name for k, _ in known if queue[k].label >= 0]:
+            raise InputError(f"the outcome of row {quoted(done[0])} is known already; give each once.")
+        law = law_of([queue[k] for k, _ in known], columns)
+        labels = sample(Rows(law), [cell for _, cell in known], part=True).labels.tolist()
+        for (k, _), label in zip(known, labels, strict=True):
+            found[k] = found[k]._replace(label=label)
+    return found
+
+
+def parted(
+    queue: Sequence[Waiting], order: str, maturity: int | None, now: str | None
+) -> tuple[list[Waiting], list[Waiting]]:
+    """Return rows whose turn it is, and those that wait on; no cluster is parted.
+
+    By order of prediction nobody enters before those who were predicted earlier. With a maturity rows
+    enter when they are so old, and not before, though their outcomes may be known.
+    """
+    late = {each.unit for each in queue if each.label < 0}
+    if maturity is not None:
+        today = day(now)
+        due = [each for each in queue if (today - day(each.date)).days >= maturity]
+        if missing := [each for each in due if each.label < 0]:
+            raise InputError(
+                f"the row {quoted(missing[0].name)} was predicted on {missing[0].date} and has no "
+                f"outcome {maturity} days later ({len(missing):,} such rows); give outcomes of all "
+                "rows that are so old first: where no event was seen by then, that it did not come."
+            )
+        late |= {each.unit for each in queue if (today - day(each.date)).days < maturity}
+    if order == "prediction":
+        first = next((k for k, each in enumerate(queue) if each.unit in late), len(queue))
+        late |= {each.unit for each in queue[first:]}
+    ready = [each for each in queue if each.unit not in late]
+    return ready, [each for each in queue if each.unit in late]
+
+
 # ------------------------------------------------------------------ in one JSON file
 #
 # Whole or not at all, and one writer at a time.
@@ -478,8 +536,8 @@ def _read(path: Path) -> dict[str, Any]:
         intact = False
     if intact and found["schema"] != _SCHEMA:
         raise InputError(
-            f"{path} is a state of version {found['schema']}, and this caltest reads {_SCHEMA}; use "
-            "the one that wrote it."
+            f"{path} is a state of version {found['schema']}, and this caltest reads {_SCHEMA}; begin a "
+            f"new state, or go on with caltest {found['caltest monitor']}, which wrote it."
         )
     if not intact:
         raise InputError(

@@ -351,8 +351,9 @@ class PowerDisplay(ResultDisplay):
     Examples
     --------
     >>> import caltest, matplotlib.pyplot as plt
-    >>> from caltest.simulation import m3
-    >>> found = caltest.power(m3, [50, 100, 200], "ecd", n_datasets=50, rng=0)
+    >>> from functools import partial
+    >>> model = partial(caltest.simulation.tempered, temperature=0.5)
+    >>> found = caltest.power(model, [50, 100, 200], "ecd", n_datasets=50, rng=0)
     >>> display = caltest.plots.PowerDisplay.from_result(found)
     >>> display.ax_.get_xlabel()
     'rows'
