@@ -78,14 +78,13 @@ class Monitor:
         The order in which scores put the labels of a row is all that counts: of two classes the first
         four are the same bet. Default None: bets on all that can be learned from predictions.
     order
-        Where outcomes come late (``ids``): "prediction" (default), rows enter in the order in which
-        they were predicted, each when its outcome and those of all before it are known; "arrival", as
-        outcomes come, which is valid only if how long one takes does not depend on it: by this word
-        you say so.
+        Where outcomes come late (``ids``): with "prediction" (default), rows enter in the order in
+        which they were predicted; with "arrival", as outcomes come, which is valid only if how long an
+        outcome takes does not depend on it.
     maturity
-        Where outcomes come late, days after which rows enter, and not before, though an outcome may be
-        known sooner. ``date`` of :meth:`update` then is a date; all rows of that age need an outcome,
-        such as 0 where no event was seen by then. Default None: as soon as it is their turn.
+        Where outcomes come late, the age in days at which rows enter, and not before. ``date`` of
+        :meth:`update` is then a date, and all rows of that age need an outcome, such as 0 where no
+        event was seen by then. Default None: as soon as it is their turn.
     model
         Name and version of the model, kept in the state: a state is of one model. Default None.
 
@@ -348,10 +347,9 @@ class Monitor:
                 "group.": not given.rows.are_alike,
                 "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
                 "lens out.": lens is not None and isinstance(full, Quantiles),
-                "a lens of times needs to know until when every row was followed; give follow_up, or leave "
-                "the lens out.": lens is not None
-                and censored is not None
-                and np.signbit(censored).any(),
+                "a lens of times needs to know until when every row was followed; give follow_up, or "
+                "leave the lens out.": not (lens is None or censored is None)
+                and bool(np.signbit(censored).any()),
             }
         )
         if lens is not None:

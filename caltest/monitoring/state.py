@@ -536,8 +536,8 @@ def _read(path: Path) -> dict[str, Any]:
         intact = False
     if intact and found["schema"] != _SCHEMA:
         raise InputError(
-            f"{path} is a state of version {found['schema']}, and this caltest reads {_SCHEMA}; begin a "
-            f"new state, or go on with caltest {found['caltest monitor']}, which wrote it."
+            f"{path} is a state of version {found['schema']}, and this caltest reads {_SCHEMA}; begin "
+            f"a new state, or go on with caltest {found['caltest monitor']}, which wrote it."
         )
     if not intact:
         raise InputError(
