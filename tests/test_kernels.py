@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import P6 as P
+from support import dirichlet, kernels_for
 
 import caltest
 from caltest.exceptions import InputError
@@ -363,3 +364,36 @@ def test_the_unit_of_a_kernel_changes_no_pvalue(null, scale):
         for each in (1.0, scale)
     )
     assert one.pvalue == pytest.approx(other.pvalue, rel=1e-9)
+
+
+# ------------------------------------------------------------------ tiles of kernels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in kernels_for(3) if "matrix" not in name])
+@pytest.mark.parametrize("m", [2, 20, 80])
+def test_tiles_are_blocks_of_the_gram_matrix(name, m):
+    """Norms inside the product or beside it, half of the diagonal or all of it."""
+    probs = np.vstack([dirichlet(60, m, 0, 0.3), np.eye(m)[:2], np.eye(m)[:2]])
+    kernel = kernels_for(m)[name].fitted(probs)
+    tile = kernel.tiles(probs)
+    for rows, columns in (
+        (slice(0, 64), slice(0, 64)),
+        (slice(3, 9), slice(5, 63)),
+        (slice(1, 2),) * 2,
+    ):
+        block = tile(rows, columns)
+        assert block == pytest.approx(kernel(probs[rows], probs[columns]), rel=1e-12, abs=1e-13)
+        block[:] = 7.0  # it is the caller's
+    assert tile(slice(0, 64), slice(0, 64)) == pytest.approx(kernel(probs, probs), rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("m", [3, 40])
+@pytest.mark.parametrize("width", [1e-7, 1e-30, 1e-100])
+def test_narrow_kernels_stay_bounded(m, width):
+    """Rounding of a distance over a tiny bandwidth is no overflow."""
+    probs = np.repeat(dirichlet(20, m, 1), 2, axis=0)
+    block = Gaussian(width).tiles(probs)(slice(0, 40), slice(0, 40))
+    assert np.isfinite(block).all()
+    assert block.min() >= 0.0
+    assert block.max() <= 1.0

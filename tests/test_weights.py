@@ -17,7 +17,6 @@ from caltest.data import Rows, sample
 from caltest.files import scan
 from caltest.forms import HasMoments, LinearSum
 from caltest.kernels import Exponential, Gaussian, LinearGaussian
-from caltest.kernels.bandwidth import RULES, distance_named, resolve
 from caltest.lenses import find_lens
 from caltest.nulls import NULLS
 from caltest.statistics import (
@@ -184,18 +183,18 @@ def test_bins_of_equal_mass_hold_equal_weight():
 
 
 @pytest.mark.parametrize("distance", ["tv", "euclidean"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["median", "median_exact", "median_full", "mean", "mean_tv_dirichlet"])
 def test_bandwidths_of_weights(rule, distance):
     if rule == "mean_tv_dirichlet" and distance != "tv":
         return
-    ones = resolve(rule, PROBS, distance, np.ones(60)).value
-    assert ones == pytest.approx(resolve(rule, PROBS, distance).value, rel=1e-9)
-    found = resolve(rule, PROBS, distance, WEIGHTS).value
-    d = distance_named(distance).pairwise(PROBS, PROBS)
+    ones = Exponential(rule, distance).fitted(PROBS, np.ones(60)).bandwidth
+    assert ones == pytest.approx(Exponential(rule, distance).fitted(PROBS).bandwidth, rel=1e-9)
+    found = Exponential(rule, distance).fitted(PROBS, WEIGHTS).bandwidth
+    d = -np.log(Exponential(1.0, distance)(PROBS, PROBS))
     above = np.triu_indices(60, 1)
     if rule == "median":
         counts, values = np.outer(WEIGHTS, WEIGHTS)[above], d[above]
-        below, upto = counts[values < found].sum(), counts[values <= found].sum()
+        below, upto = (counts[values < found * by].sum() for by in (1 - 1e-9, 1 + 1e-9))
         assert below <= 0.5 * counts.sum() <= upto + 1e-9
     if rule == "mean":
         assert found == pytest.approx(np.average(d[above], weights=np.outer(WEIGHTS, WEIGHTS)[above]))
@@ -204,8 +203,8 @@ def test_bandwidths_of_weights(rule, distance):
 def test_bandwidth_of_many_rows():
     probs = dirichlet(6000, 3, 5)
     w = np.where(np.arange(6000) < 3000, 1.0, 1e-9)
-    assert resolve("median", probs, "tv", w).value == pytest.approx(
-        resolve("median", probs[:3000], "tv").value, rel=0.02
+    assert Exponential().fitted(probs, w).bandwidth == pytest.approx(
+        Exponential().fitted(probs[:3000]).bandwidth, rel=0.02
     )
 
 
