@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any
 from uuid import uuid4
 
 from caltest._visible import quoted, shown
 from caltest.exceptions import InputError
 
-_CHUNK = 1 << 20  # bytes, between which signals are heeded
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _PRIVATE, _USUAL = 0o600, 0o666
 _ENDS = ("SIGTERM", "SIGHUP", "SIGINT")
@@ -60,7 +60,7 @@ def check_file(path: Path) -> None:
         return
     if target.exists():
         target.open("ab").close()
-    with _signals_held():
+    with _signals_caught():
         part = _part_of(target)
         os.close(os.open(part, _NEW, _PRIVATE))
         part.unlink()
@@ -87,7 +87,8 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
     """
     parts: dict[Path, tuple[Path, Path]] = {}
     done: list[str] = []
-    with _signals_held() as held:
+    with _signals_caught() as interruptible:
+        interruptible.append(True)
         try:
             devices = []
             for path, content in contents.items():
@@ -99,27 +100,21 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                     part = _part_of(target)
                     with _opened(os.open(part, _NEW, _PRIVATE)) as file:
                         parts[path] = target, part  # it is ours, to be taken away
-                        _write(file, content, held)
+                        _write(file, content)
                         if os.name != "nt":
-                            mode = _mode_for(target)
                             with suppress(PermissionError):  # some shared folders have no permissions
-                                os.fchmod(file, mode)
+                                os.fchmod(file, _mode_for(target))
             for path in devices:
-                held.waiting = True  # a signal may end what would last for ever
-                with _named(path, done):
-                    held.heed()
-                    with _opened(_open_special(path)) as device:
-                        _write(device, contents[path], held)
+                with _named(path, done), _opened(_open_special(path)) as device:
+                    _write(device, contents[path])
                 done.append(shown(str(path)))
-            held.waiting = False
+            interruptible.clear()
             for path, (target, part) in parts.items():
                 with _named(path, done):
                     part.replace(target)
                 done.append(shown(str(path)))
-        except _Ended:
-            pass  # the signal is sent again when all is tidy
         finally:
-            held.waiting = False
+            interruptible.clear()
             for _, part in parts.values():
                 with suppress(OSError):
                     part.unlink(missing_ok=True)
@@ -195,12 +190,10 @@ def _open_special(path: Path) -> int:
     return file
 
 
-def _write(file: int, content: str | bytes, held: _Held) -> None:
+def _write(file: int, content: str | bytes) -> None:
     whole = memoryview(content.encode() if isinstance(content, str) else content)
     while whole:
-        held.heed()
-        whole = whole[os.write(file, whole[:_CHUNK]) :]
-    held.heed()
+        whole = whole[os.write(file, whole) :]
 
 
 @contextmanager
@@ -225,43 +218,29 @@ class _Ended(BaseException):
     """A signal came that ends the program."""
 
 
-class _Held:
-    """Signals that came while files were written."""
-
-    def __init__(self) -> None:
-        self.came: list[int] = []
-        self.waiting = False  # for what may never come, such as the reader of a pipe
-
-    def note(self, number: int, _: FrameType | None) -> None:
-        """Keep a signal for later, unless something is waited for."""
-        self.came.append(number)
-        if self.waiting:
-            raise _Ended
-
-    def heed(self) -> None:
-        """Stop if a signal came: between two steps, so that it is known what there is to tidy up."""
-        if self.came:
-            raise _Ended
-
-
 @contextmanager
-def _signals_held() -> Iterator[_Held]:
+def _signals_caught() -> Iterator[list[bool]]:
     """Keep the signals that end a program until all is tidy, and send them again then.
 
-    Python handles signals in its main thread only; in another one nothing is changed.
+    While something is in the list, a signal stops the body at once. Python handles signals in its main
+    thread only; in another one nothing is changed.
     """
-    held = _Held()
-    before = {}
+    interruptible, came, before = list[bool](), list[int](), dict[int, Any]()
+
+    def note(number: int, _: FrameType | None) -> None:
+        came.append(number)
+        if interruptible:
+            raise _Ended
+
     if threading.current_thread() is threading.main_thread():
         for number in (getattr(signal, name) for name in _ENDS if hasattr(signal, name)):
-            handler = signal.getsignal(number)
-            if handler in (signal.SIG_DFL, signal.default_int_handler):  # others tidy up themselves
-                before[number] = handler
-                signal.signal(number, held.note)
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                before[number] = signal.signal(number, note)  # other handlers tidy up themselves
     try:
-        yield held
+        with suppress(_Ended):
+            yield interruptible
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in held.came[:1]:
+        for number in came[:1]:
             signal.raise_signal(number)
