@@ -166,7 +166,7 @@ def test_commands_read_through_the_door(name, tmp_path, monkeypatch):
         "pipe.csv": "is a pipe",
         "zero.csv": "is a device",
         "n" * 300 + ".csv": "name too long",
-        "cut.npy": "ends within its header",
+        "cut.npy": "reading array header",
     }.items():
         found = command(name, path, *more)
         assert found.exit_code == 2, (path, found.output, found.exception)

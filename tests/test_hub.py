@@ -136,7 +136,7 @@ def test_the_command_line():
     assert command_line("hub.csv", None, asked) == f"caltest audit hub.csv {repeated}"
     wider = LONG.assign(model_id="wide")
     wider.to_parquet("wide.parquet")
-    files = ["hub.csv", "wide.parquet", "--truth", "truth.csv", "--resamples", 20]
+    files = ["hub.csv", "wide.parquet", "--truth", "truth.csv"]
     assert len(json.loads(run("compare", *files, *where).stdout)["ranking"]) == 2
 
 

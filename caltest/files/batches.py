@@ -19,19 +19,10 @@ from caltest.data import Sample, sample
 from caltest.data.containers import listed
 from caltest.data.rows import Clustering, Extent, Weighing, check_some, checked_weights
 from caltest.exceptions import InputError, Row
+from caltest.files import formats, paths
 from caltest.files.columns import Columns, Content, Roles, check_held, check_unique
-from caltest.files.formats import (
-    FORMATS,
-    Format,
-    Header,
-    Survey,
-    cast,
-    one_type,
-    read_header,
-    read_npy,
-    read_rows,
-)
-from caltest.files.paths import Place, called, entries, is_folder, is_pattern, named, opened, size_of
+from caltest.files.formats import FORMATS, Format, Header, Survey
+from caltest.files.paths import Place
 from caltest.sampling import ROWS
 
 NUMPY = "NumPy"
@@ -128,7 +119,7 @@ class Stored(ABC):
         InputError
             If they do not fit, or are wrong.
         """
-        with named(self.name):
+        with paths.named(self.name):
             return self.content().checked(rounding=rounding)
 
 
@@ -162,11 +153,11 @@ class StoredTable(Stored):
                 start -= survey.parts[part]
                 part += 1
             with _opened(path, self.format, several) as file:
-                if size_of(file) != survey.size:
+                if paths.size_of(file) != survey.size:
                     raise self._changed()
                 for batch in self.format.batches(file, survey, schema, part):
                     if start < batch.num_rows:
-                        yield cast(batch, schema).slice(start)
+                        yield formats.cast(batch, schema).slice(start)
                     start = max(0, start - batch.num_rows)
 
     def table(self, *names: str) -> Any:
@@ -181,7 +172,7 @@ class StoredTable(Stored):
 
         held: list[Any] = []
         wanted = blocks(self.n_samples, ROWS)[first:last]
-        with named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
+        with paths.named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
             for rows in wanted:
                 count = rows.stop - rows.start
                 while sum(each.num_rows for each in held) < count:
@@ -244,26 +235,26 @@ def _surveyed(
     files, kind = _files(path)
     if whole and kind.is_text:
         with _opened(files[0], kind, len(files) > 1) as file:
-            size = size_of(file) * len(files)
+            size = paths.size_of(file) * len(files)
         what = f"a {kind.kind} file of {size / 1e6:.0f} MB"
         check_fits(_COPIES_OF_TEXT * size, what, "take fewer rows, or Parquet")
     surveys = []
     for each in files:
         with _opened(each, kind, len(files) > 1) as file:
-            if (size := size_of(file)) == 0:
+            if (size := paths.size_of(file)) == 0:
                 raise InputError("the file is empty; write it again.")
             surveys.append(replace(kind.look(file), size=size))
     names = surveys[0].schema.names
     for each, survey in zip(files, surveys, strict=True):
         if sorted(survey.schema.names) != sorted(names):
             raise InputError(
-                f"{called(each)} has the columns {listed(survey.schema.names)}, and the first "
+                f"{paths.called(each)} has the columns {listed(survey.schema.names)}, and the first "
                 f"file has {listed(names)}; give files with the same columns."
             )
     check_unique(names)
     if not (rows := sum(survey.rows for survey in surveys)):
         raise InputError("there are no rows; write the file again.")
-    return called(path), rows, tuple(files), kind, tuple(surveys)
+    return paths.called(path), rows, tuple(files), kind, tuple(surveys)
 
 
 def as_texts(path: Place) -> Any:
@@ -299,8 +290,10 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
                 "if a quote is not closed there, rows are missing."
             )
     raw = columns.roles.groups if kind.is_text else ()
-    kinds = {n: [survey.schema.field(n).type for survey in surveys] for n in columns.read}
-    schema = pa.schema([(n, pa.string() if n in raw else one_type(n, kinds[n])) for n in columns.read])
+    fields = dict.fromkeys(columns.read, pa.string())
+    for name in (name for name in fields if name not in raw):
+        fields[name] = formats.one_type(name, [each.schema.field(name).type for each in surveys])
+    schema = pa.schema(list(fields.items()))
     stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
     columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
     return stored if whole else stored.counted()
@@ -309,15 +302,15 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
 @contextmanager
 def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
-    naming = named(called(path)) if several else nullcontext()
-    with naming, opened(path, kind.kind) as file:
+    naming = paths.named(paths.called(path)) if several else nullcontext()
+    with naming, paths.opened(path, kind.kind) as file:
         yield file
 
 
 def _files(path: Place) -> tuple[list[Place], Format]:
     """Return the files of a table in the order of their names, and their format."""
-    folder, several = is_folder(path), is_folder(path) or is_pattern(path)
-    found = entries(path) if several else [path]
+    folder, several = paths.is_folder(path), paths.is_folder(path) or paths.is_pattern(path)
+    found = paths.entries(path) if several else [path]
     if not found and not folder:
         raise InputError("no file matches this pattern; check it.")
     suffixes = [each.suffix.lower() for each in found]
@@ -351,24 +344,24 @@ class StoredFile(Stored):
 
     @contextmanager
     def _opened(self) -> Iterator[BufferedReader]:
-        with opened(self.path, NUMPY) as file:
-            if read_header(file, size_of(file)) != self.header:
+        with paths.opened(self.path, NUMPY) as file:
+            if formats.read_header(file, paths.size_of(file)) != self.header:
                 raise InputError(
                     "the table has changed since it was opened; do not write to it while it is read."
                 )
             yield file
 
     def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
-        with named(self.name), self._opened() as file:
+        with paths.named(self.name), self._opened() as file:
             for rows in blocks(self.n_samples, ROWS)[first:last]:
-                block = read_rows(file, self.header, rows)
+                block = formats.read_rows(file, self.header, rows)
                 yield np.delete(block, self.label, axis=1), block[:, self.label]
 
     def content(self) -> Content:
         """Read all rows, as they are."""
         with self._opened() as file:
             file.seek(0)
-            return read_npy(file, Roles.of(self.label, logits=self.logits))
+            return formats.read_npy(file, Roles.of(self.label, logits=self.logits))
 
 
 @dataclass(frozen=True, eq=False)

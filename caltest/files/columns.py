@@ -48,9 +48,7 @@ _WRONG = {
     "outcomes.",
     "alone": "{other} is given alone; give the columns of {mean} and of one of {sd} and {variance}.",
     "both": "both {one} and {other} are given; give one of them.",
-    "twice": "column {column} is given twice, among those of the curves, the event and follow-up; give "
-    "each its own.",
-    "same": "{one} and {other} are the same column; name that of each.",
+    "twice": "column {column} is given twice; give each its own.",
 }
 _ANY = Number(-1e300, 1e300)
 #: Of what columns are given with numbers: what these are.
@@ -110,20 +108,15 @@ class NumberColumns:
             for each, value in column.items() if isinstance(column, Mapping) else ():
                 what, number = _NUMBERS[name]
                 number(f"the {what} of column {quoted(each)}", value)
-        given, wrong = tuple(name for name in _KNOWN if name in self.of), ""
-        of_times = not {*_OF_TIMES, "follow_up", _CURVES}.isdisjoint(self.of)
-        twice: list[str] = []
-        if given not in _STATED:
+        given = tuple(name for name in _KNOWN if name in self.of)
+        twice = [name for name in self.names if self.names.count(name) > 1]
+        if given not in _STATED or twice:
+            of_times = not {*_OF_TIMES, "follow_up", _CURVES}.isdisjoint(self.of)
             wrong = "times" if of_times else "alone" if len(given) < 2 else "both"
-        elif of_times and (twice := [name for name in self.names if self.names.count(name) > 1]):
-            wrong = "twice"
-        elif len(set(self.names)) == 1 < len(given):
-            wrong = "same"
-        if wrong:
-            one, other = map(Argument, ("", "columns", *given)[-2:])
-            facts = {name: Argument(name) for name in _KNOWN} | {"survival": Argument("survival_at")}
-            column = {"column": quoted(next(iter(twice), ""))}
-            raise InputError(Phrase(_WRONG[wrong], {**facts, **column, "one": one, "other": other}))
+            facts: dict[str, object] = {name: Argument(name) for name in _KNOWN}
+            facts["one"], facts["other"] = map(Argument, ("", "columns", *given)[-2:])
+            facts |= {"survival": Argument("survival_at"), "column": quoted(next(iter(twice), ""))}
+            raise InputError(Phrase(_WRONG["twice" if given in _STATED else wrong], facts))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -203,13 +196,7 @@ class NumberColumns:
         return NumberSample(Rows(law), finite_table("the outcomes", outcomes))
 
     def __str__(self) -> str:
-        if "event" in self.of:
-            others = (name for name in ("event", "follow_up") if name in self.of)
-            rest = "".join(f", {name} from {quoted(self.of[name])}" for name in others)
-            return f"survival from {listed(self.of['survival'])}{rest}"
-        if len(self.of) == 1:
-            return f"{next(iter(self.of))} from {listed(self.names)}"
-        return ", ".join(f"{argument} from {quoted(name)}" for argument, name in self.of.items())
+        return f"{', '.join(name for name in self.of if name != _CURVES)} from {listed(self.names)}"
 
 
 def _ordered(columns: Sequence[str] | Mapping[str, float]) -> list[str]:

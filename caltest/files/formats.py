@@ -83,20 +83,16 @@ def one_type(column: str, kinds: Sequence[Any]) -> Any:
     """
     import pyarrow as pa
 
-    plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
-    known = list(dict.fromkeys(kind for kind in plain if not pa.types.is_null(kind))) or [pa.null()]
-    for kind in known:
-        if pa.types.is_union(kind):
-            raise InputError(
-                f"column {quoted(column)} holds values of several types; save it as one type."
-            )
+    is_of = pa.types
+    plain = [kind.value_type if is_of.is_dictionary(kind) else kind for kind in kinds]
+    known = list(dict.fromkeys(kind for kind in plain if not is_of.is_null(kind))) or [pa.null()]
     if len(known) == 1:
         return known[0]
-    if all(map(pa.types.is_integer, known)):
+    if all(map(is_of.is_integer, known)):
         return pa.int64()
-    if all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in known):
+    if all(is_of.is_integer(kind) or is_of.is_floating(kind) for kind in known):
         return pa.float64()
-    if all(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in known):
+    if all(is_of.is_string(kind) or is_of.is_large_string(kind) for kind in known):
         return pa.large_string()
     raise InputError(
         f"column {quoted(column)} is {known[0]} in one file and {known[1]} in another; save all files "
@@ -121,8 +117,7 @@ def _look_at_parquet(file: BufferedReader) -> Survey:
 def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    # Bytes read beforehand would stay in memory, as many as the file has. Those of another machine come
-    # as many at once as some columns' buffers may hold.
+    # No bytes are read beforehand, as all of them would stay in memory; from afar many come at once.
     size = max(2**16, min(2**22, _BUFFERS // len(schema.names))) if is_remote(file) else 2**16
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=size) as parquet:
         groups = range(part, parquet.num_row_groups)
@@ -447,7 +442,10 @@ def read_rows(file: IO[bytes], header: Header, rows: slice) -> np.ndarray:
 
     def numbers(first: int, count: int) -> np.ndarray:
         file.seek(header.start + first * header.dtype.itemsize)
-        return np.frombuffer(file.read(count * header.dtype.itemsize), header.dtype, count)
+        found = file.read(size := count * header.dtype.itemsize)
+        if len(found) < size:
+            raise ValueError(f"it ends after {len(found)} of {size} bytes")
+        return np.frombuffer(found, header.dtype)
 
     (n, width), count = header.shape, rows.stop - rows.start
     if header.by_columns:
@@ -476,7 +474,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
     """Read an archive of arrays."""
     _check_kind(file, _ZIP, roles)
     archive = zipfile.ZipFile(file)
-    names = [member.filename.removesuffix(".npy") for member in archive.infolist()]
+    names = [name.removesuffix(".npy") for name in archive.namelist()]
     check_unique(names, "arrays")
     members = dict(zip(names, archive.infolist(), strict=True))
 
@@ -486,12 +484,10 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
             return _read_array(stream, members[name].file_size, what)
 
     roles = roles.among(names)
-    if roles.numbers is None:
-        keys = [roles.found(names, partial(_chosen_probs, logits=roles.logits))]
-    else:
-        keys = [*roles.numbers.names]
-        for key in keys:
-            check_there(key, names, "array", "")
+    keys = [*roles.numbers.names] if roles.numbers else []
+    for key in keys:
+        check_there(key, names, "array", "")
+    keys = keys or [roles.found(names, partial(_chosen_probs, logits=roles.logits))]
     others = [name for name in names if name not in (*keys, "classes")]
     truth = roles.found_label(others, "array", [name for name in names if name not in keys])
     probs: Any = {key: array(key) for key in keys}
@@ -507,20 +503,20 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
                 )
             probs = replace(probs, names=tuple(map(str, classes.tolist())))
             check_unique(probs.names, "classes")
-    groups = {name: array(name) for name in roles.groups}
-    for name, values in groups.items():
+    groups = {}
+    for name in roles.groups:
+        groups[name] = (values := array(name)).tolist()
         if values.shape != (rows,):
             raise InputError(
                 f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
                 f"group needs one value per row, an array of shape ({rows},)."
             )
     apart = (truth, roles.weights, *groups)
-    cells = {name: each.tolist() for name, each in groups.items()}
     return Content(
         roles,
         probs,
         None if truth is None else array(truth),
-        cells,
+        groups,
         unread_note("arrays", [name for name in others if name not in apart]),
         weights=None if roles.weights is None else array(roles.weights),
     )

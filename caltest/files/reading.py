@@ -16,20 +16,11 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import as_entry, is_framed, is_missing, is_number, listed, read_table
 from caltest.exceptions import Argument, InputError
+from caltest.files import paths
 from caltest.files.batches import NUMPY, Stored, StoredArrays, StoredFile, as_texts, stored_table
 from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there
 from caltest.files.formats import FORMATS, read_npy, read_npz, table_header
-from caltest.files.paths import (
-    Place,
-    called,
-    check_file,
-    is_folder,
-    is_pattern,
-    located,
-    named,
-    opened,
-    size_of,
-)
+from caltest.files.paths import Place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +112,7 @@ def read(
     ...     read(path).labels
     array([1, 0])
     """
-    with named(called(path)):
+    with paths.named(paths.called(path)):
         roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
         return _content(path, roles, truth, where).checked(rounding=rounding)
 
@@ -179,7 +170,7 @@ def read_with_groups(
     >>> sample.rows.classes, groups["station"].tolist()
     (('dry', 'rain'), ['007', '012'])
     """
-    with named(called(path)):
+    with paths.named(paths.called(path)):
         content = _content(
             path, Roles.of(label, groups=groups, needs_labels=needs_labels, **options), truth, where
         )
@@ -207,8 +198,8 @@ def read_late(
     Last comes the name of the one column of predictions, if it is one. There are no predictions, None,
     where the file has none of their columns: outcomes alone.
     """
-    with named(called(path)):
-        table = as_texts(located(path))
+    with paths.named(paths.called(path)):
+        table = as_texts(paths.located(path))
         for name, what in ((label, "labels"), (ids, "ids")):
             check_there(name, table.column_names, "column", f" of {what}")
         others = set(columns or set(table.column_names) - {label, ids, *groups})
@@ -238,18 +229,18 @@ def _content(
     if where is not None:
         text = "{where} picks rows of a hub's long table; give its {truth} too."
         raise InputError(text, where=Argument("where"), truth=Argument("truth"))
-    place = located(path)
+    place = paths.located(path)
     if _is_table(place):
         return stored_table(place, roles, whole=True).content()
-    check_file(place)
+    paths.check_file(place)
     suffix = Path(str(place)).suffix
     if suffix.lower() not in _ARRAYS:
         raise InputError(
             f"files that end in {quoted(suffix)} cannot be read; convert the file to "
             f"{', '.join((*FORMATS, *_ARRAYS))}."
         )
-    with opened(place, NUMPY) as file:
-        if size_of(file) == 0:
+    with paths.opened(place, NUMPY) as file:
+        if paths.size_of(file) == 0:
             raise InputError("the file is empty; write it again.")
         return _ARRAYS[suffix.lower()](file, roles)
 
@@ -310,18 +301,18 @@ def scan(
     (20, 0.12)
     """
     roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
-    with named(called(path)):
-        place = located(path)
-        if not (is_folder(place) or is_pattern(place)):
-            check_file(place)
+    with paths.named(paths.called(path)):
+        place = paths.located(path)
+        if not (paths.is_folder(place) or paths.is_pattern(place)):
+            paths.check_file(place)
         if place.suffix.lower() != ".npy":
             return replace(stored_table(place, roles, whole=False), logits=logits)
-        with opened(place, NUMPY) as file:
+        with paths.opened(place, NUMPY) as file:
             header, column = table_header(file, roles)
         if header.shape[0] == 0:
             raise InputError("there are no rows; write the file again.")
         assert column is not None  # labels are needed
-        return StoredFile(called(path), header.shape[0], place, header, column, logits=logits)
+        return StoredFile(paths.called(path), header.shape[0], place, header, column, logits=logits)
 
 
 def can_scan(path: str | Path) -> bool:
@@ -329,14 +320,14 @@ def can_scan(path: str | Path) -> bool:
     if not isinstance(path, str | Path):
         return False
     try:
-        place = located(path)
+        place = paths.located(path)
         return place.suffix.lower() == ".npy" or _is_table(place)
     except InputError:  # whoever reads it says so
         return False
 
 
 def _is_table(place: Place) -> bool:
-    return place.suffix.lower() in FORMATS or is_folder(place) or is_pattern(place)
+    return place.suffix.lower() in FORMATS or paths.is_folder(place) or paths.is_pattern(place)
 
 
 def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:
@@ -436,7 +427,7 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     if not known.all():
         first = ", ".join(map(" ".join, zip(tasks, np.atleast_1d(wide.index[~known][0]), strict=True)))
         if not known.any():
-            raise InputError(_WRONG["no truth"], found=first).within(called(truth))
+            raise InputError(_WRONG["no truth"], found=first).within(paths.called(truth))
         notes.append(f"Left out for want of truth: {(~known).sum()} of {len(wide)} tasks ({first}, …).")
     notes.append(
         f"Truth was found by {listed(keys)}{', and is taken for that of the target' * untold}."
@@ -457,10 +448,10 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
 
 def _texts(path: str | Path) -> Any:
     """Read a table as a frame of text, in which 1.0 is 1 and midnight is a date."""
-    with named(called(path)):
-        place = located(path)
-        if not (is_folder(place) or is_pattern(place)):
-            check_file(place)
+    with paths.named(paths.called(path)):
+        place = paths.located(path)
+        if not (paths.is_folder(place) or paths.is_pattern(place)):
+            paths.check_file(place)
         frame = as_texts(place).to_pandas().astype(object).fillna("")
     for name in frame.columns.difference(["value"]):
         known = {cell: str(as_entry(_MIDNIGHT.sub("", cell))) for cell in frame[name].unique()}
