@@ -215,7 +215,7 @@ WRONG = {
     ),
     "one column": (
         "--mean error --sd error",
-        "--mean and --sd are the same column; name that of each.",
+        "column 'error' is given twice; give each its own.",
     ),
     "probabilities": (
         "--mean forecast --sd error --columns w",
