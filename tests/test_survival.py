@@ -25,7 +25,6 @@ from caltest.bounds.intervals import (
 )
 from caltest.cli import app
 from caltest.exceptions import InputError
-from caltest.nulls.times import TIES, signed
 from caltest.predictive import Survival
 from caltest.pvalues import of_exchangeable
 from caltest.statistics.times import kaplan_meier, observed_shares, strata_of
@@ -310,24 +309,12 @@ def test_the_level_is_kept_where_most_of_many_rows_are_censored():
 @pytest.mark.parametrize("censor", [0.25, 1.0, 3.0])
 @pytest.mark.parametrize("dependent", [True, False])
 def test_the_default_keeps_its_level(censor, dependent):
-    predicted, _time, _event, *_ = cohort(0)
-    law = Survival(predicted, TIMES)
-    default = [
-        caltest.test(
-            law_of(seed, censor, dependent), seen_of(seed, censor, dependent), n_resamples=199, rng=1
-        )
-        for seed in range(300)
-    ]
-    assert law.n_samples == 200
-    assert few(np.array([each.pvalue for each in default]))
-
-
-def law_of(seed, censor, dependent):
-    return Survival(cohort(seed, censor=censor, dependent=dependent)[0], TIMES)
-
-
-def seen_of(seed, censor, dependent):
-    return cohort(seed, censor=censor, dependent=dependent)[1:3]
+    found = []
+    for seed in range(100):
+        predicted, time, event, *_ = cohort(seed, censor=censor, dependent=dependent)
+        law = Survival(predicted, TIMES)
+        found.append(caltest.test(law, (time, event), n_resamples=99, rng=1).pvalue)
+    assert few(np.array(found))
 
 
 def test_exchangeable_p_values():
@@ -802,14 +789,6 @@ def test_rare_events_of_few_clusters_are_no_evidence(k, rate):
     assert few(np.array(found))
 
 
-def test_signs_that_tie_but_for_rounding_are_ties():
-    """Three clusters of many: a quarter of all signs give the same sum, in whatever order."""
-    sums = np.zeros((40, 1))
-    sums[[0, 17, 33], 0] = 0.1, 0.2, 0.3
-    values = np.round(signed(sums, 4000, 0)[:, 0] / TIES) * TIES
-    assert abs(np.mean(np.abs(values[1:]) >= values[0] - TIES) - 0.25) < 0.03
-
-
 def test_the_p_value_of_a_risk_at_one_time_is_that_of_its_interval():
     """Of rows that are all followed it is about that of a binomial number, wherever it lies."""
     law, found = Survival(risk=np.repeat([0.05, 0.1, 0.2, 0.3, 0.4], 100), times=1.0), []
@@ -978,12 +957,6 @@ def test_columns_of_times_go_together(seen_file, options, message):
     assert message in " ".join(found.output.split())
 
 
-def test_a_test_of_times_needs_their_survival(seen_file):
-    found = CliRunner().invoke(app, ["test", str(seen_file[0]), "--time", "t", "--event", "d"])
-    assert found.exit_code == 2
-    assert "give --survival-at, --event" in " ".join(found.output.split())
-
-
 @pytest.mark.slow
 def test_a_page_counts_events_and_draws_curves():
     predicted, time, event, *_ = cohort(14, 600)
@@ -1139,22 +1112,22 @@ def test_events_that_all_came_at_times_of_the_curves_make_these_steps():
 
 @pytest.mark.slow
 def test_visits_of_a_right_model_are_found_to_be_right():
-    """Of 30 audits about 1.5 reject; of what is twice as frequent all are found."""
+    """Of 12 audits about 0.6 reject; of what is twice as frequent all are found."""
     few, grown = 0, 0
-    for seed in range(30):
+    for seed in range(12):
         for by in (1.0, 2.0):
             curves, grid, seen = visits(seed, by=by)
             found = caltest.audit(Survival(curves, grid), seen, n_resamples=199, rng=seed)
             few, grown = few + (by == 1.0) * found.rejected, grown + (by == 2.0) * found.rejected
-    assert few <= 6  # with a chance of .999
-    assert grown == 30
+    assert few <= 3  # with a chance of .999
+    assert grown == 12
 
 
 @pytest.mark.slow
 def test_curves_of_three_times_are_looked_at_there_alone():
     """Straight lines between them are wrong here; at these times the model is right."""
     few, found_there, times = 0, 0, np.array([1.0, 2.0, 3.0])
-    for seed in range(20):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         rates, group = rng.lognormal(-1.0, 0.5, 3000), rng.choice(["a", "b", "c"], 3000)
         time = rng.exponential(size=3000) ** (1.0 / 0.7) / rates
@@ -1169,8 +1142,8 @@ def test_curves_of_three_times_are_looked_at_there_alone():
             assert "read off intervals of the observed risk" in " ".join(audit.summary().split())
             few += audit.rejected and not wrong
             found_there += wrong and str(audit.worst.group) == "group = b"
-    assert few <= 5  # with a chance of .999
-    assert found_there >= 19
+    assert few <= 3  # with a chance of .999
+    assert found_there >= 7
 
 
 def test_one_time_of_a_curve_is_a_risk():
@@ -1324,7 +1297,7 @@ def test_where_nobody_was_followed_the_interval_holds_whatever_came_then():
 def test_no_interval_of_rows_that_nobody_followed_misses_more_often_than_said():
     """True errors by 20, of a group that was followed for 14 at most, and of all rows."""
     missed = np.zeros(2)
-    for seed in range(60):
+    for seed in range(30):
         law, seen, groups = followed_for_a_while(seed, 1500)
         audit = caltest.audit(law, seen, groups=groups, lenses=["until:20"], n_resamples=39, rng=0)
         risk, new = law.risk(20.0), groups["hospital"] == "new"
@@ -1334,7 +1307,7 @@ def test_no_interval_of_rows_that_nobody_followed_misses_more_often_than_said():
                 rows = np.ones(len(new), dtype=bool) if each.group is None else new
                 error = float(np.mean((risk - true)[rows]))
                 missed[int(each.group is None)] += not each.low <= error <= each.high
-    assert missed.max() <= 6  # of 60, at 5% at most: 3 are expected
+    assert missed.max() <= 5  # of 30, at 5% at most: 1.5 are expected
 
 
 def two_that_end(seed, n=2000):
