@@ -185,9 +185,6 @@ bias FLOAT  Assume that the log-odds of --target are this much too high.
 target CLASS  The class of --bias. [default: class 1 of two]
 overconfidence FLOAT  Assume that the confidence in the top class is this much too high, 0.05 for 5
     points.
-recalibration NAME  Assume the pilot's own error, as estimated by temperature, logistic or isotonic.
-    [default, if nothing else is assumed: logistic of two classes, temperature of more]
-careful -  Of a fit, assume the end of its 95% interval that is nearest to calibrated.
 statistic NAME  What is computed; see below. [default: that of caltest test]
 null NAME  Where the p-value comes from; see below. [default: monte_carlo]
 lens
@@ -198,7 +195,7 @@ power FLOAT  Power wanted, with --sample-size. [default: 0.8]
 min-n INT  Fewest rows, with --sample-size. [default: 50]
 max-n INT  Most rows, with --sample-size. [default: 20000]
 under-null -  Count rejections of calibrated models of that size too.
-datasets/n_datasets INT =400  Simulated data sets per size; with --sample-size, near the answer.
+datasets/n_datasets INT  Simulated data sets per size. [default: 400, with --sample-size at most 200]
 resamples/n_resamples INT  Draws of the null in each test. [default: 199 for one side at level 0.05]
 seed json plot jobs example
 """,

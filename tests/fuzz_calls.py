@@ -94,13 +94,11 @@ ON_DATA: Mapping[str, Options] = {
         **_LENS,
         **_CHEAP,
     },
-    "caltest.planning.pilot": {
+    "(lambda p, y, **k: caltest.planning.pilot(p, **k))": {
         "temperature": sources(".5", "2"),
         "bias": sources("1", "-.5"),
         "target": st.one_of(sources("0", "1", "'1'"), words("a")),
         "overconfidence": values.fractions,
-        "recalibration": words("temperature", "logistic", "isotonic"),
-        "careful": sources("True", "False"),
         "truth": sources("lambda p: p", "lambda p: None", "lambda p: p * 2", "lambda p: p[:1]",
         "lambda p: -p"),
     },
@@ -278,8 +276,8 @@ def _comparisons(draw: Any) -> Call:
 @st.composite
 def _simulations(draw: Any) -> Call:
     pair = draw(st.one_of(good_pairs(), good_pairs(), pairs))
-    assumed = draw(sources("temperature=.5", pair.labels, f"{pair.labels}, careful=True"))
-    model = draw(st.sampled_from([f"caltest.planning.pilot({pair.probs}, {assumed})"] * 6 + _SIMULATED))
+    model = f"caltest.planning.pilot({pair.probs}, temperature=.5)"
+    model = draw(st.sampled_from([model] * 6 + _SIMULATED))
     quick = ("n_datasets", "n_resamples")
     if draw(st.sampled_from([True, True, False])):
         options = {

@@ -70,7 +70,6 @@ _RIGHT: Mapping[str, list[str]] = {
     "--functions": [*FUNCTIONS, "all", "binning,temperature"],
     "--pvalue": ["held_out", "none", "pipeline"],
     "--correction": ["holm", "none", "fdr_bh", "westfall_young"],
-    "--recalibration": ["temperature", "logistic", "isotonic"],
     "--regularization-scaling": ["usual", "published"],
     "--fail-on": ["reject", "never"],
     "--target": ["a", "0", "1"],

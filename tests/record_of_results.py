@@ -257,9 +257,6 @@ _PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
         partial(pilot, _PILOT, bias=0.8, target=1),
         {"statistic": "citl", "lens": "class:1", "alternative": "less", "null": "normal"},
     ),
-    "moments": (partial(pilot, *M3), {"statistic": "skce_uq", "null": "moments"}),
-    "logistic": (partial(pilot, *_SURE_TWO, careful=True), {"statistic": "cox", "null": "chi2"}),
-    "isotonic": (partial(pilot, *BINARY, recalibration="isotonic"), {"statistic": "brier"}),
     "tolerance": (
         partial(pilot, _PILOT, overconfidence=0.2),
         {"tolerance": 0.02, "alternative": "over"},

@@ -51,8 +51,12 @@ CALLS = {
     "certificate": lambda **o: caltest.certificate(PROBS, LABELS, **o),
     "miscalibration_bounds": lambda **o: caltest.miscalibration_bounds(PROBS, LABELS, **o),
     "estimate_squared_error": lambda **o: caltest.estimate_squared_error(PROBS, LABELS, **o),
-    "power": lambda **o: caltest.power((PROBS, LABELS), 50, n_datasets=5, **o),
-    "sample_size": lambda **o: caltest.sample_size((PROBS, LABELS), **o),
+    "power": lambda **o: caltest.power(
+        caltest.simulation.tempered(50, temperature=0.5, rng=0), 50, n_datasets=5, **o
+    ),
+    "sample_size": lambda **o: caltest.sample_size(
+        caltest.simulation.tempered(50, temperature=0.5, rng=0), **o
+    ),
     "planning.pilot": lambda **o: pilot(PROBS, temperature=0.8, **o),
     "plan": lambda **o: caltest.plan(PROBS, materiality=0.05, **o),
     "bin_table": lambda **o: caltest.bin_table(PROBS, LABELS, **o),

@@ -75,7 +75,7 @@ def test_an_argument_is_a_fact():
         (Argument("n", "9"), "n='9'"),
         (Argument("--n"), "--n"),
         (Argument("--n", 9), "--n 9"),
-        (Argument("--careful", True), "--careful"),
+        (Argument("--under-null", True), "--under-null"),
     ],
 )
 def test_an_argument_is_written_as_in_a_call_or_a_command(argument, written):

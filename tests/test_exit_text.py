@@ -72,8 +72,7 @@ def an_estimate(name: str):
 
 @cache
 def a_power(name: str):
-    predictions, labels = data(name)
-    model = caltest.planning.pilot(predictions, labels, bias=0.5, target=name)
+    model = caltest.planning.pilot(data(name)[0], bias=0.5, target=name)
     return caltest.power(model, 50, statistic_called(name), n_datasets=5, n_resamples=19, rng=1)
 
 

@@ -25,7 +25,7 @@ CALLS = {
     "monitor": [caltest.Monitor, caltest.Monitor.update],
 }
 #: Arguments that a command gives itself, or finds in its file.
-OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups", "careful"}
+OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups"}
 #: Options that a command has besides the arguments.
 BESIDES = {
     "FILE", "FILES", "STATE", "label", "columns", "mean", "sd", "variance", "quantiles", "members",
@@ -33,7 +33,7 @@ BESIDES = {
     "weights", "clusters",
     "example", "json", "plot", "report", "markdown",
     "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
-    "approximation", "rank", "sample-size", "careful",
+    "approximation", "rank", "sample-size",
 }  # fmt: skip
 #: Arguments that only Python has; options that only a command has.
 ALONE = {

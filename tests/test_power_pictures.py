@@ -60,9 +60,5 @@ def test_pictures_in_little_room():
     (level,) = [line for line in dark.lines if line.get_label() == "level, 0.05"]
     assert level.get_color() == "white"
     once = caltest.sample_size(m2, "ecd", min_n=200, n_datasets=24, rng=0)
-    assert not PowerDisplay.from_result(once).ax_.patches
-    search = caltest.sample_size(constant(), **citl, n_datasets=40, rng=0)
-    (band,) = PowerDisplay.from_result(search).ax_.patches
-    ax = plt.gcf().axes[0]
-    (curve,) = [line for line in ax.lines if line.get_label() == "fitted curve"]
-    assert curve.get_xdata()[-1] >= band.get_x() + band.get_width() - 1e-9
+    labels = [line.get_label() for line in PowerDisplay.from_result(once).ax_.lines]
+    assert "at most 200 rows" in labels

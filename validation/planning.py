@@ -1,14 +1,14 @@
 """Sample sizes: do their intervals hold the right answer, how long does it take, what are pilots worth?
 
 ``python -m validation.planning coverage``: the design of ``caltest.sample_size`` with
-its default numbers of data sets, on tests whose power is known: of a one- and a two-sided z-test, of a
+its default number of data sets, on tests whose power is known: of a one- and a two-sided z-test, of a
 χ² with 20 degrees of freedom, of a test with a power that is normal in n, and of one whose true level
 is .0013 where .05 is claimed (a bound). Rows needed for a power of .8 or .9: 120, 700 and 4 000. And
 where the power does not go on as it began: it levels off at .85, at .81, or at .78, below the .8 that
 is wanted, or grows with the logarithm of n.
-Columns: answers whose 95% interval holds the truth, intervals without an upper end, answers "not
-reached", mean and standard deviation of the logarithm of answer over truth, median ratio of the
-interval's ends.
+Columns: answers whose 95% interval holds the power with so many rows, answers "not reached", mean and
+standard deviation of the logarithm of answer over truth, the mean power of the answers, and the mean
+number of data sets.
 
 ``python -m validation.planning speed``: seconds of ``caltest.sample_size`` with the defaults, ten
 classes, predictions Dir(0.1), an error of temperature that takes about 600, 1 000 and 2 000 rows by the
@@ -19,9 +19,9 @@ so that no number of rows is found, by the default statistic and by one whose ti
 logit P = slope · logit p: calibrated (slope 1), or a little overconfident (.85). Of each, pilots with
 labels, whose own error is estimated, and power planned with it for "ecd". Columns: the error and the
 power that are true; the mean error that pilots show, the mean and the 10% and 90% quantiles of the
-power planned, pilots that are said not to show that their model is miscalibrated; and of
-``careful=True``, how many pilots have such an end, the mean power planned at it, and how many promise
-more than is true by more than two standard errors.
+power planned, pilots that do not show that their model is miscalibrated; and of the end of the
+estimate's 95% interval that is nearest to calibrated, how many pilots have such an end, the mean power
+planned at it, and how many promise more than is true by more than two standard errors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -39,10 +39,10 @@ from scipy.stats import chi2, ncx2, norm
 
 import caltest
 from caltest.planning import PowerResult, pilot
-from caltest.planning.pilot import Kind
-from caltest.planning.search import Search
+from caltest.planning.search import search
 from caltest.planning.simulate import PowerPoint
 from caltest.simulation import tempered
+from validation._pilots import Kind, estimated
 from validation._study import command_line, markdown, write_csv
 
 LEVEL = 0.05
@@ -99,39 +99,46 @@ def coverage(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             rng = np.random.default_rng([options.seed, place, rows, round(100 * power)])
             truth = np.inf if family == NEVER else rows
             found = [searched(of_rows, power, rng) for _ in range(options.repetitions)]
-            yield {"test": family, "rows": truth, "power": power} | held(found, truth)
+            yield {"test": family, "rows": truth, "power": power} | held(found, truth, of_rows)
 
 
-def searched(
-    power: Callable[[float], float], wanted: float, rng: np.random.Generator
-) -> dict[str, Any]:
+class Answer(NamedTuple):
+    """A number of rows, None if the power is not reached; the interval of its power, and the work."""
+
+    rows: int | None
+    low: float
+    high: float
+    datasets: int
+
+
+def searched(power: Callable[[float], float], wanted: float, rng: np.random.Generator) -> Answer:
     """Search once, with the defaults."""
+    points: dict[int, PowerPoint] = {}
 
     def count(n: int, start: int, stop: int) -> PowerPoint:
         """Draw how many of the data sets are rejected."""
-        return PowerPoint(n, stop - start, int(rng.binomial(stop - start, power(n))))
+        point = PowerPoint(n, stop - start, int(rng.binomial(stop - start, power(n))))
+        points[n] = points[n] + point if n in points else point
+        return point
 
-    search = Search(count, LEVEL, wanted, 50, 20_000)
-    search.double()
-    if search.undecided:
-        search.refine(400)
-    return search.answer()
+    n = search(count, wanted, 50, 20_000, 200)
+    interval = points[20_000 if n is None else n].interval
+    return Answer(n, *interval, sum(point.n_datasets for point in points.values()))
 
 
-def held(found: Sequence[dict[str, Any]], truth: float) -> dict[str, Any]:
+def held(found: Sequence[Answer], truth: float, power: Callable[[float], float]) -> dict[str, Any]:
     """Summarise answers whose truth is known."""
-    ends = np.array([[low or 1, high or np.inf] for low, high in (each["interval"] for each in found)])
-    answers = np.array([each["n"] for each in found if each["n"] is not None])
+    answers = np.array([each.rows for each in found if each.rows is not None], dtype=float)
     errors = np.log(answers / truth) if np.isfinite(truth) and len(answers) else np.array([np.nan])
-    closed = np.isfinite(ends[:, 1])
+    powers = [power(20_000 if each.rows is None else each.rows) for each in found]
     return {
-        "held": int(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).sum()),
+        "held": sum(each.low <= p <= each.high for each, p in zip(found, powers, strict=True)),
         "of": len(found),
-        "open": int((~closed).sum()),
         "not_reached": len(found) - len(answers),
         "mean_log_error": round(float(errors.mean()), 4),
         "sd_log_error": round(float(errors.std()), 4),
-        "width": round(float(np.median(ends[closed, 1] / ends[closed, 0])), 3) if closed.any() else "",
+        "mean_power": round(float(np.mean(powers)), 4),
+        "datasets": round(float(np.mean([each.datasets for each in found]))),
     }
 
 
@@ -142,14 +149,14 @@ def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             model = partial(tempered, temperature=temperature)
             start, used = perf_counter(), process_time()
             found = caltest.sample_size(
-                model, statistic, n_datasets=options.datasets, rng=options.seed, n_jobs=1
+                model, statistic, n_datasets=options.datasets // 2, rng=options.seed, n_jobs=1
             )
             yield {
                 "statistic": statistic,
                 "temperature": temperature,
                 "n": found.n,
-                "low": found.interval[0],
-                "high": found.interval[1],
+                "low": round(found.interval[0], 3),
+                "high": round(found.interval[1], 3),
                 "datasets": sum(point.n_datasets for point in found.points),
                 "seconds": round(perf_counter() - start, 1),
                 "cpu_seconds": round(process_time() - used, 1),
@@ -197,16 +204,14 @@ def planned(
         p = rng.beta(2.0, 2.0, size)
         labels = (rng.random(size) < expit(slope * logit(p))).astype(int)
         seed = int(rng.integers(2**32))
-        try:
-            found = pilot(p, labels, recalibration=kind)
-        except caltest.InputError:  # separated
+        if (found := estimated(p, labels, kind)) is None:  # separated
             continue
-        doubts = any("does not show" in note for note in found.notes)
-        best = ask(found, n_datasets=DATASETS, rng=seed).power
-        if doubts or kind == "isotonic":
-            return best, None, found.error, doubts
-        end = pilot(p, labels, recalibration=kind, careful=True)
-        return best, ask(end, n_datasets=DATASETS, rng=seed).power, found.error, doubts
+        whole = pilot(p, truth=found.truth)
+        best = ask(whole, n_datasets=DATASETS, rng=seed).power
+        if found.careful is None:
+            return best, None, whole.error, not found.shown
+        end = ask(pilot(p, truth=found.careful), n_datasets=DATASETS, rng=seed).power
+        return best, end, whole.error, not found.shown
 
 
 STUDIES = {"coverage": coverage, "speed": speed, "pilots": pilots}
@@ -219,7 +224,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     given.add_argument(
         "--repetitions", type=int, default=100, help="of coverage; two fifths are pilots"
     )
-    given.add_argument("--datasets", type=int, default=400, help="of speed and pilots")
+    given.add_argument("--datasets", type=int, default=400, help="of pilots")
     given.add_argument("--largest", type=int, default=1000, help="rows of pilots")
     given.add_argument(
         "--statistics", nargs="+", choices=TEMPERATURES, default=list(TEMPERATURES), help="of speed"

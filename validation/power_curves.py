@@ -4,7 +4,7 @@
 statistic of the registry at level .05 by the null that needs no resamples where it has one
 ("moments"), else by 199 exact draws; 50 to 2000 rows. Power is counted by :func:`caltest.power`,
 400 data sets a point in full, the same for every statistic. The rows needed are those at which the
-curve of :func:`caltest.sample_size`, fitted to all points, reaches 0.8, with its 95 % interval;
+curve that is fitted to all points reaches 0.8, with its 95 % interval;
 beyond four times the most rows simulated they are not stated.
 """
 
@@ -21,11 +21,11 @@ from matplotlib.ticker import NullLocator
 from scipy.stats import binomtest
 
 import caltest
-from caltest.planning.curve import fit
 from caltest.plots.canvas import BLACK, BLUE, PALE, VERMILION
 from caltest.simulation import tempered
 from caltest.statistics import STATISTICS
 from validation._cells import Options, Row, Table
+from validation._power_curve import fit
 from validation._study import fitting_pairs, markdown, write_csv
 from validation.generative import classwise, local, m1, mixture, noisy
 

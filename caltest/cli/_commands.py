@@ -226,7 +226,7 @@ def _models(
 
 # ------------------------------------------------------------------ power
 
-_ASSUMED = ("temperature", "bias", "target", "overconfidence", "recalibration", "careful")
+_ASSUMED = ("temperature", "bias", "target", "overconfidence")
 
 
 @command
@@ -251,9 +251,8 @@ def power(
         instead = "--sample-size" if n else "--n"
         raise InputError(f"--{wrong[0].replace('_', '-')} is for {instead}; leave it out.")
     assumed = {name: given.pop(name) for name in _ASSUMED}
-    states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
-    states = states and asked["example"] is None
-    whole = asked.read("read_with_groups", needs_labels=False)[0] if states else asked.sample()
+    given = {name: value for name, value in given.items() if value is not None}
+    whole, _, _ = asked.with_groups(needs_labels=False)
 
     from caltest import planning
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Interval: TypeAlias = tuple[float, float]
 #: Takes a number of rows and ``rng``, a generator, and returns simulated data.
 Model: TypeAlias = "Callable[..., object]"
-ModelLike: TypeAlias = "Model | Pilot | Simulated | Sample | tuple[object, object]"
+ModelLike: TypeAlias = "Model | Pilot | Simulated"
 
 _EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
 check_rows = Whole(2, 10**8, "give a whole number of rows, at least 2", f"give at most {10**8:,} rows")
@@ -233,9 +233,7 @@ def power(
     model
         The model that is assumed:
 
-        * :func:`caltest.planning.pilot` with pilot predictions, and either an error that you state
-          or the pilot's own; a pair (probs, labels) or a :class:`caltest.data.Sample` stands for
-          ``pilot(probs, labels)``;
+        * :func:`caltest.planning.pilot` with pilot predictions and an error that you state;
         * a function of :mod:`caltest.simulation`, with its options set by
           :func:`functools.partial`, or your own function: it is called with a number of rows and
           ``rng``, a numpy Generator, must take all random numbers from it, and returns a
@@ -424,15 +422,13 @@ class Simulator:
 
 def _find_model(model: ModelLike) -> Model:
     """Return a model of a function, a pilot or data that are one."""
-    if isinstance(model, Simulated | Sample):
+    if isinstance(model, Simulated):
         return pilot(model)
-    if isinstance(model, tuple) and len(model) == 2:
-        return pilot(*model)
     if not callable(model) or isinstance(model, type):
         what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise InputError(
-            f"the model is {what}; give a function such as caltest.simulation.tempered, a pair "
-            "(probs, labels), or caltest.planning.pilot(probs, temperature=0.8)."
+            f"the model is {what}; give caltest.planning.pilot(probs, temperature=0.8), or a function "
+            "such as caltest.simulation.tempered."
         )
     try:
         inspect.signature(model).bind(100, rng=None)

@@ -338,10 +338,10 @@ class PowerDisplay(ResultDisplay):
 
     Points are the shares of data sets rejected, larger for more data sets, with their 95%
     Clopper–Pearson intervals. For a power, a band joins the intervals, and diamonds show the
-    shares of calibrated models rejected, if you asked for them. For a sample size, the plot shows
-    the fitted curve, the power you want, and the number of rows found with its interval. The
-    dotted line is the level. In axes that you give, the legend is placed below if their figure has
-    a layout, and inside otherwise; axes under two inches have none.
+    shares of calibrated models rejected, if you asked for them. For a sample size, lines show the
+    power you want and the number of rows found. The dotted line is the level. In axes that you give,
+    the legend is placed below if their figure has a layout, and inside otherwise; axes under two
+    inches have none.
 
     Parameters
     ----------
@@ -374,7 +374,11 @@ class PowerDisplay(ResultDisplay):
         low, high = np.array([point.interval for point in points]).T
         counts = np.array([point.n_datasets for point in points], dtype=np.float64)
         if isinstance(result, SampleSizeResult):
-            _draw_answer(ax, result)
+            if result.n is not None:
+                label = f"{'at most ' if result.reached == 'at the smallest' else ''}{result.n:,} rows"
+                ax.axvline(result.n, **canvas.STYLES["found"], label=label)
+            look = {"color": canvas.VERMILION, "linewidth": 1.2, "linestyle": (0, (5, 2))}
+            ax.axhline(result.power, **look, label=f"power wanted, {result.power:g}")
         elif len(rows) > 1:
             draw(ax, Mark("area", "between", rows, low, high, "between the intervals"))
             draw(ax, Mark("line", "line", rows, shares), linewidth=1.2, zorder=2)
@@ -405,26 +409,6 @@ class PowerDisplay(ResultDisplay):
             ax.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2, **canvas.SMALL)
         elif min(width, height) >= _SMALL:
             canvas.legend_below(ax, max(1, min(3, int(width / _ENTRY_ROOM))))
-
-
-def _draw_answer(ax: Any, result: SampleSizeResult) -> None:
-    """Draw the curve, the power wanted, and the number of rows with its interval."""
-    shown = [point.n for point in result.points]
-    if result.n is not None:
-        low, high = result.interval
-        ends = (result.min_n if low is None else low, max(shown) if high is None else high)
-        if result.reached == "yes":
-            label = f"its 95% interval{', open' if high is None else ''}"
-            ax.axvspan(*ends, color=canvas.WIDE_BAND, linewidth=0, zorder=0, label=label)
-            shown += ends
-        label = f"{'at most ' if result.reached == 'at the smallest' else ''}{result.n:,} rows"
-        ax.axvline(result.n, **canvas.STYLES["found"], label=label)
-    wanted = f"power wanted, {result.power:g}"
-    ax.axhline(result.power, color=canvas.VERMILION, linewidth=1.2, linestyle=(0, (5, 2)), label=wanted)
-    if min(shown) < max(shown):
-        rows = np.geomspace(min(shown), max(shown), 200)
-        fitted = Mark("line", "line", rows, result.curve(rows), label="fitted curve")
-        draw(ax, fitted, linewidth=1.4, zorder=2)
 
 
 def _set_ticks(ax: Any, result: PowerResult | SampleSizeResult) -> None:

@@ -308,7 +308,9 @@ def planning(result: Simulation) -> str:
         if point.size is not None and point.size_interval is not None:
             line += f"  {percent(point.size, 1)} ({_between(point.size_interval)})"
         table.append(line)
-    facts = {"sized": hasattr(result, "max_n"), "between": _between, "infinity": math.inf}
+    n = getattr(result, "n", None)
+    found = next((point for point in result.points if point.n == n), None)
+    facts = {"sized": hasattr(result, "max_n"), "between": _between, "found": found}
     return written("planning", result.warnings, s=result, table=table, **facts)
 
 

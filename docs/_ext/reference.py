@@ -40,7 +40,6 @@ FOR_ADDING = (
     "plots.panel",
     "pictures.axes",
     "pictures.marks",
-    "planning.curve",
 )
 
 #: What answers are made of, by the module that defines it.
