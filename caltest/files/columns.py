@@ -289,6 +289,9 @@ class Roles:
             label = self.found(names, lambda some: _chosen_label(some, self.label, kind))
         prediction = "a probability" if self.numbers is None else "a prediction"
         taken: dict[str | None, str] = dict.fromkeys(self.columns or (), prediction)
+        if self.numbers is not None and label in taken:
+            both = f"as the outcomes and as {prediction}"
+            raise InputError(f"the {kind} {quoted(label)} is given {both}; give it once.")
         groups = [name for name in self.groups if name != self.clusters]
         for names_of, role, of in (
             ([] if self.clusters is None else [self.clusters], "clusters", " of clusters"),
