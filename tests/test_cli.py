@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from support import command as run
 
 import caltest
 from caltest.datasets import digits_models, load_digits_predictions
+from caltest.estimation import FUNCTIONS
 from caltest.exceptions import InputError
-from caltest.lenses import LENSES
 from caltest.nulls import NULLS
+from caltest.options import COMMANDS
 from caltest.statistics import STATISTICS
 
 CALTEST = [sys.executable, "-m", "caltest"]
@@ -286,14 +288,18 @@ def test_an_input_error_is_a_sentence(monkeypatch):
 # --- the program
 
 
-def test_help_lists_what_the_registries_hold():
-    shown = run("test", "--help").stdout
-    of_classes = [name for name, of in LENSES.items() if not getattr(of, "of_numbers", True)]
-    for name in (*STATISTICS, *NULLS, *of_classes):
-        assert f"\n  {name}" in shown
-    shown = run("estimate", "--help").stdout
-    assert "Values of --statistic" in shown
-    assert "Values of --null" not in shown
+@pytest.mark.parametrize("name", ["test", "compare", "bounds", "audit", "estimate-error"])
+def test_help_lists_what_the_registries_hold_in_one_screen(name):
+    shown = run(name, "--help").stdout
+    listed = shown[shown.index("Values of --") :]
+    words, of = set(re.findall(r"[\w]+", listed)), COMMANDS[name]
+    assert {"statistic", "lens", "null", "functions"} & set(of) == set(
+        re.findall(r"of --(\w+)", listed)
+    )
+    known = {"statistic": STATISTICS, "null": NULLS, "functions": FUNCTIONS} if "mean" in of else {}
+    assert words >= {each for option, some in known.items() if option in of for each in some}
+    assert ("crps" in words, "quantile" in words) == ("mean" in of, "mean" in of)
+    assert len(listed.splitlines()) <= 24
 
 
 def test_version():

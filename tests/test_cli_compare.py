@@ -11,8 +11,6 @@ from support import command as run
 
 import caltest
 from caltest.datasets import digits_models, load_digits_predictions
-from caltest.lenses import LENSES
-from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
 CLASSES = ["ant", "bee", "cat"]
 QUICK = ["--statistic", "skce_uq"]
@@ -197,10 +195,3 @@ def test_wrong_options(folder):
         "--example", "digits", "--label", "y"
     )
     assert "did you mean 'digits'" in fails("--example", "digit")
-
-
-def test_help_lists_what_there_is():
-    shown = run("compare", "--help").stdout
-    for name in (*STATISTICS, *DENSITY_STATISTICS, *LENSES):
-        assert f"\n  {name}" in shown
-    assert "Values of --null" not in shown

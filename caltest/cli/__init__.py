@@ -28,7 +28,8 @@ from caltest.files.writing import check_epoch
 
 app = typer.Typer(
     cls=Commands,
-    help="Do a model's probabilities mean what they say? Tests of calibration, on files.",
+    help="Do a model's probabilities mean what they say? Tests of calibration, on files. The help of a "
+    "command, as of caltest test --help, lists statistics by the questions that they answer.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,

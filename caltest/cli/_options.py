@@ -15,7 +15,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import Parameter, getdoc
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class WithChoices(TyperCommand):
-    """A command whose help lists the statistics, nulls, lenses and functions that there are."""
+    """A command whose help lists the statistics by their questions, and nulls, lenses and functions."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """List what there is, by the option that takes it."""
@@ -45,29 +45,28 @@ class WithChoices(TyperCommand):
         from caltest.nulls import NULLS
         from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
-        numbers = any(parameter.name == "mean" for parameter in self.params)
-        lenses: dict[str, object] = {
-            name: of for name, of in LENSES.items() if numbers or not getattr(of, "of_numbers", True)
+        known = {parameter.name for parameter in self.params}
+        statistics = STATISTICS | DENSITY_STATISTICS if "mean" in known else STATISTICS
+        by_question: dict[str, list[str]] = {}
+        for name, of in statistics.items():
+            by_question.setdefault(of.question, []).append(name)
+        lenses = ["canonical", "classwise", "distribution"] if self.name == "audit" else []
+        lenses += [
+            name
+            for name, of in LENSES.items()
+            if "mean" in known or not getattr(of, "of_numbers", True)
+        ]
+        choices = {
+            "statistic": [f"{question} {', '.join(each)}" for question, each in by_question.items()],
+            "null": [", ".join(NULLS)],
+            "lens": [", ".join(f"{each}…" if each.endswith(":") else each for each in lenses)],
+            "functions": [", ".join(FUNCTIONS)],
         }
-        if self.name == "audit":
-            own = {"canonical": "The full probability vector.", "classwise": "Every class by itself."}
-            own["distribution"] = "The full distribution of a number."
-            lenses = own | lenses
-        choices: dict[str | None, Mapping[str, object]] = {
-            "statistic": STATISTICS | DENSITY_STATISTICS if numbers else STATISTICS,
-            "null": NULLS,
-            "lens": lenses,
-            "functions": FUNCTIONS,
-        }
-        for parameter in self.params:
-            rows = []
-            for name, of in choices.get(parameter.name, {}).items():
-                words = getattr(of, "measures", None) or getattr(of, "is_a", None)
-                about = of if isinstance(of, str) else words or (getdoc(of) or "").partition("\n")[0]
-                rows.append((f"{name}…" if name.endswith(":") else name, about))
-            if rows:
-                with formatter.section(f"Values of --{parameter.name}"):
-                    formatter.write_dl(rows)
+        for option, lines in choices.items():
+            if option in known:
+                with formatter.section(f"Values of --{option}"):
+                    for each in lines:
+                        formatter.write_text(each)
 
 
 def _parameter(option: Option) -> Parameter:
