@@ -65,7 +65,7 @@ def values_of(
     Options that are rules (a bandwidth) are fitted once, on all rows.
     """
     rows = sample(probs, labels).rows
-    fitted = statistic.for_law(rows.law).fitted(rows)
+    fitted = statistic.fitted(rows)
 
     def on(number: int) -> float:
         stream = generator(options.seed, number)

@@ -363,8 +363,9 @@ class Component:
     alternative: Alternative = "greater"  #: Which of its values count against H0.
     view: Reduction | None = None  #: The lens through which the part looks; None: without one.
     rounding: float = 0.0  #: What its values may differ by for reasons that the form does not know.
-    #: Takes workers, returns moments under H0 that come close to the form's; None for the form's own.
-    law: Callable[[Workers], Moments] | None = None
+    #: Moments under H0 that come close to the form's, or a function of workers that returns them; None
+    #: for the form's own.
+    law: Moments | Callable[[Workers], Moments] | None = None
 
     @property
     def resolution(self) -> float:
@@ -378,7 +379,7 @@ class Component:
         label that was all but excluded) still says so.
         """
         if self.law is not None:
-            known = self.law(workers)
+            known = self.law if isinstance(self.law, Moments) else self.law(workers)
         elif isinstance(self.form, HasMoments):
             known = self.form.moments(workers)
         elif isinstance(self.form, HasBrownianLimit):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -45,7 +45,7 @@ from caltest.statistics.numbers import (
     VariogramScore,
 )
 from caltest.statistics.skce import UnbiasedSKCE
-from caltest.statistics.times import Events, EventSlope
+from caltest.statistics.times import Events, EventSlope, ranks
 
 # ------------------------------------------------------------------ components of numbers
 
@@ -68,10 +68,8 @@ def _of_numbers(rows: Rows) -> Iterator[Component]:
     """Yield bias, spread and pit_ad, the first two by level too, and events of times."""
     law: Any = rows.law
     forms = _forms(rows, Bias(), Spread(), PitAndersonDarling())
-    _, places, counts = np.unique(law.level(), return_inverse=True, return_counts=True)
-    if len(counts) > 1:
-        ranks = np.cumsum(counts) - 0.5 * (counts + 1)
-        tilts = 2.0 * ranks[places] / (rows.n_samples - 1.0) - 1.0
+    tilts = ranks(law.level())
+    if np.ptp(tilts) > 0.0:
         for name in ("bias", "spread"):
             form, side = forms[name]
             forms[f"{name}, by level"] = replace(form, tilts=tilts), side
@@ -114,16 +112,10 @@ class _Part:
         """Return the component of all rows, or of some."""
         view = None if self.lens is None else self.lens.show(rows)
         form = self.statistic.given(rows if view is None else view.rows)
-        law: Callable[[Workers], Moments] | None = None
-        if self.known is not None:
-            law = partial(_known, self.known)
-        elif isinstance(form, FeatureSquares):
+        law: Any = self.known
+        if law is None and isinstance(form, FeatureSquares):
             law = partial(_law_of_sample, form)
         return Component(self.name, form, self.alternative, view, self.rounding, law)
-
-
-def _known(moments: Moments, workers: Workers) -> Moments:
-    return moments
 
 
 def _law_of_sample(form: FeatureSquares, workers: Workers) -> Moments:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -35,6 +36,13 @@ class EventMean(MeanOfNumbers):
     law: Any
     horizon: float = np.inf
     tilts: Array | None = None  #: What residuals are multiplied by, (n,); None: by 1.
+
+
+def ranks(values: Array) -> Array:
+    """Return ranks from −1, the lowest value, to 1, the highest; equal ones share theirs."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - 0.5 * (counts + 1)
+    return np.asarray(2.0 * middle[places] / max(len(values) - 1.0, 1.0) - 1.0)
 
 
 @options(horizon=_horizon)
@@ -108,9 +116,7 @@ class EventSlope(_Events, row="event_slope"):
     """
 
     def _tilts(self, law: Any) -> Array | None:
-        _, places, counts = np.unique(-law.level(), return_inverse=True, return_counts=True)
-        middle = np.cumsum(counts) - 0.5 * (counts + 1)
-        return np.asarray(2.0 * middle[places] / max(law.n_samples - 1.0, 1.0) - 1.0)
+        return ranks(-law.level())
 
 
 # ------------------------------------------------------------------ D-calibration
@@ -442,6 +448,14 @@ class SmoothErrors(AtHorizon):
                 falls = np.where(came & (near > 0.0), 1.0 - near / left, 1.0)
             found.append(own + 1.0 - float(np.prod(falls)) - float(near @ risk) / left[0])
         return predicted, np.clip(found, 0.0, 1.0)
+
+
+#: Of distances, by the word in the table.
+SUMMARIES = {
+    "mean size": np.mean,
+    "median size": partial(np.quantile, q=0.5),
+    "90% quantile": partial(np.quantile, q=0.9),
+}
 
 
 class _Smooth(_AtHorizon, takes_weights=True):
