@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 import caltest
-from caltest.auditing.describe import histogram
+from caltest.auditing.diagrams import histogram
 from caltest.auditing.limits import Limit, Wanted, rows_needed
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import Design, Family, binned_error, cut

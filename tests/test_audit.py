@@ -30,7 +30,7 @@ def raw(audit):
 @pytest.fixture
 def without_bounds(monkeypatch):
     """Leave out what is not looked at, and most of the work."""
-    monkeypatch.setattr("caltest.auditing.run.bounds", lambda *_: {})
+    monkeypatch.setattr("caltest.auditing.audits.bounds", lambda *_: {})
 
 
 def test_of_two_classes_too():

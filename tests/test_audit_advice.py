@@ -25,7 +25,7 @@ BOTH = "a slope and an intercept of the log-odds (Platt scaling)"
 @pytest.fixture(autouse=True)
 def _without_bounds(monkeypatch):
     """Advice follows from findings: bounds, most of an audit's work, are not looked at."""
-    monkeypatch.setattr("caltest.auditing.run.bounds", lambda *_: {})
+    monkeypatch.setattr("caltest.auditing.audits.bounds", lambda *_: {})
 
 
 def two_classes(n, intercept, slope, beta=(3, 3), seed=0):

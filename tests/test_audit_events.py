@@ -8,9 +8,9 @@ from support import dirichlet
 
 import caltest
 from caltest._parallel import ALONE, Workers
-from caltest.auditing.asked import Options
 from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import read_groups
+from caltest.auditing.options import Options
 from caltest.auditing.plan import make_plan
 from caltest.data import Rows
 from caltest.forms import sums

@@ -30,7 +30,7 @@ from caltest.files import read_with_groups
 @pytest.fixture(autouse=True)
 def _without_bounds(monkeypatch):
     """Leave out what is not looked at, and most of the work."""
-    monkeypatch.setattr("caltest.auditing.run.bounds", lambda *_: {})
+    monkeypatch.setattr("caltest.auditing.audits.bounds", lambda *_: {})
 
 
 # ------------------------------------------------------------------ crossed

@@ -14,7 +14,7 @@ from support import binomial_limits
 
 import caltest
 from caltest import InputError, report
-from caltest.auditing.asked import LENSES_OF_NUMBERS
+from caltest.auditing.options import LENSES_OF_NUMBERS
 from caltest.auditing.views import Cumulative, Group
 from caltest.predictive import Normal
 from caltest.text import captions

@@ -10,11 +10,11 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.auditing.asked import Options
+from caltest.auditing.audits import bounded_looks
 from caltest.auditing.draws import check_resolution
 from caltest.auditing.groups import read_groups
+from caltest.auditing.options import Options
 from caltest.auditing.plan import MOST_FOR_KERNEL, MOST_HYPOTHESES, form_of, make_plan
-from caltest.auditing.run import bounded_looks
 from caltest.data import Rows
 from caltest.laws import Classes
 
@@ -380,14 +380,14 @@ def test_whose_error_is_bounded(monkeypatch):
         ("canonical", "group", "b"),
     ]
     assert bounded_looks(planned(dirichlet(100, 3, 0), lenses="canonical").looks, 0.05) == ((), 0)
-    monkeypatch.setattr("caltest.auditing.run._MOST_BOUNDING", 499 * 3 * 6200.0)
+    monkeypatch.setattr("caltest.auditing.audits._MOST_BOUNDING", 499 * 3 * 6200.0)
     assert [look.key[0] for look in bounded_looks(plan.looks, 0.05)[0]] == [
         "top_label",
         "class:11",
         "class:10",
     ]
-    monkeypatch.setattr("caltest.auditing.run._MOST_FOR_ONE", 1.0)
-    monkeypatch.setattr("caltest.auditing.run._MOST_BOUNDING", 1.0)
+    monkeypatch.setattr("caltest.auditing.audits._MOST_FOR_ONE", 1.0)
+    monkeypatch.setattr("caltest.auditing.audits._MOST_BOUNDING", 1.0)
     assert bounded_looks(plan.looks, 0.05) == ((), 0)
 
 
@@ -467,7 +467,7 @@ def test_resolution(alternatives, correction, alpha, needed):
 
 
 def test_refused_before_any_work(monkeypatch):
-    monkeypatch.setattr("caltest.auditing.run.draw_all", None)
+    monkeypatch.setattr("caltest.auditing.audits.draw_all", None)
     probs = dirichlet(100, 3, 0)
     with pytest.raises(InputError, match=r"n_resamples is 38, .*give at least 39"):
         caltest.audit(probs, labels_from(probs, np.random.default_rng(0)), n_resamples=38)

@@ -13,7 +13,7 @@ from support import binomial_limits, labels_from
 
 import caltest
 from caltest.auditing import Check, Condition, Group, Rest, View
-from caltest.auditing.describe import bins_of, reliability
+from caltest.auditing.diagrams import bins_of, reliability
 from caltest.binning import joint_bands
 from caltest.bounds.lower import draws_needed
 from caltest.data import sample

@@ -15,10 +15,10 @@ import caltest
 from caltest import InputError
 from caltest._parallel import ALONE
 from caltest.auditing import Group
-from caltest.auditing.asked import Options
 from caltest.auditing.draws import draw_all, subtractions, with_rests
 from caltest.auditing.groups import read_groups
 from caltest.auditing.limits import Limit
+from caltest.auditing.options import Options
 from caltest.auditing.plan import make_plan
 from caltest.auditing.result import against_limit
 from caltest.auditing.sizes import Family, binned_error, cut
@@ -32,8 +32,8 @@ from caltest.text import captions
 @pytest.fixture(autouse=True)
 def _without_bounds(monkeypatch):
     """Leave out what is not looked at, and most of the work."""
-    monkeypatch.setattr("caltest.auditing.run.bounds", lambda *_: {})
-    monkeypatch.setattr("caltest.auditing.run.remedies", lambda *_: ())
+    monkeypatch.setattr("caltest.auditing.audits.bounds", lambda *_: {})
+    monkeypatch.setattr("caltest.auditing.audits.remedies", lambda *_: ())
 
 
 def drawn(truth, rng):

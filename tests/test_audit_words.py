@@ -15,8 +15,8 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import InputError, report
-from caltest.auditing import Condition, Group, View, describe, run
-from caltest.auditing.describe import bins_of
+from caltest.auditing import Condition, Group, View, diagrams
+from caltest.auditing.diagrams import bins_of
 from caltest.auditing.result import explains_zeros, finds_mean
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
@@ -42,7 +42,9 @@ def right():
 @pytest.mark.slow
 def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
     """Bounds and checks are different tests: here every bound says something."""
-    monkeypatch.setattr(run, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.1, 0.2)))
+    monkeypatch.setattr(
+        "caltest.auditing.audits.bounds", lambda looks, *_: dict.fromkeys(looks, (0.1, 0.2))
+    )
     probs, labels, group = one_bad_group(1500, 3, 3, t=0.3)
     audit = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     found = {check.view.key for check in audit.found}
@@ -64,9 +66,12 @@ def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
 def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
     """All views of one probability are drawn; the chance that any shows a mark outside is alpha."""
     monkeypatch.setattr(
-        run, "bounded_looks", lambda looks, _: ([look for look in looks if look.event], 0)
+        "caltest.auditing.audits.bounded_looks",
+        lambda looks, _: ([look for look in looks if look.event], 0),
     )
-    monkeypatch.setattr(run, "bounds", lambda looks, *_: dict.fromkeys(looks, (0.0, 0.0)))
+    monkeypatch.setattr(
+        "caltest.auditing.audits.bounds", lambda looks, *_: dict.fromkeys(looks, (0.0, 0.0))
+    )
     repetitions, outside = 120, 0
     for seed in range(repetitions):
         probs = dirichlet(240, 3, seed)
@@ -93,9 +98,9 @@ def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
 @pytest.mark.parametrize("most", [10**9, 0])
 def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
     """What all bands leave out, drawn or not, adds up to alpha at most."""
-    monkeypatch.setattr(describe, "_MOST_IN_BANDS", most)
-    monkeypatch.setattr(describe, "_MOST_PICTURED", 0)
-    seen, make = [], describe.bands_of
+    monkeypatch.setattr(diagrams, "_MOST_IN_BANDS", most)
+    monkeypatch.setattr(diagrams, "_MOST_PICTURED", 0)
+    seen, make = [], diagrams.bands_of
 
     def heard(looks, always, chosen, level):
         assert len(always) == 8
@@ -103,7 +108,7 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
         seen.extend((look.view().rows.probs, band) for look, band in bands.items())
         return make(looks, always, chosen, level)
 
-    monkeypatch.setattr(describe, "bands_of", heard)
+    monkeypatch.setattr(diagrams, "bands_of", heard)
     probs, labels, group = one_bad_group(600, 3, 3)
     caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     assert len(seen) == 4 * 5

@@ -13,9 +13,9 @@ import yaml
 from pages import ROOT, blocks, commands, page, shown_in
 from typer.testing import CliRunner
 
+from caltest.auditing.audits import MIN_ROWS, N_RESAMPLES
 from caltest.auditing.groups import MOST_VALUES, read_groups
 from caltest.auditing.plan import FEWEST_EVENTS, MOST_FOR_KERNEL, MOST_HYPOTHESES
-from caltest.auditing.run import MIN_ROWS, N_RESAMPLES
 from caltest.cli import app
 from caltest.cli._commands import OPTIONS
 from caltest.cli._options import load_config

@@ -156,7 +156,7 @@ def test_a_gate_by_a_limit_needs_one_before_any_work(shifted, monkeypatch, fail_
     for call in (audit.fails, lambda fail_on: caltest.report.to_junit(audit, fail_on=fail_on)):
         with pytest.raises(InputError, match=needs):
             call(fail_on)
-    monkeypatch.setattr("caltest.auditing.run.audit", begun)
+    monkeypatch.setattr("caltest.auditing.audits.audit", begun)
     monkeypatch.setattr("caltest.files.formats._lines", begun)
     with pytest.raises(InputError, match=needs):
         caltest.assert_calibrated(*shifted[0.0], fail_on=fail_on)

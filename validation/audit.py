@@ -36,10 +36,10 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest._parallel import ALONE
-from caltest.auditing import run
-from caltest.auditing.asked import Options
+from caltest.auditing import audits
 from caltest.auditing.draws import answers, draw_all
 from caltest.auditing.groups import read_groups
+from caltest.auditing.options import Options
 from caltest.auditing.plan import make_plan
 from caltest.data import sample
 from caltest.nulls.base import Trial
@@ -73,7 +73,7 @@ def smallest(groups: int, default: bool, seed: np.random.SeedSequence) -> tuple[
     n = groups * ROWS_OF_A_GROUP
     drawn = tempered(n, np.ones(3), temperature=1.0, rng=data)
     options: Any = {} if default else {"lenses": LENSES, "statistics": STATISTICS}
-    with threadpool_limits(1), patch.object(run, "bounded_looks", lambda *_: ((), 0)):
+    with threadpool_limits(1), patch.object(audits, "bounded_looks", lambda *_: ((), 0)):
         audit = caltest.audit(
             drawn.probs,
             drawn.labels,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from caltest._sums import blocks
-from caltest.auditing.describe import bins_of
+from caltest.auditing.diagrams import bins_of
 from caltest.binning import ConsistencyBand, CountLaw, joint_bands, share_bands
 from validation._study import command_line, markdown, write_csv
 

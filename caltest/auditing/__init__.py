@@ -1,8 +1,8 @@
 """The audit: many checks of one model, with one exact p-value for all of them."""
 
+from caltest.auditing.audits import assert_calibrated, audit
 from caltest.auditing.posteriors import sbc
 from caltest.auditing.result import Audit
-from caltest.auditing.run import assert_calibrated, audit
 from caltest.auditing.views import (
     Check,
     Condition,

@@ -11,10 +11,10 @@ import numpy as np
 
 from caltest._arguments import Number, arguments
 from caltest._numbers import counted
-from caltest.auditing.asked import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Options
 from caltest.auditing.draws import subtractions
 from caltest.auditing.groups import read_groups
 from caltest.auditing.limits import Wanted, joint_chance, rows_in_all, rows_needed
+from caltest.auditing.options import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Options
 from caltest.auditing.plan import Look, make_plan
 from caltest.auditing.sizes import Design
 from caltest.auditing.views import Group, Skipped
@@ -27,7 +27,7 @@ from caltest.results import Facts, Result
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.auditing.asked import Lenses
+    from caltest.auditing.options import Lenses
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

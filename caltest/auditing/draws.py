@@ -22,7 +22,7 @@ from caltest._numbers import counted
 from caltest._parallel import announce
 from caltest._sums import Array
 from caltest._visible import quoted
-from caltest.auditing.asked import WESTFALL_YOUNG, Options
+from caltest.auditing.options import WESTFALL_YOUNG, Options
 from caltest.auditing.plan import MEAN, Hypothesis, Look, around, form_of
 from caltest.auditing.views import Check
 from caltest.auditing.views import View as Seen

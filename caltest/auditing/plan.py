@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from caltest._arguments import level_of_confidence
 from caltest._numbers import counted
 from caltest._visible import shown_group
-from caltest.auditing.asked import CANONICAL, CLASSWISE, DISTRIBUTION, TOP_LABEL, Options
 from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_enough
+from caltest.auditing.options import CANONICAL, CLASSWISE, DISTRIBUTION, TOP_LABEL, Options
 from caltest.auditing.views import Group, Skipped
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError

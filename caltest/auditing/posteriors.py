@@ -11,8 +11,8 @@ import numpy as np
 from caltest._arguments import arguments, has, wrong
 from caltest._arguments import names as names_given
 from caltest._visible import quoted, visible
+from caltest.auditing.audits import audit
 from caltest.auditing.result import POSTERIOR, Audit
-from caltest.auditing.run import audit
 from caltest.exceptions import InputError
 from caltest.laws import Members
 from caltest.laws.classes import Array

@@ -25,7 +25,7 @@ from caltest.results import Result, plain
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.auditing.numbers import InUnits, UsualNumbers
+    from caltest.auditing.usual import InUnits, UsualNumbers
     from caltest.cox import Recalibration
     from caltest.remedies import Remedy
 
@@ -114,10 +114,10 @@ class Audit(Result):
         Where an error was found: what the usual recalibrations would gain, by cross-fitting inside
         these rows (:class:`caltest.remedies.Remedy`). Estimates, which prove nothing.
     usual
-        The usual numbers of all rows (:class:`caltest.auditing.numbers.UsualNumbers`): they describe.
+        The usual numbers of all rows (:class:`caltest.auditing.usual.UsualNumbers`): they describe.
     units
         Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
-        headline is about (:class:`caltest.auditing.numbers.InUnits`). Estimates. Else None.
+        headline is about (:class:`caltest.auditing.usual.InUnits`). Estimates. Else None.
     times
         Of censored times: predicted and observed curves of all rows
         (:class:`caltest.auditing.views.Curves`), which describe. Else None.

@@ -20,11 +20,11 @@ from scipy.special import ndtri
 
 from caltest._sums import Array
 from caltest._visible import shown_group
-from caltest.auditing.asked import DISTRIBUTION, Options
-from caltest.auditing.describe import views_of, with_zeros
+from caltest.auditing.diagrams import views_of, with_zeros
 from caltest.auditing.draws import Answers, answers, check_resolution, columns_of_looks, draw_all
 from caltest.auditing.groups import Grouping, notes_on
 from caltest.auditing.limits import Limit, Wanted, rows_needed
+from caltest.auditing.options import DISTRIBUTION, Options
 from caltest.auditing.plan import Look, Plan, Scope, around, make_plan
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import (

@@ -12,8 +12,8 @@ import numpy as np
 from caltest._arguments import OneOf, Whole, anything, arguments
 from caltest._sums import Array
 from caltest._visible import as_text, quoted
-from caltest.auditing.asked import INTERSECTIONS
 from caltest.auditing.groups import known_before, notes_on, read_groups
+from caltest.auditing.options import INTERSECTIONS
 from caltest.auditing.views import Group
 from caltest.comparison.errors import ModelDifference, ModelError, sizes_of
 from caltest.data import Rows, Sample, sample

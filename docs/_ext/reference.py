@@ -45,7 +45,7 @@ FOR_ADDING = (
 #: What answers are made of, by the module that defines it.
 PARTS = {
     "auditing.ahead": ("PlannedView",),
-    "auditing.numbers": ("InUnits", "UsualNumbers"),
+    "auditing.usual": ("InUnits", "UsualNumbers"),
     "auditing.views": (
         *("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
         *("Count", "Curves"),

@@ -14,7 +14,16 @@ from caltest._arguments import arguments
 from caltest._numbers import points
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
-from caltest.auditing.asked import (
+from caltest.auditing.diagrams import views_of, with_zeros
+from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
+from caltest.auditing.groups import (
+    by_prediction,
+    functions_of_members,
+    known_before,
+    notes_on,
+    read_groups,
+)
+from caltest.auditing.options import (
     ALPHA,
     CANONICAL,
     INTERSECTIONS,
@@ -28,20 +37,11 @@ from caltest.auditing.asked import (
     call_of,
     lenses_of,
 )
-from caltest.auditing.describe import views_of, with_zeros
-from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
-from caltest.auditing.groups import (
-    by_prediction,
-    functions_of_members,
-    known_before,
-    notes_on,
-    read_groups,
-)
-from caltest.auditing.numbers import InUnits, usual_numbers
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times
+from caltest.auditing.usual import InUnits, usual_numbers
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data.diagnose import advice_on_zeros, impossible_labels
