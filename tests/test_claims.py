@@ -118,7 +118,7 @@ def default(function, name):
         ("docs/tour.md", "labels were simulated 999 times",
          lambda: default(caltest.test, "n_resamples") == 999),
         ("docs/choosing.md", "`omnibus` (default of `test`)",
-         lambda: default(caltest.test, "statistic") == "omnibus"),
+         lambda: caltest.test([0.2, 0.8], [0, 1], n_resamples=19, rng=0).name == "omnibus"),
         ("docs/choosing.md", "kernel error at ten places",
          lambda: default(caltest.statistics.UCME, "locations") == 10),
         ("docs/choosing.md", "twenty times `monte_carlo`",
