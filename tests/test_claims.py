@@ -127,8 +127,6 @@ def default(function, name):
          lambda: default(caltest.statistics.UnbiasedSKCE, "rank") == 256),
         ("docs/sizes.md", "`held_out` (default)",
          lambda: default(caltest.estimate_squared_error, "pvalue") == "held_out"),
-        ("docs/planning.md", "doubled size up to 20,000 rows, the default",
-         lambda: default(caltest.sample_size, "max_n") == 20_000),
         ("docs/planning.md", "with a probability of 80%",
          lambda: default(caltest.plan, "power") == 0.8),
         ("docs/monitoring.md", '`mode="ever"` (the default)',
