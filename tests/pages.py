@@ -10,9 +10,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from typer.testing import CliRunner
-
-from caltest.cli import app
+from support import command as invoke
 
 ROOT = Path(__file__).parent.parent
 
@@ -60,7 +58,7 @@ def follow(name: str) -> None:
             said = re.findall(r"^ *print\(.*\)(?:  |\n *)# (.*)$", block, flags=re.MULTILINE)
             assert [line for line in printed.splitlines() if line in said] == said, (block, printed)
         elif language == "console":
-            runs = [CliRunner().invoke(app, arguments) for arguments in commands(block)]
+            runs = [invoke(*arguments) for arguments in commands(block)]
             assert all(run.exit_code in (0, 1) and not run.stderr for run in runs), (block, runs)
             printed = "".join(run.stdout for run in runs)
         elif language == "text":

@@ -8,11 +8,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command
 
 import caltest
 from caltest import InputError
-from caltest.cli import app
 from caltest.files import read, read_with_groups, scan
 from caltest.predictive import Members
 
@@ -42,7 +41,7 @@ def here(tmp_path, monkeypatch):
 
 
 def run(*arguments, code=(0, 1)):
-    found = CliRunner().invoke(app, [str(each) for each in arguments])
+    found = command(*([str(each) for each in arguments]))
     assert found.exit_code in code, found.output
     return found
 

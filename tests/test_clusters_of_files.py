@@ -8,13 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from support import dirichlet, labels_from, some_fast
-from typer.testing import CliRunner
+from support import command, dirichlet, labels_from, some_fast
 
 import caltest
 from caltest import InputError, blocks, testing
 from caltest.auditing.groups import read_groups
-from caltest.cli import app
 from caltest.clusters import Clusters
 from caltest.data import sample
 from caltest.files import read, read_with_groups, scan
@@ -268,12 +266,10 @@ def test_arrays_have_no_names(tmp_path):
 def test_the_command(tmp_path, in_blocks):
     path = written(tmp_path)
     rest = ["--columns", ",".join(NAMES), "--statistic", "ecd", "--resamples", "99", "--seed", "0"]
-    shown = CliRunner().invoke(
-        app, ["test", str(path), "--clusters", "patient", *rest, "--jobs", "1", "--json"]
-    )
+    shown = command("test", str(path), "--clusters", "patient", *rest, "--jobs", "1", "--json")
     expected = caltest.test(PROBS, LABELS, "ecd", clusters=CODES, n_resamples=99, rng=0)
     found = json.loads(shown.stdout)
     assert (found["pvalue"], found["parameters"]["clusters"]) == (expected.pvalue, 60)
-    wrong = CliRunner().invoke(app, ["test", str(path), "--clusters", "nobody", *rest])
+    wrong = command("test", str(path), "--clusters", "nobody", *rest)
     assert wrong.exit_code == 2
     assert "no column 'nobody' of clusters" in " ".join(wrong.output.split())

@@ -14,13 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import command as invoke
 from support import dirichlet, labels_from
 from threadpoolctl import threadpool_info
-from typer.testing import CliRunner
 
 import caltest
 from caltest._parallel import ALONE, Workers
-from caltest.cli import app
 from caltest.exceptions import InputError
 from caltest.files import scan
 
@@ -156,16 +155,14 @@ def test_the_command_works_on_a_cluster(cluster, tmp_path):
     audit = ["audit", "--example", "digits:naive_bayes"]
     for command, status in ((test, 0), (audit, 1)):
         command += ["--resamples", "99", "--seed", "0"]
-        here, there = (CliRunner().invoke(app, [*command, *more]) for more in (("--jobs", "1"), sent))
+        here, there = (invoke(*command, *more) for more in (("--jobs", "1"), sent))
         assert here.exit_code == there.exit_code == status
         assert here.stdout == there.stdout
 
 
 @pytest.mark.parametrize("command", ["test", "audit"])
 def test_a_scheduler_that_does_not_answer(command):
-    failed = CliRunner().invoke(
-        app, [command, "--example", "digits:naive_bayes", "--scheduler", "nonsense"]
-    )
+    failed = invoke(command, "--example", "digits:naive_bayes", "--scheduler", "nonsense")
     assert failed.exit_code == 2
     assert failed.stderr.startswith("Error: no Dask scheduler answers at 'nonsense' (")
     assert failed.stderr.endswith("; start one there, or correct the address.\n")
@@ -174,9 +171,7 @@ def test_a_scheduler_that_does_not_answer(command):
 def test_a_scheduler_without_workers():
     with cluster_of(0) as client:
         address = client.scheduler.address
-        failed = CliRunner().invoke(
-            app, ["test", "--example", "digits:naive_bayes", "--scheduler", address]
-        )
+        failed = invoke("test", "--example", "digits:naive_bayes", "--scheduler", address)
     assert failed.exit_code == 2
     assert "has no workers; start some" in failed.stderr
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 from pages import ROOT, blocks, commands, page, shown_in
-from typer.testing import CliRunner
+from support import command
 
 from caltest.auditing.audits import MIN_ROWS, N_RESAMPLES
 from caltest.auditing.groups import MOST_VALUES, read_groups
 from caltest.auditing.plan import FEWEST_EVENTS, MOST_FOR_KERNEL, MOST_HYPOTHESES
-from caltest.cli import app
 from caltest.cli._commands import OPTIONS
 from caltest.cli._options import load_config
 from caltest.exceptions import InputError
@@ -59,7 +58,7 @@ def test_a_wrong_page_would_be_found():
 
 def test_the_first_command_prints_what_is_shown():
     (shown,) = blocks(PAGE, "text")
-    result = CliRunner().invoke(app, commands(blocks(PAGE, "console")[0])[0])
+    result = command(*(commands(blocks(PAGE, "console")[0])[0]))
     assert (result.exit_code, result.stderr) == (1, "")
     assert shown_in(shown, result.stdout)
     assert shown.count("…") >= 1
@@ -69,7 +68,7 @@ def test_the_first_command_prints_what_is_shown():
 def test_the_other_commands_work():
     for text in blocks(PAGE, "console")[1:]:
         for arguments in commands(text):
-            result = CliRunner().invoke(app, arguments)
+            result = command(*arguments)
             assert (result.exit_code, result.stderr) == (1, ""), arguments
 
 
@@ -84,7 +83,7 @@ def test_python_runs_and_prints_what_its_comments_say(capsys):
 
 def test_the_numbers_in_the_text(folder):
     command = ["audit", "predictions.csv", "--group", "region", "--group", "age", "--seed", "1"]
-    refused = CliRunner().invoke(app, [*command, "--alpha", "0.001"])
+    refused = command(*command, "--alpha", "0.001")
     assert "give at least 1,999." in refused.stderr
     assert "`--alpha 0.001` takes `--resamples 1999`" in PAGE
     assert f"fewer than `--min-rows` rows ({MIN_ROWS})" in PAGE
@@ -127,7 +126,7 @@ def test_the_workflow_runs_and_keeps_what_it_writes(small):
     steps = yaml.safe_load(blocks(PAGE, "yaml")[0])["jobs"]["audit"]["steps"]
     by_name = {step["name"]: step for step in steps if "name" in step}
     (arguments,) = commands(by_name["Audit"]["run"])
-    assert CliRunner().invoke(app, arguments).exit_code in (0, 1)
+    assert command(*arguments).exit_code in (0, 1)
     kept = by_name["Report"]["with"]["path"].split()
     assert kept == ["report.html", "junit.xml"]
     assert all(Path(name).exists() for name in (*kept, "summary.md"))
@@ -138,7 +137,7 @@ def test_the_workflow_runs_and_keeps_what_it_writes(small):
 def test_the_gitlab_job_runs(small):
     job = yaml.safe_load(blocks(PAGE, "yaml")[1])["calibration"]
     ((arguments,),) = [found for found in map(commands, job["script"]) if found]
-    assert CliRunner().invoke(app, arguments).exit_code in (0, 1)
+    assert command(*arguments).exit_code in (0, 1)
     assert Path(job["artifacts"]["reports"]["junit"]).exists()
 
 

@@ -7,9 +7,6 @@ import re
 
 import pytest
 from pages import ROOT, blocks, commands, page, shown_in
-from typer.testing import CliRunner
-
-from caltest.cli import app
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +22,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines() == said
     console, shown = blocks(PAGE, "console"), blocks(PAGE, "text")
     for command, text in zip(commands("\n".join(console)), shown, strict=True):
-        assert shown_in(text, CliRunner().invoke(app, command).stdout)
+        assert shown_in(text, command(*command).stdout)
 
 
 def test_the_table_of_sizes_is_the_record():

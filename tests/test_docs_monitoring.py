@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from pages import blocks, commands, follow, page
-from typer.testing import CliRunner
-
-from caltest.cli import app
+from support import command as invoke
 
 PAGE = page("docs/monitoring.md")
 pytestmark = pytest.mark.slow
@@ -37,7 +35,7 @@ def test_the_cron_line_runs():
     command = re.search(r"caltest (monitor .*?) \|\|", line)[1]
     command = re.sub(r"\$\(date -d yesterday \+\\%F\)", "2026-05-11", command)
     command = command.replace("outcomes/2026-05-11.csv", "outcomes.csv --group region")
-    result = CliRunner().invoke(app, command.split())
+    result = invoke(*command.split())
     assert (result.exit_code, result.stderr) == (0, "")
     assert Path("monitor.html").stat().st_size > 5_000
 
@@ -47,8 +45,8 @@ def test_the_workflow_runs_and_keeps_its_state():
     steps = yaml.safe_load(block)["jobs"]["monitor"]["steps"]
     (arguments,) = [each for step in steps for each in commands(step.get("run", ""))]
     arguments += ["--group", "region"]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
-    again = CliRunner().invoke(app, arguments)
+    assert invoke(*arguments).exit_code == 0
+    again = invoke(*arguments)
     assert again.exit_code == 2
     assert "taken in before" in again.stderr
     for name in next(step["with"]["path"] for step in steps if "path" in step.get("with", {})).split():

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from pages import ROOT, blocks, commands, page, shown_in
 from scipy.stats import binom, norm
-from typer.testing import CliRunner
+from support import command
 
 import caltest
-from caltest.cli import app
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +42,7 @@ def test_commands_print_what_is_shown():
     assert len(texts) == len(shown)
     for text, expected in zip(texts, shown, strict=True):
         (arguments,) = commands(text)
-        result = CliRunner().invoke(app, arguments)
+        result = command(*arguments)
         assert (result.exit_code, result.stderr) == (0, ""), result.stderr
         assert shown_in(expected, result.stdout)
     assert Path("power.png").stat().st_size > 10_000

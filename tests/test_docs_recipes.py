@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 import yaml
 from pages import blocks, commands, follow, page
-from typer.testing import CliRunner
+from support import command
 
-from caltest.cli import app
 from caltest.simulation import tempered
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pictures")]
@@ -63,7 +62,7 @@ def test_jobs_run_and_keep_what_they_write(place):
         artifacts = job["calibration"]["artifacts"]
         kept = [*artifacts["paths"], artifacts["reports"]["junit"]]
     ((arguments,),) = [found for found in map(commands, lines) if found]
-    result = CliRunner().invoke(app, arguments)
+    result = command(*arguments)
     assert result.exit_code in (0, 1), result.stderr
     assert sorted(kept) == ["junit.xml", "report.html"]
     assert Path("report.html").stat().st_size > 10_000

@@ -15,11 +15,10 @@ import pandas as pd
 import pytest
 import scipy.stats
 from pages import blocks, commands, page
-from typer.testing import CliRunner
+from support import command
 
 import caltest
 from caltest import InputError
-from caltest.cli import app
 from caltest.laws.forecasts import recognised
 from caltest.laws.quantiles import level_called
 from caltest.predictive import Members, Quantiles
@@ -76,7 +75,7 @@ def test_tables(name, tmp_path, monkeypatch):
         shutil.copy(path, path.name)
     for block in blocks(section(name), "console"):
         for arguments in commands(block):
-            found = CliRunner().invoke(app, [*arguments, "--resamples", "199"])
+            found = command(*arguments, "--resamples", "199")
             assert found.exit_code in (0, 1), found.output
             assert found.stderr == ""
     if name == "Nixtla":

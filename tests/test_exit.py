@@ -21,10 +21,8 @@ import pytest
 from hostile import NAMES, assert_fit
 from support import command as run
 from support import some_fast
-from typer.testing import CliRunner
 
 import caltest
-from caltest.cli import app
 from caltest.cli._commands import OPTIONS, _configured
 from caltest.cli._options import Config
 from caltest.exceptions import InputError
@@ -520,5 +518,5 @@ def test_a_date_that_is_none_is_refused_before_anything_is_imported(command, mon
 @pytest.mark.parametrize("given", ["", "0"])
 def test_an_empty_date_is_none_given(given, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", given)
-    found = CliRunner().invoke(app, ["test", "--example", "digits:naive_bayes", "--resamples", "99"])
+    found = run("test", "--example", "digits:naive_bayes", "--resamples", "99")
     assert (found.exit_code, found.stderr) == (1, "")

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from support import command
 
 import caltest
 from caltest import InputError
-from caltest.cli import app
 from caltest.cli._commands import command_line
 from caltest.files import read, read_with_groups
 from caltest.predictive import Members, Quantiles
@@ -47,7 +46,7 @@ def of(kind, target, outcome="observation"):
 
 
 def run(*arguments, code=(0, 1)):
-    found = CliRunner().invoke(app, [str(each) for each in arguments])
+    found = command(*([str(each) for each in arguments]))
     assert found.exit_code in code, found.output
     return found
 

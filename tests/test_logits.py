@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, softmax
-from typer.testing import CliRunner
+from support import command as invoke
 
 import caltest
 from caltest import InputError
-from caltest.cli import app
 from caltest.data import sample
 from caltest.files import read, read_with_groups, scan
 from caltest.predictive import GaussianPredictions
@@ -196,7 +195,7 @@ def test_one_pass_over_many_rows():
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, arguments)
+    return invoke(*arguments)
 
 
 @pytest.mark.slow
@@ -235,5 +234,5 @@ def test_the_command_that_repeats_an_audit_says_so():
 def test_examples_hold_probabilities():
     for command in (("audit", "--example", "digits:naive_bayes"), ("compare", "--example", "digits")):
         done = run(*command, "--logits")
-        assert "an example has probabilities" in done.stderr
+        assert "--logits is for a file" in done.stderr
         assert done.exit_code == 2

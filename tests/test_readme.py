@@ -6,9 +6,7 @@ import struct
 
 import pytest
 from pages import ROOT, blocks, commands, page
-from typer.testing import CliRunner
-
-from caltest.cli import app
+from support import command as invoke
 
 README = page("README.md")
 LONGEST = 5_500
@@ -22,7 +20,7 @@ def test_it_is_short():
 def test_the_first_command_finds_what_the_picture_shows(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (arguments,) = commands(blocks(README, "console")[0])
-    result = CliRunner().invoke(app, arguments)
+    result = invoke(*arguments)
     assert (result.exit_code, result.stderr) == (0, "")
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     (about,) = [line for line in README.splitlines() if "report.png" in line]

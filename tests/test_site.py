@@ -13,10 +13,8 @@ from types import ModuleType
 import pytest
 import yaml
 from pages import ROOT, blocks, follow, page
-from typer.testing import CliRunner
 
 import caltest
-from caltest.cli import app
 
 DOCS = ROOT / "docs"
 FUTURE = "from __future__ import annotations"
@@ -75,7 +73,7 @@ def test_an_added_statistic_has_its_name_everywhere(monkeypatch, capsys):
     module = run("docs/extend/statistic.md", monkeypatch)
     monkeypatch.setitem(caltest.statistics.STATISTICS, "sure_errors", module.SureErrors)
     command = "test --example digits:platt_svm --statistic sure_errors --seed 1"
-    result = CliRunner().invoke(app, shlex.split(command))
+    result = command(*shlex.split(command))
     assert (result.exit_code, result.stderr) == (1, "")
     assert "overconfidence where the model is sure" in result.stdout
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
+from support import command
 
 import caltest
 from caltest.auditing import Group
@@ -23,7 +23,6 @@ from caltest.bounds.intervals import (
     ratio_bounds,
     risk_bounds,
 )
-from caltest.cli import app
 from caltest.exceptions import InputError
 from caltest.predictive import Survival
 from caltest.pvalues import of_exchangeable
@@ -885,14 +884,14 @@ def test_the_command_line_is_the_same_as_python(seen_file):
     path, rows = seen_file
     law = Survival(rows[["s4", "s9", "s29"]].to_numpy(), TIMES[[4, 9, 29]])
     of_python = caltest.test(law, (rows["t"], rows["d"]), rng=0)
-    typed = CliRunner().invoke(app, ["test", str(path), *OF, "--json"])
+    typed = command("test", str(path), *OF, "--json")
     assert json.loads(typed.stdout)["pvalue"] == of_python.pvalue
     read = caltest.files.read(
         path, "t", columns={"survival": {f"s{k}": TIMES[k] for k in (4, 9, 29)}, "event": "d"}
     )
     assert caltest.test(read.rows, read.labels, rng=0).pvalue == of_python.pvalue
     options = ["--lens", "until:1", "--materiality", "0.02", "--resamples", "199"]
-    found = CliRunner().invoke(app, ["audit", str(path), *OF, *options, "--json", "-"])
+    found = command("audit", str(path), *OF, *options, "--json", "-")
     assert found.exit_code == 1
     schema = json.loads((importlib.resources.files("caltest.report") / "audit.schema.json").read_text())
     data = json.loads(found.stdout)
@@ -900,10 +899,10 @@ def test_the_command_line_is_the_same_as_python(seen_file):
     assert data["views"][0]["observed"] > data["views"][0]["predicted"]
     assert data["views"][0]["events"]["expected"] is None  # three times are looked at alone
     straight = Survival(law.given, TIMES[[4, 9, 29]], interpolation="linear")
-    typed = CliRunner().invoke(app, ["test", str(path), *OF, "--interpolation", "linear", "--json"])
+    typed = command("test", str(path), *OF, "--interpolation", "linear", "--json")
     of_python = caltest.test(straight, (rows["t"], rows["d"]), rng=0)
     assert json.loads(typed.stdout)["pvalue"] == of_python.pvalue
-    wrong = CliRunner().invoke(app, ["test", str(path), *OF, "--interpolation", "spline"])
+    wrong = command("test", str(path), *OF, "--interpolation", "spline")
     assert wrong.exit_code == 2
     assert "give 'linear' or 'step'" in wrong.stderr
 
@@ -921,11 +920,9 @@ def test_names_of_columns_may_say_the_times(tmp_path):
         caltest.test(named.rows, named.labels, n_resamples=99, rng=0).statistic
     )
     options = ["--time", "t", "--event", "d", "--survival-at"]
-    typed = CliRunner().invoke(
-        app, ["estimate", str(path), *options, "s*", "--json", "--statistic", "pit_ad"]
-    )
+    typed = command("estimate", str(path), *options, "s*", "--json", "--statistic", "pit_ad")
     assert typed.exit_code == 0, typed.stderr
-    wrong = CliRunner().invoke(app, ["estimate", str(path), *options, "smo*", "--json"])
+    wrong = command("estimate", str(path), *options, "smo*", "--json")
     assert wrong.exit_code == 2
     assert (
         "--survival-at is 'smo*', and no column is called so with a time for the star" in wrong.stderr
@@ -952,7 +949,7 @@ def test_names_of_columns_may_say_the_times(tmp_path):
     ],
 )
 def test_columns_of_times_go_together(seen_file, options, message):
-    found = CliRunner().invoke(app, ["audit", str(seen_file[0]), *options])
+    found = command("audit", str(seen_file[0]), *options)
     assert found.exit_code == 2
     assert message in " ".join(found.output.split())
 

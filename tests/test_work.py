@@ -7,13 +7,11 @@ import warnings
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
-from typer.testing import CliRunner
 
 import caltest
 from caltest import _parallel
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import over_columns
-from caltest.cli import app
 from caltest.exceptions import Argument, Phrase
 from caltest.nulls import Bootstrap, ConditionalMoments, MonteCarlo
 from caltest.statistics import UnbiasedSKCE
@@ -130,9 +128,9 @@ def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monke
     (tmp_path / "few.csv").write_text(f"no,yes,label\n{rows}\n")
     more = ["--statistic", "skce_uq"] if command != "audit" else []
     arguments = [command, str(tmp_path / "few.csv"), *more]
-    assert CliRunner().invoke(app, arguments).stderr == ""
+    assert command(*arguments).stderr == ""
     monkeypatch.setattr(_parallel, "LONG", 1e-12)
-    (line,) = CliRunner().invoke(app, arguments).stderr.splitlines()
+    (line,) = command(*arguments).stderr.splitlines()
     assert line.startswith("Note: ")
     assert "takes about 0 seconds on " in line
     assert ("--resamples" if command == "audit" else "--approximation 'nystrom'") in line

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from support import dirichlet, labels_from
-from typer.testing import CliRunner
+from support import command, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.cli import app
 from caltest.data import sample
 from caltest.files import read, scan
 
@@ -82,7 +80,7 @@ def of_file(path, given):
     assert said[0].startswith(path.name)
     asked = [part for name in given for part in (f"--{name}", f"own {name}")]
     rest = ["--statistic", "brier", "--columns", ",".join(NAMES)]
-    shown = CliRunner().invoke(app, ["estimate", str(path), *rest, *asked])
+    shown = command("estimate", str(path), *rest, *asked)
     assert shown.exit_code == 2
     said.append(" ".join(shown.output.split()))
     raise InputError(" | ".join(said))
