@@ -312,18 +312,18 @@ FOUND_EARLY = {
         "--group is for a file, and --example is given; leave it out.",
     ),
     "level": (["wrong.csv", "--alpha", "1.5"], "--alpha is 1.5; give a level between 0 and 1"),
-    "resamples": (["wrong.csv", "--resamples", "0"], "--resamples is 0; give a whole number from 1"),
-    "rows": (["wrong.csv", "--min-rows", "-3"], "--min-rows is -3; give a whole number from 1 on."),
+    "resamples": (["wrong.csv", "--resamples", "0"], "--resamples is 0; give a positive whole"),
+    "rows": (["wrong.csv", "--min-rows", "-3"], "--min-rows is -3; give a positive whole number."),
     "jobs": (["wrong.csv", "--jobs", "0"], "--jobs is 0; give how many workers"),
     "fail on": (
         ["wrong.csv", "--fail-on", "always"],
-        '--fail-on is "always"; give material or undecided or found or never.',
+        "there is no gate 'always'; choices: material, undecided, found, never.",
     ),
     "no folder": (
         ["wrong.csv", "--report", "no/report.html"],
-        "--report is no/report.html, and there is no folder no; make it first.",
+        "--report is no/report.html, which cannot be written: No such file or directory",
     ),
-    "a folder": (["wrong.csv", "--report", "."], "--report is ., which is a folder; give a file in"),
+    "a folder": (["wrong.csv", "--report", "."], "--report is ., which cannot be written: it is no"),
     "suffix": (
         ["wrong.csv", "--report", "report.pdf"],
         "--report is report.pdf; give a file name that ends in .html or .htm.",
@@ -331,7 +331,7 @@ FOUND_EARLY = {
     "suffixes mixed up": (["wrong.csv", "--junit", "a.json"], "--junit is a.json; give a file name"),
     "twice": (
         ["wrong.csv", "--json", "-", "--markdown", "-"],
-        "--json is -, which is that of --markdown too; give another file.",
+        "--markdown is -, and another option is too; give another file.",
     ),
     "link to itself": (
         ["wrong.csv", "--report", "loop.html"],

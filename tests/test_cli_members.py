@@ -47,8 +47,8 @@ def run(*arguments, code=(0, 1)):
 
 
 def result_of(command, *arguments):
-    how = ["--json", "-"] if command == "audit" else ["--json"]
-    return json.loads(run(command, *arguments, "--seed", 1, *how).stdout)
+    how = {"audit": ["--seed", 1, "--json", "-"], "compare": ["--json"]}
+    return json.loads(run(command, *arguments, *how.get(command, ["--seed", 1, "--json"])).stdout)
 
 
 @pytest.mark.slow

@@ -512,7 +512,7 @@ def gate_of(fail_on: str | None, limited: bool) -> FailOn:
     """Return when a gate fails, by the default if need be; raise if that takes a limit."""
     usual = "material" if limited else "found"
     on: Any = usual if fail_on is None else fail_on
-    choose("fail_on", on, FAIL_ON)
+    choose("gate", on, FAIL_ON)
     if on in ("material", "undecided") and not limited:
         raise InputError(
             "{asked} needs a limit; give {limit}, say, or {found}.",
