@@ -147,9 +147,8 @@ lens json jobs example
 FILE label columns logits group lens
 functions NAMES =all  The estimators to compare, separated by commas, see below; all: those that suit
     the data.
-pvalue NAME =held_out  held_out: from the test rows; pipeline: from all rows, everything repeated for
-    every simulated label set (slow); none.
-resamples/n_resamples INT  Draws of labels. [default: 999, of the pipeline 99]
+pvalue NAME =held_out  held_out: from the test rows, exact; or none.
+resamples/n_resamples INT  Draws of labels. [default: 999]
 test-size FLOAT =0.2  Share of the rows held out for the estimate.
 folds/n_folds INT =5  Folds of the other rows, to fit and tune.
 regularization-scaling NAME =usual  Of the kernel ridge regressions: usual or published.

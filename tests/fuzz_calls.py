@@ -192,9 +192,6 @@ ON_OPTIONS: Mapping[str, Options] = {
     "kernel": values.kernels},
     "caltest.estimation.KroneckerKernelRidge": {"regularization": sources(".5"),
     "kernel": values.kernels},
-    "caltest.estimation.CalibrationPipeline": {
-        "functions": words("all"), "test_size": values.fractions, "n_folds": sources("2"),
-        "regularization_scaling": words("usual")},
     "caltest.simulation.tempered": {
         "n_samples": values.counts, "alpha": sources("(.1, .1)", "[1, 2, 3]", "[0]", "[nan]"),
         "temperature": sources(".5"), "rng": values.seeds},

@@ -68,7 +68,7 @@ _RIGHT: Mapping[str, list[str]] = {
     "--approximation": ["nystrom", "fourier", "auto"],
     "--alternative": ["greater", "less", "two-sided", "over", "under"],
     "--functions": [*FUNCTIONS, "all", "binning,temperature"],
-    "--pvalue": ["held_out", "none", "pipeline"],
+    "--pvalue": ["held_out", "none"],
     "--correction": ["holm", "none", "fdr_bh", "westfall_young"],
     "--regularization-scaling": ["usual", "published"],
     "--fail-on": ["reject", "never"],

@@ -297,7 +297,6 @@ _ESTIMATED: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
         _SURE_TWO,
         {"functions": [(HistogramBinning(), [4, 8]), (DirichletKernelDensity(), [0.01, 0.1])]},
     ),
-    "pipeline": (BINARY, {"functions": "binning", "pvalue": "pipeline", "n_resamples": 19}),
     "order": (BINARY, {"functions": "binning", "order": list(range(80))}),
 }
 for _name, (_data, _options) in _ESTIMATED.items():

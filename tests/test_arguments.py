@@ -41,7 +41,7 @@ NOT_FOR_USERS = {
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Rows", "data.Sample", "data.subsample",
     "datasets.DigitsPredictions",
-    "estimation.Fitted", "estimation.FunctionRisk",
+    "estimation.Fitted", "estimation.FunctionRisk", "estimation.PlugIn",
     "files.Stored", "files.can_scan", "files.scan_arrays",
     "kernels.fitted", "lenses.Reduction", "nulls.Answer", "nulls.ComponentAnswer", "nulls.Question",
     "nulls.answer_of", "nulls.check_alternative", "nulls.find_null", "nulls.observed_value",
@@ -152,16 +152,6 @@ class Classifier:
         return X
 
 
-class Constant:
-    """An estimation function of one's own."""
-
-    def diagonal(self, probs):
-        return np.zeros(len(probs))
-
-    def gram(self, first, second):
-        return np.zeros((len(first), len(second)))
-
-
 #: Right values of required arguments, and small ones of those that cost time.
 RIGHT = {
     "probs": lambda: P.copy(),
@@ -206,7 +196,7 @@ RIGHT = {
     "truth_draws": lambda: 10,
     "n_folds": lambda: 2,
     "n_samples": lambda: 12,
-    "h": Constant,
+    "h": lambda: caltest.estimation.Temperature(2.0).fit(P, Y),
     "given": lambda: [0.5],
     "distribution": lambda: __import__("scipy.stats").stats.norm(np.zeros(3), 1.0),
     "function": lambda: lambda probs, labels: float(labels.sum()),

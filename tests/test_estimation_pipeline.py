@@ -1,4 +1,4 @@
-"""The pipeline: what is fitted, tuned and tested on which rows; the result; the p-values."""
+"""`estimate_squared_error`: what is fitted, tuned and tested on which rows; result and p-value."""
 
 from __future__ import annotations
 
@@ -11,25 +11,16 @@ from scipy.special import softmax
 from support import binomial_limits, dirichlet, labels_from
 
 import caltest
-from caltest._parallel import Workers
 from caltest.estimation import (
-    CalibrationPipeline,
-    DirichletKernelDensity,
-    EstimationFunction,
     HistogramBinning,
     KroneckerKernelRidge,
+    PlugIn,
     Temperature,
     TwoStepKernelRidge,
     estimate_squared_error,
     risk,
 )
-from caltest.estimation.base import PlugIn, residuals
-from caltest.estimation.estimate import HeldOut, PipelineForm, ProductsOfPairs
-from caltest.estimation.pipeline import recommended
-from caltest.forms import Pairwise
 from caltest.kernels import Gaussian
-from caltest.laws import Classes
-from caltest.resampling import Draws, columns_of, table
 from caltest.simulation import tempered
 
 PROBS = dirichlet(300, 3, 0)
@@ -44,33 +35,6 @@ def binary(n, seed, factor=1.0):
     p = rng.beta(1.0, 1.0, n)
     truth = 1.0 / (1.0 + ((1.0 - p) / p) ** factor)
     return p, (rng.random(n) < truth).astype(int)
-
-
-# ------------------------------------------------------------------ split and folds
-
-
-def test_folds_and_test_part_hold_every_row_once():
-    split = CalibrationPipeline().split(103, seed=4)
-    assert len(split.test) == 21
-    assert [len(rows) for rows in split.folds] == [17, 17, 16, 16, 16]
-    assert sorted(np.concatenate([*split.folds, split.test])) == list(range(103))
-    assert set(split.training(2)) == set(range(103)) - set(split.test) - set(split.folds[2])
-
-
-def test_rows_are_cut_in_the_order_given():
-    split = CalibrationPipeline(n_folds=2, test_size=0.5).split(8, order=[7, 6, 5, 4, 3, 2, 1, 0])
-    assert [rows.tolist() for rows in split.folds] == [[7, 6], [5, 4]]
-    assert split.test.tolist() == [3, 2, 1, 0]
-
-
-def test_the_split_depends_on_the_seed_alone():
-    first, again, other = (CalibrationPipeline().split(50, seed=s).test for s in (1, 1, 2))
-    assert first.tolist() == again.tolist() != other.tolist()
-
-
-@pytest.mark.parametrize("size", [0.2, 0.3, 0.1])
-def test_a_share_in_decimals_is_no_row_short(size):
-    assert len(CalibrationPipeline(test_size=size).split(100).test) == round(100 * size)
 
 
 # ------------------------------------------------------------------ what is learned from what
@@ -180,37 +144,9 @@ def test_published_estimates_of_a_thousand_rows(reference):
     assert estimates["kronecker_ridge"] == pytest.approx(0.00606766, abs=1e-8)
 
 
-# ------------------------------------------------------------------ many label vectors, many workers
-
-
 @pytest.mark.slow
-def test_a_block_of_label_vectors_gives_what_each_gives():
-    pipeline = CalibrationPipeline(["two_step_ridge", "kronecker_ridge", DirichletKernelDensity(0.1)])
-    split = pipeline.split(120, seed=0)
-    draws = np.random.default_rng(0).integers(0, 3, (3, 120))
-    together = pipeline.run(PROBS[:120], draws, split)
-    for number, labels in enumerate(draws):
-        alone = pipeline.run(PROBS[:120], labels[None], split)
-        assert recommended(alone)[0] == recommended(together)[number]
-        for one, many in zip(alone, together, strict=True):
-            np.testing.assert_allclose(one.risks[:, :, 0], many.risks[:, :, number], rtol=1e-9)
-            assert one.estimate[0] == pytest.approx(many.estimate[number], rel=1e-9)
-
-
-def test_blocks_of_any_size_are_the_same(monkeypatch):
-    pipeline = CalibrationPipeline(["two_step_ridge"])
-    split = pipeline.split(120, seed=0)
-    draws = np.random.default_rng(0).integers(0, 3, (5, 120))
-    whole = pipeline.run(PROBS[:120], draws, split)
-    monkeypatch.setattr("caltest.estimation.pipeline._NUMBERS", 2 * 76 * 3)
-    cut = pipeline.run(PROBS[:120], draws, split)
-    np.testing.assert_allclose(whole[0].risks, cut[0].risks, rtol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pvalue", ["held_out", "pipeline"])
-def test_workers_change_no_number(pvalue):
-    options = {"functions": FAST, "pvalue": pvalue, "n_resamples": 19, "rng": 3}
+def test_workers_change_no_number():
+    options = {"functions": FAST, "n_resamples": 19, "rng": 3}
     one, two = (
         estimate_squared_error(PROBS, LABELS, "top_label", n_jobs=jobs, **options) for jobs in (1, 2)
     )
@@ -220,64 +156,35 @@ def test_workers_change_no_number(pvalue):
 # ------------------------------------------------------------------ p-values
 
 
-def test_agreement_of_held_out_rows_by_a_double_loop():
-    rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(12, 2)), rng.normal(size=(12, 2))
-    h = left @ right.T + right @ left.T
-    both, swapped = np.hstack([left, right]), np.hstack([right, left])
-    probs = PROBS[:12]
-    labels = rng.integers(0, 3, (4, 12))
-    form = ProductsOfPairs(probs, both, swapped)
-    r = residuals(probs, labels)
-    for number, value in enumerate(form.of_labels(labels)):
-        pairs = [
-            h[i, j] * (r[i, number] @ r[j, number]) for i in range(12) for j in range(12) if i != j
-        ]
-        assert value == pytest.approx(np.mean(pairs))
-
-
+@pytest.mark.parametrize("bins", [3, 60])
 @pytest.mark.parametrize("m", [2, 3])
-def test_both_ways_to_the_agreement_are_the_same(m):
-    probs = dirichlet(40, m, 1)
-    labels = np.random.default_rng(1).integers(0, m, (3, 40))
-    left = np.random.default_rng(2).normal(size=(40, 30))
-    learned = HeldOut("any", left, left)
-    dense = learned.given(caltest.data.Rows(probs))
-    assert isinstance(dense, Pairwise)
-    np.testing.assert_allclose(
-        dense.of_labels(labels), ProductsOfPairs(probs, left, left).of_labels(labels), rtol=1e-9
+def test_agreement_of_held_out_rows_by_a_double_loop(m, bins):
+    """By the models of the folds that are tested; in few coordinates and in many."""
+    probs, order = dirichlet(60, m, 1), np.arange(60)
+    labels = np.random.default_rng(1).integers(0, m, 60)
+    function = HistogramBinning(bins) if m == 2 else TwoStepKernelRidge(1.0 / bins)
+    found = estimate_squared_error(
+        probs, labels, functions=[function], order=order, n_resamples=9, rng=0
     )
-
-
-def test_the_form_of_the_pipeline_is_its_estimate():
-    found = estimate_squared_error(PROBS, LABELS, functions=["two_step_ridge"], pvalue="none", rng=5)
-    pipeline = CalibrationPipeline(["two_step_ridge"])
-    form = PipelineForm(PROBS, pipeline, pipeline.split(300, seed=5))
-    assert form.value(LABELS) == pytest.approx(found.estimate, rel=1e-12)
-    whole = estimate_squared_error(
-        PROBS, LABELS, functions=["two_step_ridge"], pvalue="pipeline", n_resamples=9, rng=5
-    )
-    assert whole.test.statistic == pytest.approx(found.estimate, rel=1e-9)
-    assert whole.test.guarantee == "exact"
+    h, test = np.zeros((12, 12)), np.arange(48, 60)
+    for rows in np.array_split(np.arange(48), 5):
+        inside = np.setdiff1d(np.arange(48), rows)
+        h += function.fit(probs[inside], labels[inside]).gram(probs[test], probs[test]) / 5
+    r = labels[test] - probs[test, 1] if m == 2 else np.eye(m)[labels[test]] - probs[test]
+    products = np.outer(r, r) if m == 2 else r @ r.T
+    expected = (h * products)[~np.eye(12, dtype=bool)].mean()
+    assert found.test.statistic == pytest.approx(expected, rel=1e-9)
+    assert found.test.guarantee == "exact"
 
 
 @pytest.mark.level
-@pytest.mark.parametrize(
-    ("pvalue", "trials", "resamples"), [("held_out", 300, 39), ("pipeline", 250, 19)]
-)
-def test_type_i_errors(pvalue, trials, resamples):
+def test_type_i_errors():
     """At .05 and .25, calibrated models are rejected as often as that: false alarm 1e-4 in all."""
-    pvalues = []
+    pvalues, trials = [], 200
     for seed in range(trials):
         p, y = binary(60, 1000 + seed)
-        found = estimate_squared_error(
-            p,
-            y,
-            functions=[HistogramBinning(5), HistogramBinning(10)],
-            pvalue=pvalue,
-            n_resamples=resamples,
-            rng=seed,
-        )
+        functions = [HistogramBinning(5), HistogramBinning(10)]
+        found = estimate_squared_error(p, y, functions=functions, n_resamples=39, rng=seed)
         pvalues.append(found.pvalue)
     for level in (0.05, 0.25):
         low, high = binomial_limits(trials, level, 5e-5)
@@ -285,14 +192,11 @@ def test_type_i_errors(pvalue, trials, resamples):
 
 
 @pytest.mark.level
-@pytest.mark.parametrize("pvalue", ["held_out", "pipeline"])
-def test_power(pvalue):
+def test_power():
     """Logits five times too large are found in nearly all of 20 data sets of 300 rows."""
     found = [
-        estimate_squared_error(
-            *binary(300, seed, 0.2), functions=FAST, pvalue=pvalue, n_resamples=19, rng=seed
-        ).pvalue
-        for seed in range(20)
+        estimate_squared_error(*binary(300, s, 0.2), functions=FAST, n_resamples=19, rng=s).pvalue
+        for s in range(20)
     ]
     assert np.mean(np.array(found) <= 0.05) >= 0.9
 
@@ -346,7 +250,7 @@ def test_objects_are_taken_as_they_are_and_names_are_tuned():
     found = estimate_squared_error(
         PROBS,
         LABELS,
-        functions=[Temperature(2.0), TwoStepKernelRidge, TwoStepKernelRidge(0.5)],
+        functions=[Temperature(2.0), "two_step_ridge", TwoStepKernelRidge(0.5)],
         pvalue="none",
         rng=0,
     )
@@ -359,7 +263,7 @@ def test_objects_are_taken_as_they_are_and_names_are_tuned():
 
 
 def test_many_rows_leave_out_what_grows_as_their_square(monkeypatch):
-    monkeypatch.setattr("caltest.estimation.pipeline.ALL_PAIRS_UP_TO", 100)
+    monkeypatch.setattr("caltest.estimation.estimate.ALL_PAIRS_UP_TO", 100)
     found = estimate_squared_error(PROBS, LABELS, pvalue="none", rng=0)
     assert "kernel_density" not in found.table().index
     assert "kernel density was left out" in found.summary()
@@ -384,7 +288,8 @@ def test_many_rows_leave_out_what_grows_as_their_square(monkeypatch):
         ({"n_folds": 200}, "leaves 1 in a fold"),
         ({"order": [[1, 2], [3]]}, "each of the rows 0 to 299 once"),
         ({"functions": [(TwoStepKernelRidge(), [])]}, "pairs of a function and the values to try"),
-        ({"functions": [EstimationFunction]}, "functions holds the class"),
+        ({"functions": [Temperature]}, "functions holds the class"),
+        ({"pvalue": "pipeline"}, "there is no p-value 'pipeline'"),
         ({"order": [0, 1]}, "each of the rows 0 to 299 once"),
         ({"order": np.zeros(300, dtype=int)}, "each of the rows 0 to 299 once"),
         ({"regularization_scaling": "none"}, "no regularization_scaling 'none'"),
@@ -420,25 +325,11 @@ def test_a_truncated_kernel_matrix_is_told(monkeypatch):
     assert "3 features were kept" in found.summary()
 
 
-@pytest.mark.level
-def test_p_values_of_the_pipeline_where_labels_are_all_but_certain():
-    """All labels are the likely ones, nearly all draws are too: risks are equal but for rounding."""
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        probs, labels = 1e-9 * rng.uniform(0.1, 1.0, (40, 3)), rng.integers(0, 3, 40)
-        probs[np.arange(40), labels] = 0.0
-        probs[np.arange(40), labels] = 1.0 - probs.sum(axis=1)
-        found = estimate_squared_error(probs, labels, pvalue="pipeline", n_resamples=9, rng=seed)
-        assert found.pvalue == 1.0
-
-
 def test_what_is_not_a_number_is_not_chosen(monkeypatch):
-    def nowhere(self, probs, values):
-        return lambda places: iter(
-            [PlugIn(lambda residuals: np.full((len(places), *residuals.shape[1:]), np.nan))]
-        )
+    def nowhere(self, train, residuals, values):
+        return lambda places: iter([PlugIn(np.full((len(places), 3), np.nan))])
 
-    monkeypatch.setattr(Temperature, "given", nowhere)
+    monkeypatch.setattr(Temperature, "learned", nowhere)
     with pytest.raises(caltest.InputError, match=r"temperature\(temperature=1\) is not a number"):
         estimate_squared_error(PROBS, LABELS, functions=[Temperature()], pvalue="none", rng=0)
 
@@ -475,17 +366,3 @@ def test_all_and_one_more():
     assert set(found.table().index) == {
         *("kernel_density", "kronecker_ridge", "two_step_ridge", "temperature"),
     }
-
-
-def test_equal_labels_have_equal_estimates_wherever_they_are_among_the_draws():
-    """Bit for bit: where labels are all but certain, rounding chooses among equal risks."""
-    p = np.random.default_rng(1).random(40) * 0.01
-    law, pipeline = Classes(np.column_stack([1.0 - p, p])), CalibrationPipeline()
-    form = PipelineForm(law.probs, pipeline, pipeline.split(40, seed=1))
-    draws = Draws(law.sampler(0), np.zeros(40, int), 999)
-    values = table(columns_of(form), draws, Workers(1))[:, 0]
-    labels = np.vstack([draws.observed, draws.sampler.draw(0, 999)])
-    _, of_vector = np.unique(labels, axis=0, return_inverse=True)
-    by_vector = [values[of_vector == vector] for vector in range(of_vector.max() + 1)]
-    assert 1 < len(by_vector) < 100
-    assert all(len(set(each)) == 1 for each in by_vector)

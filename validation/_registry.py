@@ -124,7 +124,7 @@ _NULLS = of_commands(
 _ESTIMATION = of_commands(
     "squared calibration errors of known truth", "1 hour",
     Command("estimation", "pvalues", ("estimation_pvalues.csv",),
-            "--repetitions 2 --pipelines 2 --resamples 9"),
+            "--repetitions 2 --resamples 9"),
     Command("estimation", "truth", ("estimation_truth.csv",), "--repetitions 2 --sizes 200"),
 )  # fmt: skip
 _COMPARISON = of_commands(

@@ -8,7 +8,7 @@ and peak memory of every row.
 ``python -m validation.estimation truth --jobs 2``: estimates of calibrated models (M1), which should
 fall to 0, and of models of temperature 0.7, which should reach the truth, over n.
 
-``python -m validation.estimation pvalues --jobs 2``: rejection rates at .05 of both p-values.
+``python -m validation.estimation pvalues --jobs 2``: rejection rates at .05 of the p-value.
 """
 
 from __future__ import annotations
@@ -186,10 +186,7 @@ def _estimates(data: Simulated, lens: str | None, seed: int) -> dict[str, float]
 def pvalues(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield rejection rates at .05."""
     functions = ("binning", "kronecker_ridge", "two_step_ridge")
-    cases = (
-        ("held_out", options.repetitions or 500, options.resamples or 199),
-        ("pipeline", options.pipelines, options.resamples or 39),
-    )
+    cases = (("held_out", options.repetitions or 500, options.resamples or 199),)
     for pvalue, count, draws in cases:
         for name, draw in MODELS.items():
             for n in (250, 1_000):
@@ -239,10 +236,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     given.add_argument(
         "--repetitions", type=int, help="data sets a cell: 6 of truth, 500 of held-out p-values"
     )
-    given.add_argument(
-        "--pipelines", type=int, default=200, help="data sets of p-values of the pipeline"
-    )
-    given.add_argument("--resamples", type=int, help="199 of held-out p-values, 39 of the pipeline")
+    given.add_argument("--resamples", type=int, help="of a p-value (199)")
     given.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="of truth")
     given.add_argument("--rows", type=int, help="of networks: the first so many (all)")
     given.add_argument("--functions", nargs="+", default=[""], help="of networks: parts of names (all)")

@@ -38,8 +38,14 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
-from caltest.estimation import KroneckerKernelRidge, Temperature, TwoStepKernelRidge, linear_risk, risk
-from caltest.estimation.base import EstimationFunction, residuals
+from caltest.estimation import (
+    EstimationFunction,
+    KroneckerKernelRidge,
+    Temperature,
+    TwoStepKernelRidge,
+    linear_risk,
+    risk,
+)
 from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
 from validation._study import REFERENCE, command_line, markdown, write_csv
 
@@ -54,6 +60,13 @@ TRAINING, VALIDATION = 6400, 1600  # of 10 000 rows
 KINDS = {"u": "U-statistic, all pairs", "linear": "disjoint pairs"}
 LOOKS = {"u": (BLUE, "-"), "linear": (VERMILION, (0, (5, 1.5)))}
 COUNTS = (1, 9, 18, 35)
+
+
+def residuals(probs: Array, labels: Labels) -> Array:
+    """Return the residuals (n, k) of labels: for two classes of class 1 alone."""
+    if probs.shape[1] == 2:
+        return np.asarray(labels[:, None] - probs[:, 1:])
+    return np.asarray(np.eye(probs.shape[1])[labels] - probs)
 
 
 # ------------------------------------------------------------------ simulation
@@ -213,14 +226,14 @@ def precision(options: argparse.Namespace) -> list[Row]:
     found = {f.name: np.empty((2, 5, len(f.search_space(2)))) for f in functions}
     for number, fold in enumerate(folds):
         train = np.concatenate([rows for rows in folds if rows is not fold])
-        r, own = (residuals(probs[rows], labels[None, rows]) for rows in (train, fold))
-        single = dense_single(probs[train, 1], probs[fold, 1], r[:, 0, 0], own[:, 0, 0])
+        r, own = (residuals(probs[rows], labels[rows]) for rows in (train, fold))
+        single = dense_single(probs[train, 1], probs[fold, 1], r[:, 0], own[:, 0])
         for f in functions:
             values = f.search_space(2)
-            surfaces = f.given(probs[train], values)(probs[fold])
+            surfaces = f.learned(probs[train], r, values)(probs[fold])
             for place, (value, surface) in enumerate(zip(values, surfaces, strict=True)):
                 c = value * training ** f.powers["published"]
-                found[f.name][0, number, place] = surface.risks(r, own)[0]
+                found[f.name][0, number, place] = surface.risk(own)
                 found[f.name][1, number, place] = single(c, f.name == "kronecker_ridge")
         print(f"fold {number}", flush=True)
     roots = {name: 100.0 * np.sqrt(each).mean(axis=1) for name, each in found.items()}
@@ -268,19 +281,23 @@ def _timed(
     function: EstimationFunction, values: Array, probs: Array, labels: Labels
 ) -> tuple[float, Array, int]:
     """Return seconds of what all values share, seconds of every value, and the rank."""
-    r = residuals(probs, labels[None])
+    r = (
+        labels[:, None] - probs[:, 1:]
+        if probs.shape[1] == 2
+        else np.eye(probs.shape[1])[labels] - probs
+    )
     training, validating, _ = shares(len(probs))
     train, fold, test = np.split(np.arange(len(probs)), [training, training + validating])
     start = process_time()
-    surfaces = function.given(probs[train], values.tolist())
+    surfaces = function.learned(probs[train], r[train], values.tolist())
     paths = zip(surfaces(probs[fold]), surfaces(probs[test]), strict=True)
     seconds, rank = [], 0
     for validation, held_out in paths:
         if not seconds:
-            rank = validation.spectrum.values.size  # type: ignore[attr-defined]
+            rank = surfaces.args[0].values.size  # type: ignore[attr-defined]
             shared, start = process_time() - start, process_time()
-        validation.risks(r[train], r[fold])
-        held_out.diagonals(r[train])
+        validation.risk(r[fold])
+        held_out.diagonal()
         seconds.append(process_time() - start)
         start = process_time()
     return shared, np.array(seconds), rank

@@ -1,13 +1,8 @@
 """Estimation functions h(p, p') of squared calibration errors, and their risk.
 
 With r the residual of a label, an estimation function h(p, p') estimates ⟨E[r | p], E[r | p']⟩; the
-squared calibration error is the mean of h(g, g). It has two stages. :meth:`EstimationFunction.given`
-the predictions, of training rows and where h is wanted, it is a :class:`Surface` for every value of its
-tuned option. A surface is a function of the training rows' residuals: all work that depends on
-predictions only is done once, for any number of label vectors.
-
-Residuals of two classes are scalars, y − P(class 1), with one coordinate; of m > 2 classes they are
-onehot(y) − g.
+squared calibration error is the mean of h(g, g). Residuals for two classes are scalars, y − P(class 1),
+with one coordinate; for m > 2 classes they are onehot(y) − g.
 
 The risk says how far h(g_i, g_j) is from ⟨r_i, r_j⟩, on rows h was not fitted to. For i ≠ j ⟨r_i, r_j⟩
 has the mean ⟨E[r | g_i], E[r | g_j]⟩, so that the risk of h is that of the truth plus the mean squared
@@ -22,16 +17,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments
-from caltest._parallel import Workers, single_threaded_blas
-from caltest._sums import Array, blocks, sum_over_tiles
-from caltest._visible import quoted
+from caltest._arguments import OneOf, arguments
+from caltest._parallel import single_threaded_blas
+from caltest._sums import Array
 from caltest.data import sample
 from caltest.data.rows import check_alike
 from caltest.exceptions import InputError
@@ -40,92 +33,81 @@ Labels: TypeAlias = NDArray[np.integer[Any]]
 
 
 def coordinates(probs: Array) -> Array:
-    """Return predictions as the points of a kernel: of two classes, the probability of class 1."""
+    """Return predictions as the points of a kernel: for two classes, the probability of class 1."""
     return probs[:, 1:] if probs.shape[1] == 2 else probs
 
 
 def residuals(probs: Array, labels: Labels) -> Array:
-    """Return the residuals (n, B, k) of B label vectors (B, n) under predictions (n, m)."""
+    """Return the residuals (n, k) of labels (n,) under predictions (n, m)."""
     if probs.shape[1] == 2:
-        return np.asarray((labels.T - probs[:, 1:])[:, :, None])
-    found, places = np.repeat(-probs[:, None, :], len(labels), axis=1), labels.T[:, :, None]
-    np.put_along_axis(found, places, np.take_along_axis(found, places, 2) + 1.0, 2)
+        return np.asarray((labels - probs[:, 1])[:, None])
+    found = -probs
+    found[np.arange(len(labels)), labels] += 1.0
     return found
 
 
-# ------------------------------------------------------------------ h, before labels
+# ------------------------------------------------------------------ h, fitted, where it is wanted
 
 
 class Surface(ABC):
-    """h at a fixed set of e predictions, as a function of the training rows' residuals (n, B, k)."""
+    """A fitted h at a fixed set of e predictions."""
 
     #: What a reader of results should know of the fit, in sentences.
     notes: tuple[str, ...] = ()
 
     @abstractmethod
-    def diagonals(self, residuals: Array) -> Array:
-        """Return h(p, p), (e, B)."""
+    def diagonal(self) -> Array:
+        """Return h(p, p), (e,)."""
 
     @abstractmethod
-    def factors(self, residuals: Array) -> tuple[Array, Array]:
-        """Return (e, q) matrices U and V for residuals (n, 1, k), with h(p, p') = ⟨U(p), V(p')⟩."""
+    def factors(self) -> tuple[Array, Array]:
+        """Return (e, q) matrices U and V with h(p, p') = ⟨U(p), V(p')⟩."""
 
     @abstractmethod
-    def squares(self, residuals: Array, own: Array) -> tuple[Array, Array]:
-        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, (B,), and h(p, p), (e, B).
+    def squares(self, own: Array) -> tuple[float, Array]:
+        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, and h(p, p), (e,).
 
-        r are the residuals of the surface's own rows, (e, B, k). Most of the work serves both.
+        r are the residuals of the surface's own rows, (e, k). Most of the work serves both.
         """
 
-    def means(self, residuals: Array) -> Array:
-        """Return the mean of h(p, p), (B,): the squared calibration error."""
-        return np.asarray(self.diagonals(residuals).mean(axis=0))
+    def mean(self) -> float:
+        """Return the mean of h(p, p): the squared calibration error."""
+        return float(self.diagonal().mean())
 
-    def risks(self, residuals: Array, own: Array) -> Array:
-        """Return the risk of its own rows, whose residuals are (e, B, k), (B,): a U-statistic.
-
-        It is the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j.
-        """
-        e, (squares, diagonals) = len(own), self.squares(residuals, own)
-        same = ((_squared_lengths(own) - diagonals) ** 2).sum(axis=0)
-        return np.asarray(np.maximum(squares - same, 0.0) / (e * (e - 1.0)))  # no rounding below 0
+    def risk(self, own: Array) -> float:
+        """Return the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j, r its own rows' residuals."""
+        e, (squares, diagonal) = len(own), self.squares(own)
+        same = float(((_squared_lengths(own) - diagonal) ** 2).sum())
+        return max(squares - same, 0.0) / (e * (e - 1.0))  # no rounding below 0
 
 
 @dataclass(frozen=True, eq=False)
 class PlugIn(Surface):
-    """h(p, p') = ⟨ĉ(p), ĉ(p')⟩ for an estimate ĉ of the calibration curve E[r | p].
+    """h(p, p') = ⟨ĉ(p), ĉ(p')⟩ for an estimate ĉ (e, k) of the calibration curve E[r | p]."""
 
-    ``curves`` takes the residuals and returns ĉ, (e, B, k).
-    """
-
-    curves: Callable[[Array], Array]
+    curve: Array
     notes: tuple[str, ...] = ()
 
-    def diagonals(self, residuals: Array) -> Array:
+    def diagonal(self) -> Array:
         """Return ‖ĉ(p)‖²."""
-        return _squared_lengths(self.curves(residuals))
+        return _squared_lengths(self.curve)
 
-    def factors(self, residuals: Array) -> tuple[Array, Array]:
+    def factors(self) -> tuple[Array, Array]:
         """Return the curve twice."""
-        found = self.curves(residuals)[:, 0]
-        return found, found
+        return self.curve, self.curve
 
-    def squares(self, residuals: Array, own: Array) -> tuple[Array, Array]:
+    def squares(self, own: Array) -> tuple[float, Array]:
         """Return ‖RᵀR‖² − 2 ‖RᵀC‖² + ‖CᵀC‖², in k² operations a row, and ‖ĉ(p)‖²."""
-        curves = self.curves(residuals)
-        r, c = own.transpose(1, 2, 0), curves.transpose(1, 2, 0)
-        total = np.zeros(len(r))
-        for left, right, factor in ((r, r, 1.0), (r, c, -2.0), (c, c, 1.0)):
-            products = left @ right.transpose(0, 2, 1)
-            total += factor * np.einsum("bkl,bkl->b", products, products)
-        return total, _squared_lengths(curves)
+        products = [a.T @ b for a, b in ((own, own), (own, self.curve), (self.curve, self.curve))]
+        first, mixed, last = (float(np.vdot(each, each)) for each in products)
+        return first - 2.0 * mixed + last, self.diagonal()
 
 
 def _squared_lengths(vectors: Array) -> Array:
-    return np.asarray(np.einsum("ebk,ebk->eb", vectors, vectors))
+    return np.asarray(np.einsum("ek,ek->e", vectors, vectors))
 
 
-#: From predictions (e, m) to h there, one surface after the other for the values of the tuned option.
+#: From predictions (e, m) to the fitted h there, for one value of the tuned option after the other.
 Surfaces: TypeAlias = Callable[[Array], Iterator[Surface]]
 
 
@@ -152,8 +134,8 @@ class EstimationFunction(ABC):
     two_classes_only: ClassVar[bool] = False
 
     @abstractmethod
-    def given(self, probs: Array, values: Sequence[Any]) -> Surfaces:
-        """Do the work that training predictions (n, m) and all values of the tuned option share."""
+    def learned(self, train: Array, residuals: Array, values: Sequence[Any]) -> Surfaces:
+        """Learn from training predictions (n, m) and residuals (n, k), for values of the option."""
 
     @abstractmethod
     def search_space(self, n_classes: int) -> tuple[Any, ...]:
@@ -180,7 +162,7 @@ class EstimationFunction(ABC):
         """
         known, own = _rows(probs, labels, "an estimation function")
         self.check_classes(known.shape[1])
-        return Fitted(self, self.given(known, (getattr(self, self.tuned),)), own)
+        return Fitted(self, self.learned(known, own, (getattr(self, self.tuned),)))
 
     def check_classes(self, n_classes: int) -> None:
         """Raise if the function does not take so many classes."""
@@ -194,20 +176,14 @@ class EstimationFunction(ABC):
         """Return the function with another value of the tuned option."""
         return replace(self, **{self.tuned: value})  # type: ignore[type-var]
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the options by name, as in scikit-learn, whose ``clone`` takes such objects."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
-
     @property
     def parameters(self) -> dict[str, Any]:
         """The options in force, flat and ready for JSON."""
+        options = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        kept = str | int | float
         return {
-            key: value if isinstance(value, str | int | float) else repr(value)
-            for key, value in self.get_params().items()
+            key: value if isinstance(value, kept) else repr(value) for key, value in options.items()
         }
-
-
-# ------------------------------------------------------------------ h, fitted, and its risk
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,54 +195,28 @@ class Fitted:
     function
         The function and its options.
     surfaces
-        The same, given the training predictions.
-    residuals
-        Of the training rows, (n, 1, k).
+        What it learned: h, wherever it is wanted.
     """
 
     function: EstimationFunction
     surfaces: Surfaces = field(repr=False)
-    residuals: Array = field(repr=False)
 
     def diagonal(self, probs: Array) -> Array:
         """Return h(p, p) for predictions (e, m), (e,): their mean estimates the squared error."""
-        return next(self.surfaces(probs)).diagonals(self.residuals)[:, 0]
+        return next(self.surfaces(probs)).diagonal()
 
     def gram(self, first: Array, second: Array) -> Array:
         """Return h(p, p') for predictions (a, m) and (b, m), (a, b)."""
-        one, _ = next(self.surfaces(first)).factors(self.residuals)
-        _, other = next(self.surfaces(second)).factors(self.residuals)
+        one, _ = next(self.surfaces(first)).factors()
+        _, other = next(self.surfaces(second)).factors()
         return np.asarray(one @ other.T)
 
 
-class ErrorGram(Protocol):
-    """Any calibration estimation function: its diagonal, and its values for pairs."""
-
-    def diagonal(self, probs: Array) -> Array:
-        """Return h(p, p) for predictions (e, m), (e,)."""
-        ...
-
-    def gram(self, first: Array, second: Array) -> Array:
-        """Return h(p, p') for predictions (a, m) and (b, m), (a, b)."""
-        ...
+_fitted = OneOf("caltest.estimation:Fitted", "give what the fit of an estimation function returns")
 
 
-def _has_values(name: str, value: object) -> object:
-    """Return an object that has what :class:`ErrorGram` says."""
-    given = [getattr(value, each, None) for each in ("diagonal", "gram")]
-    if all(map(callable, given)) and not isinstance(value, type):
-        return value
-    raise InputError(
-        f"{name} is {quoted(value)}; give a fitted estimation function, or an object with "
-        "diagonal(probs) and gram(probs_a, probs_b)."
-    )
-
-
-_BLOCK = 64  # disjoint pairs whose values are taken at a time: those of all pairs among them
-
-
-@arguments(h=_has_values)
-def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = None) -> float:
+@arguments(h=_fitted)
+def risk(h: Fitted, probs: object, labels: object) -> float:
     """Estimate an estimator's risk from all pairs of rows.
 
     The U-statistic (n(n − 1))⁻¹ Σ_{i≠j} (⟨r_i, r_j⟩ − h(g_i, g_j))².
@@ -274,24 +224,21 @@ def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = No
     Parameters
     ----------
     h
-        A fitted estimation function, or any object with ``diagonal(probs)`` and
-        ``gram(probs_a, probs_b)``, h symmetric.
+        A fitted estimation function.
     probs, labels
-        Rows that h was not fitted to, as in :func:`caltest.test`; n of them. Of two classes, r is the
+        Rows that h was not fitted to, as in :func:`caltest.test`; n of them. For two classes, r is the
         scalar y − P(class 1).
-    n_jobs
-        Workers, as in joblib. Default: one.
 
     Returns
     -------
     float
         In O(n k²) operations for h = ⟨ĉ, ĉ'⟩ and O(n r²) for kernel ridge regression of rank r
-        (Equation 30); else in O(n²), a tile of the n×n values of h at a time.
+        (Equation 30).
 
     Raises
     ------
     InputError
-        If the input is not a set of predictions and labels, or h is not a number for some pair.
+        If the input is not a set of predictions and labels.
 
     Examples
     --------
@@ -302,15 +249,11 @@ def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = No
     """
     rows, own = _rows(probs, labels)
     with single_threaded_blas():
-        if isinstance(h, Fitted):
-            return float(next(h.surfaces(rows)).risks(h.residuals, own)[0])
-        tile = partial(_tile, h, rows, own[:, 0])
-        total = sum_over_tiles(tile, len(rows), Workers(n_jobs))
-    return float(total / (len(rows) * (len(rows) - 1.0)))
+        return next(h.surfaces(rows)).risk(own)
 
 
-@arguments(h=_has_values)
-def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
+@arguments(h=_fitted)
+def linear_risk(h: Fitted, probs: object, labels: object) -> float:
     """Estimate an estimator's risk from disjoint pairs of rows: fast.
 
     The mean of (⟨r_i, r_j⟩ − h(g_i, g_j))² over the pairs (0, 1), (2, 3), …
@@ -323,12 +266,12 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
     Returns
     -------
     float
-        As unbiased as the U-statistic, with a larger variance, in O(n) values of h.
+        As unbiased as the U-statistic, with a larger variance.
 
     Raises
     ------
     InputError
-        If the input is not a set of predictions and labels, or h is not a number for a pair.
+        If the input is not a set of predictions and labels.
 
     Examples
     --------
@@ -338,34 +281,15 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
     0.03125
     """
     rows, own = _rows(probs, labels)
-    pairs = len(rows) // 2
-    first, second = (slice(start, 2 * pairs, 2) for start in (0, 1))
-    products = np.einsum("ik,ik->i", own[first, 0], own[second, 0])
-    a, b = rows[first], rows[second]
-    grams = (h.gram(a[block], b[block]) for block in blocks(pairs, _BLOCK))
-    values = np.concatenate([np.diagonal(each) for each in grams])
-    broken = np.flatnonzero(np.isnan(values))
-    if len(broken):
-        pair = 2 * broken[0]
-        raise InputError(f"h is not a number for the rows {pair} and {pair + 1}; correct it.")
+    first, second = (slice(start, len(rows) // 2 * 2, 2) for start in (0, 1))
+    left, right = next(h.surfaces(rows)).factors()
+    products = np.einsum("ik,ik->i", own[first], own[second])
+    values = np.einsum("iq,iq->i", left[first], right[second])
     return float(np.mean((products - values) ** 2))
 
 
 def _rows(probs: object, labels: object, what: str = "a risk") -> tuple[Array, Array]:
-    """Return predictions (n, m) and residuals (n, 1, k) of independent rows that count alike."""
+    """Return predictions (n, m) and residuals (n, k) of independent rows that count alike."""
     checked = sample(probs, labels)
     check_alike(checked.rows, what, "leave them out")
-    return checked.rows.probs, residuals(checked.rows.probs, checked.labels[None, :])
-
-
-def _tile(h: ErrorGram, probs: Array, own: Array, rows: slice, columns: slice) -> float:
-    gaps = own[rows] @ own[columns].T - h.gram(probs[rows], probs[columns])
-    if rows == columns:
-        np.fill_diagonal(gaps, 0.0)
-    total = float(np.vdot(gaps, gaps))
-    if np.isnan(total):
-        raise InputError(
-            f"h is not a number for some pair of the rows {rows.start} to {rows.stop - 1} and "
-            f"{columns.start} to {columns.stop - 1}; correct it."
-        )
-    return total
+    return checked.rows.probs, residuals(checked.rows.probs, checked.labels)

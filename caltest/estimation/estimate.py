@@ -1,9 +1,11 @@
 """`estimate_squared_error`: from predictions and labels to estimates, their risks and a p-value.
 
-Both p-values are exact, the split and the predictions held fixed. Of the held-out rows: h and its
-options come from the tuning rows alone, and given these the labels of the test rows are still
-independent draws under H0. Of the whole pipeline: every simulated label vector is used for tuning,
-selection and estimate as the observed one did.
+The labels of the test rows play no role in any choice: estimation functions see the predictions of the
+test rows alone. So the p-value is exact, given the split and the predictions: h and its options come
+from the tuning rows, and given these the labels of the test rows are independent draws under H0.
+
+Source: Gruber and Bach, "Optimizing estimators of squared calibration errors in classification", 2024,
+Sections 3.2.2 and 5.2.
 """
 
 from __future__ import annotations
@@ -11,35 +13,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import OneOf, arguments, choose
+from caltest._arguments import Number, OneOf, Whole, arguments, choose, real_array
+from caltest._numbers import short
 from caltest._parallel import ALONE, Workers, added, single_threaded_blas
 from caltest._sums import Array, blocks
-from caltest._visible import visible
+from caltest._visible import quoted, visible
 from caltest.data import Rows, Sample, sample
 from caltest.data.diagnose import impossible_labels
 from caltest.data.rows import check_alike
-from caltest.estimation.base import Labels, PlugIn, residuals
-from caltest.estimation.functions import Scaling
-from caltest.estimation.pipeline import CalibrationPipeline, FunctionLike, Split, Tuning, recommended
+from caltest.estimation.base import EstimationFunction, Labels, PlugIn, residuals
+from caltest.estimation.functions import FUNCTIONS, HistogramBinning, Ridge, Scaling
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, Pairwise
 from caltest.forms.weights import DenseWeights, Term
 from caltest.lenses import Lens, seen_through, through
 from caltest.results import CalibrationResult, Facts, Result, plain
-from caltest.sampling import ROWS, Rng, child_seed, seed_of
+from caltest.sampling import ROWS, Rng, child_seed, generator, seed_of
 from caltest.statistics import Statistic
 from caltest.testing import test
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PValue: TypeAlias = Literal["held_out", "pipeline", "none"]
-_PVALUES = {"held_out": 999, "pipeline": 99, "none": 0}  # and how many draws by default
+Places: TypeAlias = NDArray[np.intp]
+PValue: TypeAlias = Literal["held_out", "none"]
+FunctionLike: TypeAlias = "str | EstimationFunction | tuple[EstimationFunction, Sequence[Any]]"
+
+ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
+_DRAWS = 999
+_FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
+_ORDER = 7  # key of the seed from which rows are shuffled
+_SPREAD_ROWS = 500  # tell a standard deviation well enough, and a mean needs no row of its own
 _OF_RISK = ("tuned", "value", "risk", "risk_error", "root_risk", "root_risk_error")
 _OF_ESTIMATE = ("estimate", "standard_error", "estimate_error", "sampling_error")
 
@@ -273,7 +282,10 @@ def _error(values: Array) -> float:
 # ------------------------------------------------------------------ from predictions to estimates
 
 
-@arguments()
+@arguments(
+    n_folds=Whole(2, advice="give two at least: one fold validates what others teach"),
+    test_size=Number(0.0, 1.0, advice="give a share between 0 and 1, such as 0.2"),
+)
 def estimate_squared_error(
     probs: object,
     labels: object,
@@ -308,20 +320,17 @@ def estimate_squared_error(
         is the squared error of that one probability, E (P(event | p) − p)².
     functions
         Which estimators to try. "all" (default), or names ("binning", "kernel_density",
-        "kronecker_ridge", "two_step_ridge", "temperature") and classes, whose options are tuned;
-        objects of :mod:`caltest.estimation`, which are used as they are; or pairs of an object and
-        the values to try. "all" excludes "temperature"; "binning" if there are more than two
-        classes; and "kernel_density", whose cost grows as n², above 50 000 rows.
+        "kronecker_ridge", "two_step_ridge", "temperature"), whose options are tuned; objects of
+        :mod:`caltest.estimation`, which are used as they are; or pairs of an object and the values to
+        try. "all" excludes "temperature"; "binning" if there are more than two classes; and
+        "kernel_density", whose cost grows as n², above 50 000 rows.
     class_names
         Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     pvalue
         "held_out" (default): do the errors estimated on the tuning part predict the residuals of
-        the test part? Exact, given the split, and cheap. "pipeline": the recommended estimate is
-        ranked among those for simulated labels, with all tuning and selection repeated for each.
-        Exact, and uses all rows, but costs nearly as much as ``n_resamples`` estimations. "none":
-        no p-value.
+        the test part? Exact, given the split. "none": no p-value.
     n_resamples
-        Number of simulated label sets. Default 999 for "held_out", 99 for "pipeline".
+        Number of simulated label sets. Default 999.
     test_size, n_folds
         Share of the rows in the test part, and number of folds of the tuning part. Default 0.2 and
         5, as published.
@@ -356,110 +365,221 @@ def estimate_squared_error(
     >>> found.recommended.name, round(found.root, 2), found.pvalue
     ('two_step_ridge', 0.16, 0.001)
     """
-    draws = choose("p-value", pvalue, _PVALUES)
-    if n_resamples is not None:
-        if pvalue == "none":
-            raise InputError(
-                "{draws} is for a p-value, and {pvalue} draws none; leave one of them out.",
-                draws=Argument("n_resamples", n_resamples),
-                pvalue=Argument("pvalue", "none"),
-            )
-        draws = int(n_resamples)
-    pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
+    choose("p-value", pvalue, {"held_out": True, "none": True})
+    if n_resamples is not None and pvalue == "none":
+        raise InputError(
+            "{argument} is {found}, and {pvalue} draws none; leave it out.",
+            argument="n_resamples",
+            found=n_resamples,
+            pvalue=Argument("pvalue", "none"),
+        )
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = through(sample(probs, labels, class_names=class_names), lens)
     do = "estimate with caltest.estimate, which takes weights"
-    check_alike(view.rows, "the estimate of lowest risk", do, weighted="the pipeline")
-    known = view.rows.probs
-    split = pipeline.split(len(known), seed=seed, order=order)
+    check_alike(view.rows, "the estimate of lowest risk", do, weighted="the estimate")
+    known, n, m = view.rows.probs, len(view.labels), view.rows.n_classes
+    candidates = _candidates(functions, regularization_scaling, n, m)
+    folds, tested = _split(n, n_folds, test_size, seed, order)
+    tasks = [
+        (candidate, known, view.labels, folds, fold, tested)
+        for candidate in candidates
+        for fold in range(n_folds)
+    ]
     with single_threaded_blas():
-        paths = pipeline.run(known, view.labels[None, :], split, workers)
-        best = paths[int(recommended(paths)[0])]
+        made = list(workers.map(_one_fold, tasks, "functions and folds"))
+        found, notes = [], list[str]()
+        for place, (label, function, values) in enumerate(candidates):
+            own = made[place * n_folds : (place + 1) * n_folds]
+            risks, estimates, spreads = np.stack([numbers for numbers, _ in own], axis=2)
+            best = int(risks.mean(axis=1).argmin())
+            notes += own[0][1]
+            found.append(
+                FunctionRisk(
+                    label=label,
+                    name=function.name,
+                    is_a=function.is_a,
+                    tuned=function.tuned,
+                    values=np.array(values, dtype=np.float64),
+                    risks=risks,
+                    estimates=estimates,
+                    spreads=spreads,
+                    parameters=function.with_value(values[best]).parameters,
+                    n_test=len(tested),
+                )
+            )
+        least = int(np.argmin([each.risk for each in found]))
         result: CalibrationResult | None = None
         if pvalue != "none":
-            whole = pvalue == "pipeline"
-            part = view if whole else Sample(view.rows.take(split.test), view.labels[split.test])
             result = test(
-                part.rows,
-                part.labels,
-                WholePipeline(pipeline, split) if whole else _held_out(view, split, best),
-                n_resamples=draws,
+                view.rows.take(tested),
+                view.labels[tested],
+                _held_out(view, folds, tested, candidates[least], found[least].best),
+                n_resamples=_DRAWS if n_resamples is None else int(n_resamples),
                 rng=child_seed(seed, 0),
                 n_jobs=n_jobs,
                 progress=progress,
             )
-    found = []
-    for path in paths:
-        label, function, values = path.candidate
-        found.append(
-            FunctionRisk(
-                label=label,
-                name=function.name,
-                is_a=function.is_a,
-                tuned=function.tuned,
-                values=np.array(values, dtype=np.float64),
-                risks=path.risks[:, :, 0].copy(),
-                estimates=path.estimates[:, :, 0].copy(),
-                spreads=path.spreads[:, :, 0].copy(),
-                parameters=function.with_value(values[int(path.best[0])]).parameters,
-                n_test=len(split.test),
-            )
-        )
     found.sort(key=lambda each: each.risk)
-    held_out = [residuals(known[rows], view.labels[None, rows]) for rows in split.folds]
-    nothing = PlugIn(np.zeros_like)
-    return SquaredErrorEstimate(
-        functions=tuple(found),
-        zero_risks=np.array([nothing.risks(own, own)[0] for own in held_out]),
-        test=result,
-        lens=lens_label,
-        n_samples=len(known),
-        n_classes=known.shape[1],
-        n_tuning=len(known) - len(split.test),
-        n_test=len(split.test),
-        n_folds=pipeline.n_folds,
-        seed=seed,
-        warnings=_notes(view, lens_label, pipeline, found, paths),
-    )
-
-
-def _held_out(view: Sample, split: Split, best: Tuning) -> HeldOut:
-    """Return the agreement with what the fold models of the best function learned."""
-    probs, candidate = view.rows.probs, best.candidate
-    lefts, rights = [], []
-    for fold in range(len(split.folds)):
-        rows = split.training(fold)
-        surfaces = candidate.function.given(probs[rows], (candidate.values[int(best.best[0])],))
-        known = residuals(probs[rows], view.labels[None, rows])
-        left, right = next(surfaces(probs[split.test])).factors(known)
-        lefts.append(left / len(split.folds))
-        rights.append(right)
-    return HeldOut(candidate.label, np.hstack(lefts), np.hstack(rights))
-
-
-def _notes(
-    view: Sample,
-    lens: str | None,
-    pipeline: CalibrationPipeline,
-    found: Sequence[FunctionRisk],
-    paths: Sequence[Tuning],
-) -> tuple[str, ...]:
-    notes = [*view.rows.notes, *impossible_labels(view, what=seen_through(lens, view.rows))]
-    if "all" in pipeline.functions and all(each.name != "kernel_density" for each in found):
-        notes.append(
+    first, own_notes = found[0], [*view.rows.notes]
+    own_notes += impossible_labels(view, what=seen_through(lens_label, view.rows))
+    if n > ALL_PAIRS_UP_TO and "all" in functions and all(f.name != "kernel_density" for f in found):
+        own_notes.append(
             "The kernel density was left out: its cost grows as the square of the rows; name it in "
             "functions to have it."
         )
-    if found[0].on_edge:
-        notes.append(
-            f"The best {found[0].tuned} of {found[0].label}, {found[0].value:.4g}, is at the end of "
-            "the values tried: one beyond may be better still."
+    if first.on_edge:
+        own_notes.append(
+            f"The best {first.tuned} of {first.label}, {first.value:.4g}, is at the end of the values "
+            "tried: one beyond may be better still."
         )
-    notes += [note for path in paths for note in path.notes]
-    return tuple(dict.fromkeys(notes))
+    zeros = [PlugIn(np.zeros_like(own)).risk(own) for own in _residuals(known, view.labels, folds)]
+    return SquaredErrorEstimate(
+        functions=tuple(found),
+        zero_risks=np.array(zeros),
+        test=result,
+        lens=lens_label,
+        n_samples=n,
+        n_classes=m,
+        n_tuning=n - len(tested),
+        n_test=len(tested),
+        n_folds=n_folds,
+        seed=seed,
+        warnings=tuple(dict.fromkeys([*own_notes, *notes])),
+    )
 
 
-# ------------------------------------------------------------------ statistics
+class Candidate(NamedTuple):
+    """An estimation function and the values of its tuned option that compete."""
+
+    label: str
+    function: EstimationFunction
+    values: tuple[Any, ...]
+
+
+def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candidate:
+    if isinstance(wanted, EstimationFunction):
+        value = getattr(wanted, wanted.tuned)
+        return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
+    if isinstance(wanted, str):
+        kind: Any = choose("estimation function", wanted, FUNCTIONS)
+        function = kind(regularization_scaling=scaling) if issubclass(kind, Ridge) else kind()
+        return Candidate(function.name, function, function.search_space(n_classes))
+    pair = isinstance(wanted, tuple) and len(wanted) == 2 and np.iterable(wanted[1])
+    function, values = (wanted[0], tuple(wanted[1])) if pair else (None, ())
+    if not isinstance(function, EstimationFunction) or not values:
+        raise InputError(
+            f"functions holds {quoted(wanted)}; give names ({', '.join(FUNCTIONS)}), objects of "
+            "caltest.estimation, or pairs of a function and the values to try, as in "
+            "(TwoStepKernelRidge(), [0.1, 0.01])."
+        )
+    for value in values:
+        function.with_value(value)  # raises if it cannot be used
+    return Candidate(function.name, function, values)
+
+
+def _candidates(
+    functions: str | Sequence[FunctionLike], scaling: Scaling, n: int, m: int
+) -> list[Candidate]:
+    """Return the functions that compete on n predictions of m classes, if they take so many."""
+    wanted: list[FunctionLike] = []
+    one = isinstance(functions, str | EstimationFunction) or not np.iterable(functions)
+    for each in [functions] if one else functions:
+        if isinstance(each, str) and each == "all":  # what so many rows and classes allow
+            wanted += [HistogramBinning(15), "binning"] if m == 2 else []
+            wanted += ["kernel_density"] if n <= ALL_PAIRS_UP_TO else []
+            wanted += ["kronecker_ridge", "two_step_ridge"]
+        else:
+            wanted.append(cast("FunctionLike", each))
+    found = [_candidate(each, scaling, m) for each in wanted]
+    labels = [each.label for each in found]
+    for place, (label, function, values) in enumerate(found):
+        if labels.count(label) > 1 and len(values) == 1:  # options in full tell objects apart
+            options = ", ".join(f"{key}={value}" for key, value in function.parameters.items())
+            found[place] = Candidate(f"{function.name}({options})", function, values)
+        function.check_classes(m)
+    labels = [each.label for each in found]
+    if not found or len(set(labels)) < len(labels):
+        raise InputError(f"functions are {labels}; give at least one, and each one once.")
+    return found
+
+
+def _split(
+    n: int, n_folds: int, test_size: float, seed: int, order: Sequence[int] | Places | None
+) -> tuple[list[Places], Places]:
+    """Cut the rows, in the order given (or shuffled by the seed), into folds and test part."""
+    tuning = int((1.0 - test_size) * n + 1e-9)  # (1 − 0.2) · 10 is 8
+    fold = tuning // n_folds
+    if fold < _FEWEST_ROWS or n - tuning < _FEWEST_ROWS:
+        raise InputError(
+            f"there are {n} rows, which leaves {fold} in a fold and {n - tuning} in the test part; "
+            f"{_FEWEST_ROWS} are needed in each: give more rows, or other values of n_folds and "
+            "test_size."
+        )
+    if order is None:
+        rows = generator(seed, _ORDER).permutation(n)
+    else:
+        places = real_array("order", order, f"give each of the rows 0 to {n - 1} once")
+        whole = places.ndim == 1 and np.issubdtype(np.asarray(order).dtype, np.integer)
+        if not whole or not np.array_equal(np.sort(places), np.arange(n)):
+            raise InputError(
+                f"order has to hold each of the rows 0 to {n - 1} once; it decides which rows are "
+                "tuned on and which are tested. Leave it out to have them shuffled."
+            )
+        rows = cast("Places", places.astype(np.intp))
+    return np.array_split(rows[:tuning], n_folds), rows[tuning:]
+
+
+def _training(folds: Sequence[Places], fold: int) -> Places:
+    """Return the tuning rows that are not in a fold."""
+    return np.concatenate([rows for number, rows in enumerate(folds) if number != fold])
+
+
+def _residuals(probs: Array, labels: Labels, parts: Sequence[Places]) -> list[Array]:
+    return [residuals(probs[rows], labels[rows]) for rows in parts]
+
+
+def _one_fold(
+    candidate: Candidate,
+    probs: Array,
+    labels: Labels,
+    folds: Sequence[Places],
+    fold: int,
+    tested: Places,
+) -> tuple[Array, tuple[str, ...]]:
+    """Return risks, estimates and spreads (3, G), and notes, of a function fitted without a fold."""
+    known, held_out = _training(folds, fold), folds[fold]
+    lesson, check = _residuals(probs, labels, (known, held_out))
+    surfaces = candidate.function.learned(probs[known], lesson, candidate.values)
+    found, notes = np.empty((3, len(candidate.values))), tuple[str, ...]()
+    places = (probs[rows] for rows in (held_out, tested, tested[:_SPREAD_ROWS]))
+    for number, (validation, final, some) in enumerate(zip(*map(surfaces, places), strict=True)):
+        found[:, number] = validation.risk(check), final.mean(), some.diagonal().std(ddof=1)
+        if np.isnan(found[:, number]).any():
+            raise InputError(
+                f"{candidate.label} is not a number for some predictions, with "
+                f"{candidate.function.tuned} {quoted(candidate.values[number])}; correct it, or leave "
+                "the value out."
+            )
+        notes = validation.notes
+    return found, notes
+
+
+def _held_out(
+    view: Sample, folds: Sequence[Places], tested: Places, chosen: Candidate, best: int
+) -> HeldOut:
+    """Return the agreement with what the fold models of the best function learned."""
+    probs, lefts, rights = view.rows.probs, [], []
+    for fold in range(len(folds)):
+        rows = _training(folds, fold)
+        (lesson,) = _residuals(probs, view.labels, (rows,))
+        surfaces = chosen.function.learned(probs[rows], lesson, (chosen.values[best],))
+        left, right = next(surfaces(probs[tested])).factors()
+        lefts.append(left / len(folds))
+        rights.append(right)
+    return HeldOut(chosen.label, np.hstack(lefts), np.hstack(rights))
+
+
+# ------------------------------------------------------------------ the statistic of the p-value
 
 
 @dataclass(frozen=True, eq=False)
@@ -506,7 +626,7 @@ class ProductsOfPairs(Form):
 
     def _sums(self, rows: slice, labels: Labels) -> Array:
         """Return the three sums over some rows, (B, 2 q k + 1)."""
-        r = residuals(self.probs[rows], labels)
+        r = np.stack([residuals(self.probs[rows], own) for own in labels], axis=1)
         flat, u, v = r.reshape(len(r), -1), self.left[rows], self.right[rows]
         own = np.einsum("eq,eq,ebk->b", u, v, r**2, optimize=True)
         sums = [(each.T @ flat).reshape(each.shape[1], *r.shape[1:]) for each in (u, v)]
@@ -520,42 +640,3 @@ class ProductsOfPairs(Form):
         size = (sums.shape[1] - 1) // 2
         total = np.einsum("bs,bs->b", sums[:, :size], sums[:, size:-1]) - sums[:, -1]
         return np.asarray(total / (n * (n - 1.0)))
-
-
-@dataclass(frozen=True, eq=False)
-class WholePipeline(Statistic):
-    """The estimate of the function that the pipeline recommends, all of it re-run for given labels."""
-
-    pipeline: CalibrationPipeline
-    split: Split = field(repr=False)
-
-    name: ClassVar[str] = "squared_error_estimate"
-    measures: ClassVar[str] = "estimated squared calibration error, recommended function"
-
-    def given(self, predictions: Rows) -> PipelineForm:
-        """Fix the predictions."""
-        return PipelineForm(predictions.probs, self.pipeline, self.split)
-
-
-@dataclass(frozen=True, eq=False)
-class PipelineForm(Form):
-    """The pipeline as a function of the labels."""
-
-    probs: Array
-    pipeline: CalibrationPipeline
-    split: Split
-
-    parallel_inside: ClassVar[bool] = True
-
-    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) estimates for ``labels`` (B, n).
-
-        Where labels are all but certain, risks are equal up to rounding, and rounding chooses among
-        them. Every different vector is evaluated once, in an order of its own: equal labels then
-        give equal estimates, and the result does not depend on which of them was observed.
-        """
-        different, places = np.unique(labels, axis=0, return_inverse=True)
-        paths = self.pipeline.run(self.probs, different, self.split, workers)
-        chosen = recommended(paths)
-        values = np.stack([path.estimate for path in paths])[chosen, np.arange(len(different))]
-        return np.asarray(values[places.reshape(-1)])

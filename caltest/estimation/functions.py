@@ -23,28 +23,28 @@ from caltest.estimation.base import EstimationFunction, PlugIn, Surface, Surface
 from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 
-_SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm
+_SMALLEST_PROB = 1e-300  # below, a predicted probability has lost its logarithm
 _ENTRIES = 2**20  # of kernel values held at a time
 
-
-#: From residuals of training rows to estimates ĉ of the calibration curve.
-Curves: TypeAlias = Callable[[Array], Array]
+# ------------------------------------------------------------------ curves
 
 
 class _PlugIn(EstimationFunction):
     """A function whose curve is made anew for every value of its tuned option."""
 
-    def given(self, probs: Array, values: Sequence[Any]) -> Surfaces:
-        """Keep the predictions: values of the option share no more."""
-        return partial(self._at, probs, values)
+    def learned(self, train: Array, residuals: Array, values: Sequence[Any]) -> Surfaces:
+        """Keep the rows: values of the option share no more."""
+        return partial(self._at, train, residuals, values)
 
-    def _at(self, train: Array, values: Sequence[Any], probs: Array) -> Iterator[Surface]:
+    def _at(
+        self, train: Array, residuals: Array, values: Sequence[Any], probs: Array
+    ) -> Iterator[Surface]:
         for value in values:
-            yield PlugIn(self.with_value(value).curves(train, probs))
+            yield PlugIn(self.with_value(value).curve(train, residuals, probs))
 
     @abstractmethod
-    def curves(self, train: Array, probs: Array) -> Curves:
-        """Return the curve at ``probs``, as a function of the residuals of the rows trained on."""
+    def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
+        """Return the curve at ``probs``, (e, k)."""
 
 
 @arguments()
@@ -84,22 +84,15 @@ class HistogramBinning(_PlugIn):
         """Return 5, 10, …, 90 bins, as published."""
         return tuple(range(5, 91, 5))
 
-    def curves(self, train: Array, probs: Array) -> Curves:
-        """Put scores into bins."""
-        rules = EqualWidth(self.n_bins)
+    def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
+        """Average the residuals of every bin."""
+        rules, n = EqualWidth(self.n_bins), len(residuals)
         cells, here = (intervals(p, rules.edges_of(p)) for p in (train[:, 1], probs[:, 1]))
-
-        def means(residuals: Array) -> Array:
-            n = len(residuals)
-            flat = residuals.reshape(n, -1)
-            counts = np.bincount(cells, minlength=self.n_bins)
-            member = csr_array((np.ones(n), (cells, np.arange(n))), shape=(self.n_bins, n))
-            sums = np.asarray(member @ flat)
-            sums[counts == 0] = flat.mean(axis=0)
-            found = sums / np.maximum(counts, 1)[:, None]
-            return np.asarray(found.reshape(self.n_bins, *residuals.shape[1:])[here])
-
-        return means
+        counts = np.bincount(cells, minlength=self.n_bins)
+        member = csr_array((np.ones(n), (cells, np.arange(n))), shape=(self.n_bins, n))
+        sums = np.asarray(member @ residuals)
+        sums[counts == 0] = residuals.mean(axis=0)
+        return np.asarray((sums / np.maximum(counts, 1)[:, None])[here])
 
 
 @arguments(bandwidth=positive_number)
@@ -139,28 +132,22 @@ class DirichletKernelDensity(_PlugIn):
         """Return 15 values from 1e-5 to 0.1, evenly by their logarithm, and 0.2, 0.4, …, 1."""
         return (*np.logspace(-5, -1, 15).tolist(), *np.linspace(0.2, 1.0, 5).tolist())
 
-    def curves(self, train: Array, probs: Array) -> Curves:
+    def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
         """Normalise the densities."""
         constants = gammaln(train / self.bandwidth + 1.0).sum(axis=1)
         powers, logs = train / self.bandwidth, np.log(np.maximum(probs, _SMALLEST_PROB))
-        known, here = coordinates(train), coordinates(probs)
-
-        def smoothed(residuals: Array) -> Array:
-            n, draws, k = residuals.shape
-            events = np.hstack([residuals.reshape(n, -1), known])  # of r and g; r + g is the label
-            found = np.empty((len(here), draws, k))
-            for rows in blocks(len(here), max(1, _ENTRIES // n)):
-                weights = logs[rows] @ powers.T  # log κ of the training rows
-                weights -= constants
-                weights -= weights.max(axis=1, keepdims=True)
-                np.exp(weights, out=weights)
-                weights /= weights.sum(axis=1, keepdims=True)
-                means = weights @ events
-                offsets = means[:, draws * k :] - here[rows]
-                found[rows] = means[:, : draws * k].reshape(-1, draws, k) + offsets[:, None, :]
-            return found
-
-        return smoothed
+        here, k = coordinates(probs), residuals.shape[1]
+        events = np.hstack([residuals, coordinates(train)])  # of r and g; r + g is the label
+        found = np.empty((len(here), k))
+        for rows in blocks(len(here), max(1, _ENTRIES // len(residuals))):
+            weights = logs[rows] @ powers.T  # log κ of the training rows
+            weights -= constants
+            weights -= weights.max(axis=1, keepdims=True)
+            np.exp(weights, out=weights)
+            weights /= weights.sum(axis=1, keepdims=True)
+            means = weights @ events
+            found[rows] = means[:, :k] + (means[:, k:] - here[rows])
+        return found
 
 
 @arguments(temperature=positive_number)
@@ -201,13 +188,10 @@ class Temperature(_PlugIn):
         """Return 41 values from 1/16 to 16, evenly by their logarithm."""
         return tuple(np.geomspace(0.0625, 16.0, 41).tolist())
 
-    def curves(self, train: Array, probs: Array) -> Curves:
+    def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
         """Return the same curve for all residuals: training rows teach nothing."""
         truth: Any = softmax(self.temperature * np.log(np.maximum(probs, _SMALLEST_PROB)), axis=1)
-        curve = (coordinates(np.where(probs > 0.0, truth, 0.0)) - coordinates(probs))[:, None, :]
-        return lambda residuals: np.broadcast_to(
-            curve, (len(curve), residuals.shape[1], curve.shape[2])
-        )
+        return coordinates(np.where(probs > 0.0, truth, 0.0)) - coordinates(probs)
 
 
 # ------------------------------------------------------------------ spectrum
@@ -234,7 +218,6 @@ class Spectrum:
     values: Array
     features: Array
     missing: float
-    _last: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, kernel: Kernel, points: Array) -> Spectrum:
@@ -269,19 +252,6 @@ class Spectrum:
             f"Of the kernel matrix of {len(self.features)} rows, {len(self.values)} features were "
             f"kept; they leave out {self.missing:.2g} of its trace.",
         )
-
-    def outer(self, residuals: Array, place: int) -> Array:
-        """Return B Bᵀ, (r, r), B = Φᵀ of one of the vectors of residuals (n, B, k).
-
-        A single vector's is kept: a path of regularizations asks for it again and again.
-        """
-        if residuals.shape[1] > 1:
-            b = self.features.T @ residuals[:, place]
-            return b @ b.T
-        if self._last.get("residuals") is not residuals:
-            b = self.features.T @ residuals[:, 0]
-            self._last.update(residuals=residuals, outer=b @ b.T)
-        return self._last["outer"]
 
     def at(self, probs: Array) -> Array:
         """Return the features of predictions, (e, r)."""
@@ -320,15 +290,18 @@ class Ridge(EstimationFunction):
     def __post_init__(self) -> None:
         choose("regularization_scaling", self.regularization_scaling, self.powers)
 
-    def given(self, probs: Array, values: Sequence[float]) -> Surfaces:
+    def learned(self, train: Array, residuals: Array, values: Sequence[float]) -> Surfaces:
         """Decompose the kernel matrix, which all values share."""
         power = self.powers[self.regularization_scaling]
-        constants = [float(value * len(probs) ** power) for value in values]
-        return partial(self._at, Spectrum.of(self.kernel, coordinates(probs)), constants)
+        constants = [float(value * len(train) ** power) for value in values]
+        spectrum = Spectrum.of(self.kernel, coordinates(train))
+        return partial(self._at, spectrum, spectrum.features.T @ residuals, constants)
 
     @staticmethod
     @abstractmethod
-    def _at(spectrum: Spectrum, constants: Sequence[float], probs: Array) -> Iterator[Surface]: ...
+    def _at(
+        spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array
+    ) -> Iterator[Surface]: ...
 
 
 @arguments(regularization=positive_number, kernel=real_kernel)
@@ -372,16 +345,12 @@ class TwoStepKernelRidge(Ridge):
         return tuple((10.0**exponents).tolist())
 
     @staticmethod
-    def _at(spectrum: Spectrum, constants: Sequence[float], probs: Array) -> Iterator[Surface]:
+    def _at(
+        spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array
+    ) -> Iterator[Surface]:
         phi = spectrum.at(probs)
         for constant in constants:
-
-            def curves(residuals: Array, constant: float = constant) -> Array:
-                flat = spectrum.features.T @ residuals.reshape(len(residuals), -1)
-                flat /= (spectrum.values + constant)[:, None]
-                return (phi @ flat).reshape(-1, *residuals.shape[1:])
-
-            yield PlugIn(curves, spectrum.notes)
+            yield PlugIn(phi @ (images / (spectrum.values + constant)[:, None]), spectrum.notes)
 
 
 @arguments(regularization=positive_number, kernel=real_kernel)
@@ -422,79 +391,66 @@ class KroneckerKernelRidge(Ridge):
         return tuple((10.0**exponents).tolist())
 
     @staticmethod
-    def _at(spectrum: Spectrum, constants: Sequence[float], probs: Array) -> Iterator[Surface]:
-        phi = spectrum.at(probs)
-        products = cache(lambda: phi.T @ phi)  # of all constants, if one asks for it
+    def _at(
+        spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array
+    ) -> Iterator[Surface]:
+        phi, outer = spectrum.at(probs), images @ images.T
+        products = cache(lambda: phi.T @ phi)  # for all constants, if one asks for it
         for constant in constants:
-            yield _Kronecker(spectrum, constant, phi, products, spectrum.notes)
+            rank = _rank(spectrum, constant)
+            values = spectrum.values[:rank]
+            denominators = np.outer(values, values)
+            denominators += constant
+            yield _Kronecker(
+                phi[:, :rank], outer[:rank, :rank] / denominators, products, spectrum.notes
+            )
+
+
+def _rank(spectrum: Spectrum, constant: float) -> int:
+    """Return how many eigenvalues count.
+
+    n · (sum of the others) / c bounds what pairs of others add to h. Pairs of one that counts and one
+    that does not add √(share of the trace left out) of h or so.
+    """
+    tails = np.cumsum(spectrum.values[::-1])[::-1]
+    left_out = _NEGLIGIBLE * constant / len(spectrum.features)
+    return max(1, int(np.count_nonzero(tails > min(left_out, _NEGLIGIBLE_SHARE * tails[:1].sum()))))
 
 
 @dataclass(frozen=True, eq=False)
 class _Kronecker(Surface):
-    spectrum: Spectrum
-    constant: float
+    """h(p, p') = φ(p)ᵀ M φ(p'), with M = (B Bᵀ) ∘ L; ``products`` are ΦᵀΦ of all features."""
+
     features: Array
+    middle: Array
     products: Callable[[], Array]
     notes: tuple[str, ...]
 
     @cached_property
-    def _rank(self) -> int:
-        """How many eigenvalues count: n · (sum of the others) / c bounds what pairs of others add to h.
+    def _left(self) -> Array:
+        return np.asarray(self.features @ self.middle)
 
-        Pairs of one that counts and one that does not add √(share of the trace left out) of h or so.
-        """
-        values = self.spectrum.values
-        tails = np.cumsum(values[::-1])[::-1]
-        left_out = min(
-            _NEGLIGIBLE * self.constant / len(self.spectrum.features),
-            _NEGLIGIBLE_SHARE * tails[:1].sum(),
-        )
-        return max(1, int(np.count_nonzero(tails > left_out)))
+    def diagonal(self) -> Array:
+        return np.asarray(np.einsum("er,er->e", self._left, self.features))
 
-    def _middles(self, residuals: Array) -> Iterator[Array]:
-        """Yield (B Bᵀ) ∘ L, (r, r), for every vector of residuals."""
-        rank = self._rank
-        values = self.spectrum.values[:rank]
-        denominators = np.outer(values, values)
-        denominators += self.constant
-        for place in range(residuals.shape[1]):
-            yield self.spectrum.outer(residuals, place)[:rank, :rank] / denominators
+    def factors(self) -> tuple[Array, Array]:
+        return self._left, self.features
 
-    def diagonals(self, residuals: Array) -> Array:
-        phi = self.features[:, : self._rank]
-        found = [np.einsum("er,er->e", phi @ middle, phi) for middle in self._middles(residuals)]
-        return np.stack(found, axis=1)
+    def mean(self) -> float:
+        rank = len(self.middle)
+        return float(np.vdot(self.middle, self.products()[:rank, :rank])) / len(self.features)
 
-    def factors(self, residuals: Array) -> tuple[Array, Array]:
-        (middle,) = self._middles(residuals)
-        phi = self.features[:, : self._rank]
-        return phi @ middle, phi
-
-    def means(self, residuals: Array) -> Array:
-        products = self.products()[: self._rank, : self._rank]
-        sums = [np.vdot(middle, products) for middle in self._middles(residuals)]
-        return np.array(sums) / len(self.features)
-
-    def squares(self, residuals: Array, own: Array) -> tuple[Array, Array]:
-        """Return ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖² (the paper's Equation 30), M the middle; and h(p, p).
-
-        ΦM, most of the work, serves both.
-        """
-        phi = self.features[:, : self._rank]
-        squares, diagonals = np.empty(own.shape[1]), np.empty(own.shape[:2])
-        for number, middle in enumerate(self._middles(residuals)):
-            one, left = own[:, number], phi @ middle
-            diagonals[:, number] = np.einsum("er,er->e", left, phi)
-            if len(phi) < self._rank:
-                values = left @ phi.T
-                last = np.vdot(values, values)
-            else:
-                turned = middle @ self.products()[: self._rank, : self._rank]
-                last = np.vdot(turned, turned.T)
-            outer = one.T @ one
-            crossed = np.vdot(one, left @ (phi.T @ one))
-            squares[number] = np.vdot(outer, outer) - 2.0 * crossed + last
-        return squares, diagonals
+    def squares(self, own: Array) -> tuple[float, Array]:
+        """Return ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖² (the paper's Equation 30), and h(p, p)."""
+        phi, left, rank = self.features, self._left, len(self.middle)
+        if len(phi) < rank:
+            values = left @ phi.T
+            last = float(np.vdot(values, values))
+        else:
+            turned = self.middle @ self.products()[:rank, :rank]
+            last = float(np.vdot(turned, turned.T))
+        outer, crossed = own.T @ own, float(np.vdot(own, left @ (phi.T @ own)))
+        return float(np.vdot(outer, outer)) - 2.0 * crossed + last, self.diagonal()
 
 
 #: Estimation functions by name.

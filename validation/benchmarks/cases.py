@@ -185,7 +185,6 @@ def _others() -> Iterator[Case]:
     error = {"function": "estimate_squared_error"}
     for what, n, jobs, options in (
         ("error of the top class", 2_000, 2, error | top),
-        ("error of the top class, pipeline", 2_000, 2, error | top | {"pvalue": "pipeline"}),
         ("error of the top class", 10_000, 2, error | top),
         ("error of all classes", 2_000, 2, error),
         (
