@@ -9,7 +9,7 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError, pvalues
-from caltest.pictures.marks import critical
+from caltest.pictures import critical
 from caltest.plots import CumulativeDisplay
 
 pytestmark = pytest.mark.usefixtures("pictures")

@@ -9,9 +9,9 @@ import audits
 import numpy as np
 import pytest
 
+from caltest import pictures
 from caltest._numbers import probability_axis
 from caltest.auditing.views import Reliability
-from caltest.pictures import axes
 from caltest.report import charts
 from caltest.report.summary import first_screen
 
@@ -45,18 +45,18 @@ def test_axes_are_no_longer_than_what_is_shown(smallest, largest, axis):
 
 
 def test_axes_by_hand():
-    axis = axes.per_thousand([0.0006, 0.03])
+    axis = pictures.axis_per_thousand([0.0006, 0.03])
     assert (axis.low, axis.high) == (0.0005, 0.05)
     assert [label for _, label in axis.marks] == ["0.5", "1", "2", "5", "10", "20", "50"]
     assert axis.at(0.005) == pytest.approx(0.5)
     assert (axis.at(0.0), axis.at(1.0)) == (0.0, 1.0)
-    axis = axes.points(-0.098, 0.03)
+    axis = pictures.axis_of_points(-0.098, 0.03)
     assert [label for _, label in axis.marks] == ["−8", "−6", "−4", "−2", "0", "+2"]
     assert 0.0 < axis.at(-0.098) < axis.at(0.0) < axis.at(0.03) < 1.0
-    axis = axes.ratios(0.8, 1.7)
+    axis = pictures.axis_of_ratios(0.8, 1.7)
     assert "1×" in [label for _, label in axis.marks]
     assert axis.at(1.0) == pytest.approx((np.log(1.06 / 0.8)) / np.log(1.06**2 * 1.7 / 0.8))
-    axis = axes.stretched([0.6, 0.9995])
+    axis = pictures.stretched_axis([0.6, 0.9995])
     assert [label for _, label in axis.marks] == ["50%", "80%", "90%", "95%", "99%", "99.9%", "99.99%"]
     assert len([label for _, label in axis.thinned(4).marks if label]) == 4
 

@@ -13,7 +13,7 @@ from pages import page as docs_page
 from caltest.auditing import Group, View
 from caltest.auditing.views import Condition
 from caltest.report import to_html
-from caltest.text.pages import page, paragraph, row
+from caltest.text import page, paragraph, row
 from caltest.text.sizes import interval, times, too
 from caltest.text.summaries import at_least, at_most, scores_between
 from caltest.text.vocabulary import (

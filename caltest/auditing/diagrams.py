@@ -19,7 +19,7 @@ from caltest.data import Rows, Sample
 from caltest.forms import Side
 from caltest.forms.numbers import levels_of
 from caltest.laws import Classes, Survival
-from caltest.pictures.marks import path_of
+from caltest.pictures import path_of
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, PitKolmogorovSmirnov, Statistic
 from caltest.statistics.times import observed_shares

@@ -7,10 +7,10 @@ from typing import Any
 
 from caltest.exceptions import InputError
 from caltest.plots.display import Display
+from caltest.plots.distributions import PITDisplay, SurvivalDisplay
 from caltest.plots.evidence import CumulativeDisplay, MonitorDisplay, NullDisplay
 from caltest.plots.findings import BoundsDisplay, CertificateDisplay
 from caltest.plots.intervals import ComparisonDisplay, PowerDisplay, RiskDisplay
-from caltest.plots.numbers import PITDisplay, SurvivalDisplay
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
 

@@ -14,8 +14,7 @@ from caltest._visible import escaped, shown
 from caltest.data import Rows
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.lenses import event as event_of
-from caltest.pictures.axes import LINEAR, Array, Limits, Scale, zoomed
-from caltest.pictures.marks import BAD, DIAGONAL, GRID, OK, Mark
+from caltest.pictures import BAD, DIAGONAL, GRID, LINEAR, OK, Array, Limits, Mark, Scale, zoomed
 
 # Told apart by lightness and shape too: in grey, and without colour vision. Okabe and Ito's palette.
 BLUE, VERMILION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#222222"

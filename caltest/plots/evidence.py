@@ -19,8 +19,7 @@ from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws import Survival
 from caltest.lenses import Lens, lens_of
-from caltest.pictures.axes import LINEAR, Array
-from caltest.pictures.marks import BAD, GRID, Mark, critical, cumulative, path_of, told_apart
+from caltest.pictures import BAD, GRID, LINEAR, Array, Mark, critical, cumulative, path_of, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import PredictionsDisplay, ResultDisplay

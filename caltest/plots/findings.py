@@ -12,8 +12,7 @@ from caltest._arguments import OneOf, Whole, arguments, choose
 from caltest._numbers import confidence_text, points, probabilities
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.pictures.axes import LINEAR, Array, Limits
-from caltest.pictures.marks import BAD, GRID, Mark, told_apart
+from caltest.pictures import BAD, GRID, LINEAR, Array, Limits, Mark, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import ResultDisplay

@@ -10,8 +10,7 @@ import numpy as np
 from caltest._arguments import OneOf, arguments
 from caltest._numbers import confidence_text, counted
 from caltest.auditing.views import View
-from caltest.pictures.axes import Array
-from caltest.pictures.marks import BAD, OK, Mark, told_apart
+from caltest.pictures import BAD, OK, Array, Mark, told_apart
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering

@@ -22,7 +22,7 @@ from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
 from caltest.lenses import ClassWise, Lens, lens_of
-from caltest.pictures.axes import Array
+from caltest.pictures import Array
 from caltest.plots import canvas
 from caltest.results import CalibrationResult
 from caltest.sampling import DRAWS

@@ -14,8 +14,7 @@ from caltest._parallel import Workers
 from caltest.binning import Binning, ConsistencyBand, EqualMass
 from caltest.exceptions import InputError
 from caltest.lenses import Lens
-from caltest.pictures.axes import LINEAR, Limits, Scale, scale_of
-from caltest.pictures.marks import BAD, OK, Mark, told_apart
+from caltest.pictures import BAD, LINEAR, OK, Limits, Mark, Scale, scale_of, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading, lettering
 from caltest.plots.display import PredictionsDisplay

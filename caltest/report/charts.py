@@ -11,14 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from caltest import pvalues
+from caltest import pictures, pvalues
 from caltest._numbers import number
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Curves, Histogram, Part, Reliability, View
-from caltest.pictures import axes
-from caltest.pictures import marks as pictures
-from caltest.pictures.axes import Axis
-from caltest.pictures.marks import BAD, DIAGONAL, GRID, Mark, Marks, told_apart
+from caltest.pictures import BAD, DIAGONAL, GRID, Axis, Mark, Marks, told_apart
 from caltest.text.sizes import RARE, is_tied
 from caltest.text.vocabulary import outcomes_called
 
@@ -176,17 +173,17 @@ def _x_axis(parts: Sequence[Part], h: Histogram | None, *more: float) -> Axis:
     values = [part.predicted for part in parts]
     middle = sorted(values)[len(values) // 2]
     if middle > _CERTAIN and 0.99 < max(values) < 0.99995 and len(values) > 2:
-        return axes.stretched([min(values), max(values), *more])
+        return pictures.stretched_axis([min(values), max(values), *more])
     if h and sum(h.counts):
         cumulated = np.cumsum(h.counts) / sum(h.counts)
         first, last = np.searchsorted(cumulated, [0.005, 0.995])
         values += [h.edges[first], h.edges[min(last + 1, len(h.counts))]]
-    return axes.probabilities([*values, *more])
+    return pictures.axis_of_probabilities([*values, *more])
 
 
 def _rows_beneath(x: Axis, h: Histogram | None, parts: Sequence[Part]) -> Mark:
     """Return where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
-    if x.scale is axes.LINEAR and h is not None:
+    if x.scale is pictures.LINEAR and h is not None:
         return Mark("rows", "bar", h.edges, h.counts, label="rows")
     if len(parts) == 1:
         return Mark("rows", "bar")
@@ -208,11 +205,11 @@ def curve(view: View, label: str, shown: Shown, sizes: Sequence[Size] = FIRST) -
     lows, highs = [max(low, 0.0) for low, _ in ends], [min(high, 1.0) for _, high in ends]
     of_x, of_y = "predicted probability", "observed rate"
     if is_rare(parts, view):
-        axis = axes.per_thousand([*x, *y, *highs])
+        axis = pictures.axis_per_thousand([*x, *y, *highs])
         of_x, of_y = "predicted events per 1,000 rows (log scale)", "observed events per 1,000 rows"
     else:
         axis = _x_axis(parts, view.histogram, *x, *y, *lows, *highs)
-        if axis.scale is axes.STRETCHED:
+        if axis.scale is pictures.STRETCHED:
             of_x += f" ({axis.scale.words})"
     marks = [GRID, DIAGONAL, *([Mark("line", "thin", x, y)] if len(parts) > 1 else [])]
     marks += _with_intervals(x, y, ends, [part in shown for part in parts])
@@ -231,9 +228,9 @@ def errors(
     every = [end for part in (*parts, *halves) for end in (part.low, part.high)]
     if limit is not None:
         every += [-1.2 * limit, 1.2 * limit]
-    y = axes.points(1.1 * min(every), 1.1 * max(every))
+    y = pictures.axis_of_points(1.1 * min(every), 1.1 * max(every))
     ranked = crowded(parts)
-    x = axes.probabilities([0.0, 1.0]) if ranked else _x_axis(parts, view.histogram)
+    x = pictures.axis_of_probabilities([0.0, 1.0]) if ranked else _x_axis(parts, view.histogram)
     of_x = "share of the rows, from the lowest prediction" if ranked else "predicted probability"
     marks = [GRID]
     if limit is not None:
@@ -278,8 +275,8 @@ def cumulative(
     """Draw the cumulative difference of a view, and the band that chance alone stays in."""
     values = (0.0, *drawn.difference)
     widest = max(drawn.bands or (drawn.band,))
-    y = axes.points(1.1 * min(*values, -widest), 1.1 * max(*values, widest))
-    x = axes.probabilities([0.0, 1.0])
+    y = pictures.axis_of_points(1.1 * min(*values, -widest), 1.1 * max(*values, widest))
+    x = pictures.axis_of_probabilities([0.0, 1.0])
     bands = drawn.bands and (drawn.bands[0], *drawn.bands)
     marks = pictures.cumulative((0.0, *drawn.share), values, bands or drawn.band)
     wanted = [size.without_rows() for size in sizes]
@@ -289,13 +286,15 @@ def cumulative(
 def over_time(c: Curves, label: str) -> Drawing:
     """Draw predicted and observed chances of the event over time."""
     marks = pictures.over_time(c.times, c.predicted, c.observed, c.kaplan_meier)
-    y = axes.probabilities([0.0, *(value for mark in marks for value in mark.y)])
-    return Drawing(SMALL, label).draw(marks, axes.times(c.times[-1]), y, "time", "chance of the event")
+    y = pictures.axis_of_probabilities([0.0, *(value for mark in marks for value in mark.y)])
+    return Drawing(SMALL, label).draw(
+        marks, pictures.axis_of_times(c.times[-1]), y, "time", "chance of the event"
+    )
 
 
 def reliability(r: Reliability, label: str) -> Drawing:
     """Draw a reliability diagram: bins of equally many rows, and where they lie under calibration."""
-    axis = axes.probabilities([*r.predicted, *r.observed, *r.low, *r.high])
+    axis = pictures.axis_of_probabilities([*r.predicted, *r.observed, *r.low, *r.high])
     bad = [not low <= o <= high for o, low, high in zip(r.observed, r.low, r.high, strict=True)]
     marks = pictures.reliability(r.predicted, r.observed, (r.low, r.high), bad)
     return Drawing(SMALL, label).draw(marks, axis, axis, "predicted probability", "observed rate")
@@ -304,7 +303,7 @@ def reliability(r: Reliability, label: str) -> Drawing:
 def crowded(parts: Sequence[Part]) -> bool:
     """Whether most parts have nearly the same prediction, so that only ranks separate them."""
     predicted = [part.predicted for part in parts]
-    if len(parts) < 4 or _x_axis(parts, None).scale is not axes.LINEAR:
+    if len(parts) < 4 or _x_axis(parts, None).scale is not pictures.LINEAR:
         return False
     near = 0.02 * (max(predicted) - min(predicted))
     return 2 * sum(b - a <= near for a, b in pairwise(predicted)) > len(parts) - 1

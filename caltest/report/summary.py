@@ -7,13 +7,13 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from caltest import pictures
 from caltest._numbers import counted, leading, number, outward_points, percents, pvalue, signed_points
 from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.lenses import within
-from caltest.pictures import axes
 from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import captions, findings
@@ -232,13 +232,13 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     ends = [_ends(of, as_ratio) for _, of in rows]
     if as_ratio:
         low, high = min(max(a, 0.05) for a, _, _ in ends), max(min(c, 50.0) for _, _, c in ends)
-        axis, zero = axes.ratios(low, high, most=4), 1.0
+        axis, zero = pictures.axis_of_ratios(low, high, most=4), 1.0
         ratio = audit.materiality_ratio
         corridor = None if ratio is None else (1.0 / ratio, ratio)
         head = "Predicted ÷ observed"
     else:
         low, high = _interest(ends, limit or 0.0)
-        axis, zero = axes.points(low, high, most=6 if max(-low, high) < 0.1 else 4), 0.0
+        axis, zero = pictures.axis_of_points(low, high, most=6 if max(-low, high) < 0.1 else 4), 0.0
         corridor = None if limit is None or audit.materiality_ratio is not None else (-limit, limit)
         head = "Error, points"
     of_rows = name(column, 24).short if column else capital(noun)

@@ -3,12 +3,31 @@
 A result does not import its words. When it is printed it calls :func:`written` (through
 :mod:`caltest._printers`), which finds them by the name of its class: a new result has its function in
 :mod:`caltest.text.summaries`, and its line in the table. The function gathers facts; a page of
-sentences is a template in ``templates/``, which :mod:`caltest.text.pages` fills.
+sentences is a template in ``templates/``.
+
+A template names the parts of its page as it writes them: ``title``, ``headline`` and ``brief``, a
+``row`` of the table, a ``paragraph`` (or one right ``beneath`` another), and ``lines`` that are laid
+out already. Line breaks in a template are blanks.
 """
 
 from __future__ import annotations
 
+import inspect
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from importlib import import_module
+from typing import Any, Literal
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from caltest import _numbers
+from caltest._visible import line, message, shown, visible
+from caltest.exceptions import Premise
+from caltest.results import Page
+from caltest.text.vocabulary import TENDS, WRONG
 
 #: By the name of a result's class: the module here, and the function in it, that sums it up.
 SUMMARIES = {
@@ -36,3 +55,111 @@ def written(result: object, what: str) -> str:
     write = getattr(import_module(f".{module}", __name__), summary if what == "summary" else what)
     text: str = write(result)
     return text
+
+
+# ------------------------------------------------------------------ pages by templates
+
+_BREAK: Literal["\r\n"] = "\r\n"  # of a template; texts that come with the data are made visible before
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("caltest.text"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        newline_sequence=_BREAK,
+        autoescape=False,  # a page is plain text; who shows it escapes it
+    )
+    environment.globals |= dict(inspect.getmembers(_numbers, inspect.isfunction))
+    environment.globals |= {"shown": shown, "through": through, "finite": math.isfinite}
+    environment.globals |= {"TENDS": TENDS, "WRONG": WRONG}
+    environment.filters |= {"quoted": repr, "visible": visible}
+    return environment
+
+
+def _joined(text: str) -> str:
+    return re.sub(rf" *(?:{_BREAK} *)+", " ", text).strip()
+
+
+def said(template: str, macro: str, *facts: Any) -> str:
+    """Return the sentences that a macro of a template makes of facts."""
+    return _joined(getattr(_environment().get_template(f"{template}.j2").module, macro)(*facts))
+
+
+def filled(template: str, notes: Iterable[str | Premise], **facts: Any) -> Page:
+    """Return the page that a template makes of facts."""
+    rows: list[tuple[str, str]] = []
+    blocks: list[list[str]] = []
+    lead = dict.fromkeys(("title", "headline", "brief"), "")
+
+    def part(put: Callable[..., object]) -> Callable[..., str]:
+        def called(*name: str, caller: Callable[[], str]) -> str:
+            put(*name, _joined(caller()))
+            return ""  # stands in its place
+
+        return called
+
+    facts |= {
+        "row": part(lambda name, text: rows.append((name, text))),
+        "paragraph": part(lambda text: blocks.append(paragraph(text))),
+        "beneath": part(lambda text: blocks[-1].extend(paragraph(text))),
+        "lines": blocks.append,
+    }
+    facts |= {name: part(partial(lead.__setitem__, name)) for name in lead}
+    _environment().get_template(f"{template}.j2").render(facts)
+    return page(lead.pop("title"), rows, *blocks, notes=notes, **lead)
+
+
+# ------------------------------------------------------------------ layout
+
+
+_WIDTH = 96
+_PARAGRAPH = 4000  # characters
+
+
+def page(
+    title: str,
+    rows: Iterable[tuple[str, str]],
+    *blocks: list[str],
+    notes: Iterable[str | Premise] = (),
+    headline: str = "",
+    brief: str = "",
+) -> Page:
+    """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
+
+    Premises in doubt come first, other notes last. A block is lines, such as those of a paragraph;
+    empty ones are left out. Every summary is made here, and every line is one to whatever shows it, so
+    that no name that comes with the data is obeyed by a terminal or a log. ``headline`` and ``brief``
+    are for other printers, as :class:`Page` says.
+    """
+    rows, notes = tuple(rows), tuple(notes)
+    doubts = [f"In doubt: {each}" for each in notes if isinstance(each, Premise)]
+    plain = [str(each) for each in notes if not isinstance(each, Premise)]
+    lines = [title, *(each for name, text in rows for each in row(name, text))]
+    for block in (*map(paragraph, doubts), *blocks, *(paragraph(f"Note: {note}") for note in plain)):
+        lines += ["", *block] if block else []
+    found = Page("\n".join(map(line, lines)))
+    found.headline, found.brief = (
+        line(message(text, _PARAGRAPH)) for text in (headline or title, brief)
+    )
+    noted = (*rows, *(("note", note) for note in (*doubts, *plain)))
+    found.rows = tuple((line(name), line(message(text, _PARAGRAPH))) for name, text in noted)
+    return found
+
+
+def row(name: str, text: str) -> list[str]:
+    """Return the lines of a row of a table: a name, and a text that may wrap."""
+    layout = textwrap.TextWrapper(_WIDTH, f"  {name:<11}", " " * 13, break_on_hyphens=False)
+    return layout.wrap(message(text, _PARAGRAPH))
+
+
+def paragraph(text: str) -> list[str]:
+    """Return the lines of a paragraph."""
+    return textwrap.wrap(message(text, _PARAGRAPH), _WIDTH, break_on_hyphens=False)
+
+
+def through(lens: str | None) -> str:
+    """Say through which lens something was seen, after a noun."""
+    return f", lens {shown(lens)}" if lens else ""

@@ -21,8 +21,7 @@ from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean,
 from caltest.auditing.views import Check, Group, Rest, View
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
-from caltest.text import captions, findings, sizes
-from caltest.text.pages import page, paragraph, row, said
+from caltest.text import captions, findings, page, paragraph, row, said, sizes
 from caltest.text.vocabulary import (
     TENDS,
     capital,

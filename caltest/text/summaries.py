@@ -21,7 +21,7 @@ from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.auditing.views import View
 from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
-from caltest.text.pages import written
+from caltest.text import filled
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
@@ -53,7 +53,7 @@ def calibration(result: CalibrationResult) -> str:
     p = f"{'at most ' if result.guarantee == 'bound' else ''}{result.pvalue:.3g}"
     if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
         p = f"below {_UNRESOLVED:g}"
-    return written(
+    return filled(
         "test",
         (*result.premises, *result.warnings),
         t=result,
@@ -93,7 +93,7 @@ def rounded(step: float, n_summed: int = 1) -> str:
 
 def recalibration(result: Recalibration) -> str:
     """Return the line that recalibrates."""
-    return written("recalibration", result.warnings, r=result, chi_square=chi_square)
+    return filled("recalibration", result.warnings, r=result, chi_square=chi_square)
 
 
 def chi_square(test: ChiSquareTest) -> str:
@@ -130,7 +130,7 @@ def bounds(b: MiscalibrationBounds) -> str:
     ]
     placed = any(side.places for view in b.views for side in view.sides)
     facts = {"placed": placed, "table": table, "largest": largest, "found": found, "places": _places}
-    return written("bounds", b.warnings, b=b, **facts)
+    return filled("bounds", b.warnings, b=b, **facts)
 
 
 def _places(side: SideBound) -> list[str]:
@@ -157,7 +157,7 @@ def certificate(c: Certificate) -> str:
     """Return what is certified, and what is proved wrong."""
     largest = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_RANGES])
     facts = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between}
-    return written("certificate", c.warnings, c=c, largest=largest, **facts)
+    return filled("certificate", c.warnings, c=c, largest=largest, **facts)
 
 
 def scores_between(low: float, high: float) -> str:
@@ -200,7 +200,7 @@ def comparison(c: Comparison) -> str:
     grouped: dict[Group | None, list[ModelError]] = {}
     for each in sorted(c.errors, key=lambda each: c.nearest.index(each.model)):
         grouped.setdefault(each.group, []).append(each)
-    return written(
+    return filled(
         "comparison",
         c.warnings,
         c=c,
@@ -260,7 +260,7 @@ def estimation(found: SquaredErrorEstimate) -> str:
     twins = (best.name, best.value)
     others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
     gaps = [(_name(each), *found.gap(each)) for each in others]
-    return written(
+    return filled(
         "estimation",
         found.warnings,
         e=found,
@@ -311,7 +311,7 @@ def planning(result: Simulation) -> str:
     n = getattr(result, "n", None)
     found = next((point for point in result.points if point.n == n), None)
     facts = {"sized": hasattr(result, "max_n"), "between": _between, "found": found}
-    return written("planning", result.warnings, s=result, table=table, **facts)
+    return filled("planning", result.warnings, s=result, table=table, **facts)
 
 
 def audit_plan(result: AuditPlan) -> str:
@@ -334,7 +334,7 @@ def audit_plan(result: AuditPlan) -> str:
     if (more := len(result.views) - _PLANNED) > 0:
         table.append(f"  {more:,} more need no more rows than these.")
     skipped = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
-    return written("plan", skipped, a=result, table=table, limit=limit(result))
+    return filled("plan", skipped, a=result, table=table, limit=limit(result))
 
 
 _PLANNED = 12  # views of one table
@@ -383,7 +383,7 @@ def monitor(state: MonitorState) -> str:
         table.append(f"  {more:,} more have less.")
     facts = {"times": times, "odds": odds, "to_one": to_one, "name": evidence_name, "BETS": _BETS}
     facts |= {"between": partial(_between_points, unit), "SPREAD": SPREAD}
-    return written("monitor", (), s=state, table=table if ordered else [], **facts)
+    return filled("monitor", (), s=state, table=table if ordered else [], **facts)
 
 
 def evidence_name(each: Evidence) -> str:

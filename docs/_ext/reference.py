@@ -38,8 +38,7 @@ FOR_ADDING = (
     "plots.canvas",
     "plots.display",
     "plots.panel",
-    "pictures.axes",
-    "pictures.marks",
+    "pictures",
 )
 
 #: What answers are made of, by the module that defines it.

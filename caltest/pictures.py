@@ -1,18 +1,21 @@
-"""Axes of pictures: where a value is, which values are labelled, and how far an axis reaches."""
+"""What pictures show, whoever draws them: marks, and the axes on which they lie.
+
+Displays draw both with matplotlib, reports as SVG. An axis says where a value is, which values are
+labelled, and how far it reaches.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from caltest._numbers import probabilities as as_probabilities
-from caltest._numbers import probability_axis
+from caltest._numbers import probabilities, probability_axis
 
 Array: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[float, float]
@@ -72,7 +75,7 @@ class Scale:
                     break
             marks = marks[:: -(-len(marks) // (most + 1))]
         return {
-            each: as_probabilities([each])[0]
+            each: probabilities([each])[0]
             if each > _NEARLY_ONE
             else f"{each:.12g}".replace("e-0", "e−")
             for each in marks
@@ -159,7 +162,7 @@ class Axis:
         return Axis(self.low, self.high, kept, self.scale)
 
 
-def probabilities(values: Sequence[float]) -> Axis:
+def axis_of_probabilities(values: Sequence[float]) -> Axis:
     """Return an axis of probabilities in percent, no longer than what is shown on it needs."""
     marks = probability_axis(min(values), max(values), most=6)
     digits = max(0, -math.floor(math.log10(marks[1] - marks[0]) + 1e-6) - 2)
@@ -167,7 +170,7 @@ def probabilities(values: Sequence[float]) -> Axis:
     return Axis(marks[0], marks[-1], labels)
 
 
-def times(last: float) -> Axis:
+def axis_of_times(last: float) -> Axis:
     """Return an axis from 0 to a time."""
     power = 10.0 ** math.floor(math.log10(last / 4.0))
     step = next(k * power for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= last / 5.0)
@@ -183,18 +186,18 @@ def _between(values: Sequence[float], choice: Sequence[float], text: Any, scale:
     return Axis(low, high, marks, scale)
 
 
-def per_thousand(values: Sequence[float]) -> Axis:
+def axis_per_thousand(values: Sequence[float]) -> Axis:
     """Return a logarithmic axis of small probabilities, as events per 1,000 rows."""
     positive, choice = [value for value in values if value > 0.0], [s for s in _STEPS if s <= 1.0]
     return _between(positive, choice, lambda mark: f"{1000.0 * mark:,.6g}", NEAR_ZERO)
 
 
-def stretched(values: Sequence[float]) -> Axis:
+def stretched_axis(values: Sequence[float]) -> Axis:
     """Return an axis that is stretched towards 0% and 100%."""
     return _between(values, _STRETCHED, lambda mark: f"{100.0 * mark:.6g}%", STRETCHED)
 
 
-def points(low: float, high: float, most: int = 7) -> Axis:
+def axis_of_points(low: float, high: float, most: int = 7) -> Axis:
     """Return an axis of errors in percentage points, with 0 on it."""
     low, high = min(low, 0.0), max(high, 0.0)
     span = max(high - low, 1e-6)
@@ -209,7 +212,7 @@ def points(low: float, high: float, most: int = 7) -> Axis:
     return Axis(low - room, high + room, marks)
 
 
-def ratios(low: float, high: float, most: int = 6) -> Axis:
+def axis_of_ratios(low: float, high: float, most: int = 6) -> Axis:
     """Return a logarithmic axis of ratios, with 1 on it."""
     low, high = max(min(low, 0.95), 0.01) / 1.06, min(max(high, 1.05), 150.0) * 1.06
     inside = [mark for mark in _RATIOS if low <= mark <= high]
@@ -219,3 +222,98 @@ def ratios(low: float, high: float, most: int = 6) -> Axis:
         if all(abs(math.log(mark / other)) >= room for other in kept):
             kept.append(mark)
     return Axis(low, high, tuple((mark, f"{mark:g}×") for mark in sorted(kept)), NEAR_ZERO)
+
+
+# ------------------------------------------------------------------ marks
+
+#: line: through points; points; intervals: upright, from y to end; bars: lying, from x to end;
+#: area: between y and end; band: of points, from y to end; rows: how many there are between edges x;
+#: text: at x and y, shares of the plot, shifted by end, pixels; grid: that of the axes.
+Kind: TypeAlias = Literal["line", "points", "intervals", "bars", "area", "band", "rows", "text", "grid"]
+
+
+class Mark(NamedTuple):
+    """Marks of one kind and class of style, in values of the axes; ``end`` is where each ends."""
+
+    kind: Kind
+    style: str = ""
+    x: Any = ()
+    y: Any = ()
+    end: Any = ()
+    label: str = ""
+
+
+Marks: TypeAlias = list[Mark]
+
+GRID = Mark("grid", "grid")
+DIAGONAL = Mark("line", "diag", (0.0, 1.0), (0.0, 1.0))
+OK, BAD = "ok", "bad"  # a hollow circle; a filled diamond: shown to be wrong
+
+
+def told_apart(x: Any, y: Any, bad: Any, kind: Kind = "points", end: Any = None) -> Marks:
+    """Return marks in two classes, of what is shown to be wrong and of the rest; none without marks."""
+    x, y, bad = np.asarray(x), np.asarray(y), np.asarray(bad, bool)
+    ends = y if end is None else np.asarray(end)
+    return [
+        Mark(kind, style, x[chosen], y[chosen], ends[chosen])
+        for style, chosen in ((OK, ~bad), (BAD, bad))
+        if chosen.any()
+    ]
+
+
+def reliability(predicted: Any, observed: Any, band: Sequence[Any], bad: Any) -> Marks:
+    """Return a reliability diagram of bins: their band, the diagonal, and points."""
+    return [
+        Mark("band", "band", predicted, *band),
+        GRID,
+        DIAGONAL,
+        *told_apart(predicted, observed, bad),
+    ]
+
+
+def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Marks:
+    """Return a cumulative difference: its path, from 0, and the band that chance alone stays in."""
+    of_band, of_path = labels or ("", "")
+    ends, reach = (shares, np.asarray(band)) if np.ndim(band) else ((0.0, 1.0), np.full(2, band))
+    return [
+        Mark("area", "band", ends, -reach, reach, of_band),
+        GRID,
+        Mark("line", "zero", (0.0, 1.0), (0.0, 0.0)),
+        Mark("line", "line", shares, differences, label=of_path),
+    ]
+
+
+def over_time(times: Any, predicted: Any, observed: Any, kaplan_meier: Any, *labels: str) -> Marks:
+    """Return predicted and observed chances of an event until every time, where these are known."""
+    names, found = labels or ("", "", ""), [GRID]
+    curves = ("line", observed), ("thin", kaplan_meier), ("diag", predicted)
+    for (style, curve), label in zip(curves, names, strict=True):
+        values = np.array(curve, dtype=np.float64)  # not a number where it is not known
+        known = np.isfinite(values)
+        at, there = (np.append(0.0, np.asarray(each)[known]) for each in (times, values))
+        found.append(Mark("line", style, at, there, label=label))
+    return found
+
+
+def critical(draws: Any, alpha: float) -> float:
+    """Return what one more of these B draws exceeds with probability at most alpha: the k-th largest.
+
+    k = ⌊alpha (B + 1)⌋: p = (1 + #{draws at least as large})/(B + 1) is at most alpha beyond it alone.
+    Infinite where p is above alpha whatever is observed, as draws are too few.
+    """
+    count = len(draws)
+    k = np.count_nonzero(np.arange(1, count + 1) / (count + 1) <= alpha)  # as p-values are compared
+    return float(np.sort(draws)[-k]) if k else np.inf
+
+
+def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:
+    """Return the path of cumulative differences: without its start, a place a distinct score.
+
+    These are the scores (K,), in increasing order, the share of the rows up to each, as rows count, and
+    the sum of predicted less observed of these rows, divided by that of all weights.
+    """
+    order = np.argsort(scores, kind="stable")
+    ordered, counted = scores[order], weights[order]
+    ends = np.append(np.flatnonzero(np.diff(ordered)), len(scores) - 1)
+    sums = np.stack([counted, counted * (ordered - labels[order])]).cumsum(axis=1)[:, ends]
+    return ordered[ends], *(sums / weights.sum())

@@ -18,8 +18,7 @@ from caltest.exceptions import InputError
 from caltest.forms.numbers import LEVELS, STEPS, PitScores
 from caltest.laws import Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, show
-from caltest.pictures.axes import LINEAR, Array
-from caltest.pictures.marks import BAD, GRID, Mark, critical, over_time, told_apart
+from caltest.pictures import BAD, GRID, LINEAR, Array, Mark, critical, over_time, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import draw, heading
 from caltest.plots.display import Display

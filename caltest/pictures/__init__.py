@@ -1,1 +1,0 @@
-"""What pictures show, whoever draws them: marks, and axes on which they lie."""
