@@ -32,7 +32,7 @@ from caltest.predictive import (
 
 pytestmark = pytest.mark.level
 
-SETS, WRONG = 60, 12
+SETS, WRONG = 40, 10
 
 
 class Recipe(NamedTuple):
@@ -56,7 +56,7 @@ def recipe(*pages, power=0.9, sets=SETS):
     return added
 
 
-AUDITS = 40
+AUDITS = 25
 FEW = {"rng": 1, "n_resamples": 99}
 
 

@@ -22,7 +22,7 @@ from validation.moments_small import (
 )
 
 FALSE_ALARM = 1e-5  # of one test of level
-REPETITIONS = 120
+REPETITIONS = 60
 
 
 def beyond(pvalues, level):

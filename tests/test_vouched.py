@@ -10,7 +10,7 @@ import caltest
 from caltest import auditing
 
 FEW = {"n_resamples": 59, "statistics": "citl", "rng": 1}
-SETS = 60
+SETS = 30
 
 
 def drawn(probs, rng):

@@ -299,9 +299,9 @@ def test_the_exact_null_is_exact(statistic):
 @pytest.mark.level
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_level_of_every_statistic(statistic):
-    found = rejections(statistic, "monte_carlo", 400)
+    found = rejections(statistic, "monte_carlo", 150)
     for level in (0.05, 0.1, 0.2):
-        assert np.mean(found <= level + 1e-12) <= binomial_limits(400, level)[1]
+        assert np.mean(found <= level + 1e-12) <= binomial_limits(150, level)[1]
 
 
 @pytest.mark.level
