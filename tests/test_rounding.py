@@ -269,7 +269,7 @@ def found_in_clusters(datasets, **options):
 @pytest.mark.level
 def test_the_size_of_means_in_clusters():
     # All are rounded upwards by half a step: one side of three views is at the border.
-    assert found_in_clusters(120) / 120 <= binomial_limits(120, 0.05)[1]
+    assert found_in_clusters(60) / 60 <= binomial_limits(60, 0.05)[1]
 
 
 @pytest.mark.slow
