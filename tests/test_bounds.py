@@ -14,7 +14,7 @@ from support import binomial_limits, dirichlet, form_within, labels_from
 import caltest
 from caltest import InputError
 from caltest.binning import CountLaw
-from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
+from caltest.bounds.lower import TOLERANCES, UNIT, ShiftedScan, largest_refuted
 from caltest.data import Rows
 from caltest.laws.classes import LabelSampler
 from caltest.plots import BoundsDisplay
@@ -22,7 +22,7 @@ from caltest.statistics import Scan
 from caltest.tolerance import shifted
 
 SIDES = ("over", "under")
-GRID = grid_of_tolerances()
+GRID = TOLERANCES
 
 
 def two_columns(scores):
@@ -167,7 +167,7 @@ def test_intervals_of_many_rows_have_a_bound_that_is_hardly_lower(monkeypatch):
     labels = drawn(scores - 0.15, np.random.default_rng(4))
     scan = ShiftedScan.of(two_columns(scores), GRID)
     exact = largest_refuted(scan, labels, "over", 0.05)
-    monkeypatch.setattr("caltest.bounds.shifts._EXACT_ROWS", 0)
+    monkeypatch.setattr("caltest.bounds.lower._EXACT_ROWS", 0)
     binomial = largest_refuted(scan, labels, "over", 0.05)
     assert (binomial <= exact).all()
     assert scan.tolerances[exact].max() - scan.tolerances[binomial].max() < 0.01

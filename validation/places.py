@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from caltest.bounds.shifts import SIDES, ShiftedScan, grid_of_tolerances, largest_refuted
+from caltest.bounds.lower import SIDES, TOLERANCES, ShiftedScan, largest_refuted
 from validation._study import command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ DESIGNS: dict[str, tuple[Array, Callable[[Array], Array]]] = {
 def scan_of(name: str) -> tuple[ShiftedScan, Array]:
     """Return the scan of a design, and the true probabilities of its rows in order."""
     scores, error = DESIGNS[name]
-    scan = ShiftedScan.of(np.column_stack([1.0 - scores, scores]), grid_of_tolerances())
+    scan = ShiftedScan.of(np.column_stack([1.0 - scores, scores]), TOLERANCES)
     p = scan.probs[:, 1]
     return scan, np.clip(p - error(p), 0.0, 1.0)
 
