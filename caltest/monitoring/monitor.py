@@ -518,7 +518,7 @@ class Monitor:
         """The columns of the predictions so far, as far as they are known."""
         return [self._column] if self._column else self._shape.get("columns")
 
-    @arguments()
+    @arguments(name=OneOf("builtins:str", "give the name of a column"))
     def keep_column(self, name: str) -> None:
         """Note from which column of a file the one probability is.
 
