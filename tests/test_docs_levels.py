@@ -496,12 +496,6 @@ def audit_of_paths(rng, wrong):
     return caltest.audit(Members(runs, names=["6 h", "12 h", "18 h"]), seen, **FEW).pvalue
 
 
-@recipe("docs/ensembles.md", power=0.6)
-def variogram(rng, wrong):
-    runs, seen = paths(rng, wrong)
-    return caltest.test(Members(runs), seen, "variogram", **FEW).pvalue
-
-
 @recipe("docs/ensembles.md", sets=12)
 def lead_times_of_an_origin(rng, wrong):
     runs, seen = paths(rng, wrong, 60)
@@ -551,7 +545,7 @@ def scores_of_members(rng, wrong):
     return caltest.test(*ensemble(rng, wrong), "crps", **FEW).pvalue
 
 
-@recipe("docs/doors.md", power=0.8)
+@recipe("docs/ensembles.md", "docs/doors.md", power=0.8)
 def energy_of_paths(rng, wrong):
     runs, seen = paths(rng, wrong)
     return caltest.test(Members(runs), seen, "energy", **FEW).pvalue

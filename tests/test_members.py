@@ -83,16 +83,6 @@ def fair_energy(points, place):
     return lengths.mean() - between / (2 * len(rest) * max(len(rest) - 1, 1))
 
 
-def variogram(points, place):
-    points = scipy.stats.zscore(points)
-    score, rest = 0.0, np.delete(points, place, axis=0)
-    for a in range(points.shape[1]):
-        for b in range(a):
-            stated = (np.abs(rest[:, a] - rest[:, b]) ** 0.5).mean()
-            score += (abs(points[place, a] - points[place, b]) ** 0.5 - stated) ** 2
-    return score
-
-
 @pytest.mark.parametrize("members", [1, 2, 5])
 @pytest.mark.parametrize("digits", [None, 0])
 def test_crps_is_the_fair_one_less_its_mean_over_the_pool(members, digits):
@@ -108,14 +98,13 @@ def test_crps_is_the_fair_one_less_its_mean_over_the_pool(members, digits):
 
 
 @pytest.mark.parametrize("members", [1, 2, 6])
-@pytest.mark.parametrize(("name", "score"), [("energy", fair_energy), ("variogram", variogram)])
-def test_scores_of_vectors_by_direct_sums(members, name, score):
+def test_the_energy_score_by_direct_sums(members):
     values, outcomes = vectors(2, members)
     weights, hand = np.linspace(0.2, 1.8, ROWS), 0.0
     for w, pool in zip(weights, pools(values, outcomes), strict=True):
-        scores = [score(pool, k) for k in range(len(pool))]
+        scores = [fair_energy(pool, k) for k in range(len(pool))]
         hand += w * (scores[-1] - np.mean(scores)) / weights.sum()
-    found = caltest.estimate(Members(values), outcomes, name, weights=weights)
+    found = caltest.estimate(Members(values), outcomes, "energy", weights=weights)
     assert found == pytest.approx(hand, rel=1e-9)
 
 
@@ -200,7 +189,7 @@ def test_statistics_that_are_means_are_0_over_all_places(name):
 
 
 SETS, DRAWS = 300, 39
-OF_VECTORS = [("energy", None), ("variogram", None), ("bias", "pair:0,1"), ("spread", "ranks:average")]
+OF_VECTORS = [("energy", None), ("bias", "pair:0,1"), ("spread", "ranks:average")]
 
 
 def rate(seed, names, data, **options):
@@ -260,9 +249,9 @@ def test_wrong_members_are_found():
 # ------------------------------------------------------------------ what changes nothing
 
 
-@pytest.mark.parametrize("name", ["omnibus", "crps", "skce_uq", "energy", "variogram", "pit_ks"])
+@pytest.mark.parametrize("name", ["omnibus", "crps", "skce_uq", "energy", "pit_ks"])
 def test_the_order_of_members_and_where_the_outcome_hides_change_nothing(name):
-    of_vectors = name in ("energy", "variogram")
+    of_vectors = name == "energy"
     values, outcomes = (vectors if of_vectors else ensemble)(6, digits=1)
     options = {"n_resamples": 99, "rng": 3}
     first = caltest.test(Members(values), outcomes, name, **options)
@@ -277,9 +266,9 @@ def test_the_order_of_members_and_where_the_outcome_hides_change_nothing(name):
         assert np.array_equal(hidden.null_distribution, first.null_distribution)
 
 
-@pytest.mark.parametrize("name", ["pit_ad", "crps", "skce_uq", "energy", "variogram"])
+@pytest.mark.parametrize("name", ["pit_ad", "crps", "skce_uq", "energy"])
 def test_the_order_of_rows_changes_no_statistic(name):
-    values, outcomes = (vectors if name in ("energy", "variogram") else ensemble)(7)
+    values, outcomes = (vectors if name == "energy" else ensemble)(7)
     order = np.random.default_rng(1).permutation(ROWS)
     one, other = (
         caltest.estimate(Members(values[rows]), outcomes[rows], name) for rows in (slice(None), order)

@@ -250,7 +250,7 @@ OF_NUMBERS = {
     "ence": by_spread(lambda n, errors, stated: np.mean(np.abs(1 - np.sqrt(errors / stated)))),
 }
 #: Of kernels, of vectors and of times.
-OTHERS = {"omnibus", "skce_uq", "energy", "variogram"} | {
+OTHERS = {"omnibus", "skce_uq", "energy"} | {
     *("events", "event_slope", "gnd", "ici", "e50", "e90"),
 }
 

@@ -93,7 +93,7 @@ def cells() -> Iterator[Cell]:
         for size in (2, 20):
             for lens in (None, *LENSES):
                 design = f"{size} members, {kind}" + ("" if lens is None else f", {lens}")
-                statistics = ("energy", "variogram") if lens is None else OF_RANKS
+                statistics = ("energy",) if lens is None else OF_RANKS
                 yield Cell(number, design, partial(vectors, size, kind, lens), LABELS, statistics, 600)
                 number += 1
 
@@ -105,7 +105,6 @@ ROWS, DRAWS = (60, 100), 20
 RIVALS: dict[str, Callable[[Any, Array, dict[str, Any]], float]] = {
     "joint audit": lambda law, y, given: caltest.audit(law, y, n_jobs=1, **given).pvalue,
     "pair": lambda law, y, given: caltest.test(law, y, "bias", lens="pair:0,1", **given).pvalue,
-    "variogram": lambda law, y, given: caltest.test(law, y, "variogram", **given).pvalue,
     "energy": lambda law, y, given: caltest.test(law, y, "energy", **given).pvalue,
     "marginal ranks": lambda law, y, given: 2.0 * min(
         caltest.test(law, y, "pit_ks", lens=f"entry:{k}", **given).pvalue for k in range(2)

@@ -41,7 +41,7 @@ OF_VECTOR = UnbiasedSKCE(approximation="auto")
 #: Of the whole distribution of a number by default.
 OF_DISTRIBUTION = tuple(map(find_statistic, ("bias", "spread", "pit_ks", "pit_ad")))
 #: Of whole vectors.
-OF_VECTORS = tuple(map(find_statistic, ("energy", "variogram")))
+OF_VECTORS = (find_statistic("energy"),)
 
 _COARSE = 0.06  # by how much what few members state may differ from a lens's level
 

@@ -71,7 +71,7 @@ def sbc(
     Audit
         Every parameter and quantity ("entry:mu/distribution": biased, too narrow, too wide), coverage
         of its intervals, every two of them together ("pair:mu,tau", of up to 20 entries), and all at
-        once (energy and variogram scores, ranks of vectors).
+        once (energy score, ranks of vectors).
 
     Raises
     ------

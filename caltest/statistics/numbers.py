@@ -6,11 +6,9 @@ Those of the PIT are functions of the same sums, see :mod:`caltest.forms.numbers
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -538,29 +536,12 @@ class SKCEOfNumbers(Listed, takes_weights=True):
 _HELD = 2**16  # numbers of pools looked at at a time
 
 
-class _Score(Listed, takes_weights=True):
-    """A score of every place of a pool, less its mean over the pool."""
-
-    @abstractmethod
-    def _scores(self, points: Array) -> Array:
-        """Return the scores of all places, (r, N), of some standardised pools (r, N, d)."""
-
-    def given(self, predictions: Rows) -> LinearSum:
-        """Fix the predictions."""
-        law = cast("Pools", predictions.law)
-        parts = blocks(law.n_samples, max(1, _HELD // law.pool[0].size))
-        scores = np.concatenate([self._scores(standardised(law.pool[rows])) for rows in parts])
-        table = predictions.weighted(scores - scores.mean(axis=1, keepdims=True))
-        probs = np.broadcast_to(1.0 / law.size, table.shape)
-        return LinearSum(np.ascontiguousarray(table) / predictions.whole.total, probs)
-
-
-class EnergyScore(_Score, row="energy"):
+class EnergyScore(Listed, row="energy"):
     """Energy score of vectors less its mean over the pool: above 0 worse than predicted.
 
     n⁻¹ Σ_i of L⁻¹ Σ_k ‖x_k − y‖ − (2 L (L − 1))⁻¹ Σ_{k,l} ‖x_k − x_l‖ over the other L values of the
     pool, entries divided by their standard deviations in the pool, so that units do not matter. It sees
-    errors of location and spread; for dependence see "variogram".
+    errors of location and spread; dependence is seen by lenses of pairs and by "omnibus".
 
     References
     ----------
@@ -577,36 +558,14 @@ class EnergyScore(_Score, row="energy"):
     0.002
     """
 
-    def _scores(self, points: Array) -> Array:
-        distances = np.stack([squareform(pdist(own)).sum(axis=0) for own in points])
-        return fair_scores(distances, distances.sum(axis=1, keepdims=True), points.shape[1])
-
-
-class VariogramScore(_Score, row="variogram"):
-    """Variogram score of vectors less its mean over the pool: it sees wrong dependence of entries.
-
-    n⁻¹ Σ_i Σ_{a<b} (|y_a − y_b|^½ − L⁻¹ Σ_k |x_ka − x_kb|^½)², entries with mean 0 and standard
-    deviation 1 in the pool.
-
-    References
-    ----------
-    Scheuerer and Hamill, "Variogram-based proper scoring rules for probabilistic forecasts of
-    multivariate quantities", Monthly Weather Review 143 (2015), Equation 5, p = ½.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> members = caltest.predictive.Members(rng.normal(size=(500, 19, 2)))
-    >>> truth = rng.multivariate_normal([0, 0], [[1, -0.9], [-0.9, 1]], size=500)
-    >>> caltest.test(members, truth, "variogram", rng=0).pvalue
-    0.002
-    """
-
-    def _scores(self, points: Array) -> Array:
-        found, size = np.zeros(points.shape[:2]), points.shape[1]
-        entries = np.ascontiguousarray(np.moveaxis(points, 2, 0))
-        for one, other in combinations(entries, 2):
-            apart = np.sqrt(np.abs(one - other))
-            found += (apart - apart.mean(axis=1, keepdims=True)) ** 2
-        return np.asarray(found * (size / (size - 1.0)) ** 2)
+    def given(self, predictions: Rows) -> LinearSum:
+        """Fix the predictions."""
+        law = cast("Pools", predictions.law)
+        scores = np.empty(law.pool.shape[:2])
+        for rows in blocks(law.n_samples, max(1, _HELD // law.pool[0].size)):
+            points = standardised(law.pool[rows])
+            distances = np.stack([squareform(pdist(own)).sum(axis=0) for own in points])
+            scores[rows] = fair_scores(distances, distances.sum(axis=1, keepdims=True), law.size)
+        table = predictions.weighted(scores - scores.mean(axis=1, keepdims=True))
+        probs = np.broadcast_to(1.0 / law.size, table.shape)
+        return LinearSum(np.ascontiguousarray(table) / predictions.whole.total, probs)

@@ -42,7 +42,6 @@ from caltest.statistics.numbers import (
     EnergyScore,
     PitAndersonDarling,
     Spread,
-    VariogramScore,
 )
 from caltest.statistics.skce import UnbiasedSKCE
 from caltest.statistics.times import Events, EventSlope, ranks
@@ -79,9 +78,9 @@ def _of_numbers(rows: Rows) -> Iterator[Component]:
 
 
 def _of_vectors(rows: Rows) -> Iterator[Component]:
-    """Yield two scores of the vectors, three components of every entry, and the bias of pairs."""
+    """Yield the energy score, three components of every entry, and the bias of pairs."""
     law: Any = rows.law
-    for name, (form, side) in _forms(rows, *(EnergyScore(), VariogramScore())[: law.dimension]).items():
+    for name, (form, side) in _forms(rows, EnergyScore()).items():
         yield Component(name, form, side)
     lenses: list[Lens] = [Entry(name) for name in law.names]
     if law.dimension <= _MOST_PAIRED:
@@ -179,7 +178,7 @@ class Omnibus(Listed, row="omnibus"):
     For predicted numbers the parts are "bias", "spread" and "pit_ad", and bias and spread that change
     with the level: the same scores times the rank of a row's predicted median, from −1 to 1. Times
     whose ends of follow-up are known add "events" and "event_slope". For members that are vectors they
-    are "energy" and "variogram", "bias", "spread" and "pit_ad" of every entry, and of up to ten entries
+    are "energy", "bias", "spread" and "pit_ad" of every entry, and of up to ten entries
     the "bias" of every pair (:class:`caltest.lenses.Pair`). The moments of these come from draws that
     do not depend on the outcomes.
 

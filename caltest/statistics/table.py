@@ -143,8 +143,6 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
         "expected normalised calibration error"),
     vector("energy", NUMBERS, "everywhere", "energy score", "mean", "Gneiting and Raftery 2007",
         "energy score less its expectation, above 0 worse than predicted"),
-    vector("variogram", NUMBERS, "everywhere", "variogram score", "mean", "Scheuerer and Hamill 2015",
-        "variogram score less its expectation, above 0 worse than predicted"),
     # of times
     number("d_calibration", TIMES, "levels", "PIT", "χ² of tenths", "Haider et al. 2020",
         "chi-square of tenths of the PIT, per row"),
