@@ -932,9 +932,9 @@ def test_names_of_columns_may_say_the_times(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--time", "t", *AT], "give --survival-at, --event"),
+        (["--time", "t", *AT], "--time is of times until an event; give --event too"),
         (["--event", "d", *AT], "give --time too"),
-        (["--time", "t", "--event", "d"], "give --survival-at, --event"),
+        (["--time", "t", "--event", "d"], "give --survival-at too"),
         (["--time", "t", "--event", "d", "--survival-at", "s4"], "'s4'; give a time and its column"),
         (["--time", "t", "--event", "d", "--survival-at", "s4=1"], "'s4=1'; give a time and its"),
         (["--time", "t", "--event", "d", "--survival-at", "1=d"], "column 'd' is given twice"),

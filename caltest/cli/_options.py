@@ -261,25 +261,25 @@ class Input:
     def stated(self) -> Any:
         """The columns of probabilities, or those that state distributions of numbers."""
         numbers = {name: self[name] for name in STATED if self[name] is not None}
-        for name in _OF_TIMES[1:]:
-            if self[name] is not None:
-                numbers[name.replace("-", "_")] = self[name]
-        if self["survival-at"]:
+        if of_times := [name for name in ("time", *_OF_TIMES) if self[name] is not None]:
+            if lacking := [name for name in ("survival-at", "event", "time") if not self[name]]:
+                do = f"give {' and '.join(f'--{name}' for name in lacking)} too"
+                raise InputError(f"--{of_times[0]} is of times until an event; {do}.")
+            if self["label"] is not None:
+                raise InputError("--time holds the outcomes, with --event; leave --label out.")
             each = [one for some in self["survival-at"] for one in column_names(some)]
             wanted = "a time and its column, as in 365=s365, or one name with a star for the time, s*"
             pattern = each[0] if len(each) == 1 and "*" in each[0] and "=" not in each[0] else None
+            own = {"follow_up": self["follow-up"], "interpolation": self["interpolation"]}
+            numbers |= {name: value for name, value in own.items() if value is not None}
+            numbers["event"] = self["event"]
             numbers["survival"] = pattern or _pairs(each, "--survival-at", "column", wanted, True)
-        if self["time"] is not None:
-            if self["label"] is not None:
-                raise InputError("--time holds the outcomes, with --event; leave --label out.")
-            numbers |= {"event": self["event"]} if self["event"] is not None else {}
-            numbers.setdefault("survival", {})
         if not numbers:
             return self["columns"]
         if self["columns"] is not None:
+            option, of = ("time", "times") if of_times else (next(iter(numbers)), "numbers")
             raise InputError(
-                "--columns names probabilities of classes, and "
-                f"--{'time' if self['time'] else next(iter(numbers))} is about numbers; give one of "
+                f"--columns names probabilities of classes, and --{option} is about {of}; give one of "
                 "them."
             )
         if "=" in numbers.get("quantiles", ""):
