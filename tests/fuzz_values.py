@@ -108,7 +108,7 @@ def labelled(values: Any, rows: Any = None, columns: Any = None) -> xr.DataArray
     return xr.DataArray(made, dims=dims, coords={k: list(v) for k, v in given.items() if v is not None})
 
 
-def routed(name: Any, weights: Any, asked: Any = True, enabled: Any = True) -> Any:
+def routed(name: Any = "ece", weights: Any = None, asked: Any = True, enabled: Any = True) -> Any:
     """Return scores of cross-validation, with weights that metadata routing passes on, or not."""
     import sklearn
     from sklearn.dummy import DummyClassifier

@@ -125,8 +125,6 @@ def default(function, name):
          lambda: default(caltest.nulls.NULLS["one_per_cluster"], "choices") == 20),
         ("docs/scale.md", "features of a low-rank kernel (default 256)",
          lambda: default(caltest.statistics.UnbiasedSKCE, "rank") == 256),
-        ("docs/sizes.md", "`held_out` (default)",
-         lambda: default(caltest.estimate_squared_error, "pvalue") == "held_out"),
         ("docs/planning.md", "with a probability of 80%",
          lambda: default(caltest.plan, "power") == 0.8),
         ("docs/monitoring.md", '`mode="ever"` (the default)',
