@@ -118,8 +118,8 @@ def routed(name: Any = "ece", weights: Any = None, asked: Any = True, enabled: A
         scorer = caltest.scorer(name).set_score_request(sample_weight=asked)
         model = DummyClassifier().set_fit_request(sample_weight=False)
         X, y = np.zeros((40, 1)), np.arange(40) % 3 // 2
-        # Weights of which nothing was asked for are refused by scikit-learn itself.
-        params = None if asked is None else {"sample_weight": weights}
+        # Weights that nobody asks for are refused by scikit-learn itself.
+        params = {"sample_weight": weights} if asked else None
         return list(cross_val_score(model, X, y, scoring=scorer, params=params, error_score="raise"))
 
 

@@ -424,8 +424,8 @@ def watched(what: str) -> Iterator[None]:
         raise
     except TookTooLong as error:
         raise Broken("it takes too long", place_of(error.__traceback__)) from None
-    except TypeError as error:  # Python's own, of a name that the function does not have
-        if traceback.extract_tb(error.__traceback__)[-1].name not in ("checked", "<module>"):
+    except TypeError as error:  # Python's own, of arguments that do not fit the signature
+        if traceback.extract_tb(error.__traceback__)[-1].name not in ("checked", "_called", "<module>"):
             raise _broken_by(error) from error
     except BaseException as error:
         raise _broken_by(error) from error
