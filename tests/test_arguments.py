@@ -231,7 +231,6 @@ OWN = {
     "miscalibration_bounds": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
     "bounds.miscalibration_bounds": {"confidence": lambda: 0.5},
     "plots.CumulativeDisplay.from_estimator": {"model": lambda: Classifier()},
-    "plots.NullDisplay.from_estimator": {"model": lambda: Classifier()},
     "ReliabilityDisplay.from_estimator": {"model": lambda: Classifier()},
 }
 SIMULATED = ("classwise", "local", "mixture", "noisy", "tempered", "true_ece_tv", "true_skce",

@@ -78,10 +78,10 @@ CALLS |= {name: partial(_drawn, name) for name in _displays()}
 _TESTS = {"test", "estimate", "audit", "assert_calibrated", "compare"}
 TAKES = {
     "weights": _TESTS | {"bin_table", "plan", "recalibration", "planning.pilot"},
-    "clusters": _TESTS | {"plan", "NullDisplay.from_predictions", "NullDisplay.from_estimator"},
+    "clusters": _TESTS | {"plan"},
     "sampling_rates": _TESTS | {"bin_table"},
 }
-for display in ("ReliabilityDisplay", "CumulativeDisplay", "NullDisplay"):
+for display in ("ReliabilityDisplay", "CumulativeDisplay"):
     for method in ("from_predictions", "from_estimator"):
         TAKES["weights"].add(f"{display}.{method}")
         TAKES["sampling_rates"].add(f"{display}.{method}")

@@ -84,7 +84,7 @@ DISPLAYS = {
 COUNTS = {
     "ComparisonDisplay": 2,
     "MonitorDisplay": 3,
-    "RiskDisplay": 3,
+    "RiskDisplay": 2,
     "ReliabilityDisplay, panels": 3,
 }
 
@@ -233,7 +233,7 @@ KEYS = {
     "CertificateDisplay by rows": "grey: 95% band",
     "CumulativeDisplay": "band: 95%",
     "NullDisplay": "blue: ",
-    "RiskDisplay": "diamond: best",
+    "RiskDisplay": "dashed: h = 0",
 }
 
 

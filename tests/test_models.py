@@ -42,7 +42,7 @@ CLASSES = {
     "numbers in text": np.array(["3", "1", "2"]),
     "floats": np.array([2.0, 1.0, 3.0]),
 }
-DISPLAYS = ("ReliabilityDisplay", "CumulativeDisplay", "NullDisplay")
+DISPLAYS = ("ReliabilityDisplay", "CumulativeDisplay")
 
 
 def fitted(classes=CLASSES["text"], model=None):

@@ -10,12 +10,7 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.estimation import (
-    FUNCTIONS,
-    HistogramBinning,
-    Temperature,
-    TwoStepKernelRidge,
-)
+from caltest.estimation import FUNCTIONS, HistogramBinning, Temperature, TwoStepKernelRidge
 from caltest.plots import RiskDisplay
 
 PROBS = dirichlet(200, 2, 0)
@@ -45,16 +40,6 @@ def apart(texts):
     return not any(a.overlaps(b) for k, a in enumerate(found) for b in found[:k])
 
 
-def curve(ax):
-    (line,) = (line for line in ax.lines if line.get_marker() == "o")
-    return line
-
-
-def diamond(ax):
-    (line,) = (line for line in ax.lines if line.get_marker() == "D")
-    return line.get_xydata()[0]
-
-
 def altered(result, place, **changes):
     """Return a result whose function at a place has other numbers."""
     functions = list(result.functions)
@@ -81,67 +66,48 @@ GIVEN = (HistogramBinning(15), Temperature(0.5), TwoStepKernelRidge(0.00001234))
 )
 def test_nothing_is_clipped_and_nothing_overlaps(functions):
     display = draw(RiskDisplay.from_result(estimated(functions)))
-    figure, (*panels, last) = display.figure_, display.axes_
-    used = figure.get_tightbbox()  # in inches
+    used = display.figure_.get_tightbbox()  # in inches
     assert min(used.x0, used.y0) >= 0.0
-    assert (np.array([used.x1, used.y1]) <= figure.get_size_inches()).all()
-    for ax in (*panels, last):
-        for axis in (ax.xaxis, ax.yaxis):
-            assert apart(axis.get_ticklabels())
-        (left, right), (bottom, top) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
-        shown = [x for x in ax.get_xticks() if left <= x <= right]
-        assert len(shown) >= 2 or ax not in panels or len(functions) == 1
-        assert any(bottom <= y <= top for y in ax.get_yticks())
-    assert apart([ax._left_title for ax in panels] + [text for ax in panels for text in ax.texts])
-    (roots,) = last.child_axes or [None]
-    if roots:
-        assert apart(roots.get_xticklabels())
-        assert apart([last._left_title, *roots.get_xticklabels()])
-    assert apart([last.xaxis.label, last.xaxis.get_offset_text()])
-    (legend,) = figure.legends
-    assert apart(legend.get_texts())
+    assert (np.array([used.x1, used.y1]) <= display.figure_.get_size_inches()).all()
+    for ax in display.axes_:
+        assert apart(ax.get_xticklabels())
+        assert apart(ax.get_yticklabels())
+        assert apart(
+            [ax._left_title, *(each for top in ax.child_axes for each in top.get_xticklabels())]
+        )
+        assert apart([ax.xaxis.label, ax.xaxis.get_offset_text()])
+        assert apart(ax.get_legend().get_texts())
 
 
 def test_the_risks_are_those_of_the_result():
-    result = estimated()
-    display = draw(RiskDisplay.from_result(result))
-    tuned = [each for each in result.functions if len(each.values) > 1]
-    assert [ax.get_xlabel() for ax in display.axes_[:-1]] == [each.tuned for each in tuned]
-    for ax, function in zip(display.axes_, tuned, strict=False):
-        means = 100 * np.sqrt(function.risks.mean(axis=1))
-        assert curve(ax).get_xdata() == pytest.approx(function.values)
-        assert curve(ax).get_ydata() == pytest.approx(means)
-        assert diamond(ax) == pytest.approx([function.value, means.min()])
-        assert ax.get_xscale() == "log"
-        assert ax.get_title(loc="left").endswith(f"  {function.label}")
-        levels = sorted(line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1)
-        (binning,) = (each for each in result.functions if each.label == "binning(n_bins=15)")
-        expected = sorted(100 * np.sqrt([binning.risk, result.zero_risks.mean()]))
-        assert [y for y in expected if np.isclose(levels, y, rtol=1e-12).any()] == expected
-        assert ax.get_ylim() == display.axes_[0].get_ylim()
-
-
-def test_the_band_is_the_error_of_the_difference():
-    """It shuts at the best value of the best function, and elsewhere agrees with `gap`."""
-    result = estimated(["two_step_ridge", "temperature"])
-    display = RiskDisplay.from_result(result)
-    for ax, function in zip(display.axes_, result.functions, strict=False):
-        (band,) = ax.collections
-        outline = band.get_paths()[0].vertices
-        gap, error = result.gap(function)
+    result = estimated([*FUNCTIONS, HistogramBinning(15)])
+    ax = draw(RiskDisplay.from_result(result)).ax_
+    lines = {line.get_label(): line for line in ax.lines}
+    expected = [100 * np.sqrt(each.risk) for each in result.functions]
+    assert lines["best option"].get_xdata() == pytest.approx(expected)
+    zero = 100 * np.sqrt(result.zero_risks.mean())
+    assert lines["h = 0: calibrated"].get_xdata()[0] == pytest.approx(zero)
+    shown = set(zip(*lines["another option"].get_data(), strict=True))
+    for place, each in enumerate(result.functions):
+        means = 100 * np.sqrt(np.delete(each.risks, each.best, axis=0).mean(axis=1))
+        inside = [mean for mean in means if mean <= ax.get_xlim()[1]]
+        assert {x for x, y in shown if y == place} <= set(means)
+        assert len(inside) >= sum(y == place for _, y in shown)
+    (bars,) = ax.collections
+    for each, segment in zip(result.functions, bars.get_segments(), strict=True):
+        gap, error = result.gap(each)
         ends = 100 * np.sqrt(result.recommended.risk + gap + np.array([-error, error]))
-        here = outline[np.isclose(outline[:, 0], function.value, rtol=1e-12), 1]
-        assert [here.min(), here.max()] == pytest.approx(ends, rel=1e-9)
+        assert segment[:, 0] == pytest.approx(ends, rel=1e-9)
     assert result.gap(result.recommended) == (0.0, 0.0)
 
 
 def test_the_estimates_are_those_of_the_result():
     result = estimated()
-    last = draw(RiskDisplay.from_result(result)).axes_[-1]
-    names = [label.get_text().replace("\n", "") for label in last.get_yticklabels()]
+    first, last = draw(RiskDisplay.from_result(result)).axes_
+    names = [label.get_text().replace("\n", "") for label in first.get_yticklabels()]
     assert names == [f"{place}  {each.label}" for place, each in enumerate(result.functions, 1)]
-    assert last.get_ylim()[0] > last.get_ylim()[1]  # the first is on top
-    assert last.get_yticklabels()[0].get_weight() == "bold"
+    assert first.get_ylim()[0] > first.get_ylim()[1]  # the first is on top
+    assert first.get_yticklabels()[0].get_weight() == "bold"
     values = next(line for line in last.lines if line.get_marker() == "|").get_xdata()
     assert list(values) == [each.estimate for each in result.functions]
     (bars,) = last.collections
@@ -152,43 +118,14 @@ def test_the_estimates_are_those_of_the_result():
         assert float(text.get_text()) ** 2 == pytest.approx(place, abs=1e-12)
 
 
-def test_what_is_above_the_top_is_said():
-    result = estimated(["two_step_ridge", "temperature"])
-    risks = result.functions[0].risks.copy()
-    far = [k for k in range(len(risks)) if k != result.functions[0].best][:3]
-    risks[far] = np.array([1.0, 25.0, 4.0])[:, None]
-    first, second, _ = draw(RiskDisplay.from_result(altered(result, 0, risks=risks))).axes_
-    top = first.get_ylim()[1]
-    assert top < 100.0
-    (arrows,) = (line for line in first.lines if line.get_marker() == "^")
-    above = 100 * np.sqrt(risks.mean(axis=1)) > top
-    assert above[far].all()
-    assert list(arrows.get_xdata()) == list(result.functions[0].values[above])
-    assert set(arrows.get_ydata()) == {top}
-    assert not arrows.get_clip_on()
-    assert [text.get_text() for text in first.texts] == ["▲ above, up to 500"]
-    assert bool(second.texts) == bool((curve(second).get_ydata() > top).any())
-
-
-def test_nothing_is_below_the_bottom():
-    for functions in ("all", ["temperature"], [*FUNCTIONS]):
-        *panels, _ = RiskDisplay.from_result(estimated(functions)).axes_
-        for ax in panels:
-            assert min(np.min(line.get_ydata()) for line in ax.lines) > ax.get_ylim()[0]
-            for band in ax.collections:
-                (path,) = band.get_paths()
-                middle = np.isfinite(path.vertices).all(axis=1)
-                assert path.vertices[middle, 1].min() > ax.get_ylim()[0]
-
-
-def test_an_infinite_risk_is_an_arrow():
+def test_an_option_with_an_infinite_or_much_larger_risk_is_not_drawn():
     result = estimated(["two_step_ridge", "temperature"])
     risks = result.functions[1].risks.copy()
-    wrong = 0 if result.functions[1].best else len(risks) - 1
-    risks[wrong, 2] = np.inf
-    shown = draw(RiskDisplay.from_result(altered(result, 1, risks=risks))).axes_[1]
-    assert [text.get_text() for text in shown.texts] == ["▲ above, up to inf"]
-    assert np.isfinite(shown.get_ylim()).all()
+    far = [k for k in range(len(risks)) if k != result.functions[1].best][:2]
+    risks[far[0]], risks[far[1], 2] = 25.0, np.inf
+    shown = draw(RiskDisplay.from_result(altered(result, 1, risks=risks))).ax_
+    assert np.isfinite(shown.get_xlim()).all()
+    assert shown.get_xlim()[1] < 100.0
 
 
 def test_negative_estimates():
@@ -204,23 +141,6 @@ def test_negative_estimates():
         for roots in last.child_axes:
             assert min(roots.get_xticks()) >= 0.0
             assert roots.get_xticklabels()[0].get_text() == "0"
-
-
-def test_only_given_options():
-    result = estimated([HistogramBinning(10), Temperature(0.5), Temperature(2.0)])
-    panel, _ = draw(RiskDisplay.from_result(result)).axes_
-    assert panel.get_title(loc="left") == "options as given"
-    assert [label.get_text() for label in panel.get_xticklabels()] == ["1", "2", "3"]
-    points = [line.get_xydata()[0] for line in panel.lines if line.get_marker() == "D"]
-    expected = [[k, 100 * np.sqrt(each.risk)] for k, each in enumerate(result.functions)]
-    assert np.array(points) == pytest.approx(np.array(expected))
-
-
-def test_options_that_are_not_positive_have_a_linear_axis():
-    result = estimated(["temperature"])
-    values = result.functions[0].values - 1.0
-    shown = draw(RiskDisplay.from_result(altered(result, 0, values=values))).axes_[0]
-    assert shown.get_xscale() == "linear"
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -247,13 +167,10 @@ def test_given_axes():
     import matplotlib.pyplot as plt
 
     result = estimated(["two_step_ridge", Temperature(0.5)])
-    figure, axes = plt.subplots(1, 3, figsize=(21, 4))
-    display = draw(RiskDisplay.from_result(result, ax=axes[1:]))
-    assert figure.legends == []
-    assert any("temperature" in text.get_text() for text in axes[1].get_legend().get_texts())
-    assert axes[1].get_ylabel() == "√ mean validation risk × 100"
-    with pytest.raises(InputError, match="there are 3 axes; give 2: one for every tuned function"):
-        display.plot(axes)
+    axes = plt.subplots(1, 3, figsize=(21, 4))[1]
+    assert draw(RiskDisplay.from_result(result, ax=axes[1:])).axes_ == tuple(axes[1:])
+    with pytest.raises(InputError, match="there are 3 axes; give 2: one for risks, and one"):
+        RiskDisplay.from_result(result, ax=axes)
     loose = plt.figure()
     placed = [loose.add_axes((0.1 + 0.5 * k, 0.2, 0.35, 0.6)) for k in range(2)]
     assert draw(RiskDisplay.from_result(result, ax=placed)).axes_ == tuple(placed)
@@ -263,4 +180,4 @@ def test_labels_are_taken_as_they_are():
     """A pair of dollar signs makes no formula."""
     result = altered(estimated([Temperature(0.5), "temperature"]), 0, label="a $\\q$ b")
     display = draw(RiskDisplay.from_result(altered(result, 1, label="a $\\z$ c")))
-    assert "$" in display.axes_[-1].get_yticklabels()[0].get_text()
+    assert "$" in display.ax_.get_yticklabels()[0].get_text()

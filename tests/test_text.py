@@ -11,22 +11,8 @@ import pytest
 from pages import page as docs_page
 
 from caltest.auditing import Group, View
-from caltest.auditing.views import Condition
 from caltest.report import to_html
-from caltest.text import page, paragraph, row
-from caltest.text.sizes import interval, times, too
-from caltest.text.summaries import at_least, at_most, scores_between
-from caltest.text.vocabulary import (
-    group_name,
-    lens_name,
-    listed,
-    narrow_group,
-    narrow_name,
-    shown_event,
-    subject,
-    view_name,
-    where,
-)
+from caltest.text import page, paragraph, row, sizes, summaries, vocabulary
 from caltest.tolerance import claim
 
 TOP = View("top_label", "the top class is right", None, 900, 0.91, 0.84, 0.03, 0.11, "over")
@@ -35,62 +21,62 @@ CROSSED = replace(NORTH, group=Group.of(region_of_the_world="north", sex="F"))
 RISK = View("canonical", "the label is 'readmission'", None, 900, 0.02, 0.01, direction="over")
 
 WRITTEN = [
-    (scores_between, (0.25, 0.5), "0.25 to 0.5"),
-    (scores_between, (0.5, 0.5), "of 0.5"),
-    (scores_between, (0.99991, 1.0), "0.9999 to 1"),
-    (scores_between, (0.99996, 0.99996), "of 0.99996"),
-    (scores_between, (0.500001, 0.500002), "0.500001 to 0.500002"),
-    (at_most, (0.05201,), "5.3"),
-    (at_most, (0.0031,), "0.31"),
-    (at_most, (1.0,), "100"),
-    (at_least, (0.05299,), "5.2"),
-    (at_least, (0.00319,), "0.31"),
-    (lens_name, (TOP,), "the top class"),
-    (lens_name, (RISK,), "readmission"),
-    (lens_name, (View("class:cat", "the label is 'cat'", None, 100),), "class cat"),
-    (lens_name, (View("class:2", "the label is class 2", None, 100),), "class 2"),
-    (lens_name, (View("canonical", None, None, 100),), "all classes together"),
+    (summaries.scores_between, (0.25, 0.5), "0.25 to 0.5"),
+    (summaries.scores_between, (0.5, 0.5), "of 0.5"),
+    (summaries.scores_between, (0.99991, 1.0), "0.9999 to 1"),
+    (summaries.scores_between, (0.99996, 0.99996), "of 0.99996"),
+    (summaries.scores_between, (0.500001, 0.500002), "0.500001 to 0.500002"),
+    (summaries.at_most, (0.05201,), "5.3"),
+    (summaries.at_most, (0.0031,), "0.31"),
+    (summaries.at_most, (1.0,), "100"),
+    (summaries.at_least, (0.05299,), "5.2"),
+    (summaries.at_least, (0.00319,), "0.31"),
+    (vocabulary.lens_name, (TOP,), "the top class"),
+    (vocabulary.lens_name, (RISK,), "readmission"),
+    (vocabulary.lens_name, (View("class:cat", "the label is 'cat'", None, 100),), "class cat"),
+    (vocabulary.lens_name, (View("class:2", "the label is class 2", None, 100),), "class 2"),
+    (vocabulary.lens_name, (View("canonical", None, None, 100),), "all classes together"),
     (
-        lens_name,
+        vocabulary.lens_name,
         (View("top:2", "the label is among the top 2", None, 100),),
         "the probability that the label is among the top 2",
     ),
-    (subject, (TOP,), "the model's confidence in its top class"),
-    (subject, (RISK,), "the predicted probability of readmission"),
-    (subject, (View("canonical", None, None, 100),), "the predicted probabilities"),
-    (where, (None,), ""),
-    (where, (CROSSED.group,), " where region_of_the_world is north and sex is F"),
-    (group_name, (None,), "all rows"),
-    (group_name, (CROSSED.group,), "region_of_the_world = north, sex = F"),
-    (listed, (["cat"],), "cat"),
-    (listed, (["cat", "dog", "cat"],), "cat and dog"),
-    (listed, (["cat", "dog", "owl", "bee", "ant"],), "cat, dog, owl and 2 more"),
-    (listed, (["sex = F", "sex = F, age = old"],), "sex = F; and sex = F, age = old"),
+    (vocabulary.subject, (TOP,), "the model's confidence in its top class"),
+    (vocabulary.subject, (RISK,), "the predicted probability of readmission"),
+    (vocabulary.subject, (View("canonical", None, None, 100),), "the predicted probabilities"),
+    (vocabulary.where, (None,), ""),
+    (vocabulary.where, (CROSSED.group,), " where region_of_the_world is north and sex is F"),
+    (vocabulary.group_name, (None,), "all rows"),
+    (vocabulary.group_name, (CROSSED.group,), "region_of_the_world = north, sex = F"),
+    (vocabulary.listed, (["cat"],), "cat"),
+    (vocabulary.listed, (["cat", "dog", "cat"],), "cat and dog"),
+    (vocabulary.listed, (["cat", "dog", "owl", "bee", "ant"],), "cat, dog, owl and 2 more"),
+    (vocabulary.listed, (["sex = F", "sex = F, age = old"],), "sex = F; and sex = F, age = old"),
     (
-        times,
+        sizes.times,
         (replace(RISK, low=0.005, high=0.012), 0.95),
         "between 1.33 and 2.50 times the true rate (95% confidence)",
     ),
     (
-        times,
+        sizes.times,
         (replace(RISK, low=0.005, high=0.02), 0.95),
         "at least 1.33 times the true rate (95% confidence)",
     ),
-    (shown_event, ("re-admitted within_30 days",), "re-admitted within_30 days"),
-    (shown_event, ("sepsis? yes",), "“sepsis? yes”"),
-    (too, (TOP, audits.audit()), "about 7 percentage points too high"),
-    (too, (RISK, audits.audit()), "too high: about 2 times the observed rate"),
-    (interval, (TOP, 0.95), "between 3.0 and 11.0 points too high (95% confidence)"),
+    (vocabulary.shown_event, ("re-admitted within_30 days",), "re-admitted within_30 days"),
+    (vocabulary.shown_event, ("sepsis? yes",), "“sepsis? yes”"),
+    (sizes.too, (TOP, audits.audit()), "about 7 percentage points too high"),
+    (sizes.too, (RISK, audits.audit()), "too high: about 2 times the observed rate"),
+    (sizes.interval, (TOP, 0.95), "between 3.0 and 11.0 points too high (95% confidence)"),
     (
-        interval,
+        sizes.interval,
         (replace(TOP, low=-0.0312, high=0.002), 0.9),
         "between 3.2 points too low and 0.2 points too high (90% confidence)",
     ),
-    (view_name, (NORTH,), "the top class where region_of_the_world is north"),
-    (narrow_name, (NORTH, 48), "top class in region_of_the_world = north"),
-    (narrow_name, (NORTH, 30), "top class: region_of_… = north"),
-    (narrow_name, (NORTH, 16), "top class: north"),
-    (narrow_name, (CROSSED, 30), "top class: north, F"),
+    (vocabulary.view_name, (NORTH,), "the top class where region_of_the_world is north"),
+    (vocabulary.narrow_name, (NORTH, 48), "top class in region_of_the_world = north"),
+    (vocabulary.narrow_name, (NORTH, 30), "top class: region_of_… = north"),
+    (vocabulary.narrow_name, (NORTH, 16), "top class: north"),
+    (vocabulary.narrow_name, (CROSSED, 30), "top class: north, F"),
     (
         claim,
         ("the top class is right", "over", 0.02),
@@ -135,6 +121,9 @@ def test_the_glossary_of_reports_is_that_of_the_site():
 
 
 def test_groups_of_long_names_are_told_apart_by_their_values():
-    groups = [Group((Condition("age at first visit", "65+"), Condition("sex", sex))) for sex in "fm"]
-    assert [narrow_group(group, 24) for group in groups] == ["65+, f", "65+, m"]
-    assert narrow_group(groups[0], 60) == "age at first visit = 65+, sex = f"
+    groups = [Group.of(**{"age at first visit": "65+", "sex": sex}) for sex in "fm"]
+    views = [replace(NORTH, group=group) for group in groups]
+    named = [vocabulary.narrow_name(view, 24, rows_alone=True) for view in views]
+    assert named == ["65+, f", "65+, m"]
+    named = vocabulary.narrow_name(views[0], 60, rows_alone=True)
+    assert named == "age at first visit = 65+, sex = f"

@@ -6,7 +6,7 @@ matplotlib is imported when something is drawn, not before.
 from typing import Any
 
 from caltest.exceptions import InputError
-from caltest.plots.display import Display
+from caltest.plots.canvas import Display
 from caltest.plots.distributions import PITDisplay, SurvivalDisplay
 from caltest.plots.evidence import CumulativeDisplay, MonitorDisplay, NullDisplay
 from caltest.plots.findings import BoundsDisplay, CertificateDisplay

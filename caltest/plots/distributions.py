@@ -20,8 +20,7 @@ from caltest.laws import Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, show
 from caltest.pictures import BAD, GRID, LINEAR, Array, Mark, critical, over_time, told_apart
 from caltest.plots import canvas
-from caltest.plots.canvas import draw, heading
-from caltest.plots.display import Display
+from caltest.plots.canvas import Display, draw, heading
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import ICI, PitKolmogorovSmirnov
 from caltest.statistics.times import kaplan_meier, observed_shares, strata_of

@@ -21,12 +21,10 @@ from caltest.laws import Survival
 from caltest.lenses import Lens, lens_of
 from caltest.pictures import BAD, GRID, LINEAR, Array, Mark, critical, cumulative, path_of, told_apart
 from caltest.plots import canvas
-from caltest.plots.canvas import draw, heading, lettering
-from caltest.plots.display import PredictionsDisplay, ResultDisplay
+from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, draw, heading, lettering
 from caltest.pvalues import TIE_TOLERANCE, count
 from caltest.results import CalibrationResult
 from caltest.sampling import Rng
-from caltest.statistics import StatisticLike
 from caltest.testing import test
 from caltest.text.summaries import evidence_name, statistic, to_one
 
@@ -45,12 +43,10 @@ _LATTICE = 1e-3  # of a step: rounding of draws on a lattice
 
 @arguments(result=OneOf("caltest.results:CalibrationResult", "give what caltest.test returns"))
 @dataclass(frozen=True, eq=False)
-class NullDisplay(ResultDisplay, PredictionsDisplay):
+class NullDisplay(ResultDisplay):
     """Plot the observed statistic against its distribution under calibration.
 
     Make it with ``from_result``.
-
-    :meth:`from_predictions` and :meth:`from_estimator` run the test first.
 
     Values that are not finite are left out of the histogram. Narrow axes have the p-value as title,
     and no legend.
@@ -85,49 +81,6 @@ class NullDisplay(ResultDisplay, PredictionsDisplay):
                 f"the null {self.result.null!r} draws no resamples, so there is no distribution to "
                 "show; test with null='monte_carlo'."
             )
-
-    @classmethod
-    @arguments(ax=axes)
-    def from_predictions(
-        cls,
-        probs: object,
-        labels: object,
-        statistic: StatisticLike | None = None,
-        *,
-        ax: Axes | Sequence[Axes] | None = None,
-        **options: Any,
-    ) -> Self:
-        """Test predictions and labels, and draw the result.
-
-        Parameters
-        ----------
-        probs, labels, statistic, **options
-            As in :func:`caltest.test`.
-        ax
-            As in :meth:`~caltest.plots.Display.plot`.
-
-        Returns
-        -------
-        NullDisplay
-            Drawn; ``result`` is the test's.
-
-        Raises
-        ------
-        InputError
-            As in :func:`caltest.test`, or if the null draws no resamples.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> from caltest.plots import NullDisplay
-        >>> display = NullDisplay.from_predictions([0.2, 0.7, 0.9], [0, 1, 1], "brier", rng=0)
-        >>> display.result.name
-        'brier'
-        >>> plt.close(display.figure_)
-        """
-        if statistic is not None:  # the default depends on the null
-            options["statistic"] = statistic
-        return cls(test(probs, labels, **options)).plot(ax)
 
     @property
     def extreme(self) -> NDArray[np.bool_]:
@@ -407,8 +360,12 @@ class CumulativeDisplay(PredictionsDisplay):
         limit, values = 100.0 * self.critical, 100.0 * self.differences
         band = f"±{limit:.3g} points: {percent} of calibrated models stay inside"
         meaning = "rising: predicted too high; falling: too low"
-        x, y = self._path()
-        draw(ax, *cumulative(x, 100.0 * y, limit, band, meaning))
+        kept = np.arange(len(values))
+        if len(kept) > _MOST:  # the highest and the lowest of as many stretches as can be seen
+            stretches = np.array_split(kept, _MOST // 2)
+            ends = [(s[values[s].argmin()], s[values[s].argmax()]) for s in stretches]
+            kept = np.unique(np.append(np.ravel(ends), kept[[0, -1]]))
+        draw(ax, *cumulative(self.shares[kept], values[kept], limit, band, meaning))
         if self.outside:
             far = [int(np.abs(values).argmax())]
             label = f"largest, {abs(values[far[0]]):.3g} points: outside the band"
@@ -439,17 +396,6 @@ class CumulativeDisplay(PredictionsDisplay):
             lines.append("labels of probability 0 occurred: that alone proves it wrong")
         heading(ax, *lines)
         canvas.legend_below(ax)
-
-    def _path(self) -> tuple[Array, Array]:
-        """Return the path at no more places than can be seen, its highest and lowest among them."""
-        count = len(self.shares)
-        if count <= _MOST:
-            return self.shares, self.differences
-        starts = np.linspace(0, count, _MOST // 2, endpoint=False).astype(np.intp)
-        pieces = np.split(self.differences, starts[1:])
-        ends = [(s + p.argmin(), s + p.argmax()) for s, p in zip(starts, pieces, strict=True)]
-        kept = np.unique(np.append(np.ravel(ends), [0, count - 1]))
-        return self.shares[kept], self.differences[kept]
 
 
 # ------------------------------------------------------------------ a monitor

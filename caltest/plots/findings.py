@@ -14,8 +14,7 @@ from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.pictures import BAD, GRID, LINEAR, Array, Limits, Mark, told_apart
 from caltest.plots import canvas
-from caltest.plots.canvas import draw, heading, lettering
-from caltest.plots.display import ResultDisplay
+from caltest.plots.canvas import ResultDisplay, draw, heading, lettering
 from caltest.text.summaries import at_most
 
 if TYPE_CHECKING:

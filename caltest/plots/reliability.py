@@ -16,8 +16,7 @@ from caltest.exceptions import InputError
 from caltest.lenses import Lens
 from caltest.pictures import BAD, LINEAR, OK, Limits, Mark, Scale, scale_of, told_apart
 from caltest.plots import canvas
-from caltest.plots.canvas import draw, heading, lettering
-from caltest.plots.display import PredictionsDisplay
+from caltest.plots.canvas import PredictionsDisplay, draw, heading, lettering
 from caltest.plots.panel import Panel, panel_of, views_of
 from caltest.sampling import Rng, seed_of
 
@@ -334,12 +333,12 @@ def _draw_panel(
     )
     inside = np.searchsorted(panel.scores, across[0]), np.searchsorted(panel.scores, across[1], "right")
     for beyond, at, label in (
-        (inside[0], "left", "← {} beyond"),
-        (len(panel.scores) - inside[1], "right", "{} beyond →"),
+        (inside[0], "left", "← {:,} beyond"),
+        (len(panel.scores) - inside[1], "right", "{:,} beyond →"),
     ):
         if beyond:
             where = {"ha": at, "va": "top", "size": "x-small", "transform": below.transAxes}
-            below.text(float(at == "right"), 1.0, label.format(canvas.short(int(beyond))), **where)
+            below.text(float(at == "right"), 1.0, label.format(beyond), **where)
     if labelled:
         ax.set_ylabel(observed, size=text)
         label = canvas.fitted(ax, f"{predicted}\n{key}") if small else predicted
@@ -396,7 +395,7 @@ def _rows_below(
     ax: Any, panels: Sequence[Panel], scale: Scale, across: Limits, most: int, *, labelled: bool
 ) -> Any:
     """Draw how many predictions there are, beneath, in bars that look equally wide."""
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     place, highest = ax.get_subplotspec(), 1
     if place is None:  # outside any grid
@@ -418,7 +417,7 @@ def _rows_below(
         highest = max(highest, int(counted.max()))
     below.set_ylim(0.0, 1.08 * highest)
     below.yaxis.set_major_locator(MaxNLocator(2, integer=True))
-    below.yaxis.set_major_formatter(lambda value, _: canvas.short(value))
+    below.yaxis.set_major_formatter(EngFormatter(sep=""))  # 9.4k
     below.tick_params(labelsize="small", labelbottom=True)
     canvas.tidy(below)
     if labelled:

@@ -321,7 +321,7 @@ def small(parts: Sequence[Part]) -> bool:
 
 _BINS, _FAR = 30, 2.0  # times what most draws reach, which the axis then leaves out
 _ROOM = 0.82  # of its width is for the draws, if the observed value is far away from them
-_NAME, _GAP = 96.0, 3.0  # of "rejects beyond", and to the line beside it
+_NAME = 96.0  # wide is "rejects beyond"
 
 
 def histogram(audit: Audit) -> SimpleNamespace | None:
@@ -376,9 +376,7 @@ def _evidence(
         return size.x(share * value / end)
 
     counts, edges = np.histogram(draws, bins=_BINS, range=(0.0, end))
-    for count, left, right in zip(
-        counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True
-    ):
+    for count, (left, right) in zip(counts.tolist(), pairwise(edges.tolist()), strict=True):
         if count:
             drawing.box("bar", x(left), size.y(count / max(counts)), x(right), size.bottom)
     drawing.path("axis", f"M{size.left} {size.bottom}H{x(end)}")
@@ -389,21 +387,13 @@ def _evidence(
     observed = size.x((1.0 + _ROOM) / 2) if far else x(audit.statistic)
     if limit is not None:
         drawing.path("threshold", f"M{x(limit)} {size.top - 2}V{size.bottom}")
-        drawing.text(_beside(x(limit), observed, size.width), size.top - 6, "rejects beyond", "middle")
+        middle = min(max(x(limit), _NAME / 2), size.width - _NAME / 2)
+        drawing.text(middle, size.top - 6, "rejects beyond", "middle")
     drawing.path(
-        f"labels {'bad' if audit.rejected else 'ok'}", f"M{observed} {size.top - 16}V{size.bottom}"
+        f"labels {'bad' if audit.rejected else 'ok'}", f"M{observed} {size.top - 2}V{size.bottom}"
     )
     anchor = "end" if observed > 250 else "start" if observed < 90 else "middle"
     label = f"your {outcomes_called(audit)}: {number(audit.statistic)}"
     drawing.text(observed, size.top - 22, label, anchor, "strong")
     drawing.text(size.width / 2, size.bottom + 34, "strongest evidence of any check", "middle", "lab")
     return drawing
-
-
-def _beside(limit: float, observed: float, width: float) -> float:
-    """Return where the middle of the threshold's name is: near it, and off the line of the labels."""
-    half, away = _NAME / 2, _NAME / 2 + _GAP
-    # Else beside the line, on the side of the threshold, if there is room.
-    beside = sorted((observed - away, observed + away), key=lambda middle: abs(middle - limit))
-    places = [min(max(limit, half), width - half), *beside]
-    return next(x for x in places if half <= x <= width - half and abs(x - observed) > away - 1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -24,7 +25,6 @@ from caltest.text.vocabulary import (
     group_name,
     lens_name,
     made_by,
-    narrow_group,
     narrow_name,
     of_probabilities,
     rows_called,
@@ -330,8 +330,10 @@ def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
     """Return the low end, the estimate and the high end of an error or of a ratio."""
     if not as_ratio:
         return of.low or 0.0, of.error or 0.0, of.high or 0.0
-    low, high = captions.ratio_ends(of)
-    return low, rates(of)[0] / of.observed if of.observed else high, high
+    predicted, (least, most) = of.predicted or 0.0, of.true_rates
+    low = predicted / most if most else math.inf
+    high = predicted / least if least > 0.0 else math.inf  # the true rate may be 0
+    return low, predicted / of.observed if of.observed else high, high
 
 
 def _interest(ends: Sequence[tuple[float, float, float]], limit: float) -> tuple[float, float]:
@@ -403,7 +405,7 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
     Of two classes there is one thing to look at, and the rows tell what the row is.
     """
     if audit.n_classes == 2 and view.lens == audit.views[0].lens:
-        short = narrow_group(view.group, _NAME)
+        short = narrow_name(view, _NAME, rows_alone=True)
         short = short if view.group else capital(short)
     else:
         short = capital(narrow_name(view, _NAME))
@@ -437,8 +439,8 @@ def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
     several = len({each.lens for each in audit.rests}) > 1
     group = name(narrow_name(view, _NAME) if several else group_name(rest.group))
-    more = {"found": rest.found, "settled": captions.settled(audit, rest)}
-    return _sized(rest, audit, group=group, parent=name(group_name(rest.parent)), **more)
+    parent, settled = name(group_name(rest.parent)), captions.settled(audit, rest)
+    return _sized(rest, audit, group=group, parent=parent, settled=settled)
 
 
 _SHADES = 3  # of a cell of the grid
@@ -546,11 +548,9 @@ def _check_row(check: Check, audit: Audit) -> SimpleNamespace:
         of=check,
         name=named(check.view, audit),
         statistic=_statistic(check.statistic),
-        raw=check.value,
         value=number(check.value),
         expected=" to ".join(map(number, check.expected or ())),
         pvalue=pvalue(check.pvalue, audit.alpha),
         interval=f"{low:.2g} to {high:.2g}",
         adjusted=pvalue(check.adjusted, audit.alpha),
-        found=check.found,
     )

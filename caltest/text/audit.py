@@ -33,7 +33,6 @@ from caltest.text.vocabulary import (
     limit,
     listed,
     made_by,
-    narrow_group,
     narrow_name,
     of_probabilities,
     outcomes_called,
@@ -565,7 +564,7 @@ def _table(audit: Audit) -> list[str]:
     room = _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1) - 2 - max(map(len, found_by))
     room = max(_NARROWEST, room)
     one = len({view.lens for view in views}) == 1  # then only rows differ
-    names = [narrow_group(v.group, room) if one else narrow_name(v, room) for v in views]
+    names = [narrow_name(view, room, rows_alone=one) for view in views]
     width = max(map(len, names))
     negative = "too low" if of_probabilities(audit) else f"too many {outcomes_called(audit)} there"
     lines = [f"Errors in percentage points (predicted − observed); negative is {negative}"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -53,12 +52,6 @@ def side(audit: Audit, of: View | Part) -> str | None:
     """Return which way something is shown to be wrong, such as "too high"; else None."""
     told = way(shows(audit, of), of.lens)
     return f"{told}{sizes.off_centre(audit, of)}" if told else None
-
-
-def ratio_ends(of: View | Part) -> tuple[float, float]:
-    """Return the interval of predicted to true rate; infinite where the true rate may be 0."""
-    predicted, (least, most) = of.predicted or 0.0, of.true_rates
-    return predicted / most if most else math.inf, predicted / least if least > 0.0 else math.inf
 
 
 def shaded(audit: Audit) -> str | None:

@@ -80,10 +80,26 @@ def found(audit: Audit) -> list[str]:
     elif audit.verdict == "undecided":
         texts += _largest(audit)
     else:
-        texts += [*_would_have_been_found(audit), *_largest(audit)]
+        told = audit.sensitivity
+        if told is not None and told.error is not None:
+            view = audit.views[told.view]
+            texts.append(
+                f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
+                f"throughout{where(view.group)}, an audit like this would find it 4 times in 5."
+            )
+        texts += _largest(audit)
     if audit.rejected and audit.impossible:
         first = sizes.zeros_come_first(audit)
-        texts += [*([] if first else [f"{sizes.impossible_rows(audit)}."]), *_zeros_by_group(audit)]
+        texts += [] if first else [f"{sizes.impossible_rows(audit)}."]
+        own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
+        own = [
+            of for of in own if of.group and len(of.conditions) == 1 and not made_by(audit, of.group)
+        ]
+        own.sort(key=lambda each: -(each.impossible or 0) / each.rows)
+        by_group = [f"{of.impossible:,} of {of.rows:,}{where(of.group)}" for of in own[:_MOST_TOLD]]
+        if by_group:
+            larger = ", the largest shares" * (len(own) > _MOST_TOLD)
+            texts.append(f"By group{larger}: {listed(by_group)}.")
         also = [each for each in audit.views if shows(audit, each) or finds_mean(audit, each)]
         if first and also:
             means_of = listed(f"{view_name(each)} ({sizes.means(each)})" for each in also[:_MOST_TOLD])
@@ -93,24 +109,16 @@ def found(audit: Audit) -> list[str]:
     return texts
 
 
-def _zeros_by_group(audit: Audit) -> Iterable[str]:
-    """Say in which groups labels of probability 0 were observed."""
-    own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
-    own = [each for each in own if each.group and not made_by(audit, each.group)]
-    own = [each for each in own if each.group and len(each.group.conditions) == 1]
-    own.sort(key=lambda each: -(each.impossible or 0) / each.rows)
-    if told := [
-        f"{each.impossible:,} of {each.rows:,}{where(each.group)}" for each in own[:_MOST_TOLD]
-    ]:
-        yield f"By group{', the largest shares' * (len(own) > len(told))}: {listed(told)}."
-
-
 def unsettled(audit: Audit) -> list[str]:
     """Return what is not settled, what would settle it, and what is; nothing of other verdicts."""
     if audit.verdict != "undecided":
         return []
     inside = [sizes.whole_name(each, audit) for each in audit.views if each.inside]
-    texts = [*_possible_errors(audit), *sizes.needs(audit), *sizes.unvouched(audit)]
+    texts, told = [], audit.told if audit.materiality is not None else None
+    far = max(audit.unsettled, key=lambda each: _farthest(each, audit), default=None)
+    if far is not None and not (isinstance(far, View) and told is not None and far.key == told.key):
+        texts.append(f"An error of {_possible(far, None, audit)} is still possible.")
+    texts += [*sizes.needs(audit), *sizes.unvouched(audit)]
     return [*texts, f"Shown to be within your limit: {listed(inside)}."] if inside else texts
 
 
@@ -242,15 +250,6 @@ def supposed(audit: Audit) -> str:
         f"This supposes that no effect is confined to fewer than {share:g}% of the clusters; to rule "
     )
     return f"{text}that out, use guaranteed=True (--guaranteed)." if share else ""
-
-
-def _possible_errors(audit: Audit) -> Iterable[str]:
-    """Say where an error beyond the limit remains possible, unless its interval is told already."""
-    if audit.unsettled:
-        far = max(audit.unsettled, key=lambda each: _farthest(each, audit))
-        told = audit.told if audit.materiality is not None else None
-        if not (isinstance(far, View) and told is not None and far.key == told.key):
-            yield f"An error of {_possible(far, None, audit)} is still possible."
 
 
 def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
@@ -438,14 +437,3 @@ def at_least(view: View | None, audit: Audit) -> str | None:
     if not texts:
         return None
     return f"{capital('; '.join(texts))} ({confidence_text(audit.confidence)} confidence)."
-
-
-def _would_have_been_found(audit: Audit) -> Iterable[str]:
-    told = audit.sensitivity
-    if told is None or told.error is None:
-        return
-    view = audit.views[told.view]
-    yield (
-        f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
-        f"throughout{where(view.group)}, an audit like this would find it 4 times in 5."
-    )

@@ -63,13 +63,7 @@ def left_by(rest: Rest) -> str:
 
 def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
     """Return what is furthest beyond the limit: a view, a part of one, or what a group leaves."""
-
-    def order(one: tuple[View | Rest, Part | None]) -> tuple[bool, float]:
-        whole, part = one
-        of = part or whole
-        return isinstance(whole, View), of.proved
-
-    return max(audit.beyond, key=order)
+    return max(audit.beyond, key=lambda one: (isinstance(one[0], View), (one[1] or one[0]).proved))
 
 
 def zeros_come_first(audit: Audit) -> bool:

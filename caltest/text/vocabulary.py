@@ -229,24 +229,19 @@ def short_name(view: View) -> str:
     return f"event by {horizon}" if kind == "until" else lens_name(view).removeprefix("the ")
 
 
-def narrow_group(group: Group | None, most: int) -> str:
-    """Return a group in at most so many characters, 16 at least: if need be, its values alone."""
-    name = group_name(group)
-    if len(name) <= most or group is None:
-        return shortened(name, most)
-    return _fitted([shown_value(each.value) for each in group.conditions], most)
+def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
+    """Return what is looked at, or only in which rows, as a table has it.
 
-
-def narrow_name(view: View, most: int) -> str:
-    """Return what is looked at in at most so many characters, 16 at least, as a table has it.
-
-    Of one column the name goes before its value is cut, of more the values are all that stands.
+    The name has at most so many characters, 16 at least. If that is too few, the name of a single
+    column is shortened before its value; of several columns only the values are left.
     """
     what, group = short_name(view), view.group
-    name = f"{what} in {group_name(group)}" if group else what
+    name = group_name(group) if rows_alone else f"{what} in {group_name(group)}" if group else what
     if len(name) <= most or group is None:
         return shortened(name, most)
     values = [shown_value(each.value) for each in group.conditions]
+    if rows_alone:
+        return _fitted(values, most)
     room = most - len(f"{what}:  = {values[0]}")
     if len(values) == 1 and room >= _COLUMN:
         column = short_group(group).removesuffix(f" = {values[0]}")

@@ -36,7 +36,6 @@ FOR_ADDING = (
     "kernels.bandwidth",
     "kernels.radial",
     "plots.canvas",
-    "plots.display",
     "plots.panel",
     "pictures",
 )
