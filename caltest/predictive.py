@@ -1,8 +1,9 @@
 """What a model may predict of numbers: give one of these in place of probabilities of classes."""
 
-from caltest.laws.distributions import GaussianPredictions, Normal, Predictive
+from caltest.laws.base import Predictive
+from caltest.laws.gaussian import Ensemble, GaussianPredictions, Normal
 from caltest.laws.members import Members
-from caltest.laws.numbers import Distribution, Ensemble
+from caltest.laws.objects import Distribution
 from caltest.laws.quantiles import Quantiles
 from caltest.laws.survival import Survival
 

@@ -19,7 +19,7 @@ from support import command
 
 import caltest
 from caltest import InputError
-from caltest.laws.forecasts import recognised
+from caltest.laws import recognised
 from caltest.laws.quantiles import level_called
 from caltest.predictive import Members, Quantiles
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from caltest.laws.base import Shaped
 from caltest.laws.classes import Array
-from caltest.laws.distributions import Shaped
 
 #: Where ranges end over which an entropy is integrated, from every mean in standard deviations.
 _CUTS = np.array([-9.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0])

@@ -15,8 +15,8 @@ from caltest.auditing.audits import audit
 from caltest.auditing.result import POSTERIOR, Audit
 from caltest.exceptions import InputError
 from caltest.laws import Members
+from caltest.laws.base import finite_table
 from caltest.laws.classes import Array
-from caltest.laws.distributions import finite_table
 
 #: Of parameters by name, (N,) and (L, N), or both as they are: at the parameters, and at their draws.
 Quantity: TypeAlias = "Callable[[Mapping[str, Array]], Any] | tuple[Any, Any]"

@@ -37,7 +37,7 @@ from caltest.exceptions import InputError
 from caltest.laws import Pool, Predictive, Quantiles
 from caltest.lenses import Interval, Lens, Quantile, TopLabel, event, show
 from caltest.sampling import child_seed
-from caltest.statistics.numbers import pinball
+from caltest.statistics.distributions import pinball
 
 _OF_CHANCE = (2.0 / np.pi) ** 0.5  # the mean size of a normal number, in standard deviations
 _MOST_LOSS = 700.0  # of what was not observed, and was called impossible

@@ -23,7 +23,7 @@ from caltest.data.rows import without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
 from caltest.laws import Predictive, Survival, recognised
-from caltest.laws.distributions import finite_table
+from caltest.laws.base import finite_table
 from caltest.lenses import Lens, find_lens, lens_of, show
 from caltest.results import Result
 from caltest.statistics import StatisticLike, find_statistic

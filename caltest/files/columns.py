@@ -26,9 +26,10 @@ from caltest.data.premises import shared_members
 from caltest.data.rows import Clustering, Weighing, checked_weights
 from caltest.data.sample import counted_as
 from caltest.exceptions import Argument, InputError, Phrase
+from caltest.laws.base import Predictive, finite_table
 from caltest.laws.classes import read_only
-from caltest.laws.distributions import Normal, Predictive, finite_table
-from caltest.laws.numbers import stepwise, upwards
+from caltest.laws.gaussian import Normal
+from caltest.laws.objects import stepwise, upwards
 from caltest.laws.quantiles import level_called
 
 # ------------------------------------------------------------------ what states numbers

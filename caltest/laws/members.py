@@ -19,8 +19,8 @@ from caltest._arguments import arguments
 from caltest._arguments import names as names_given
 from caltest._visible import quoted
 from caltest.exceptions import InputError
+from caltest.laws.base import OutcomeSampler, Predictive, Shaped, finite_table
 from caltest.laws.classes import Array, Outcomes, read_only
-from caltest.laws.distributions import OutcomeSampler, Predictive, Shaped, finite_table
 
 _ALIKE = 1e-12  # relative spread of what is alike
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments
 from caltest._visible import quoted
 from caltest.exceptions import InputError
+from caltest.laws.base import Shaped, finite_table
 from caltest.laws.classes import Array, Outcomes, read_only
-from caltest.laws.distributions import Shaped, finite_table
 
 _SAME = 1e-9  # levels that differ by rounding
 _MOST = 99  # levels: tables have an entry for every two

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, has
 from caltest._visible import quoted
 from caltest.exceptions import InputError
+from caltest.laws.base import Predictive, Shaped, finite_table
 from caltest.laws.classes import Array, Law
-from caltest.laws.distributions import Predictive, Shaped, finite_table
-from caltest.laws.numbers import Distribution
+from caltest.laws.objects import Distribution
 from caltest.sampling import child_seed, generator
 
 _ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]

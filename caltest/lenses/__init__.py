@@ -15,7 +15,7 @@ from caltest.exceptions import InputError
 from caltest.laws.members import halves
 from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, Reduction, taken
 from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
-from caltest.lenses.numbers import (
+from caltest.lenses.distributions import (
     Above,
     Below,
     Entry,

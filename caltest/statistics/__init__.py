@@ -12,8 +12,8 @@ from caltest.laws import Classes
 from caltest.statistics.base import *
 from caltest.statistics.ckce import *
 from caltest.statistics.classical import *
+from caltest.statistics.distributions import *
 from caltest.statistics.ece import *
-from caltest.statistics.numbers import *
 from caltest.statistics.omnibus import *
 from caltest.statistics.skce import *
 from caltest.statistics.table import TABLE

@@ -37,7 +37,7 @@ from caltest.pvalues import Alternative
 from caltest.sampling import generator
 from caltest.statistics.base import Listed, Statistic
 from caltest.statistics.classical import ECD, Kuiper
-from caltest.statistics.numbers import (
+from caltest.statistics.distributions import (
     Bias,
     EnergyScore,
     PitAndersonDarling,

@@ -32,7 +32,7 @@ from caltest.kernels.bandwidth import fixed_order
 from caltest.laws import Predictive
 from caltest.sampling import child_seed, generator
 from caltest.statistics.base import Listed
-from caltest.statistics.numbers import SKCEOfNumbers
+from caltest.statistics.distributions import SKCEOfNumbers
 
 # ------------------------------------------------------------------ skce
 #

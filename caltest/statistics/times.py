@@ -22,7 +22,7 @@ from caltest.forms import MeanOfNumbers
 from caltest.forms.base import Array, ChiSquare, HasChiSquare, OneByOne
 from caltest.forms.numbers import LEVELS, STEPS, sums_of_scores
 from caltest.statistics.base import Listed
-from caltest.statistics.numbers import PitChiSquare
+from caltest.statistics.distributions import PitChiSquare
 
 _horizon = Number(0.0, np.inf, advice="give a time, in the units of the outcomes")
 

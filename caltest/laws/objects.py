@@ -1,212 +1,27 @@
-"""Distributions of numbers that are given as samples, or as objects that state them."""
+"""Objects that state distributions, such as SciPy's, and forecasts as other packages hold them.
+
+They are known by what they have: no package is imported.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from itertools import pairwise
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
-from caltest._arguments import Number, arguments, has
-from caltest._sums import blocks
-from caltest._visible import quoted
+from caltest._arguments import arguments, has
+from caltest._visible import attempt, quoted
 from caltest.exceptions import InputError
+from caltest.laws.base import Predictive, Shaped, masses_of_counts
 from caltest.laws.classes import Array
-from caltest.laws.distributions import (
-    GaussianPredictions,
-    Predictive,
-    Shaped,
-    finite_table,
-    masses_of_counts,
-)
-
-# ------------------------------------------------------------------ ensemble
-
-
-_CELLS = 2**22  # numbers held at a time
-_POINTS = 256  # at most, about every member, to integrate an entropy
-_ROUNDING = 1e-14  # of the members, relative to the largest
-_NARROWEST = 1e-6  # bandwidth
-_A_SIDE = 16  # of these, at most, in one direction
-#: Where ranges end over which expectations are integrated, from every member in bandwidths.
-_CUTS = np.array([-9.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0])
-_NODES, _MASSES = np.polynomial.legendre.leggauss(8)  # in each of them
-
-
-@arguments()
-class Ensemble(Shaped):
-    """Predictions given as samples: ensemble members, posterior draws, bootstrap forecasts.
-
-    The predicted distribution of a row is the Gaussian kernel density of its members. That is the
-    claim tested: the density is wider than the members, by the factor 1 + h² in variance.
-
-    Parameters
-    ----------
-    members
-        (n, S) numbers, or (n, S, d) vectors; S members per row.
-    bandwidth
-        h, the kernel's standard deviation in those of the members: a positive number, or the rule
-        "scott" (default), h = S^(−1/(d+4)).
-
-    Raises
-    ------
-    InputError
-        If a row's members do not vary (in every direction), or the bandwidth is not positive.
-
-    Notes
-    -----
-    The entropy of a kernel density has no closed form. It is integrated with Gauss–Hermite nodes
-    about every member, from d = 5 on with a Halton sequence. It shifts the ECD by a constant: p-values
-    do not depend on it.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> members = rng.normal(size=(100, 30))
-    >>> caltest.test(caltest.predictive.Ensemble(members), rng.normal(size=100), "ecd", rng=0).name
-    'ecd'
-    """
-
-    about = "ensembles of numbers"
-    _by_row = ("members", "_points", "_kernel")
-
-    def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
-        shapes = "(n, S) numbers or (n, S, d) vectors, at least two members per row"
-        array = finite_table("members", members, shapes, ndim=(2, 3))
-        if array.shape[1] < 2:
-            raise InputError(f"members has shape {array.shape}; give {shapes}.")
-        self.members, self.given, self._shape = array, members, array[:, 0].shape
-        self._points = array.reshape(*array.shape[:2], -1)
-        n, s, d = self._points.shape
-        advice = "give a positive number such as 0.5, or 'scott'"
-        positive = Number(_NARROWEST, 1.0 / _NARROWEST, "[]", advice)
-        scott = isinstance(bandwidth, str) and bandwidth == "scott"
-        h = s ** (-1.0 / (d + 4)) if scott else positive("bandwidth", bandwidth)
-        centred = self._points - self._points.mean(axis=1, keepdims=True)
-        covariance = np.einsum("nsi,nsj->nij", centred, centred) / (s - 1)
-        least = np.linalg.eigvalsh(covariance)[:, 0]
-        rounding = (_ROUNDING * np.abs(self._points).max(axis=(1, 2))) ** 2
-        for row in np.flatnonzero(least <= rounding)[:1]:
-            raise InputError(
-                f"the members of row {row} (counting from 0) do not vary"
-                f"{'' if d == 1 else ' in every direction'}; give more members, or leave the row out."
-            )
-        self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
-
-    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return the mean of the members' kernels, twice."""
-        found, sd = np.zeros(outcomes.shape), self._width("cdf")
-        for member in self.members.T:
-            found += ndtr((outcomes - member) / sd)
-        found /= len(self.members.T)
-        return found, found
-
-    def _width(self, verb: str) -> Array:
-        """Return the standard deviations of kernels, (n,); raise if members are vectors."""
-        if self.dimension is not None:
-            raise self.lacking(verb)
-        return np.asarray(self._kernel.factors[:, 0, 0])
-
-    def mean_and_variance(self) -> tuple[Array, Array]:
-        """Return those of the densities, whose variance is 1 + h² times that of the members."""
-        kernels = self._width("mean_and_variance") ** 2
-        return self.members.mean(axis=1), self.members.var(axis=1) + kernels
-
-    def expecting(self) -> tuple[Array, Array]:
-        """Return eight points between any two of the cuts around members, and their masses."""
-        sd = self._width("mean_and_variance")
-        cuts = (self.members.T[:, None] + np.multiply.outer(_CUTS, sd)).reshape(-1, len(sd))
-        points, masses = list[Array](), list[Array]()
-        for low, high in pairwise(np.sort(cuts, axis=0)):
-            half = 0.5 * (high - low)
-            points.append(low + half * (_NODES[:, None] + 1.0))
-            masses.append(half * _MASSES[:, None] * np.exp(self.log_density(points[-1])))
-        return np.concatenate(points), np.concatenate(masses)
-
-    def crps(self, outcomes: Array) -> Array:
-        """Return E|X − y| − ½ E|X − X′|."""
-        return np.asarray(self.crps_excess(outcomes) + 0.5 * self._own_distance)
-
-    def crps_excess(self, outcomes: Array) -> Array:
-        """Return E|X − y| − E|X − X′| (Grimit, Gneiting, Berrocal, Johnson 2006, Equation 5)."""
-        return np.asarray(self._distance(outcomes, self._width("crps")) - self._own_distance)
-
-    @cached_property
-    def _own_distance(self) -> Array:
-        """E|X − X′|, (n,)."""
-        width = np.sqrt(2.0) * self._width("crps")
-        return np.asarray(self._distance(self.members.T, width).mean(axis=0))
-
-    def _distance(self, outcomes: Array, sd: Array) -> Array:
-        """Return the mean of E|Z − y| over the members, of normal Z around each."""
-        found = np.zeros(outcomes.shape)
-        for member in self.members.T:
-            z = (outcomes - member) / sd
-            found += sd * (z * (2.0 * ndtr(z) - 1.0) + np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z**2))
-        return np.asarray(found / len(self.members.T))
-
-    def log_density(self, outcomes: Array) -> Array:
-        """Return the log kernel densities."""
-        from scipy.special import logsumexp
-
-        n, s, d = self._points.shape
-        lead = outcomes.shape[: outcomes.ndim - len(self._shape)]
-        flat = outcomes.reshape(-1, n, d)
-        found = np.empty((len(flat), n))
-        constant = np.log(s) + 0.5 * d * np.log(2.0 * np.pi) + self._kernel.log_scale
-        for rows in blocks(n, max(1, _CELLS // (len(flat) * s * d))):
-            whitener = self._kernel.whitener[rows]
-            members = np.einsum("nij,nsj->nsi", whitener, self._points[rows])
-            places = np.einsum("nij,bnj->bni", whitener, flat[:, rows])
-            squares = ((places[:, :, None, :] - members) ** 2).sum(axis=3)
-            found[:, rows] = logsumexp(-0.5 * squares, axis=2) - constant[rows]
-        return np.asarray(found.reshape(*lead, n))
-
-    def entropy(self) -> Array:
-        """Return the integrated entropies."""
-        return self._entropy
-
-    @cached_property
-    def _entropy(self) -> Array:
-        nodes, weights = _normal_nodes(self._points.shape[2])
-        total = np.zeros(self.n_samples)
-        for member in range(self._points.shape[1]):
-            centre = self._points[:, member]
-            steps = np.einsum("nij,kj->kni", self._kernel.factors, nodes)
-            total -= weights @ self.log_density((centre + steps).reshape(len(nodes), *self._shape))
-        return np.asarray(total / self._points.shape[1])
-
-    def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """Return a member chosen at random, plus kernel noise."""
-        n, s, _ = self._points.shape
-        chosen = self._points[np.arange(n), rng.integers(s, size=(size, n))]
-        return np.asarray((chosen + self._kernel.draw(rng, size)).reshape(size, *self._shape))
-
-
-def _normal_nodes(d: int) -> tuple[Array, Array]:
-    """Return nodes (k, d) and weights (k,) that integrate against the standard normal."""
-    a_side = min(_A_SIDE, int(_POINTS ** (1.0 / d) + 1e-9))
-    if a_side >= 4:
-        nodes, weights = np.polynomial.hermite_e.hermegauss(a_side)
-        places = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), axis=-1).reshape(-1, d)
-        products = reduce(np.multiply.outer, [weights / weights.sum()] * d)
-        return places, np.ravel(products)
-    from scipy.stats.qmc import Halton
-
-    sequence = Halton(d, scramble=False).fast_forward(1)  # its first point is 0, at −∞ here
-    return np.asarray(ndtri(sequence.random(_POINTS))), np.full(_POINTS, 1.0 / _POINTS)
-
-
-# ------------------------------------------------------------------ objects
-
+from caltest.laws.members import Members
+from caltest.laws.quantiles import Quantiles, level_called
 
 # Methods of either generation of SciPy.
 _DRAWING, _QUANTILES, _DENSITY = ("rvs", "sample"), ("ppf", "icdf"), ("logpdf", "logpmf")
@@ -566,69 +381,101 @@ def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array
     return np.asarray(part.sample(shape[:1], rng=rng), dtype=np.float64)
 
 
-@arguments()
-class Ranks(Predictive):
-    """Where outcomes lie in what was predicted of them, as P(Y < y) and P(Y ≤ y): (…, n, 2).
+# ------------------------------------------------------------------ forecasts of other packages
 
-    Groups of rows then need not ask their distributions again.
-    """
+#: How dimensions of members are called in arrays of xarray, ArviZ's among them.
+_MEMBERS = ("member", "number", "realization", "realisation", "ensemble", "draw", "chain")
+_PATHS, _OF_QUANTILES = ("samples", "prediction_length"), ("forecast_array", "forecast_keys")
 
-    instead = "use a statistic of ranks, such as 'pit_ad'"
 
-    def __init__(self, law: Predictive) -> None:
-        self.law, self.about = law, f"ranks in {law.about}"
+def recognised(given: object) -> Predictive | None:
+    """Return the input as predicted distributions, wrapping objects that state them; else None."""
+    if isinstance(given, Predictive):
+        return given
+    for read in (_of_dimensions, _of_series, _of_table):
+        if (law := read(given)) is not None:
+            return law
+    objects = isinstance(given, Iterable) and has(given, "dtype") and str(given.dtype) == "object"  # type: ignore[attr-defined]
+    several = list(given) if objects else given  # type: ignore[call-overload]
+    first = several[0] if isinstance(several, list | tuple) and several else several
+    # A series of polars has an entropy and a sample too, and no density.
+    if has(first, "entropy", "logpdf") or has(first, "entropy", "logpmf") or has(first, "cdf"):
+        return Distribution(several)
+    if has(first, *_PATHS) or has(first, *_OF_QUANTILES):
+        return _of_paths(several if isinstance(several, list | tuple) else [several])
+    return None
 
-    @property
-    def n_samples(self) -> int:
-        """Number of rows, n."""
-        return self.law.n_samples
 
-    @property
-    def dimension(self) -> None:
-        """None: it is of numbers."""
+def _of_dimensions(given: Any) -> Members | None:
+    """Read an array whose dimensions have names, one of members among them, or a set of one array."""
+    if not has(given, "dims", "coords"):
+        return None
+    # Stacked chains and draws are called sample, as rows may be too.
+    stacked = ("sample",) if "chain" in given.coords else ()
+    own = [name for name in given.dims if name in (*_MEMBERS, *stacked)]
+    if own and has(given, "data_vars"):
+        if len(arrays := list(given.data_vars)) > 1:
+            found = ", ".join(map(quoted, arrays))
+            raise InputError(f"the predictions hold {found}; give one of them, as in group['…'].")
+        given = given[arrays[0]]
+    if not own:
+        return None
+    others = [name for name in given.dims if name not in own]
+    if len(others) not in (1, 2):
+        raise InputError(
+            f"the predictions have the dimensions {', '.join(map(quoted, given.dims))}; besides that "
+            "of members leave one of rows, and one of entries that belong together if there are some, "
+            "as .stack(row=[…]) does."
+        )
+    array = given.transpose(*others, *own)
+    values = np.asarray(array.values).reshape(*array.shape[: len(others)], -1)
+    named = len(others) == 2 and others[1] in given.coords
+    names = given.coords[others[1]].values.tolist() if named else None
+    law = Members(np.moveaxis(values, -1, 1), names)
+    law.given = array
+    return law
 
-    @property
-    def _crps(self) -> Any:
-        raise self.lacking("crps")
 
-    def of(self, outcomes: Array, rows: Any = slice(None)) -> Array:
-        """Return the ranks of outcomes, all or of some rows."""
-        law = self.law if rows == slice(None) else self.law.take(rows)
-        return np.stack(law.cdf(outcomes), axis=-1)
+def _of_series(given: Any) -> Members | None:
+    """Read a series of sampled values: times are rows, and components entries (Darts)."""
+    if not has(given, "all_values", "components", "is_stochastic"):
+        return None
+    values = given.all_values()
+    if not given.is_stochastic:
+        raise InputError("the series holds one value a time; predict samples, as by num_samples=100.")
+    one = values.shape[1] == 1
+    return Members(values[:, 0] if one else values.swapaxes(1, 2), None if one else [*given.components])
 
-    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return both entries."""
-        return outcomes[..., 0], outcomes[..., 1]
 
-    def quantile(self, levels: Array) -> Array:
-        """Return the ranks of the quantiles."""
-        return self.of(self.law.quantile(levels))
+def _of_table(given: Any) -> Quantiles | None:
+    """Read a frame with columns (variable, level) or (variable, coverage, side), as sktime's."""
+    if attempt(lambda: given.columns.nlevels) not in (2, 3):
+        return None
+    sides = {"lower": -1.0, "upper": 1.0}
+    names = [tuple(name) for name in given.columns]
+    ends = [(sides.get(name[-1], 0.0), name[1]) for name in names]
+    levels = attempt(lambda: [0.5 + 0.5 * side * float(at) if side else float(at) for side, at in ends])
+    if levels is None or not all(0.0 < level < 1.0 for level in levels):
+        return None
+    if len(variables := dict.fromkeys(name[0] for name in names)) > 1:
+        found = ", ".join(map(quoted, variables))
+        raise InputError(f"the predictions are of {found}; give one of them, as in frame[['…']].")
+    order = np.argsort(levels)
+    return Quantiles(np.array(levels)[order], given.iloc[:, order])
 
-    def level(self) -> Array:
-        """Return the levels of the distributions, not of ranks in these."""
-        return self.law.level()
 
-    def spread(self) -> Array:
-        """Return the spreads of the distributions."""
-        return self.law.spread()
-
-    def expecting(self) -> tuple[Array, Array]:
-        """Return ranks and masses."""
-        outcomes, masses = self.law.expecting()
-        return self.of(outcomes), masses
-
-    def take(self, rows: Any) -> Ranks:
-        """Return those of some rows."""
-        return Ranks(self.law.take(rows))
-
-    def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """Return the ranks of drawn outcomes."""
-        return self.of(self.law.draw(rng, size))
-
-    def entropy(self) -> Array:
-        """Return 0, that of a uniform number."""
-        return np.zeros(self.n_samples)
-
-    def log_density(self, outcomes: Array) -> Array:
-        """Return 0, that of a uniform number."""
-        return np.zeros(outcomes.shape[:-1])
+def _of_paths(forecasts: Sequence[Any]) -> Predictive:
+    """Read sampled paths, a row each, or quantiles, a row for every horizon (GluonTS)."""
+    quantiles = has(forecasts[0], *_OF_QUANTILES)
+    arrays = [np.asarray(each.forecast_array if quantiles else each.samples) for each in forecasts]
+    known = {tuple(each.forecast_keys) if quantiles else np.shape(each.samples) for each in forecasts}
+    if len(known) > 1 or arrays[0].ndim != 2:
+        raise InputError(
+            f"the forecasts have {'the keys' if quantiles else 'samples of shapes'} "
+            f"{' and '.join(map(str, sorted(known)[:2]))}; give all of them the same, of one entry."
+        )
+    if not quantiles:
+        return Members(np.stack(arrays), [str(k + 1) for k in range(arrays[0].shape[1])])
+    levels = {k: level for k, name in enumerate(known.pop()) if (level := level_called(name))}
+    order = sorted(levels, key=lambda k: levels[k])
+    return Quantiles([levels[k] for k in order], np.concatenate([each[order].T for each in arrays]))

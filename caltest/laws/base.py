@@ -20,11 +20,10 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, expit, ndtr, ndtri
+from scipy.special import erfcx, expit
 
-from caltest._arguments import arguments
 from caltest._sums import blocks
-from caltest.exceptions import Argument, InputError
+from caltest.exceptions import InputError
 from caltest.laws.classes import Array, Law, read_only
 from caltest.sampling import DRAWS, generator
 
@@ -381,6 +380,73 @@ class Shaped(Predictive):
         return self._shape[1] if len(self._shape) == 2 else None
 
 
+class Ranks(Predictive):
+    """Where outcomes lie in what was predicted of them, as P(Y < y) and P(Y ≤ y): (…, n, 2).
+
+    Groups of rows then need not ask their distributions again.
+    """
+
+    instead = "use a statistic of ranks, such as 'pit_ad'"
+
+    def __init__(self, law: Predictive) -> None:
+        self.law, self.about = law, f"ranks in {law.about}"
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows, n."""
+        return self.law.n_samples
+
+    @property
+    def dimension(self) -> None:
+        """None: it is of numbers."""
+
+    @property
+    def _crps(self) -> Any:
+        raise self.lacking("crps")
+
+    def of(self, outcomes: Array, rows: Any = slice(None)) -> Array:
+        """Return the ranks of outcomes, all or of some rows."""
+        law = self.law if rows == slice(None) else self.law.take(rows)
+        return np.stack(law.cdf(outcomes), axis=-1)
+
+    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
+        """Return both entries."""
+        return outcomes[..., 0], outcomes[..., 1]
+
+    def quantile(self, levels: Array) -> Array:
+        """Return the ranks of the quantiles."""
+        return self.of(self.law.quantile(levels))
+
+    def level(self) -> Array:
+        """Return the levels of the distributions, not of ranks in these."""
+        return self.law.level()
+
+    def spread(self) -> Array:
+        """Return the spreads of the distributions."""
+        return self.law.spread()
+
+    def expecting(self) -> tuple[Array, Array]:
+        """Return ranks and masses."""
+        outcomes, masses = self.law.expecting()
+        return self.of(outcomes), masses
+
+    def take(self, rows: Any) -> Ranks:
+        """Return those of some rows."""
+        return Ranks(self.law.take(rows))
+
+    def draw(self, rng: np.random.Generator, size: int) -> Array:
+        """Return the ranks of drawn outcomes."""
+        return self.of(self.law.draw(rng, size))
+
+    def entropy(self) -> Array:
+        """Return 0, that of a uniform number."""
+        return np.zeros(self.n_samples)
+
+    def log_density(self, outcomes: Array) -> Array:
+        """Return 0, that of a uniform number."""
+        return np.zeros(outcomes.shape[:-1])
+
+
 @dataclass(frozen=True, eq=False)
 class OutcomeSampler:
     """Draws outcomes of all rows together: the grid has blocks of draws only.
@@ -457,245 +523,3 @@ def finite_table(
         )
     array.flags.writeable = False
     return array
-
-
-# ------------------------------------------------------------------ gaussian predictions
-
-
-_FAR = 6.5  # standard deviations
-
-
-@arguments()
-class GaussianPredictions(Shaped):
-    """Predictions that are normal distributions, of numbers or vectors.
-
-    Parameters
-    ----------
-    mean
-        (n,) for numbers, or (n, d) for vectors.
-    covariance
-        Variances (n,) or a shared one, for numbers; covariance matrices (n, d, d), or a shared one
-        (d, d), for vectors. Variances, not standard deviations.
-
-    Raises
-    ------
-    InputError
-        If shapes do not fit, or a covariance is not symmetric and positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> mean = rng.normal(size=200)
-    >>> predicted = caltest.predictive.GaussianPredictions(mean, 1.0)
-    >>> outcomes = rng.normal(mean, 1.5)  # the model is overconfident
-    >>> result = caltest.test(predicted, outcomes, "nees", null="chi2")
-    >>> round(result.statistic, 2), result.guarantee, result.pvalue < 1e-6
-    (2.38, 'exact', True)
-    """
-
-    about = "Gaussian predictions of numbers"
-    _second = "covariance"  #: What the second argument is called.
-    _by_row = ("mean", "_centre", "_factor", "whitener", "log_scale")
-
-    def __init__(self, mean: object, covariance: object) -> None:
-        location = finite_table("the mean", mean, "(n,) numbers or (n, d) vectors", ndim=(1, 2))
-        self.mean, self.given, self._shape = location, mean, location.shape
-        self._centre = location.reshape(len(location), -1)
-        n, d = self._centre.shape
-        spread = finite_table(f"the {self._second}", covariance)
-        given = spread.shape
-        if d == 1 and spread.ndim <= 1:
-            spread = spread.reshape(-1, 1, 1)
-        elif spread.ndim == 2:
-            spread = spread[None]
-        if spread.shape not in ((n, d, d), (1, d, d)):
-            wanted = f"({n},) variances" if self.dimension is None else f"({n}, {d}, {d}) matrices"
-            raise InputError(
-                f"the {self._second} has shape {given}; for means of shape {self.mean.shape} "
-                f"give {wanted}, or one for all rows."
-            )
-        asymmetric = np.abs(spread - spread.swapaxes(1, 2)).max(axis=(1, 2))
-        sizes = np.abs(spread).max(axis=(1, 2))
-        for row in np.flatnonzero(asymmetric > 1e-8 * sizes)[:1]:
-            raise InputError(
-                f"the covariance of row {row} (counting from 0) is not symmetric; give a covariance "
-                "matrix, not its factor."
-            )
-        try:
-            factor = np.linalg.cholesky(spread)
-        except np.linalg.LinAlgError:
-            smallest = np.linalg.eigvalsh(spread)[:, 0]
-            row = int(np.argmax(smallest <= 0)) if (smallest <= 0).any() else int(smallest.argmin())
-            raise InputError(
-                f"the {self._second} of {{row}} is not positive definite, its smallest eigenvalue is "
-                f"{smallest[row]:.3g}; give a {self._second} of full rank.",
-                row=row,
-            ) from None
-        self._factor = np.asarray(factor, dtype=np.float64)
-        self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
-        self.whitener = np.linalg.inv(self._factor)
-
-    def squares(self, outcomes: Array) -> Array:
-        """Return the normalised squared errors (x − μ)ᵀ C⁻¹ (x − μ), (…, n)."""
-        lead = outcomes.shape[: outcomes.ndim - self.mean.ndim]
-        errors = outcomes.reshape(*lead, *self._centre.shape) - self._centre
-        whitened = np.einsum("nij,...nj->...ni", self._of_rows(self.whitener), errors)
-        return np.asarray(np.einsum("...i,...i->...", whitened, whitened))
-
-    def _of_rows(self, matrices: Any) -> Any:
-        n, d = self._centre.shape
-        return np.broadcast_to(matrices, (n, d, d))
-
-    def _z(self, outcomes: Array) -> Array:
-        if self.dimension is not None:
-            raise self.lacking("cdf")
-        return np.asarray((outcomes - self.mean) * self._of_rows(self.whitener)[:, 0, 0])
-
-    def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return Φ(z) twice."""
-        found = np.asarray(ndtr(self._z(outcomes)))
-        return found, found
-
-    def quantile(self, levels: Array) -> Array:
-        """Return μ + σ Φ⁻¹."""
-        self._z(self.mean)
-        return np.asarray(self.mean + self.factors[:, 0, 0] * ndtri(levels))
-
-    def crps(self, outcomes: Array) -> Array:
-        """Return σ [z (2 Φ(z) − 1) + 2 φ(z) − 1/√π] (Gneiting and Raftery 2007, below Equation 21)."""
-        z = self._z(outcomes)
-        density = np.exp(-0.5 * z**2) * np.sqrt(2.0 / np.pi)
-        return np.asarray(self.factors[:, 0, 0] * (z * (2.0 * ndtr(z) - 1.0) + density - np.pi**-0.5))
-
-    def crps_excess(self, outcomes: Array) -> Array:
-        """Return the CRPS less its expectation, σ/√π."""
-        return np.asarray(self.crps(outcomes) - self.factors[:, 0, 0] / np.sqrt(np.pi))
-
-    def mean_and_variance(self) -> tuple[Array, Array]:
-        """Return μ and σ²."""
-        self._z(self.mean)
-        return self.mean, self.factors[:, 0, 0] ** 2
-
-    def support(self) -> tuple[float, float]:
-        """Return numbers between which outcomes of all rows lie, but for 10⁻¹⁰ of each."""
-        far = _FAR * self.factors[:, 0, 0]
-        return float((self.mean - far).min()), float((self.mean + far).max())
-
-    def points(self) -> Array:
-        """Return points (n, 2) whose distances are Wasserstein's, W₂² = (μ − μ′)² + (σ − σ′)²."""
-        return np.column_stack([self.mean, self.factors[:, 0, 0]])
-
-    def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
-        """Return E exp iω(Z − origin), (n, K)."""
-        squares = np.multiply.outer(self.factors[:, 0, 0], frequencies) ** 2
-        waves = np.exp(1j * np.multiply.outer(self.mean - origin, frequencies))
-        return np.asarray(np.exp(-0.5 * squares) * waves)
-
-    def entropy(self) -> Array:
-        """Return ½ d (1 + log 2π) + ½ log |C|."""
-        n, d = self._centre.shape
-        return np.broadcast_to(0.5 * d * (1.0 + np.log(2.0 * np.pi)) + self.log_scale, (n,))
-
-    def log_density(self, outcomes: Array) -> Array:
-        """Return the log densities."""
-        d = self._centre.shape[1]
-        constant = 0.5 * d * np.log(2.0 * np.pi) + self.log_scale
-        return np.asarray(-0.5 * self.squares(outcomes) - constant)
-
-    def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """Return outcomes μ + L z."""
-        normal = rng.standard_normal((size, *self._centre.shape))
-        drawn = self._centre + np.einsum("nij,...nj->...ni", self.factors, normal)
-        return np.asarray(drawn.reshape(size, *self._shape))
-
-    @property
-    def factors(self) -> Array:
-        """The Cholesky factors L, (n, d, d)."""
-        return np.asarray(self._of_rows(self._factor))
-
-
-# ------------------------------------------------------------------ normal, by its spread
-
-
-_FITS = (0.8, 1.25)  # of a mean square that is 1 where units fit
-_AMISS = (0.25, 4.0)
-
-
-@arguments()
-class Normal(GaussianPredictions):
-    """Predictions that are normal distributions, as mean and standard deviation.
-
-    Parameters
-    ----------
-    mean
-        (n,) for numbers, or (n, d) for vectors.
-    sd
-        Standard deviations, (n,) or one for all rows; for vectors (n, d), of independent entries.
-    variance
-        Instead: variances, (n,) or one for all; for vectors covariance matrices, (n, d, d) or (d, d).
-        Matrices given as ``sd`` are refused.
-
-    Raises
-    ------
-    InputError
-        If neither or both of ``sd`` and ``variance`` are given, shapes do not fit, or one is not
-        positive.
-
-    Examples
-    --------
-    >>> import numpy as np, caltest
-    >>> rng = np.random.default_rng(0)
-    >>> mean = rng.normal(size=300)
-    >>> predicted = caltest.predictive.Normal(mean, sd=1.0)
-    >>> outcomes = rng.normal(mean, 1.5)  # the predicted distributions are too narrow
-    >>> result = caltest.test(predicted, outcomes, "spread", rng=0)
-    >>> result.statistic < 0, result.pvalue
-    (True, 0.002)
-    """
-
-    about = "normal distributions of numbers"
-    _second = "variance"
-
-    def __init__(self, mean: Any, sd: object = None, *, variance: object = None) -> None:
-        if (sd is None) == (variance is None):
-            raise InputError(
-                "{which} of {sd} and {variance} given; give one of them.",
-                which="neither" if sd is None else "both",
-                sd=Argument("sd", ...),
-                variance=Argument("variance", ...),
-            )
-        self._states = "variance" if sd is None else "sd"
-        if sd is not None:
-            do = "standard deviations above 0 whose squares are numbers, and the mean first"
-            spread, size = finite_table("sd", sd, do, low=1e-150, high=1e150), np.shape(mean)
-            squares = spread**2
-            alone = len(size) == 1 or size[1:] == (1,)
-            right = [size, (1, *size[1:]), *[(), (1,), size[:1]] * alone]
-            square = spread.shape == size == size[:1] * 2 and not alone and bool(np.ptp(spread))
-            if spread.shape not in right or (square and (spread == spread.T).all()):
-                seen = ", like a covariance matrix" if square else ""
-                raise InputError(
-                    f"sd has shape {spread.shape}{seen}; give {size}, as the mean has, or variances or "
-                    "covariance matrices as {variance}.",
-                    variance=Argument("variance", ...),
-                )
-            variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
-        super().__init__(mean, variance)
-
-    def remarks(self, outcomes: Array) -> tuple[str, ...]:
-        """Say so where the spread looks like its square, or its root."""
-        if self.dimension is not None:
-            return ()
-        sd, errors = self.factors[:, 0, 0], outcomes - self.mean
-        other = sd**0.5 if self._states == "sd" else sd**2
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # infinite fits nothing
-            as_stated, as_other = (float(np.mean((errors / each) ** 2)) for each in (sd, other))
-        if _AMISS[0] <= as_stated <= _AMISS[1] or not _FITS[0] <= as_other <= _FITS[1]:
-            return ()
-        meant = "variances" if self._states == "sd" else "standard deviations"
-        instead = "variance" if self._states == "sd" else "sd"
-        return (
-            f"Squared errors fit the values of {self._states} if these are {meant}: if so, give them "
-            f"as {instead}.",
-        )
