@@ -106,18 +106,19 @@ class Predictive(Law):
 
     def level(self) -> Array:
         """Return the medians, (n,)."""
-        return self.quantile(np.full(self.n_samples, 0.5))
+        return self._quantiles(0.5)
 
     def central(self, level: float) -> tuple[Array, Array]:
         """Return the ends of central intervals, (n,) each."""
         tail = 0.5 * (1.0 - level)
-        low, high = (self.quantile(np.full(self.n_samples, tau)) for tau in (tail, 1.0 - tail))
-        return low, high
+        return self._quantiles(tail), self._quantiles(1.0 - tail)
 
     def spread(self) -> Array:
         """Return how far the 90% quantile is above the 10% quantile, (n,)."""
-        low, high = (self.quantile(np.full(self.n_samples, tau)) for tau in (0.1, 0.9))
-        return np.asarray(high - low)
+        return np.asarray(self._quantiles(0.9) - self._quantiles(0.1))
+
+    def _quantiles(self, level: float) -> Array:
+        return self.quantile(np.full(self.n_samples, level))
 
     def crps(self, outcomes: Array) -> Array:
         """Return CRPS(F, y) at numbers (…, n); without a closed form, right to 10⁻⁴ of it."""
@@ -387,6 +388,7 @@ class Ranks(Predictive):
     """
 
     instead = "use a statistic of ranks, such as 'pit_ad'"
+    dimension = None
 
     def __init__(self, law: Predictive) -> None:
         self.law, self.about = law, f"ranks in {law.about}"
@@ -395,10 +397,6 @@ class Ranks(Predictive):
     def n_samples(self) -> int:
         """Number of rows, n."""
         return self.law.n_samples
-
-    @property
-    def dimension(self) -> None:
-        """None: it is of numbers."""
 
     @property
     def _crps(self) -> Any:
@@ -438,13 +436,9 @@ class Ranks(Predictive):
         """Return the ranks of drawn outcomes."""
         return self.of(self.law.draw(rng, size))
 
-    def entropy(self) -> Array:
-        """Return 0, that of a uniform number."""
-        return np.zeros(self.n_samples)
-
-    def log_density(self, outcomes: Array) -> Array:
-        """Return 0, that of a uniform number."""
-        return np.zeros(outcomes.shape[:-1])
+    def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
+        """Say that every rank is possible."""
+        return np.zeros(self.n_samples, dtype=np.bool_)
 
 
 @dataclass(frozen=True, eq=False)

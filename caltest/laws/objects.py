@@ -62,7 +62,7 @@ class Distribution(Shaped):
 
     about = "distributions of numbers"
     instead = "use 'pit_ad' or another statistic of the cdf, or 'ecd' where they state a density"
-    _by_row = ("_entropy",)
+    _by_row = ("_entropy", "_places")
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
@@ -70,35 +70,32 @@ class Distribution(Shaped):
             distribution = _Column(distribution)
         self._parts = [_counts(each) for each in ([distribution] if self._alone else distribution)]
         if not self._parts:
-            raise InputError("there are no distributions; give one with parameters (n,), or a list.")
-        entropies, shapes = list[Array | None](), list[tuple[int, ...]]()
-        for row, part in enumerate(self._parts):
-            name = "the distribution" if self._alone else f"the distribution of row {row}"
-            entropy, rows, shape = _tried(part, name)
-            if self._alone and len(rows) != 1:
-                raise InputError(
-                    f"{name} does not say how many rows it is about; give parameters of shape (n,), or "
-                    "a list of n distributions."
+            raise _refused("there are no distributions")
+        names = [f"the distribution of row {row}" for row in range(len(self._parts))]
+        tried = [
+            _tried(part, "the distribution" if self._alone else name, self._alone)
+            for part, name in zip(self._parts, names, strict=True)
+        ]
+        entropies, rows, shapes = zip(*tried, strict=True)
+        for name, shape in zip(names, shapes, strict=True):
+            if shape != shapes[0]:
+                raise _refused(
+                    f"{name} is about outcomes of shape {shape}, that of row 0 of {shapes[0]}"
                 )
-            if shapes and shape != shapes[0]:
-                raise InputError(
-                    f"{name} is about outcomes of shape {shape}, and that of row 0 about "
-                    f"{shapes[0]}; give distributions of the same kind of outcome."
-                )
-            if not self._alone and rows not in ((), (1,)):
-                raise _not_of_a_number(name, rows)
-            entropies.append(entropy)
-            shapes.append(shape)
         known = [np.atleast_1d(each) for each in entropies if each is not None]
         self._entropy = np.concatenate(known) if len(known) == len(entropies) else None
-        self._shape = (*(rows if self._alone else (len(self._parts),)), *shapes[0])
+        self._shape = (*(rows[0] if self._alone else (len(self._parts),)), *shapes[0])
+        # Which of the rows that an object knows these are: it is asked about all of them.
+        self._places, self._known = np.arange(self.n_samples), self.n_samples
 
     def _asked(self, names: Sequence[str], values: Array) -> Array:
         """Return what the first of these methods says of values (…, n) or (…, n, d)."""
         flat = values.reshape(-1, *self._shape)
         try:
             if self._alone:
-                found = self._of_object(_method(self._parts[0], names), flat)
+                every = np.repeat(flat[:, :1], self._known, axis=1)
+                every[:, self._places] = flat
+                found = _of_block(_method(self._parts[0], names), every)[:, self._places]
             else:
                 each = (_method(p, names)(flat[:, k]) for k, p in enumerate(self._parts))
                 found = np.stack([np.reshape(own, len(flat)) for own in each], axis=1)
@@ -108,19 +105,6 @@ class Distribution(Shaped):
                 f"the distributions fail to state their {names[0]} ({error}); see that it takes a "
                 "number for every row, or a block of these, and returns as many."
             ) from error
-
-    def _of_object(self, ask: Callable[[Array], Any], values: Array) -> Array:
-        """Return what the one object, which may have more rows than these, says of (B, n, …)."""
-        if self._places is not None:
-            every = np.repeat(values[:, :1], self._n_stated, axis=1)
-            every[:, self._places] = values
-            values = every
-        with suppress(Exception):  # what fails for a block may take the outcomes of all rows
-            block = np.asarray(ask(values))
-            if block.shape == values.shape[:2]:
-                return block if self._places is None else block[:, self._places]
-        each = np.stack([np.asarray(ask(own)) for own in values])
-        return each if self._places is None else each[:, self._places]
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return P(Y < y), taken next to y, so that every atom is found, and P(Y ≤ y)."""
@@ -151,16 +135,10 @@ class Distribution(Shaped):
 
     def take(self, rows: Any) -> Self:
         """Return the distributions of some rows; one object is still asked about all that it has."""
-        places, found = np.arange(self.n_samples)[rows], super().take(rows)
-        if self._alone:
-            found._places = places if self._places is None else self._places[places]
-            found._n_stated = self._n_stated or self.n_samples
-        else:
-            found._parts = [self._parts[k] for k in places]
+        found = super().take(rows)
+        if not self._alone:
+            found._parts = [self._parts[k] for k in np.arange(self.n_samples)[rows]]
         return found
-
-    _places: NDArray[np.intp] | None = None  # of these rows among those of the object
-    _n_stated = 0  # rows of the object, of which these are some
 
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return what the distributions state, by methods of either generation of SciPy's."""
@@ -169,12 +147,13 @@ class Distribution(Shaped):
                 warnings.simplefilter("always", RuntimeWarning)
                 asked = [[part.mean(), _method(part, ("var", "variance"))()] for part in self._parts]
             stated = np.array(asked, dtype=np.float64)
-            both, count = stated[0] if self._alone else stated.T, self._n_stated or self.n_samples
-            mean, variance = (np.broadcast_to(each, count) for each in both)
+            mean, variance = (
+                stated.T
+                if not self._alone
+                else (np.broadcast_to(each, self._known)[self._places] for each in stated[0])
+            )
         except Exception:  # an object of the user's may raise anything
             raise self.lacking("mean_and_variance") from None
-        some = slice(None) if self._places is None else self._places
-        mean, variance = mean[some], variance[some]
         if early and self._are_counts and (found := masses_of_counts(self)) is not None:
             first, masses = found
             steps = np.arange(float(len(masses)))[:, None]
@@ -215,8 +194,7 @@ class Distribution(Shaped):
         if not any(has(self._parts[0], each) for each in _DRAWING):
             return self.quantile(rng.random((size, self.n_samples)))
         if self._alone:
-            drawn = _drawn(self._parts[0], (size, self._n_stated or self.n_samples), rng)
-            return drawn if self._places is None else drawn[:, self._places]
+            return _drawn(self._parts[0], (size, self._known), rng)[:, self._places]
         shape = (size, *self._shape[1:])
         return np.stack([_drawn(p, (size,), rng).reshape(shape) for p in self._parts], axis=1)
 
@@ -327,7 +305,23 @@ def _method(part: Any, names: Sequence[str]) -> Any:
     return getattr(part, next(name for name in names if has(part, name)))
 
 
-def _tried(part: Any, name: str) -> tuple[Array | None, tuple[int, ...], tuple[int, ...]]:
+def _of_block(ask: Callable[[Array], Any], values: Array) -> Array:
+    """Return what a method says of values (B, n, …): of all, or else of the outcomes of all rows."""
+    with suppress(Exception):
+        block = np.asarray(ask(values))
+        if block.shape == values.shape[:2]:
+            return block
+    return np.stack([np.asarray(ask(own)) for own in values]).reshape(values.shape[:2])
+
+
+def _refused(what: str) -> InputError:
+    return InputError(
+        f"{what}; give a distribution of a number or a vector, such as scipy.stats.norm(loc, scale) with "
+        "parameters of shape (n,), or a list of n; its methods take a block of outcomes."
+    )
+
+
+def _tried(part: Any, name: str, alone: bool) -> tuple[Array | None, tuple[int, ...], tuple[int, ...]]:
     """Try all that will be asked; return the entropy, and the shapes of rows and of an outcome.
 
     The entropy is None without a density, and NaN for counts, where it is added up when it is needed.
@@ -337,9 +331,8 @@ def _tried(part: Any, name: str) -> tuple[Array | None, tuple[int, ...], tuple[i
         not counted and drawing and has(part, "entropy") and any(has(part, each) for each in _DENSITY)
     )
     if not known and not has(part, "cdf"):
-        raise InputError(
-            f"{name} is {quoted(part)}, which states neither a cdf nor an entropy and a density; give "
-            "one such as scipy.stats.norm(loc, scale), with parameters of shape (n,), or a list."
+        raise _refused(
+            f"{name} is {quoted(part)}, which states neither a cdf nor an entropy and a density"
         )
     try:
         stated = np.asarray(part.entropy() if known else part.cdf(0.0), dtype=np.float64)
@@ -351,26 +344,21 @@ def _tried(part: Any, name: str) -> tuple[Array | None, tuple[int, ...], tuple[i
         if right.all() and dense:
             density = np.shape(_method(part, _DENSITY)(drawn))
     except Exception as error:
-        raise InputError(
-            f"{name} fails to draw, or to state its entropy, density or cdf ({error}); freeze it, as "
-            "in scipy.stats.norm(loc, scale), and see that it takes a block of outcomes."
+        raise _refused(
+            f"{name} fails to draw, or to state its entropy, density or cdf ({error})"
         ) from error
     for row in np.flatnonzero(~right)[:1]:
-        raise InputError(
+        raise _refused(
             f"{name} has the {'entropy' if known else 'cdf at 0'} {np.ravel(stated)[row]:g} at row "
-            f"{row} (from 0); give parameters in their range, of a finite entropy."
+            f"{row} (from 0), as where parameters are out of their range"
         )
+    if alone and stated.ndim != 1:
+        raise _refused(f"{name} does not say how many rows it is about")
     entries = drawn.shape[len(shape) :]
-    if density != shape or drawn.shape[: len(shape)] != shape or len(entries) > dense:
-        raise _not_of_a_number(name, drawn.shape[1:])
+    ragged = density != shape or drawn.shape[: len(shape)] != shape or len(entries) > dense
+    if ragged or (not alone and stated.size != 1):
+        raise _refused(f"{name} is about outcomes of shape {drawn.shape[1:]}")
     return (stated * (1.0 if known else np.nan) if dense else None), stated.shape, entries
-
-
-def _not_of_a_number(name: str, shape: tuple[int, ...]) -> InputError:
-    return InputError(
-        f"{name} is about outcomes of shape {shape}; give a distribution of a number, or of a vector, "
-        "a row."
-    )
 
 
 def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

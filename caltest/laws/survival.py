@@ -383,8 +383,18 @@ class Survival(Shaped):
     def met(self, values: Any, weights: Array | None = None) -> tuple[Law, Array]:
         """Return the law with what was seen, and outcomes; completed ones if follow-up is not known."""
         time, event = read_times(values, self.n_samples)
-        if self.follow_up is not None:
-            self._check_follow_up(time, event)
+        if (last := self.follow_up) is not None:
+            much = _SAME * last
+            early = ~event & (time < last - much)
+            for row in np.flatnonzero(early | (time > last + much))[:1]:
+                raise InputError(
+                    "{row} {what} at {found}, and its follow_up is {last}; give the times until which "
+                    "rows were followed, or leave follow_up out.",
+                    row=int(row),
+                    what="had its event" if event[row] else "was censored",
+                    found=float(time[row]),
+                    last=float(last[row]),
+                )
         found = self
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.last)
@@ -396,7 +406,13 @@ class Survival(Shaped):
                 found = copy(self)
                 found.steps = found.recorded = True
             if found.steps:
-                self._check_on_grid(time, off)
+                for row in np.flatnonzero(off)[:1]:
+                    raise InputError(
+                        "the event of {row} came at {found}, which is none of the times of its curve; "
+                        "give interpolation='linear', or times as they are in the curves.",
+                        row=int(row),
+                        found=float(time[row]),
+                    )
                 time = np.where(np.isnan(stated), time, stated)
         if found.follow_up is not None:
             return found, found._on_curve(np.where(event, time, found.beyond))
@@ -481,29 +497,6 @@ class Survival(Shaped):
                 "predicted."
             )
         return tuple(found)
-
-    def _check_on_grid(self, time: Array, off: NDArray[np.bool_]) -> None:
-        for row in np.flatnonzero(off)[:1]:
-            raise InputError(
-                "the event of {row} came at {found}, which is none of the times of its curve; give "
-                "interpolation='linear', or times as they are in the curves.",
-                row=int(row),
-                found=float(time[row]),
-            )
-
-    def _check_follow_up(self, time: Array, event: NDArray[np.bool_]) -> None:
-        last, much = self.follow_up, _SAME * np.abs(self.follow_up)
-        early = ~event & (time < last - much)
-        for row in np.flatnonzero(early | (time > last + much))[:1]:
-            what = "was censored" if not event[row] else "had its event"
-            raise InputError(
-                "{row} {what} at {found}, and its follow_up is {last}; give the times until which "
-                "rows were followed, or leave follow_up out.",
-                row=int(row),
-                what=what,
-                found=float(time[row]),
-                last=float(last[row]),
-            )
 
 
 # ------------------------------------------------------------------ reading
