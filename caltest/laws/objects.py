@@ -316,7 +316,7 @@ def _of_block(ask: Callable[[Array], Any], values: Array) -> Array:
 
 def _refused(what: str) -> InputError:
     return InputError(
-        f"{what}; give a distribution of a number or a vector, such as scipy.stats.norm(loc, scale) with "
+        f"{what}; give a distribution of a number or a vector, such as scipy.stats.norm(loc, scale), "
         "parameters of shape (n,), or a list of n; its methods take a block of outcomes."
     )
 
