@@ -47,9 +47,7 @@ class Column(NamedTuple):
 
     def outcomes(self, full: Outcomes, rows: slice = ALL) -> Outcomes:
         """Return the outcomes (B, …) that the form looks at, from the full ones of some rows."""
-        if self.view is None:
-            return full
-        return self.view.outcomes(full) if rows == ALL else self.view.seen(full, rows)
+        return full if self.view is None else self.view.outcomes(full, rows)
 
 
 def columns_of(form: Form, view: Reduction | None = None) -> tuple[Column, ...]:

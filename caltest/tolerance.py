@@ -85,7 +85,7 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
             lens=Argument("lens", "top_label"),
         )
     # Of how many classes the event is one, in every row.
-    inside = np.sum([view.seen(np.full(n, k)) == 1 for k in range(m)], axis=0)
+    inside = np.sum(view.outcomes(np.repeat(np.arange(m)[:, None], n, axis=1)) == 1, axis=0)
     of_event, of_others = int(inside.max()), int(m - inside.min())
     column, n_summed = (1, of_event) if of_event <= of_others else (0, of_others)
     tolerance = 0.5 * rounding * n_summed

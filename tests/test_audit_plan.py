@@ -17,6 +17,7 @@ from caltest.auditing.options import Options
 from caltest.auditing.plan import MOST_FOR_KERNEL, MOST_HYPOTHESES, form_of, make_plan
 from caltest.data import Rows
 from caltest.laws import Classes
+from caltest.lenses import through
 
 LENSES = ("canonical", "top_label", "classwise")
 
@@ -305,7 +306,7 @@ def test_looks_are_what_the_lens_shows():
     for name in ("canonical", "top_label", "top:2", "sorted", "classwise"):
         scopes = [look.scope for look in planned(probs, lenses=name, min_rows=1).looks]
         for scope in scopes:
-            seen = whole if scope.lens is None else scope.lens.view(whole)
+            seen = through(whole, scope.lens)[0]
             part = scope.look(None, rows).sample(whole.labels)
             assert part.rows.probs == pytest.approx(seen.rows.probs[rows], rel=1e-13)
             assert part.labels.tolist() == seen.labels[rows].tolist()

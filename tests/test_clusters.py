@@ -24,7 +24,7 @@ from caltest.data import Rows, sample
 from caltest.forms import Comonotone, HasSigns, LinearSum, effective_clusters
 from caltest.forms.low_rank import JointSums
 from caltest.kernels import Exponential
-from caltest.lenses import Reduction, find_lens
+from caltest.lenses import Reduction, find_lens, through
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
 from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 from caltest.sampling import DRAWS, SignSampler
@@ -196,7 +196,7 @@ def test_values_are_those_of_turned_residuals():
     clusters = Clusters(CODES, 30)
 
     def values(statistic, lens=None):
-        view = find_lens(lens).view(whole) if lens else whole
+        view = through(whole, lens)[0]
         form = statistic.fitted(view.rows).given(view.rows)
         return form.signed(view.labels, clusters).of_labels(signs)
 
@@ -215,7 +215,7 @@ def test_values_are_those_of_turned_residuals():
     features = values(UnbiasedSKCE(approximation="nystrom", rank=120))
     assert features == pytest.approx(expected, rel=1e-3, abs=1e-5)
 
-    top = find_lens("top_label").view(whole)
+    top = through(whole, "top_label")[0]
     p, error = top.rows.probs[:, 1], top.labels - top.rows.probs[:, 1]
     order = np.argsort(p)
     paths = np.cumsum((signs[:, CODES] * error)[:, order], axis=1) / len(p)
@@ -296,7 +296,7 @@ def test_columns_of_several_views_share_the_signs():
     assert values[0, 1] == pytest.approx(expected, rel=1e-9)
     assert values[0, 2] == pytest.approx(caltest.estimate(*some, "esce", **options), rel=1e-9)
     signs = SignSampler(30, 3).draw(0, 70)
-    error = (WEIGHTS * (lens.show(whole.rows).seen(LABELS) - top.probs[:, 1]))[rows]
+    error = (WEIGHTS * (lens.show(whole.rows).outcomes(LABELS) - top.probs[:, 1]))[rows]
     turned = signs[:, CODES[rows]] @ error / WEIGHTS[rows].sum()
     assert values[1:, 2] == pytest.approx(turned, rel=1e-9)
 
@@ -312,7 +312,7 @@ def test_all_signs_of_few_clusters(statistic, ways):
     found = run(statistic, probs, labels, codes, alternative="greater")
     assert any(f"All {ways} ways" in note for note in found.warnings)
     lens = find_lens(STATISTICS[statistic].default_lens)
-    view = lens.view(sample(probs, labels)) if lens else sample(probs, labels)
+    view = through(sample(probs, labels), lens)[0]
     form = STATISTICS[statistic]().given(view.rows)
     signs = np.array(list(product([1, -1], repeat=6)), dtype=np.int8)
     values = form.signed(view.labels, Clusters(codes, 6)).of_labels(signs)

@@ -18,7 +18,7 @@ from caltest.data import sample
 from caltest.files import read, read_with_groups, scan
 from caltest.forms import ClusterSums
 from caltest.forms import weights as kernel_weights
-from caltest.lenses import find_lens
+from caltest.lenses import through
 from caltest.resampling import columns_of
 from caltest.statistics import STATISTICS
 
@@ -93,7 +93,7 @@ def test_sums_of_parts_are_those_of_the_whole(lens, weights):
     """Every statistic that can read rows in parts: two halves of the rows, and all of them."""
     n, given = 2000, {"weights": weights, "clusters": PATIENTS[:2000]}
     whole = sample(PROBS[:n], LABELS[:n], **given)
-    whole = whole if lens is None else find_lens(lens).view(whole)
+    whole = through(whole, lens)[0]
     rows, labels = whole.rows, whole.labels
     codes, looked = rows.clusters, 0
     clusters = Clusters(codes, 60, rows.weights)

@@ -12,7 +12,7 @@ from caltest.data import Rows, Sample, sample
 from caltest.exceptions import InputError
 from caltest.laws import Classes
 from caltest.lenses import LENSES as REGISTERED
-from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, find_lens
+from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, find_lens, through
 
 # Binary fractions: sums are exact. The second row has a tie, the last two are certain.
 PROBS = np.array(
@@ -39,13 +39,13 @@ VIEWS = [
 
 @pytest.mark.parametrize(("lens", "event", "labels"), VIEWS, ids=[v[0].label for v in VIEWS])
 def test_two_class_views(lens, event, labels):
-    view = lens.view(SAMPLE)
+    view = through(SAMPLE, lens)[0]
     assert view.rows.probs.tolist() == [[1 - p, p] for p in event]
     assert view.labels.tolist() == labels
 
 
 def test_sets_and_the_rest():
-    view = ClassSets([[0, 3], [1]]).view(SAMPLE)
+    view = through(SAMPLE, ClassSets([[0, 3], [1]]))[0]
     assert view.rows.probs.tolist() == [
         [0.625, 0.25, 0.125],
         [0.0, 0.5, 0.5],
@@ -57,7 +57,7 @@ def test_sets_and_the_rest():
 
 
 def test_sorted():
-    view = Sorted().view(SAMPLE)
+    view = through(SAMPLE, Sorted())[0]
     assert view.rows.probs.tolist()[0] == [0.5, 0.25, 0.125, 0.125]
     assert view.rows.probs.tolist()[2] == [0.5, 0.25, 0.125, 0.125]
     assert view.labels.tolist() == [0, 1, 1, 0, 2]
@@ -78,7 +78,7 @@ def test_views_are_predictions(lens, seed, alpha):
     assert reduced.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-12)
     mass = np.zeros_like(reduced)
     for k in range(5):
-        seen = lens.show(predictions).seen(np.full(4, k))
+        seen = lens.show(predictions).outcomes(np.full(4, k))
         mass[np.arange(4), seen] += probs[:, k]
     assert reduced == pytest.approx(mass, abs=1e-12)
 
@@ -88,10 +88,10 @@ def test_views_are_predictions(lens, seed, alpha):
 def test_blocks_of_labels_are_reduced_row_by_row(lens, dtype):
     predictions = Rows(np.vstack([dirichlet(5, 5, 3), tied(6, 5, 4)]))
     block = np.random.default_rng(0).integers(0, 5, (7, 11)).astype(dtype)
-    reduced = lens.show(predictions).seen(block)
+    reduced = lens.show(predictions).outcomes(block)
     assert reduced.shape == (7, 11)
     for row, labels in zip(reduced, block, strict=True):
-        assert row.tolist() == lens.show(predictions).seen(labels.astype(np.intp)).tolist()
+        assert row.tolist() == lens.show(predictions).outcomes(labels.astype(np.intp)).tolist()
 
 
 @pytest.mark.parametrize("m", [2, 256, 257, 300])
@@ -100,9 +100,9 @@ def test_ranks_of_many_classes(m):
     predictions = Rows(dirichlet(3, m, 1))
     labels = np.array([0, m // 2, m - 1])
     above = (predictions.probs > predictions.probs[np.arange(3), labels][:, None]).sum(axis=1)
-    assert Sorted().show(predictions).seen(labels).tolist() == above.tolist()
+    assert Sorted().show(predictions).outcomes(labels).tolist() == above.tolist()
     if m > 2:
-        inside = TopK(m - 1).show(predictions).seen(labels)
+        inside = TopK(m - 1).show(predictions).outcomes(labels)
         assert inside.tolist() == (above < m - 1).astype(int).tolist()
 
 
@@ -117,7 +117,7 @@ def test_labels_name_the_lens(name):
 
 def test_class_by_name():
     named = Sample(Rows(Classes(PROBS, ("ant", "bee", "cat", "dog"))), LABELS)
-    by_name, by_number = find_lens("class:cat").view(named), find_lens("class:2").view(named)
+    by_name, by_number = through(named, "class:cat")[0], through(named, "class:2")[0]
     assert np.array_equal(by_name.rows.probs, by_number.rows.probs)
     assert by_name.labels.tolist() == by_number.labels.tolist() == [0, 1, 1, 0, 0]
     assert by_name.rows.classes == ("another", "cat")
@@ -125,8 +125,8 @@ def test_class_by_name():
 
 def test_a_number_is_a_place_even_where_names_are_numbers():
     named = Sample(Rows(Classes(PROBS, ("1", "2", "3", "4"))), LABELS)
-    assert [ClassWise(k).view(named).rows.classes[1] for k in range(4)] == ["1", "2", "3", "4"]
-    assert find_lens("class:1").view(named).rows.classes[1] == "1"
+    assert [through(named, ClassWise(k))[0].rows.classes[1] for k in range(4)] == ["1", "2", "3", "4"]
+    assert through(named, "class:1")[0].rows.classes[1] == "1"
 
 
 def test_no_lens():
@@ -157,7 +157,7 @@ ERRORS = [
 @pytest.mark.parametrize(("lens", "message"), ERRORS, ids=[str(lens) for lens, _ in ERRORS])
 def test_errors(lens, message):
     with pytest.raises(InputError, match=message):
-        find_lens(lens).view(SAMPLE)
+        through(SAMPLE, lens)
 
 
 def test_every_lens_says_in_one_line_what_it_looks_at():

@@ -19,7 +19,7 @@ from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
 from caltest.forms.numbers import LEVELS, PitScores
 from caltest.laws import recognised
-from caltest.lenses import event, find_lens
+from caltest.lenses import event, find_lens, through
 from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal
 
 N = 40
@@ -289,7 +289,7 @@ def test_lenses_state_the_probabilities_that_outcomes_have(name):
     for lens in LENSES:
         view = find_lens(lens).show(Rows(law))
         labels, probs = view.outcomes(outcomes), view.rows.probs
-        assert labels[:, 5:9].tolist() == view.seen(outcomes[:, 5:9], slice(5, 9)).tolist()
+        assert labels[:, 5:9].tolist() == view.outcomes(outcomes[:, 5:9], slice(5, 9)).tolist()
         for k in range(probs.shape[1]):
             error = (labels == k).mean(axis=0) - probs[:, k]
             sd = np.sqrt(probs[:, k] * (1.0 - probs[:, k]) / len(outcomes)) + 1e-9
@@ -307,10 +307,10 @@ def test_lenses_by_hand():
         "interval:0.5": (poisson.cdf(3) - poisson.cdf(0), [0, 1, 1, 0]),
     }
     for lens, (chance, labels) in hand.items():
-        view = find_lens(lens).view(Sample(rows, outcomes))
+        view = through(Sample(rows, outcomes), lens)[0]
         assert view.rows.probs[0, 1] == pytest.approx(chance)
         assert view.labels.tolist() == labels
-    view = find_lens("pit:4").view(Sample(rows, outcomes))
+    view = through(Sample(rows, outcomes), "pit:4")[0]
     cuts = [poisson.cdf(q) for q in (1, 2, 3)]
     assert view.rows.probs[0] == pytest.approx(np.diff([0.0, *cuts, 1.0]))
     assert view.labels.tolist() == [0, 0, 1, 3]
@@ -338,7 +338,7 @@ def test_every_statistic_of_classes_works_through_a_lens():
     for name in ("citl", "omnibus"):
         found = caltest.test(law, outcomes, name, lens="below:2", clusters=codes, **options)
         assert (found.null, found.parameters["clusters"]) == ("cluster_signs", 40)
-    view = find_lens("below:2").view(Sample(Rows(law), outcomes))
+    view = through(Sample(Rows(law), outcomes), "below:2")[0]
     same = caltest.test(view.rows, view.labels, "ece", **options)
     assert caltest.test(law, outcomes, "ece", lens="below:2", **options).pvalue == same.pvalue
 
@@ -370,7 +370,7 @@ ASKED = [*NAMES, *LENSES]
 DATA_SETS, ROWS, RESAMPLES = 300, 60, 19
 
 
-def through(name):
+def looking(name):
     """Return the statistic and the lens that are asked for."""
     if name not in LENSES:
         return {"statistic": name}
@@ -389,7 +389,7 @@ def test_sizes(case):
     law, count = law_of(name, ROWS), DATA_SETS // 3 if name == "zero-inflated" else DATA_SETS
     pvalues = np.array(
         [
-            caltest.test(law, outcomes, n_resamples=RESAMPLES, rng=seed, **through(asked)).pvalue
+            caltest.test(law, outcomes, n_resamples=RESAMPLES, rng=seed, **looking(asked)).pvalue
             for seed, outcomes in enumerate(drawn(law, 9, count))
         ]
     )
@@ -527,7 +527,7 @@ WRONG = {
         "fail to state their cdf",
     ),
     "cdf of no rows": (lambda: Distribution(Stating(lambda y: 0.5)), "does not say how many rows"),
-    "cdfs of several": (lambda: Distribution([Stating(lambda y: np.full(2, 0.5))]), "of a number, or"),
+    "cdfs of several": (lambda: Distribution([Stating(lambda y: np.full(2, 0.5))]), "of a number or"),
     "no distribution": (lambda: Distribution([object()]), "states neither a cdf nor an entropy"),
     "lens of classes": (
         lambda: caltest.test(NORMAL, OUTCOMES, lens="top_label"),
@@ -623,7 +623,7 @@ def test_pictures_of_histograms_and_coverage():
 def test_what_is_of_one_probability_looks_through_lenses_too(lens):
     law, outcomes = law_of("normal", 300), drawn(law_of("normal", 300), seed=4)
     rows = Rows(law)
-    view = find_lens(lens).view(Sample(rows, outcomes))
+    view = through(Sample(rows, outcomes), lens)[0]
     probs, labels = view.rows.probs[:, 1], view.labels
     found = caltest.miscalibration_bounds(law, outcomes, lens=lens, n_resamples=99, rng=0)
     assert "None" not in str(found)

@@ -17,7 +17,7 @@ from caltest.data import Rows, sample
 from caltest.files import scan
 from caltest.forms import HasMoments, LinearSum
 from caltest.kernels import Exponential, Gaussian, LinearGaussian
-from caltest.lenses import find_lens
+from caltest.lenses import find_lens, through
 from caltest.nulls import NULLS
 from caltest.statistics import (
     ACE,
@@ -765,7 +765,7 @@ def test_audits_in_which_one_row_counts_nearly_all(share):
 @pytest.mark.parametrize("statistic", ["omnibus", "skce_uq", "ckce", "ece", "ecd"])
 def test_weights_go_through_lenses(statistic, lens):
     whole = sample(PROBS, LABELS, weights=WEIGHTS)
-    seen = find_lens(lens).view(whole)
+    seen = through(whole, lens)[0]
     options = {"statistic": statistic, "n_resamples": 19, "rng": 3}
     found = caltest.test(PROBS, LABELS, lens=lens, weights=WEIGHTS, **options)
     direct = caltest.test(seen.rows, seen.labels, **options)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.data import sample
-from caltest.lenses import TopLabel
+from caltest.lenses import through
 from caltest.simulation import Simulated
 from validation.generative import m1, mixture
 
@@ -60,7 +60,7 @@ def of_one_probability(draw: Callable[[np.random.Generator], Array]) -> Draw:
 def top_label(n: int, seed: np.random.SeedSequence) -> Simulated:
     """See M1 through its top class."""
     whole = m1(n, 10, rng=seed)
-    view = TopLabel().view(sample(whole.probs, whole.labels))
+    view = through(sample(whole.probs, whole.labels), "top_label")[0]
     return Simulated(view.rows.probs, view.labels, view.rows.probs)
 
 

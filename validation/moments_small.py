@@ -90,7 +90,7 @@ def levels(
     form, predictions = fixed(statistic, Simulated(probs, labels[0], probs))
     lens = find_lens(STATISTICS[statistic].default_lens)
     if lens is not None and probs.shape[1] > 2:
-        labels = lens.show(sample(probs, labels[0]).rows).seen(labels).astype(np.intp)
+        labels = lens.show(sample(probs, labels[0]).rows).outcomes(labels).astype(np.intp)
     answered, pvalue = answers(statistic, form, predictions, labels[0])
     if answered.endswith("draws"):
         return None

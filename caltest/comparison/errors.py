@@ -183,7 +183,7 @@ def sizes_of(
         for name, whole in wholes.items():
             view = show(whole.rows, lens)
             view = view if view.rows.n_classes == 2 else TopLabel().show(whole.rows)
-            events = view.seen(np.repeat(classes[:, None], n, axis=1)).T == 1
+            events = view.outcomes(np.repeat(classes[:, None], n, axis=1)).T == 1
             models[name] = _Classes(whole.rows.probs, view.rows.probs[:, 1], events, labels)
     else:
         lens, levels, said = _scored_alike(lens, wholes)
@@ -467,7 +467,7 @@ class _Numbers:
         for x in pair:
             drawn = x.rows.sampler(child_seed(0, _DRAWS)).draw(0, draws)
             first, second = (
-                y._terms(y.lens.show(y.rows).seen(drawn).astype(np.float64), drawn) for y in pair
+                y._terms(y.lens.show(y.rows).outcomes(drawn).astype(np.float64), drawn) for y in pair
             )
             variances.append((first - second).var(axis=1, ddof=1))
         return one - two, np.array(variances)

@@ -316,8 +316,8 @@ def _of_block(ask: Callable[[Array], Any], values: Array) -> Array:
 
 def _refused(what: str) -> InputError:
     return InputError(
-        f"{what}; give a distribution of a number or a vector, such as scipy.stats.norm(loc, scale), "
-        "parameters of shape (n,), or a list of n; its methods take a block of outcomes."
+        f"{what}; give a distribution of a number or a vector, such as scipy.stats.norm(loc, scale) "
+        "with parameters of shape (n,), or a list of n; methods take blocks of outcomes."
     )
 
 

@@ -13,8 +13,18 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws.members import halves
-from caltest.lenses.base import ALL, Array, Labels, Lens, Reducer, Reduction, taken
-from caltest.lenses.classes import ClassSets, ClassWise, Sorted, TopK, TopLabel, is_column
+from caltest.lenses.classes import (
+    ALL,
+    ClassSets,
+    ClassWise,
+    Lens,
+    Reduction,
+    Sorted,
+    TopK,
+    TopLabel,
+    is_column,
+    taken,
+)
 from caltest.lenses.distributions import (
     Above,
     Below,
@@ -59,6 +69,11 @@ def _entry(text: str) -> Entry:
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
+def _pair(text: str) -> Pair:
+    """Of vectors: how two entries go together, by both their names."""
+    return Pair(*halves(text))
+
+
 def within(label: str) -> tuple[str, str]:
     """Return which entry of a vector a lens looks at, "" if none, and by what lens."""
     name, _, inner = label.removeprefix("entry:").rpartition("/")
@@ -79,7 +94,7 @@ LENSES: dict[str, Any] = {
     "pit:": Pit,
     "distribution": WholeDistribution,
     "entry:": _entry,
-    "pair:": lambda text: Pair(*halves(text)),
+    "pair:": _pair,
     "ranks:": VectorRanks,
 }
 

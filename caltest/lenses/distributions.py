@@ -20,7 +20,7 @@ from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.laws import Pool, Pools, Predictive, Quantiles, Ranks, Survival
-from caltest.lenses.base import ALL, Array, Lens, Reduction, looked_up
+from caltest.lenses.classes import ALL, Array, Lens, Reduction, looked_up
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
 
@@ -348,10 +348,11 @@ class Pit(NumberLens):
 
     Examples
     --------
-    >>> import caltest
+    >>> import numpy as np, caltest
     >>> predicted = caltest.predictive.Normal([0.0, 1.0, 2.0], sd=1.0)
     >>> rows = caltest.data.Rows(predicted)
-    >>> view = caltest.lenses.Pit(4).view(caltest.data.Sample(rows, [0.1, -3.0, 9.0]))
+    >>> sample = caltest.data.Sample(rows, np.array([0.1, -3.0, 9.0]))
+    >>> view, _ = caltest.lenses.through(sample, "pit:4")
     >>> view.rows.probs[0].tolist(), view.labels.tolist()
     ([0.25, 0.25, 0.25, 0.25], [2, 0, 3])
     """
@@ -417,7 +418,7 @@ class OfVectors(NumberLens):
             )
         values = self._values(law)
         view = self.inner.show(predictions.shown_as(Pool(np.sort(values, axis=1))))
-        table = np.ascontiguousarray(view.seen(values.T).swapaxes(0, 1)).reshape(*values.shape, -1)
+        table = np.ascontiguousarray(view.outcomes(values.T).swapaxes(0, 1)).reshape(*values.shape, -1)
         unit = 1.0
         if table.dtype.kind == "f":  # ranks, which are counts of the pool
             table = np.rint(table * law.size).astype(np.min_scalar_type(law.size))

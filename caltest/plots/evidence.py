@@ -18,7 +18,7 @@ from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws import Survival
-from caltest.lenses import Lens, lens_of
+from caltest.lenses import Lens, lens_of, through
 from caltest.pictures import BAD, GRID, LINEAR, Array, Mark, critical, cumulative, path_of, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, draw, heading, lettering
@@ -324,8 +324,8 @@ class CumulativeDisplay(PredictionsDisplay):
         counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
         whole = without_zeros(whole_sample(probs, labels, class_names=class_names, **counting))
         refuse_clusters(whole.rows.clusters, "the band of a picture")
-        through = lens_of(whole.rows, lens, "top_label")
-        view = through.view(whole) if through else whole
+        used = lens_of(whole.rows, lens, "top_label")
+        view, _ = through(whole, used)
         if view.rows.n_classes != 2:
             raise InputError(
                 f"a cumulative difference is of one probability, and the lens {quoted(lens)} shows "
@@ -338,7 +338,7 @@ class CumulativeDisplay(PredictionsDisplay):
         scores, *path = path_of(view.rows.probs[:, 1], view.labels, counted)
         shares, differences = (np.append(0.0, each) for each in path)
         limit = critical(result.null_distribution, alpha)
-        title, predicted, _ = canvas.event_labels(view.rows, through, sampling_rates is not None)
+        title, predicted, _ = canvas.event_labels(view.rows, used, sampling_rates is not None)
         about = result, confidence, title, predicted, len(whole.rows.impossible(whole.labels))
         return cls(shares, differences, scores, limit, *about).plot(ax)
 

@@ -21,7 +21,7 @@ from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
-from caltest.lenses import ClassWise, Lens, lens_of
+from caltest.lenses import ClassWise, Lens, lens_of, through
 from caltest.pictures import Array
 from caltest.plots import canvas
 from caltest.results import CalibrationResult
@@ -116,10 +116,10 @@ def views_of(
             )
         if len(probs) > MOST_MODELS:
             raise InputError(f"there are {len(probs)} models; one diagram holds 2 to {MOST_MODELS}.")
-        wholes, through = wholes_of(probs, labels, lens, "top_label", counting)
+        wholes, lens_used = wholes_of(probs, labels, lens, "top_label", counting)
         for each in wholes.values():
             refuse_clusters(each.rows.clusters, "the band of a picture")
-        return [(each, through) for each in wholes.values()]
+        return [(each, lens_used) for each in wholes.values()]
     whole = without_zeros(whole_sample(probs, labels, **counting))
     refuse_clusters(whole.rows.clusters, "the band of a picture")
     if not classwise:
@@ -152,7 +152,7 @@ def panel_of(
     ``levels``: of the pointwise band and of the simultaneous one; ``draws``: how many there are, their
     seed, and who draws; ``kept``: whether rows were sampled by their label.
     """
-    view = lens.view(whole) if lens else whole
+    view, _ = through(whole, lens)
     if view.rows.n_classes != 2:
         raise InputError(
             f"a reliability diagram shows one probability, and there are {view.rows.n_classes} classes "
