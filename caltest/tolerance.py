@@ -146,11 +146,7 @@ def one_sided(measure: Statistic, side: Side) -> tuple[Statistic, Alternative]:
 
 
 def sided_answer(
-    measure: Statistic,
-    null: Null,
-    trial: Trial,
-    tolerance: float,
-    alternative: ToleranceAlternative,
+    measure: Statistic, null: Null, trial: Trial, tolerance: float, alternative: ToleranceAlternative
 ) -> SidedAnswer:
     """Test one side, or both and double the smaller p-value."""
     rows = trial.rows

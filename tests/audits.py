@@ -117,7 +117,7 @@ def settled(wholes, alpha, materiality=None, materiality_ratio=None, **_):
             inside = limit.place(each.predicted, *errors) == "inside"
             if not inside:
                 wanted = [Wanted(each.predicted, 1.0, False)]
-                (needed,) = rows_needed(wanted, limit, alpha, len(wholes))
+                (needed,) = rows_needed(wanted, limit, alpha, 0.8 ** (1.0 / len(wholes)))
         found.append(replace(each, inside=inside, rows_needed=needed))
     return tuple(found)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from caltest.auditing.limits import Limit, Wanted, rows_needed
+from caltest.auditing.limits import Limit, Wanted, rows_in_all, rows_needed
 from caltest.bounds.intervals import error_bounds, mean_bounds
 
 POINTS, RATIO = Limit(0.02, None), Limit(None, 1.25)
@@ -56,10 +56,10 @@ def test_so_many_rows_are_needed(predicted, limit):
 
 
 def test_many_views_need_more_and_shares_count():
-    one = rows_needed([Wanted(0.1, 1.0, False)], POINTS, 0.05)[0]
-    many = rows_needed([Wanted(0.1, 1.0, False)] * 20 + [Wanted(0.1, 0.5, False)], POINTS, 0.05)
-    assert 1.5 * one < many[0] < 2.5 * one
-    assert many[-1] == pytest.approx(2 * many[0], rel=1e-3)
+    views = [Wanted(0.1, 1.0, False), Wanted(0.1, 0.5, False)]
+    one, half = rows_needed(views, POINTS, 0.05)
+    assert half == pytest.approx(2 * one, rel=1e-3)
+    assert 1.5 * one < rows_in_all(views[:1] * 21, POINTS, 0.05) < 2.5 * one
     assert rows_needed([], POINTS, 0.05) == []
 
 

@@ -277,7 +277,7 @@ def power(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield how often calibrated models are declared within, by the rule on counts."""
     limit, p = Limit(0.02, None), 0.1
     for views in (5, 25, 100):
-        (needed, *_) = rows_needed([Wanted(p, 1.0, False)] * views, limit, ALPHA)
+        (needed, *_) = rows_needed([Wanted(p, 1.0, False)], limit, ALPHA, 0.8 ** (1.0 / views))
         for rows in (300, 1000, 2000, 3000, 4000, 5000, 7000, 10_000, needed):
             events = np.arange(rows + 1.0)
             low, high = mean_bounds(np.full(rows + 1, float(rows)), events, ALPHA)

@@ -244,7 +244,7 @@ def plan(
             if set(more) <= set(seen):
                 break
             seen = more
-    alone = rows_needed([wanted[k] for k in seen], limit, level, 1, power=asked, error=error)
+    alone = rows_needed([wanted[k] for k in seen], limit, level, asked, error)
     views = [
         PlannedView(
             lens=whose[k][0].scope.label,

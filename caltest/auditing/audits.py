@@ -14,7 +14,7 @@ from caltest._arguments import arguments
 from caltest._numbers import points
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
-from caltest.auditing.diagrams import views_of, with_zeros
+from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.groups import (
     by_prediction,
@@ -35,11 +35,10 @@ from caltest.auditing.options import (
     Options,
     Statistics,
     call_of,
-    lenses_of,
 )
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
-from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
+from caltest.auditing.sizes import Design, Sizes, few_carry, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times
 from caltest.auditing.usual import InUnits, usual_numbers
 from caltest.bounds.lower import bounds_of, draws_needed
@@ -284,25 +283,21 @@ def audit(
     given = dict(locals())
     own = ("probs", "labels", "groups", "event", "class_names", *_OF_ROWS)
     asked = {name: value for name, value in given.items() if name not in own}
-    of_rows = {name: given[name] for name in _OF_ROWS}
-    named: dict[str, Any] = {"event": event, "class_names": class_names, "rounding": rounding}
-    numbers = sample_of_law(probs, labels, **named, **of_rows)
-    if numbers is None:
-        options = Options.of(**asked)
-        whole, name_of_event = named_sample(probs, labels, **named, **of_rows)
-    else:
-        whole, name_of_event = numbers, None
+    reading = {name: given[name] for name in ("event", "class_names", "rounding", *_OF_ROWS)}
+    numbers = sample_of_law(probs, labels, **reading)
+    of_classes = numbers is None
+    whole, name_of_event = (
+        named_sample(probs, labels, **reading) if numbers is None else (numbers, None)
+    )
     given_rows, whole = whole.rows, without_zeros(whole)
-    if numbers is not None:
-        seen = lenses_of(whole.rows.law, lenses)
-        options = Options.of(**asked | {"lenses": seen}, usual=lenses == LENSES)
+    law: Any = whole.rows.law
+    options = Options.of(law, **asked)
     counting = whole.rows.places
     groupings = read_groups(groups, given_rows.n_samples, counting, probs=probs, labels=labels)
     by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
     own_columns = tuple(each.column for each in groupings)
     groupings, afterwards = known_before(groupings, whole)
     doubts = (*afterwards, *by_members, *premises_of(whole))
-    law: Any = whole.rows.law
     levels = not isinstance(law, Survival) or law.follow_up is None
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]
@@ -310,7 +305,7 @@ def audit(
     alike = whole.rows.are_alike and whole.rows.places is None  # weights that leave no row out
     counted = [] if alike else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
-    call = call_of(audit, given, own_columns, counted, options.seed, numbers is not None)
+    call = call_of(audit, given, own_columns, counted, options.seed, not of_classes)
     in_clusters = options.tolerance is not None and whole.rows.clusters is not None
     if guaranteed and (law.seen is not None or in_clusters):
         raise InputError(
@@ -334,7 +329,7 @@ def audit(
             keep=Argument("sampling_rates", ...),
         )
     if (n_clusters := whole.rows.n_clusters) is not None:
-        draws = draws_of_signs(n_clusters, draws, options.seed).count  # of few clusters all signs
+        draws = draws_of_signs(n_clusters, draws, options.seed).count  # all signs, if they are few
     plan = make_plan(whole.rows, groupings, options, draws)
     if error is not None and n_clusters and any(each != MEAN for _, each in plan.hypotheses):
         raise InputError(
@@ -344,13 +339,17 @@ def audit(
             mean=Argument("statistics", MEAN.name),
         )
     rests = subtractions(plan.hypotheses, options.min_rows) if error is None else []
-    sides: list[Alternative] = [each.alternatives[0] for _, each in plan.hypotheses]
-    sides += [MEAN.alternatives[0]] * len(rests)
-    if error is not None:
-        sides = ["two-sided"] * len(sides)
+    asked_of = [each for _, each in plan.hypotheses] + [MEAN] * len(rests)
+    sides: list[Alternative] = [
+        "two-sided" if error is not None else each.alternatives[0] for each in asked_of
+    ]
     all_signs = n_clusters if draws < options.n_resamples else None
     check_resolution(sides, options.correction, level, draws, all_signs)
     values, confirmed, in_all = None, None, None
+    forgiven = bool(error or rounding)  # a stated 0 may be a small probability
+    zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
+    zero[[] if forgiven else whole.rows.impossible(whole.labels)] = True
+    impossible = int(zero.sum())
     with single_threaded_blas():
         if error is None:
             trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
@@ -359,10 +358,10 @@ def audit(
         else:
             found = tolerated(plan.hypotheses, whole.labels, options, error)
         bounded = {}
-        if design.plain and numbers is None:
+        if design.plain and of_classes:
             bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options)
         sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit)
-        views = views_of(plan, whole.labels, found, values, bounded, sizes)
+        views = views_of(plan, whole.labels, found, values, bounded, sizes, zero)
         left = [
             rest_of(each, views, whole.labels, sizes, float(found.adjusted[h]))
             for h, each in enumerate(rests, start=len(plan.hypotheses))
@@ -372,45 +371,34 @@ def audit(
             told, in_all = sizes.with_rows_needed([*views.values(), *left], looks, whole.labels)
             views, left = dict(zip(views, told, strict=False)), told[len(views) :]
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
-    forgiven = bool(error or rounding)  # a stated 0 may be a small probability
-    broken = whole.rows.impossible(whole.labels)
-    zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
-    zero[[] if forgiven else broken] = True
-    impossible = int(zero.sum())
-    views = {look: with_zeros(view, look, zero) for look, view in views.items()}
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     checks = tuple(
         found.check(h, views[plan.hypotheses[h][0]], plan.hypotheses[h][1], level)
         for h in order
         if h < len(plan.hypotheses)
     )
-    n_classes = whole.rows.n_classes
+    two = whole.rows.n_classes == 2
     every: list[Any] = [*views.values(), *left]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
     warnings = list(dict.fromkeys(note for look in plan.looks for note in look.scope.shown.rows.notes))
-    warnings += [*notes_on(groupings), *sizes.few_clusters()]
+    warnings += notes_on(groupings)
+    if n_clusters is not None:
+        warnings += few_carry([design.of_look(x).effective(x.scores()) for x in sizes.cuts])
     if confirmed is not None and confirmed.few.any():
         warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
-    if (by := options.materiality) and numbers is None:
-        rates = [(view, view.predicted) for view in views.values() if view.group is None]
-        below = [view.event or view.lens for view, rate in rates if rate is not None and rate <= by]
-        if n_classes == 2:
-            below = [name_of_event or "class 1"] * len(below)
-        if below:
-            classes_below = below[0] if len(below) == 1 else f"{len(below)} classes"
-            warnings.append(
-                f"Your limit of {points(by)} is larger than the mean prediction of {classes_below}, so "
-                "it says nothing there: predicting 0 would be within it, too. For rare events give the "
-                "limit as a ratio alone, for example materiality_ratio=1.25."
-            )
-    fitted = n_classes == 2 and p <= level and design.plain
-    line = recalibration_of(whole) if fitted else None
-    zeros, usual = "", None
-    if numbers is None:
-        zeros = advice_on_zeros(whole.rows) if impossible else ""
-        if error is None and sampling_rates is None:
-            usual = usual_numbers(whole, line)
+    by = options.materiality if of_classes else None
+    rates = [(view.event, view.predicted) for view in views.values() if view.group is None]
+    if by and (below := [event for event, rate in rates if rate is not None and rate <= by]):
+        name = (name_of_event or "class 1") if two else below[0]
+        warnings.append(
+            f"Your limit of {points(by)} is larger than the mean prediction of "
+            f"{name if len(below) == 1 else f'{len(below)} classes'}, so "
+            "it says nothing there: predicting 0 would be within it, too. For rare events give the "
+            "limit as a ratio alone, for example materiality_ratio=1.25."
+        )
+    line = recalibration_of(whole) if two and p <= level and design.plain else None
+    describes = of_classes and error is None and sampling_rates is None
     audited = Audit(
         pvalue=p,
         checks=checks,
@@ -427,21 +415,21 @@ def audit(
         warnings=tuple(warnings),
         premises=doubts,
         impossible=impossible,
-        zeros=zeros,
+        zeros=advice_on_zeros(whole.rows) if of_classes and impossible else "",
         recalibration=line,
         rows_in_all=in_all,
         sensitivity=(
             None if p <= level or not design.plain else sensitivity(plan, found, values, level)
         ),
         sampled=sampling_rates is not None,
-        usual=usual,
+        usual=usual_numbers(whole, line) if describes else None,
         **plan.stated(whole.rows, options),
     )
-    explains = audited.told
-    look = next((each for each in plan.looks if explains and views[each].key == explains.key), None)
+    told_of = audited.told
+    look = next((each for each in plan.looks if told_of and views[each].key == told_of.key), None)
     if isinstance(law, Survival):
         return audited
-    if numbers is not None:
+    if not of_classes:
         where, at = (slice(None), design) if look is None else (look.where, design.at(look.places))
         rows, outcomes = whole.rows.take(where), whole.labels[where]
         if isinstance(law, Pools):

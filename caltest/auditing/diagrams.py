@@ -30,11 +30,6 @@ _OF_LEVELS = PitKolmogorovSmirnov()
 _UNSEEN = 3.0  # what did not occur in n rows has a rate below 3 / n with 95% confidence
 
 
-def with_zeros(view: View, look: Look, zero: NDArray[np.bool_]) -> View:
-    """Return a view with how many of its rows have an outcome of probability 0, if any row has."""
-    return replace(view, impossible=int(zero[look.where].sum())) if zero.any() else view
-
-
 def views_of(
     plan: Plan,
     labels: NDArray[np.intp],
@@ -42,11 +37,13 @@ def views_of(
     values: Array | None,
     bounded: Mapping[Look, tuple[float, float]],
     sizes: Sizes,
+    zero: NDArray[np.bool_],
 ) -> dict[Look, View]:
     """Describe every look; those with bounds or findings have pictures.
 
-    Of the draws (1 + B, H) only the columns of cumulative differences that were found are needed.
-    Bounds are kept where a check of the look found an error; a bound may always be lowered.
+    Only the columns of the draws (1 + B, H) with a cumulative difference that was found are needed.
+    Bounds are kept where a check of the look found an error; a bound may always be lowered. ``zero``
+    marks the rows whose outcome has probability 0.
     """
     design, level = sizes.design, sizes.level
     own: dict[Look, list[int]] = {}
@@ -83,6 +80,7 @@ def views_of(
         if look in bands or (look in chosen and not design.plain and look.event and classes):
             stated = design.of_look(look).scores
             facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
+        facts["impossible"] = int(zero[look.where].sum()) if zero.any() else None
         pvalue = min(float(found.adjusted[h]) for h in own[look])
         view = View(look.scope.label, look.event, look.group, look.n_rows, **facts)
         pvalue = 1.0 if design.unproved(view) else pvalue

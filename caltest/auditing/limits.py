@@ -86,23 +86,19 @@ def rows_needed(
     wanted: Sequence[Wanted],
     limit: Limit,
     level: float,
-    n_views: int | None = None,
-    *,
     power: float = _POWER,
     error: float = 0.0,
 ) -> list[int | None]:
-    """Return how many rows would show each of some views to be inside a limit.
+    """Return how many rows would show each view, by itself, to be inside a limit.
 
-    All views together are inside with a probability of ``power``: each with that to the power of 1 /
-    their number, that of ``wanted`` by default. In truth they are wrong by ``error``, in the direction
-    that is harder to settle. None where no number of rows would do.
+    Each is inside with probability ``power`` if it is wrong by ``error`` in the direction that is
+    harder to settle. None where no number of rows would do.
     """
     if not wanted:
         return []
-    target = power ** (1.0 / (n_views or len(wanted)))
 
     def enough(n: Array) -> NDArray[np.bool_]:
-        return np.asarray(chances(n, wanted, limit, level, error) >= target)
+        return np.asarray(chances(n, wanted, limit, level, error) >= power)
 
     low, high = np.zeros(len(wanted)), np.full(len(wanted), 1.0)
     while len(short := np.flatnonzero(~enough(high) & (high < _MOST_ROWS))):
@@ -124,7 +120,7 @@ def rows_in_all(
 
     Their probabilities are multiplied: views that share rows help each other. None if none would do.
     """
-    alone = rows_needed(wanted, limit, level, 1, power=power, error=error)
+    alone = rows_needed(wanted, limit, level, power, error)
     if not wanted or None in alone:
         return None
     few = max(math.ceil((n or 0) / each.part) for n, each in zip(alone, wanted, strict=True))
@@ -183,16 +179,12 @@ def _fewest(n: Array, rate: Array, level: float, by_bound: NDArray[np.bool_]) ->
         k, open_ = np.maximum(middle, 0.0), high - low > 1.0
         tail = betainc(np.maximum(k, 1.0), np.maximum(n - k, 0.0) + 1.0, rate)  # of k events or more
         inside = np.where(k > 1.0, tail <= level, (k == 1.0) & (level >= n * rate))
-        inside = np.where(by_bound, _refuted(n, k, rate, level), inside)
+        seen, least = k / n, np.clip(rate, 1e-300, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            hits = np.where(seen > 0.0, seen * np.log(seen / least), 0.0)
+            misses = np.where(seen < 1.0, (1.0 - seen) * (np.log1p(-seen) - np.log1p(-least)), 0.0)
+        chernoff = (seen > least) & (n * (hits + misses) >= -math.log(level))
+        inside = np.where(by_bound, chernoff, inside)
         low = np.where(open_ & ~inside, middle, low)
         high = np.where(open_ & inside, middle, high)
     return high
-
-
-def _refuted(n: Array, events: Array, rate: Array, level: float) -> NDArray[np.bool_]:
-    """Say whether Chernoff's bound refutes that a rate is below ``rate``."""
-    seen, rate = events / n, np.clip(rate, 1e-300, 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        hits = np.where(seen > 0.0, seen * np.log(seen / rate), 0.0)
-        misses = np.where(seen < 1.0, (1.0 - seen) * (np.log1p(-seen) - np.log1p(-rate)), 0.0)
-    return np.asarray((seen > rate) & (n * (hits + misses) >= -math.log(level)))

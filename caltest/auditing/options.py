@@ -18,13 +18,7 @@ from caltest._visible import quoted
 from caltest.auditing.limits import Limit
 from caltest.exceptions import InputError
 from caltest.laws import Law, Pools, Quantiles, Survival
-from caltest.lenses import (
-    Entry,
-    Lens,
-    OfVectors,
-    Pair,
-    find_lens,
-)
+from caltest.lenses import Entry, Lens, OfVectors, Pair, find_lens
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import check_correction
 from caltest.sampling import Rng, seed_of
@@ -57,18 +51,17 @@ N_RESAMPLES = 999
 INTERSECTIONS = 2
 
 
-def lenses_of(law: Law, lenses: Lenses) -> Lenses:
-    """Return the lenses that are asked for, or the default ones; of vectors for every entry.
+def _lenses_for(law: Law, lenses: Lenses, default: bool) -> Lenses:
+    """Return the lenses that are asked for, or the default ones; for vectors those of every entry.
 
-    Pairs of entries are looked at by default where these are few.
+    By default pairs of entries are included if there are few entries.
     """
-    default = lenses == LENSES
     if default and isinstance(law, Survival):
         return _lenses_of_times(law)
     if default and isinstance(law, Quantiles):
         return _lenses_stated(law)
     if not isinstance(law, Pools):
-        return lenses if not default or law.n_classes is not None else LENSES_OF_NUMBERS
+        return LENSES_OF_NUMBERS if default and law.n_classes is None else lenses
     found: list[str | Lens] = list(_OF_VECTORS) if default and law.dimension > 1 else []
     for one in _several(LENSES_OF_NUMBERS if default else lenses):
         lens = one if one is None else find_lens(one)
@@ -156,6 +149,7 @@ class Options:
     @classmethod
     def of(
         cls,
+        law: Law | None = None,
         *,
         lenses: Lenses = LENSES,
         statistics: Statistics | None = None,
@@ -165,10 +159,9 @@ class Options:
         rng: Rng = 0,
         n_jobs: int | None = None,
         progress: bool = False,
-        usual: bool = False,
         **others: Any,
     ) -> Options:
-        """Look names up, and check what goes together."""
+        """Look names up, and check what goes together; the default lenses depend on the law."""
         if rounding is not None:
             tolerance = tolerance or 0.0
         if correction is None:
@@ -180,7 +173,8 @@ class Options:
                 "with a tolerance every p-value has draws of its own, which 'westfall_young' cannot "
                 "adjust jointly; give correction='holm', or leave it out."
             )
-        found = _lenses(lenses)
+        usual = isinstance(lenses, tuple) and lenses == LENSES
+        found = _lenses(lenses if law is None else _lenses_for(law, lenses, usual))
         given = statistics if isinstance(statistics, Mapping) else dict.fromkeys(found, statistics)
         for name in given:
             choose("lens among those asked for", name, found)

@@ -21,17 +21,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
 from caltest.laws import Classes
-from caltest.lenses import (
-    ClassWise,
-    Entry,
-    Lens,
-    Pair,
-    Reduction,
-    event,
-    is_column,
-    show,
-    within,
-)
+from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, event, is_column, show, within
 from caltest.statistics import Statistic, UnbiasedSKCE, find_statistic
 
 #: Of one probability by default: of its mean, of the whole curve, and of log losses.
@@ -261,18 +251,11 @@ class Plan(NamedTuple):
 
 def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_draws: int = 0) -> Plan:
     """Decide what is looked at. Time is limited for so many label draws; by default it is not."""
-    default_lenses = options.usual
     found: dict[Look, tuple[Statistic, ...]] = {}
-    skipped: list[Skipped] = []
-
-    dropped: dict[Skipped, list[Look]] = {}
+    skipped: dict[Skipped, list[Look]] = {}
 
     def skip(what: str, reason: str, looks: Sequence[Look] = ()) -> None:
-        entry = Skipped(what, None, reason)
-        if entry not in skipped:
-            skipped.append(entry)
-        if looks:
-            dropped.setdefault(entry, []).extend(looks)
+        skipped.setdefault(Skipped(what, None, reason), []).extend(looks)
 
     def eventful(looks: list[Look], what: str) -> list[Look]:
         if few := [look for look in looks if look.expected < FEWEST_EVENTS]:
@@ -324,37 +307,34 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             )
             skip(f"{len(long):,} {what}", reason, long)
 
-    groups: list[tuple[Group, Places]] = []
-    unseen: dict[str, int] = {}
+    groups, unseen, entries = list[tuple[Group, Places]](), dict[str, int](), list[Skipped]()
     for grouping in groupings:
         large, small = large_enough(grouping, options.min_rows)
         if 2 * (few := sum(each.rows or 0 for each in small)) > len(grouping.member):
             unseen[grouping.column] = few
         groups += large
-        skipped += small
+        entries += small
     cells_of, small = crossed(groupings, options.intersections, options.min_rows)
     derived = {each.column for each in groupings if not each.crosses}  # after those that were named
     groups, twins = distinct(sorted(groups + cells_of, key=lambda each: each[0].column in derived))
-    skipped += small + twins
-    general: list[Scope] = []
-    classes: list[Scope] = []
-    numbers = whole.n_classes is None
+    skipped.update((each, []) for each in (*entries, *small, *twins))
+    general, classes, numbers = list[Scope](), list[Scope](), whole.n_classes is None
     for name, lens in options.lenses.items():
         if lens is None and numbers:
             raise InputError(
                 f"the lens {name!r} is for classes, and these are {whole.law.about}; give "
                 f"{DISTRIBUTION!r}, or leave it out."
             )
-        if numbers and default_lenses and (reason := _unstated(whole, lens)):
+        if numbers and options.usual and (reason := _unstated(whole, lens)):
             every = f"entry:*/{lens.inner.label}" if isinstance(lens, Entry) else name  # said once
             skip(f"the lens {every!r}", reason)
             continue
-        if name == TOP_LABEL and default_lenses and whole.n_classes == 2:
+        if name == TOP_LABEL and options.usual and whole.n_classes == 2:
             continue  # one probability says all, and the canonical lens looks at it
         if name != CLASSWISE:
             general.append(Scope(whole, name, name, lens))
         elif whole.n_classes <= 2 and CANONICAL in options.lenses:
-            if not default_lenses:
+            if not options.usual:
                 reason = "of two classes one probability says all, and the canonical lens looks at it"
                 skip("each class by itself", reason)
         else:
@@ -371,10 +351,10 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     add(overall)
     add(by_class, "classes by themselves, those with the fewest events", MOST_HYPOTHESES // 2)
     add(by_group, "looks at groups, those with the fewest rows")
-    work = MOST_WORK / (1 + n_draws) if n_draws and default_lenses else np.inf
+    work = MOST_WORK / (1 + n_draws) if n_draws and options.usual else np.inf
     add(cells, "pairs of a class and a group, those with the fewest events", work=work)
     if not found:
-        reasons = "; ".join(f"{each.what}: {each.reason}" for each in skipped[:3])
+        reasons = "; ".join(f"{each.what}: {each.reason}" for each in [*skipped][:3])
         raise InputError(f"there is nothing to test: {reasons}.")
     place = {None: -1} | {group: number for number, (group, _) in enumerate(groups)}
     each = [look for look in (*overall, *by_class, *by_group, *cells) if look in found]
@@ -385,7 +365,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         skipped=tuple(skipped),
         columns=tuple(grouping.column for grouping in groupings),
         unseen=unseen,
-        dropped=dropped,
+        dropped={each: looks for each, looks in skipped.items() if looks},
     )
 
 

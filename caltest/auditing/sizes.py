@@ -343,12 +343,6 @@ class Sizes:
         family = Family.of(level, len(cuts) + n_rests, n_parts)
         return cls(design, level, family, cuts, limit)
 
-    def few_clusters(self) -> tuple[str, ...]:
-        """Note in how many views of an event few clusters carry the error, by the predictions."""
-        if self.design.clusters is None:
-            return ()
-        return few_carry([self.design.of_look(each).effective(each.scores()) for each in self.cuts])
-
     def interval(
         self,
         look: Look,
@@ -410,42 +404,36 @@ class Sizes:
         """
         if not self.limit:
             return plan.skipped
-        every = {
-            look.key: look for look in (*plan.looks, *(x for y in plan.dropped.values() for x in y))
-        }
-        return tuple(
-            each
-            if each.inside is False or not (looks := [x for x in plan.dropped.get(each, ()) if x.event])
-            else self._vouched(each, [*looks], list(around(looks, min_rows, every.values())), labels)
-            for each in plan.skipped
-        )
-
-    def _vouched(
-        self,
-        skipped: Skipped,
-        looks: Sequence[Look],
-        rests: Sequence[tuple[Look, Look]],
-        labels: NDArray[np.intp],
-    ) -> Skipped:
-        level = min(self.level, LARGEST_LEVEL)
-        found: list[tuple[float, float, float]]  # predicted, and the interval of the error
-        if self.design.plain and all(each.scope.shown.see_open is None for each in looks):
-            counts = {each: each.count(labels) for each in {*looks, *(of for _, of in rests)}}
-            parts = [counts[each] for each in looks] + [counts[of] - counts[own] for own, of in rests]
-            rows, stated, events = np.array(parts).T
-            least, most = mean_bounds(rows, events, level)
-            mean = stated / rows
-            found = list(
-                zip(mean.tolist(), (mean - most).tolist(), (mean - least).tolist(), strict=True)
-            )
-        elif len(looks) + len(rests) > _MOST_BY_BOUND:
-            return replace(skipped, inside=False)
-        else:
-            wholes = [*looks, *(of.without(own) for own, of in rests)]
-            sized = (self.interval(x, x.sample(labels), labels, level, inner=True) for x in wholes)
-            found = [(mean, low, high) for mean, _, low, high, _ in sized]
-        far = [max(-x[1], x[2]) for x in found if self.limit.place(*x) != "inside"]
-        return replace(skipped, inside=not far, most=max(far, default=None))
+        every = {look.key: look for looks in (plan.looks, *plan.dropped.values()) for look in looks}
+        level, skipped = min(self.level, LARGEST_LEVEL), list(plan.skipped)
+        for k, each in enumerate(skipped):
+            looks = [look for look in plan.dropped.get(each, ()) if look.event]
+            if each.inside is False or not looks:
+                continue
+            rests = list(around(looks, min_rows, every.values()))
+            found: Iterable[Any]  # predicted, and the interval of the error
+            if self.design.plain and all(look.scope.shown.see_open is None for look in looks):
+                counts = {look: look.count(labels) for look in {*looks, *(of for _, of in rests)}}
+                parts = [counts[look] for look in looks]
+                parts += [counts[of] - counts[own] for own, of in rests]
+                rows, stated, events = np.array(parts).T
+                least, most = mean_bounds(rows, events, level)
+                mean = stated / rows
+                found = np.column_stack([mean, mean - most, mean - least]).tolist()
+            elif len(looks) + len(rests) > _MOST_BY_BOUND:
+                skipped[k] = replace(each, inside=False)
+                continue
+            else:
+                wholes = [*looks, *(of.without(own) for own, of in rests)]
+                sized = (self.interval(x, x.sample(labels), labels, level, inner=True) for x in wholes)
+                found = ((mean, low, high) for mean, _, low, high, _ in sized)
+            far = [
+                max(-low, high)
+                for mean, low, high in found
+                if self.limit.place(mean, low, high) != "inside"
+            ]
+            skipped[k] = replace(each, inside=not far, most=max(far, default=None))
+        return tuple(skipped)
 
     def with_rows_needed(
         self, sized: Sequence[View | Rest], looks: Sequence[Look], labels: NDArray[np.intp]
@@ -465,7 +453,7 @@ class Sizes:
             stated = scores if design.scores is None else design.scores
             part = len(scores) / len(labels)
             wanted.append(Wanted.of(stated, design.counts(seen.labels), share, part))
-        for k, rows in zip(held, rows_needed(wanted, self.limit, level, 1), strict=True):
+        for k, rows in zip(held, rows_needed(wanted, self.limit, level), strict=True):
             if not found[k].inside:
                 found[k] = replace(found[k], rows_needed=rows)
         return found, rows_in_all(wanted, self.limit, level)
@@ -487,16 +475,12 @@ def rest_of(
 ) -> Rest:
     """Describe the rows that a group leaves of a larger one, of this adjusted p-value."""
     part, whole = views[left.look], views[left.parent]
-
-    def mean(of_whole: float | None, of_part: float | None) -> float:
-        found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / left.rows
-        return min(max(found, 0.0), 1.0)
-
     if sizes.design.plain and left.look.scope.shown.see_open is None:
-        predicted = mean(whole.predicted, part.predicted)
-        observed = mean(whole.observed, part.observed)
+        both: Any = ((whole.predicted, part.predicted), (whole.observed, part.observed))
+        means = [(of * whole.rows - own * part.rows) / left.rows for of, own in both]
+        predicted, observed = (min(max(mean, 0.0), 1.0) for mean in means)
         events = round(observed * left.rows)
-        low, high = sizes.family.interval(predicted, left.rows, events)
+        low, high = _errors(predicted, left.rows, events, sizes.family.of_view)
         sized: Any = {"predicted": predicted, "observed": observed, "low": low, "high": high}
         if sizes.limit:
             own = _errors(predicted, left.rows, events, min(sizes.level, LARGEST_LEVEL))

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 from caltest._sums import Array
 from caltest._visible import shown_group
-from caltest.auditing.diagrams import views_of, with_zeros
+from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import Answers, answers, check_resolution, columns_of_looks, draw_all
 from caltest.auditing.groups import Grouping, notes_on
 from caltest.auditing.limits import Limit, Wanted, rows_needed
@@ -144,7 +144,8 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
             p = float(found.adjusted[h])
             sizes = each.sizes(family.of_view, options.limit, level) | {"adjusted_pvalue": p}
             if h < len(looks):
-                views.append(with_zeros(each.view(family, sizes), each.look, zero))
+                at = int(zero[each.look.where].sum()) if zero.any() else None
+                views.append(each.view(family, sizes | {"impossible": at}))
                 checks.append(found.check(h, views[-1], Events(), level))
             else:
                 group: Any
@@ -154,8 +155,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         found, values = _of_completed(whole, plan, options, share)
         evidence.append(float(found.evidence.max()))
         no_events = Sizes.of(Design.of(whole.rows, None), plan.looks, 0, level, Limit(None, None))
-        described = views_of(plan, whole.labels, found, values, {}, no_events)
-        of_looks = {look: with_zeros(view, look, zero) for look, view in described.items()}
+        of_looks = views_of(plan, whole.labels, found, values, {}, no_events, zero)
         views += of_looks.values()
         for h, (look, statistic) in enumerate(plan.hypotheses):
             checks.append(found.check(h, of_looks[look], statistic, level))
@@ -305,11 +305,6 @@ class _Seen:
         places = np.arange(self.look.scope.whole.n_samples)[self.look.where][self.apart == 0]
         return _Seen.of(replace(self.look, places=places, n_rows=len(places)), self.alone)
 
-    @property
-    def going_on(self) -> str:
-        """How rows that were not followed are supposed to go on, for an estimate alone."""
-        return "as predicted" if self.alone else "as until then"
-
     @cached_property
     def strata(self) -> StratifiedRisk | None:
         """The risk until the horizon within strata; None with few strata."""
@@ -361,7 +356,7 @@ class _Seen:
             if not sizes["inside"] and limit.place(mean, *missing) == "inside":  # else none would do
                 spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2
                 share = min(max(mean * (1.0 - mean) / (spread * self.look.n_rows), 1e-6), 1.0)
-                (sizes["rows_needed"],) = rows_needed([Wanted(mean, share, False)], limit, level, 1)
+                (sizes["rows_needed"],) = rows_needed([Wanted(mean, share, False)], limit, level)
         return sizes
 
     def parts(self, level: float) -> tuple[Part, ...]:
@@ -429,11 +424,12 @@ def _unknown(seen: Sequence[_Seen]) -> list[str]:
     most = max(some, key=lambda each: each.unknown)
     group = most.look.group
     where = f"where {shown_group(group.column, group.value)}" if group else "of all rows"
+    going_on = "as predicted" if most.alone else "as until then"
     return [
         f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until the "
         f"horizon ({most.unknown:.0%} {where}, until {most.horizon:g}). What came of these by then is "
         "not known. Intervals hold whatever came after they were followed; what stands as observed, in "
-        f"brackets where it is of such rows alone, supposes that they go on {most.going_on}. "
+        f"brackets where it is of such rows alone, supposes that they go on {going_on}. "
         "Longer follow-up would tell; more rows that are followed as long would not."
     ]
 

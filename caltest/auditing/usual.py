@@ -92,6 +92,9 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
     of_label = whole.rows.probs[np.arange(len(whole.labels)), whole.labels]
     line, statistic = line or recalibration_of(view), ECE().fitted(view.rows)
     two = whole.rows.n_classes == 2
+    others = of_scores - events  # pairs of an event and another row; ties count half
+    pairs = float(events.sum() * others.sum())
+    auc = float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs > 0.0 else float("nan")
     smooth = _distances(ordered, y[order]) if view.rows.are_alike else None
     ici = e50 = e90 = None
     if smooth is not None:
@@ -104,7 +107,7 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
         discrimination=max(uncertainty - calibrated, 0.0),
         uncertainty=uncertainty,
         log_loss=float(-w @ np.log(np.maximum(of_label, _LEAST))),
-        auc=_auc(events, of_scores - events) if two else None,
+        auc=auc if two else None,
         accuracy=None if two else event_rate,
         slope=line.slope,
         intercept=line.in_the_large,
@@ -113,12 +116,6 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
         e90=e90,
         observed_to_expected=event_rate / float(w @ p) if w @ p > 0.0 else float("nan"),
     )
-
-
-def _auc(events: Array, others: Array) -> float:
-    """Return the share of pairs in which the event has the higher prediction; ties count half."""
-    pairs = float(events.sum() * others.sum())
-    return float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs > 0.0 else float("nan")
 
 
 def _distances(p: Array, y: Array) -> Array | None:
