@@ -22,7 +22,7 @@ _NAMES = {
     "": "binning bounds data datasets estimation files kernels lenses nulls planning plots predictive "
     "report simulation statistics",
     "auditing": "Audit assert_calibrated audit sbc",
-    "auditing.ahead": "AuditPlan plan",
+    "auditing.plan_rows": "AuditPlan plan",
     "binning": "bin_table",
     "bounds": "certificate miscalibration_bounds",
     "comparison": "Comparison compare",

@@ -20,8 +20,8 @@ from caltest.auditing import Audit as Audit
 from caltest.auditing import assert_calibrated as assert_calibrated
 from caltest.auditing import audit as audit
 from caltest.auditing import sbc as sbc
-from caltest.auditing.ahead import AuditPlan as AuditPlan
-from caltest.auditing.ahead import plan as plan
+from caltest.auditing.plan_rows import AuditPlan as AuditPlan
+from caltest.auditing.plan_rows import plan as plan
 from caltest.binning import bin_table as bin_table
 from caltest.bounds import certificate as certificate
 from caltest.bounds import miscalibration_bounds as miscalibration_bounds

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import caltest
+from caltest.auditing.estimates import remedies
 from caltest.data import sample
 from caltest.lenses import TopLabel
-from caltest.remedies import remedies
 
 RNG = np.random.default_rng(7)
 P = 1.0 / (1.0 + np.exp(-RNG.normal(-1.0, 1.0, 8000)))

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 from threadpoolctl import threadpool_limits
 
+from caltest.auditing.estimates import fit, remedies
 from caltest.data import sample
-from caltest.remedies import fit, remedies
 from validation._study import command_line, markdown, write_csv
 
 Array = NDArray[np.float64]

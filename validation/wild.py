@@ -38,7 +38,7 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest import predictive
 from caltest.auditing import Audit
-from caltest.remedies import fit
+from caltest.auditing.estimates import fit
 from validation._cells import Options, Row, Table
 from validation._study import write_csv
 from validation._wild_data import Absent, Case, Held, cases

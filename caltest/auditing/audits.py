@@ -16,6 +16,7 @@ from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
+from caltest.auditing.estimates import InUnits, remedies, usual_numbers
 from caltest.auditing.groups import (
     by_prediction,
     functions_of_members,
@@ -40,7 +41,6 @@ from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, few_carry, rest_of, sensitivity
 from caltest.auditing.times import audit_of_times
-from caltest.auditing.usual import InUnits, usual_numbers
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data.diagnose import advice_on_zeros, impossible_labels
@@ -52,7 +52,6 @@ from caltest.laws import Pools, Predictive, Survival
 from caltest.lenses import Entry
 from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
-from caltest.remedies import remedies
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
 

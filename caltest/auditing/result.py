@@ -25,9 +25,8 @@ from caltest.results import Result, plain
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.auditing.usual import InUnits, UsualNumbers
+    from caltest.auditing.estimates import InUnits, Remedy, UsualNumbers
     from caltest.cox import Recalibration
-    from caltest.remedies import Remedy
 
 FailOn: TypeAlias = Literal["material", "undecided", "found", "never"]
 #: When a gate fails, by name.
@@ -112,12 +111,12 @@ class Audit(Result):
         Effective number of rows, (Σ w)²/Σ w², if rows have weights; else None.
     remedies
         Where an error was found: what the usual recalibrations would gain, by cross-fitting inside
-        these rows (:class:`caltest.remedies.Remedy`). Estimates, which prove nothing.
+        these rows (:class:`caltest.auditing.estimates.Remedy`). Estimates, which prove nothing.
     usual
-        The usual numbers of all rows (:class:`caltest.auditing.usual.UsualNumbers`): they describe.
+        The usual numbers of all rows (:class:`caltest.auditing.estimates.UsualNumbers`): they describe.
     units
         Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
-        headline is about (:class:`caltest.auditing.usual.InUnits`). Estimates. Else None.
+        headline is about (:class:`caltest.auditing.estimates.InUnits`). Estimates. Else None.
     times
         Of censored times: predicted and observed curves of all rows
         (:class:`caltest.auditing.views.Curves`), which describe. Else None.

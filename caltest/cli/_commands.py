@@ -276,10 +276,10 @@ def plan(asked: Input, **given: Any) -> Found:
     """
     rows, groups, _ = asked.with_groups(needs_labels=False)
 
-    from caltest.auditing import ahead
+    from caltest.auditing import plan_rows
 
     given = {name: value for name, value in given.items() if value is not None}
-    found = ahead.plan(rows, groups=groups, **given)
+    found = plan_rows.plan(rows, groups=groups, **given)
     return Found({**asked.source, **found.to_dict()}, found.summary())
 
 

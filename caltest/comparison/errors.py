@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from caltest._sums import Array, blocks
+from caltest.auditing.estimates import InUnits
 from caltest.auditing.groups import Grouping, crossed, distinct, large_enough
 from caltest.auditing.options import MIN_ROWS
 from caltest.auditing.sizes import Cut, Design, Family, cut
-from caltest.auditing.usual import InUnits
 from caltest.auditing.views import Group, Sized
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
 from caltest.data import Rows, Sample
@@ -84,8 +84,8 @@ class ModelError(Sized):
         quantiles only it is, for all models, twice the mean pinball loss at the levels that they have
         in common (the weighted interval score, if these are symmetric). None for classes.
     units
-        For numbers: the mean error in their units, :class:`caltest.auditing.usual.InUnits`. None for
-        classes.
+        For numbers: the mean error in their units, :class:`caltest.auditing.estimates.InUnits`. None
+        for classes.
     """
 
     model: str

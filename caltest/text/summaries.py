@@ -25,7 +25,7 @@ from caltest.text import filled
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
-    from caltest.auditing.ahead import AuditPlan, PlannedView
+    from caltest.auditing.plan_rows import AuditPlan, PlannedView
     from caltest.auditing.views import Group
     from caltest.bounds.certificates import Certificate
     from caltest.bounds.lower import MiscalibrationBounds, SideBound

@@ -13,7 +13,7 @@ from caltest.laws.members import halves
 from caltest.lenses import within
 
 if TYPE_CHECKING:
-    from caltest.auditing.ahead import AuditPlan
+    from caltest.auditing.plan_rows import AuditPlan
     from caltest.auditing.result import Audit
     from caltest.auditing.views import Group, View
 

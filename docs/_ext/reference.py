@@ -42,8 +42,8 @@ FOR_ADDING = (
 
 #: What answers are made of, by the module that defines it.
 PARTS = {
-    "auditing.ahead": ("PlannedView",),
-    "auditing.usual": ("InUnits", "UsualNumbers"),
+    "auditing.plan_rows": ("PlannedView",),
+    "auditing.estimates": ("InUnits", "Remedy", "UsualNumbers"),
     "auditing.views": (
         *("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
         *("Count", "Curves"),
@@ -53,7 +53,6 @@ PARTS = {
     "exceptions": ("Premise",),
     "monitoring.state": ("Evidence", "Period"),
     "planning.simulate": ("Simulation",),
-    "remedies": ("Remedy",),
     "results": ("Result",),
 }
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
 import caltest
-from caltest.auditing.usual import usual_numbers
+from caltest.auditing.estimates import usual_numbers
 from caltest.data import sample
 
 RNG = np.random.default_rng(3)
