@@ -8,21 +8,10 @@ import numpy as np
 from scipy.special import ndtr
 
 import caltest
+from caltest import auditing
 from caltest.auditing.diagrams import histogram
-from caltest.auditing.limits import Limit, Wanted, rows_needed
-from caltest.auditing.result import Audit
+from caltest.auditing.limits import Wanted, rows_needed
 from caltest.auditing.sizes import Design, Family, binned_error, cut
-from caltest.auditing.views import (
-    Check,
-    Condition,
-    Cumulative,
-    Group,
-    Reliability,
-    Rest,
-    Sensitivity,
-    Skipped,
-    View,
-)
 from caltest.bounds.intervals import mean_bounds
 
 DRAWS = 199
@@ -48,7 +37,7 @@ HOSTILE = (
 
 def group(*pairs):
     """The rows where columns have values: (column, value), …"""
-    return Group(tuple(Condition(column, value) for column, value in pairs))
+    return auditing.Group(tuple(auditing.Condition(column, value) for column, value in pairs))
 
 
 def data(rows, error, seed, low=0.2, high=0.9):
@@ -62,7 +51,7 @@ def data(rows, error, seed, low=0.2, high=0.9):
 def view(lens, event, of, scores, labels, family, place=None):
     """A view of such predictions and labels, with its intervals and pictures."""
     if event is None:
-        return View(lens, None, of, len(scores))
+        return auditing.View(lens, None, of, len(scores))
     low, high = family.interval(float(scores.mean()), len(scores), int(labels.sum()))
     parts = family.parts(scores, labels, cut(scores, of is None), Design(np.ones(len(scores))))
     bins = np.array_split(np.arange(len(scores)), 8)
@@ -71,7 +60,7 @@ def view(lens, event, of, scores, labels, family, place=None):
     half = 2.7 * np.sqrt(predicted * (1.0 - predicted) * 8 / len(scores))
     lows, highs = np.maximum(predicted - half, 0.0), np.minimum(predicted + half, 1.0)
     drawn = [each.tolist() for each in (predicted, observed, lows, highs)]
-    return View(
+    return auditing.View(
         lens,
         event,
         of,
@@ -86,7 +75,7 @@ def view(lens, event, of, scores, labels, family, place=None):
         class_index=place,
         parts=parts,
         binned_error=binned_error(parts),
-        reliability=Reliability(
+        reliability=auditing.Reliability(
             tuple(drawn[0]), tuple(drawn[1]), tuple(map(len, bins)), tuple(drawn[2]), tuple(drawn[3])
         ),
         histogram=histogram(scores),
@@ -104,7 +93,7 @@ def chance(view, factor):
 
 def settled(wholes, alpha, materiality=None, materiality_ratio=None, **_):
     """The same views, or what groups leave, held against a limit: each by its own two tests."""
-    limit = Limit(materiality, materiality_ratio)
+    limit = auditing.Limit(materiality, materiality_ratio)
     if not limit:
         return tuple(replace(each, inside=None, rows_needed=None) for each in wholes)
     found = []
@@ -139,7 +128,7 @@ def made(views, **changes):
     factor = 2.0 * len(views)
     views = tuple(replace(each, adjusted_pvalue=chance(each, factor)) for each in views)
     checks = [
-        Check(
+        auditing.Check(
             view=each,
             statistic=statistic,
             measures=MEASURES[statistic],
@@ -163,7 +152,7 @@ def made(views, **changes):
         "checks": tuple(checks),
         "views": views,
         "rests": (),
-        "skipped": (Skipped("region = east", 7, "it has fewer than 20 rows"),),
+        "skipped": (auditing.Skipped("region = east", 7, "it has fewer than 20 rows"),),
         "tolerance": None,
         "rounding": None,
         "correction": "westfall_young",
@@ -182,7 +171,7 @@ def made(views, **changes):
         "warnings": ("2 rows were given twice.",),
     }
     rests = settled(changes.pop("rests", ()), **{"alpha": alpha} | changes)
-    return Audit(**(settings | {"rests": rests} | changes))
+    return auditing.Audit(**(settings | {"rests": rests} | changes))
 
 
 def audit(names=("cat", "dog", "bird"), groups=("north", "south", "west"), wrong=True, **changes):
@@ -196,13 +185,13 @@ def audit(names=("cat", "dog", "bird"), groups=("north", "south", "west"), wrong
         index = place - 2 if lens.startswith("class:") else None
         return view(lens, event, group(*pairs) if pairs else None, *values, family, index)
 
-    views = [View("canonical", None, None, 3000), of("top_label", right, 3000, 1, error / 2)]
+    views = [auditing.View("canonical", None, None, 3000), of("top_label", right, 3000, 1, error / 2)]
     for k, name in enumerate(names):
         by = -error if k == len(names) - 1 else 0.001
         views.append(of(f"class:{k}", f"the label is {name!r}", 3000, 2 + k, by))
     for k, name in enumerate(groups):
         by = error if k == len(groups) - 1 else -0.001
-        views.append(View("canonical", None, group(("region", name)), 900 + k))
+        views.append(auditing.View("canonical", None, group(("region", name)), 900 + k))
         views.append(of("top_label", right, 900 + k, 100 + k, by, ("region", name)))
     settings = {
         "n_classes": len(names),
@@ -251,12 +240,14 @@ def binary(error=-0.08, rows=8000, columns=("sex", "age"), **changes):
             left = masks[parent] & ~masks[each.group]
             means = float(scores[left].mean()), float(labels[left].mean())
             ends = family.interval(means[0], int(left.sum()), round(means[1] * left.sum()))
-            rest = Rest(each.lens, each.group, parent, int(left.sum()), *means, *ends, 1.0, False)
+            rest = auditing.Rest(
+                each.lens, each.group, parent, int(left.sum()), *means, *ends, 1.0, False
+            )
             p = chance(rest, 40.0)
             rests.append(replace(rest, adjusted_pvalue=p, found=p <= 0.05))
     settings = {"groups": columns, "rests": tuple(rests)}
     if error == 0.0:
-        settings["sensitivity"] = Sensitivity(0, 0.017, 0.8)
+        settings["sensitivity"] = auditing.Sensitivity(0, 0.017, 0.8)
     return made(views, **(settings | changes))
 
 
@@ -283,7 +274,7 @@ def rare(rows=100_000, ratio=1.5, **changes):
 def path(of, band):
     """The same view with a cumulative difference."""
     return replace(
-        of, cumulative=Cumulative((0.25, 0.5, 1.0), (0.3, 0.5, 0.9), (0.01, 0.03, 0.0), band)
+        of, cumulative=auditing.Cumulative((0.25, 0.5, 1.0), (0.3, 0.5, 0.9), (0.01, 0.03, 0.0), band)
     )
 
 

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from support import dirichlet, labels_from
 
 import caltest
-from caltest.auditing import Group
+from caltest import auditing
 from caltest.text.audit import advice
 
 MAINTAINER = "For whoever maintains the model: "
@@ -187,7 +187,7 @@ def test_an_error_of_one_group_is_corrected_there_alone():
     probs, labels = (np.concatenate(each) for each in zip(wrong, right, strict=True))
     sites = ["a"] * 750 + ["b"] * 1000 + ["c"] * 1250
     audit = caltest.audit(probs, labels, groups={"site": sites}, n_resamples=99, rng=0)
-    assert audit.worst.group == Group.of(site="a")
+    assert audit.worst.group == auditing.Group.of(site="a")
     assert audit.headline.endswith(" too high where site is a.")
     use, data, text, again = advice(audit)
     assert use.endswith("do not rely on these probabilities where site is a until they are corrected.")
@@ -231,7 +231,10 @@ def test_what_a_view_s_own_test_shows_outranks_its_parts_and_its_groups():
     )
     assert (audit.rejected, audit.verdict) == (True, "undecided")
     assert audit.told.inside
-    assert [each.group for each in audit.unsettled] == [Group.of(site="small"), Group.of(site="large")]
+    assert [each.group for each in audit.unsettled] == [
+        auditing.Group.of(site="small"),
+        auditing.Group.of(site="large"),
+    ]
     use = advice(audit)[0]
     assert "is not settled" not in " ".join(advice(audit))
     assert "the average error is within your limit of 4 points" in use

@@ -7,15 +7,8 @@ import pytest
 from support import dirichlet
 
 import caltest
-from caltest._parallel import ALONE, Workers
-from caltest.auditing.draws import draw_all
-from caltest.auditing.groups import read_groups
-from caltest.auditing.options import Options
-from caltest.auditing.plan import make_plan
 from caltest.data import Rows
-from caltest.forms import sums
 from caltest.forms.sums import EventColumns, OfOneClass, of_events
-from caltest.nulls.base import Trial
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
 N, M = 2500, 12
@@ -56,28 +49,21 @@ def test_where_it_is_no_gain_or_not_possible(probs):
     assert of_events(caltest.statistics.ECE().given(pair(probs, 3)), 0.1) is None
 
 
-def drawn(probs, labels, groups, workers=ALONE):
-    rows = Rows(probs)
-    options = Options.of(lenses=("canonical", "classwise"), statistics=("ks", "ecd", "brier"))
-    plan = make_plan(rows, read_groups(groups, len(probs)), options)
-    return draw_all(plan.hypotheses, Trial(rows, labels, 99, 0, workers))[:2]
-
-
 @pytest.mark.slow
 def test_an_audit_is_the_same_either_way(probs, monkeypatch):
+    """In one group of each kind of size."""
+    monkeypatch.setattr("caltest.auditing.audits.bounds", lambda *_: {})
+    monkeypatch.setattr("caltest.auditing.audits.remedies", lambda *_: ())
     labels = np.random.default_rng(0).integers(0, M, N)
-    groups = np.arange(N) % 8 > 0  # one group of each kind of size
-    fast, resolutions = drawn(probs, labels, groups)
-    monkeypatch.setattr(sums, "_LABELS", 1)
-    assert np.array_equal(drawn(probs, labels, groups, Workers(2))[0], fast)
-    monkeypatch.setattr(sums, "_MOST_EVENTS", -1.0)
-    slow, _ = drawn(probs, labels, groups)
-    assert (np.abs(fast - slow) <= resolutions).all()
-    assert not np.array_equal(fast, slow)
+    options = {"lenses": ("canonical", "classwise"), "statistics": ("ks", "ecd", "brier"), "rng": 0}
 
+    def found(**more):
+        groups = np.arange(N) % 8 > 0
+        audit = caltest.audit(probs, labels, groups=groups, n_resamples=99, **options, **more)
+        return {(x.view.key, x.statistic): (x.value, *x.expected, x.pvalue) for x in audit.checks}
 
-def test_other_hypotheses_do_not_matter(probs):
-    labels = np.random.default_rng(0).integers(0, M, N)
-    whole, _ = drawn(probs, labels, None)
-    n_classes = whole.shape[1]
-    assert np.array_equal(drawn(probs, labels, np.arange(N) % 2)[0][:, :n_classes], whole)
+    fast = found()
+    monkeypatch.setattr("caltest.forms.sums._LABELS", 1)
+    assert found(n_jobs=2) == fast
+    monkeypatch.setattr("caltest.forms.sums._MOST_EVENTS", -1.0)
+    assert found() == {name: pytest.approx(each, abs=1e-9) for name, each in fast.items()}

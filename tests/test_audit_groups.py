@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 import caltest
-from caltest import InputError
-from caltest.auditing import Group
+from caltest import InputError, auditing
 from caltest.auditing.groups import (
     MISSING,
     MOST_NUMBERS,
@@ -23,7 +22,6 @@ from caltest.auditing.groups import (
     notes_on,
     read_groups,
 )
-from caltest.auditing.views import Skipped
 from caltest.files import read_with_groups
 
 
@@ -80,7 +78,7 @@ def test_an_audit_crosses_two_columns_by_default():
     options = {"groups": COLUMNS, "statistics": "citl", "n_resamples": 99, "rng": 0}
     two = caltest.audit(p, labels, **options)
     assert len(two.views) == 1 + 7 + 16
-    assert Group.of(sex="F", age="old") in {view.group for view in two.views}
+    assert auditing.Group.of(sex="F", age="old") in {view.group for view in two.views}
     one = caltest.audit(p, labels, intersections=1, **options)
     assert len(one.views) == 1 + 7
     assert "intersections=1" in one.call
@@ -135,7 +133,7 @@ def test_a_group_that_the_audit_makes_gives_way_to_one_that_was_named():
     )
     twins = [each for each in found.skipped if "same rows" in each.reason]
     assert [str(each) for each in twins] == [
-        str(Skipped("predicted spread = 21", None, "it has the same rows as channel = web"))
+        str(auditing.Skipped("predicted spread = 21", None, "it has the same rows as channel = web"))
     ]
     groups = {view.group.label for view in found.views if view.group}
     assert "channel = web" in groups

@@ -13,9 +13,8 @@ import scipy.stats
 from support import binomial_limits
 
 import caltest
-from caltest import InputError, report
+from caltest import InputError, auditing, report
 from caltest.auditing.options import LENSES_OF_NUMBERS
-from caltest.auditing.views import Cumulative, Group
 from caltest.predictive import Normal
 from caltest.text import captions
 
@@ -139,7 +138,7 @@ def test_a_group_is_named():
     region = rng.choice(["north", "south", "west"], 2000)
     outcomes = np.where(region == "north", outcomes + 3.0, outcomes)
     found = caltest.audit(law, outcomes, groups={"region": region}, **QUICK)
-    assert found.worst.group == Group.of(region="north")
+    assert found.worst.group == auditing.Group.of(region="north")
     crossed = [view for view in found.views if view.group and len(view.group.conditions) > 1]
     assert not crossed  # what is predicted is not crossed with what is known
 
@@ -282,7 +281,7 @@ def test_levels_are_named_where_the_line_is_furthest_off(narrow):
     view = next(view for view in narrow.views if view.key == ("distribution", None))
 
     def title(*difference):
-        drawn = Cumulative((0.1, 0.3, 0.6, 0.9), (0.1, 0.3, 0.6, 0.9), difference, 0.05)
+        drawn = auditing.Cumulative((0.1, 0.3, 0.6, 0.9), (0.1, 0.3, 0.6, 0.9), difference, 0.05)
         return captions.levels_title(narrow, view, drawn)
 
     assert (

@@ -12,7 +12,7 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits, labels_from
 
 import caltest
-from caltest.auditing import Check, Condition, Group, Rest, View
+from caltest import auditing
 from caltest.auditing.diagrams import bins_of, reliability
 from caltest.binning import joint_bands
 from caltest.bounds.lower import draws_needed
@@ -143,7 +143,9 @@ def test_hostile_groups():
     values = {each.value for each in groups if each.column == "<col>\n"}
     assert values == {*names[:3], "((missing))", *map(str, names[5:])}
     crossed = {each for each in groups if len(each.conditions) == 2}
-    assert crossed == {Group.of(**{"<col>\n": names[0], "lone": "y"})}  # the others have all its rows
+    assert crossed == {
+        auditing.Group.of(**{"<col>\n": names[0], "lone": "y"})
+    }  # the others have all its rows
     json.dumps(audit.to_dict(draws=True), allow_nan=False)
     text = str(audit)
     assert "\x1b" not in text
@@ -304,8 +306,10 @@ def test_words(wrong):
 
 
 def test_words_of_a_finding(wrong):
-    view = View("class:0", "the label is 'cat'", None, 1000, 0.10, 0.16, -0.085, -0.036, "under")
-    check = Check(view, "ks", "x", 0.1, None, 0.001, (0.0, 0.01), 0.01, True)
+    view = auditing.View(
+        "class:0", "the label is 'cat'", None, 1000, 0.10, 0.16, -0.085, -0.036, "under"
+    )
+    check = auditing.Check(view, "ks", "x", 0.1, None, 0.001, (0.0, 0.01), 0.01, True)
     assert words.finding(check, wrong) == (
         "Class cat (1,000 rows): predicted 10.0%, observed 16.0%, between 3.6 and 8.5 points too low "
         "(90% confidence) ('ks', adjusted p = 0.01)."
@@ -315,7 +319,7 @@ def test_words_of_a_finding(wrong):
         "Class cat (1,000 rows): predicted 10.0%, observed 11.0%, between 3.5 points too low and "
         "1.4 points too high (90% confidence) ('ks', adjusted p = 0.01)."
     )
-    whole = View("canonical", None, None, 1)
+    whole = auditing.View("canonical", None, None, 1)
     for shape, told in (
         ("over", "overconfident"),
         ("under", "underconfident"),
@@ -341,11 +345,13 @@ def test_words_when_nothing_is_found():
 
 
 def test_what_is_told_of_a_group():
-    group = Group((Condition("sex", "F"), Condition("age", "65 and over")))
-    assert Group.of(sex="F", age="65 and over") == group
+    group = auditing.Group((auditing.Condition("sex", "F"), auditing.Condition("age", "65 and over")))
+    assert auditing.Group.of(sex="F", age="65 and over") == group
     assert (group.column, group.value) == ("sex × age", "F × 65 and over")
     assert group.label == "sex = F, age = 65 and over"
-    assert group.parents() == (Group.of(age="65 and over"), Group.of(sex="F"))
-    assert Group.of(sex="F").parents() == (None,)
-    rest = Rest("canonical", group, group.parents()[0], 100, 0.25, 0.125, 0.0, 0.25, 0.5, False)
+    assert group.parents() == (auditing.Group.of(age="65 and over"), auditing.Group.of(sex="F"))
+    assert auditing.Group.of(sex="F").parents() == (None,)
+    rest = auditing.Rest(
+        "canonical", group, group.parents()[0], 100, 0.25, 0.125, 0.0, 0.25, 0.5, False
+    )
     assert rest.error == 0.125

@@ -14,9 +14,8 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits, dirichlet, labels_from
 
 import caltest
-from caltest import InputError, report
-from caltest.auditing import Condition, Group, View, diagrams
-from caltest.auditing.diagrams import bins_of
+from caltest import InputError, auditing, report
+from caltest.auditing import diagrams
 from caltest.auditing.result import explains_zeros, finds_mean
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
@@ -112,7 +111,7 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
     assert len(seen) == 4 * 5
     outside = 0.0
     for pair, band in seen:
-        cells = bins_of(pair)
+        cells = diagrams.bins_of(pair)
         for b, (low, high) in enumerate(zip(band.low, band.high, strict=True)):
             law = np.ones(1)
             for p in pair[cells == b, 1]:
@@ -130,7 +129,7 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
 def test_words_follow_the_findings(wrong):
     """A direction is told of a mean whose interval excludes 0, and of a shape that was found."""
     check, alone = wrong.checks[0], {"rests": (), "recalibration": None}
-    whole = View("canonical", None, None, 100)
+    whole = auditing.View("canonical", None, None, 100)
     kernel = replace(check, view=whole, statistic="skce_uq", found=True)
     quiet = replace(wrong, checks=(kernel,), views=(whole,), **alone)
     assert quiet.worst is None
@@ -144,7 +143,7 @@ def test_words_follow_the_findings(wrong):
     loud = replace(quiet, checks=(replace(kernel, view=shaped, statistic="ecd"),), views=(shaped,))
     assert loud.headline == ("The model is overconfident: its probabilities are too extreme.")
     assert "by temperature scaling. Tried by cross-fitting" in " ".join(words.advice(loud))
-    top = View("top_label", "the top class is right", None, 1000, 0.80, 0.79, -0.03, 0.05)
+    top = auditing.View("top_label", "the top class is right", None, 1000, 0.80, 0.79, -0.03, 0.05)
     noise = replace(quiet, checks=(replace(check, view=top, statistic="ks", found=True),), views=(top,))
     assert noise.worst is None
     assert noise.headline == (
@@ -167,9 +166,12 @@ def test_words_follow_the_findings(wrong):
 def test_classes_that_are_listed_are_named(wrong):
     """The strongest evidence is the kernel's, and the means of two classes are shown by others."""
     check, alone = wrong.checks[0], {"rests": (), "recalibration": None}
-    whole = View("canonical", None, None, 100, adjusted_pvalue=0.01)
+    whole = auditing.View("canonical", None, None, 100, adjusted_pvalue=0.01)
     ends = {"low": -0.17, "high": -0.12, "direction": "under", "adjusted_pvalue": 0.01}
-    off = [View(f"class:{k}", f"the label is class {k}", None, 1000, 0.3, 0.45, **ends) for k in (1, 2)]
+    off = [
+        auditing.View(f"class:{k}", f"the label is class {k}", None, 1000, 0.3, 0.45, **ends)
+        for k in (1, 2)
+    ]
     found = (
         replace(check, view=whole, statistic="skce_uq", found=True),
         *(replace(check, view=each, statistic="ks", found=True) for each in off),
@@ -221,9 +223,9 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     assert words.advice(audit)[1].startswith(
         "For whoever maintains the model: look at the data of these rows"
     )
-    both = Group.of(sex="F", age="old")
+    both = auditing.Group.of(sex="F", age="old")
     view = replace(audit.views[0], lens="canonical", group=both)
-    inner = replace(found, lens="canonical", group=both, parent=Group.of(sex="F"))
+    inner = replace(found, lens="canonical", group=both, parent=auditing.Group.of(sex="F"))
     crossed = replace(audit, rests=(inner,), views=(*audit.views, view))
     assert crossed.headline.endswith(" is wrong on average where sex is F and age is not old.")
     small = audits.limited(audit, materiality=0.9)
@@ -311,7 +313,9 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
     made = audits.binary(0.0, rows=4000, materiality=0.015)
     assert made.verdict == "undecided"
     assert all(each.rows_needed > each.rows for each in made.unsettled)
-    few = [each for each in made.unsettled if isinstance(each, View)]  # their rests are others of them
+    few = [
+        each for each in made.unsettled if isinstance(each, auditing.View)
+    ]  # their rests are others of them
     assert len(few) == 8
     size = findings.size(made)
     assert words.chip(made)[1] == "no error was found, which does not settle it"
@@ -367,7 +371,7 @@ def test_a_class_that_is_called_class_is_not_called_so_twice():
         "classic": "class classic",
     }
     for name, shown in named.items():
-        view = View("class:0", f"the label is {name!r}", None, 10)
+        view = auditing.View("class:0", f"the label is {name!r}", None, 10)
         assert vocabulary.lens_name(view) == shown
 
 
@@ -428,7 +432,7 @@ def test_a_group_does_not_explain_labels_of_probability_0_that_others_have_too()
     size = findings.size(both)
     assert "In 90 of 1,200 rows the model gave probability 0 to the observed label. By group: " in size
     assert "53 of 630 where site is y and 37 of 570 where site is x." in size
-    one = next(each for each in both.views if each.group == Group.of(site="y"))
+    one = next(each for each in both.views if each.group == auditing.Group.of(site="y"))
     wrong = replace(one, low=0.2, high=0.3)
     # In the other group 37 of 570 rows, 6.5%, are less than an error of 20 points here.
     assert explains_zeros(both, wrong)
@@ -486,8 +490,8 @@ def test_no_minus_nothing():
 
 
 def test_a_long_name_leaves_no_other_out():
-    group = Group((Condition("column" * 50, "value" * 50),))
-    view = View("class:x", f"the label is {'c' * 300!r}", group, 100)
+    group = auditing.Group((auditing.Condition("column" * 50, "value" * 50),))
+    view = auditing.View("class:x", f"the label is {'c' * 300!r}", group, 100)
     name = vocabulary.view_name(view)
     assert len(name) < 100
     assert name.startswith("class “ccccc")
@@ -498,7 +502,7 @@ def test_a_long_name_leaves_no_other_out():
         assert len(narrow) <= most
         assert ": v" in narrow
     assert vocabulary.narrow_name(replace(view, group=None), 16) == "class “cccccccc…"
-    hidden = Group((Condition("a\nb", " \u202e"), Condition("x", "y")))
+    hidden = auditing.Group((auditing.Condition("a\nb", " \u202e"), auditing.Condition("x", "y")))
     shown = vocabulary.view_name(replace(view, event="the label is 'cat'", group=hidden))
     assert shown == "class cat where a\\nb is ' \\u202e' and x is y"
 
@@ -521,7 +525,7 @@ def test_groups_that_differ_by_what_is_hidden_stay_apart():
     audit = caltest.audit(*calibrated(240, 3, 0), groups={"g": cells}, **LIGHT)
     groups = {view.group.value for view in audit.views if view.group}
     assert groups == {"a\x00", "a\x01", "a", "a "}
-    assert {vocabulary.group_name(Group.of(g=value)) for value in groups} == {
+    assert {vocabulary.group_name(auditing.Group.of(g=value)) for value in groups} == {
         r"g = a\x00",
         r"g = a\x01",
         "g = a",

@@ -13,8 +13,7 @@ from scipy.stats import beta, binomtest, t
 from support import P6, Y6, dirichlet, labels_from
 
 import caltest
-from caltest import InputError
-from caltest.auditing import Group
+from caltest import InputError, auditing
 from caltest.data import sample
 from caltest.kernels import Exponential
 from caltest.predictive import GaussianPredictions
@@ -160,8 +159,8 @@ def test_groups():
     groups = pd.DataFrame({"region": region, "few": ["x"] * 30 + ["y"] * (ROWS - 30)})
     models = {"sure": sharpened(truth), "true": truth}
     found = quick(models, y, "ece", groups=groups)
-    known = [None, *(Group.of(region=each) for each in "NS"), Group.of(few="y")]
-    crossed = [Group.of(region=each, few="y") for each in "NS"]
+    known = [None, *(auditing.Group.of(region=each) for each in "NS"), auditing.Group.of(few="y")]
+    crossed = [auditing.Group.of(region=each, few="y") for each in "NS"]
     assert [each.group for each in found.errors[::2]] == known + crossed
     apart = quick(models, y, "ece", groups=groups, intersections=1)
     assert [each.group for each in apart.errors[::2]] == known

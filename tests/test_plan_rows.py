@@ -10,7 +10,7 @@ import pytest
 from support import command
 
 import caltest
-from caltest.auditing import Group
+from caltest import auditing
 from caltest.exceptions import InputError
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def test_views_are_those_of_the_audit():
         *((each.group, None) for each in audit.views),
         *((each.parent, each.group) for each in audit.rests),
     }
-    assert planned.views[0].group == Group.of(site="c")
+    assert planned.views[0].group == auditing.Group.of(site="c")
     for view in planned.views:
         assert view.predicted == pytest.approx(0.1, abs=0.01)
         assert view.n == int(np.ceil(view.rows / view.share))

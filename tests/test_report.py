@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import caltest
-from caltest import report
+from caltest import auditing, report
 from caltest.auditing.result import shows
-from caltest.auditing.views import Check, Part, Skipped, View
 from caltest.report.summary import first_screen, summarise
 from caltest.text import audit as words
 from caltest.text import captions, findings
@@ -285,7 +284,7 @@ def test_titles_count_by_hand():
 
     def parts(*ends):
         return tuple(
-            Part(len(ends), k, 50, 0.5, 0.5, low, high, 0.1 * k, 0.1 * k + 0.1)
+            auditing.Part(len(ends), k, 50, 0.5, 0.5, low, high, 0.1 * k, 0.1 * k + 0.1)
             for k, (low, high) in enumerate(ends)
         )
 
@@ -496,7 +495,7 @@ def test_of_a_long_name_every_part_is_seen(lens, event, of, shown):
 def test_what_was_skipped_is_said_whole():
     reason = "they are named here in a clause of more than forty-eight characters, so to say"
     what = "1,204 pairs of a class and a group, those with the fewest events"
-    audit = replace(audits.audit(), skipped=(Skipped(what, None, reason),))
+    audit = replace(audits.audit(), skipped=(auditing.Skipped(what, None, reason),))
     text = Page(report.to_html(audit)).text()
     assert what in text
     assert reason in text
@@ -532,7 +531,9 @@ def test_bands_hold_for_all_diagrams_at_once():
 @pytest.mark.slow
 def test_long_tables_are_cut_and_counted():
     audit = audits.audit([f"c{k}" for k in range(1000)], [f"g{k}" for k in range(300)])
-    audit = replace(audit, skipped=tuple(Skipped(f"s{k}", k, "too few rows") for k in range(120)))
+    audit = replace(
+        audit, skipped=tuple(auditing.Skipped(f"s{k}", k, "too few rows") for k in range(120))
+    )
     page = report.to_html(audit)
     text = Page(page).text()
     assert len(audit.checks) == 3204
@@ -570,7 +571,7 @@ def hostile():
         audit,
         checks=tuple(checks),
         views=(view, *audit.views[1:]),
-        skipped=tuple(Skipped(name, 3, f"of {name}") for name in audits.HOSTILE),
+        skipped=tuple(auditing.Skipped(name, 3, f"of {name}") for name in audits.HOSTILE),
         warnings=audits.HOSTILE,
         groups=audits.HOSTILE,
         call="caltest.audit(probs, labels, groups='```\n</code>')",
@@ -639,8 +640,8 @@ def test_hostile_names_are_whole_in_json_and_legal_in_xml(hostile):
 
 
 def test_a_single_view_without_an_event_has_no_picture_and_no_table_of_slices():
-    view = View("canonical", None, None, 5)
-    check = Check(view, "ecd", "a", float("-inf"), None, 0.5, (0.4, 0.6), 0.5, False)
+    view = auditing.View("canonical", None, None, 5)
+    check = auditing.Check(view, "ecd", "a", float("-inf"), None, 0.5, (0.4, 0.6), 0.5, False)
     audit = replace(
         audits.audit(wrong=False), views=(view,), checks=(check,), pvalue=0.5, groups=(), n_samples=5
     )

@@ -9,15 +9,14 @@ import audits
 import numpy as np
 import pytest
 
-from caltest import pictures
-from caltest.auditing.views import Reliability
+from caltest import auditing, pictures
 from caltest.report import charts
 from caltest.report.summary import first_screen
 
 
 def test_reliability_diagram_by_hand():
     drawn = charts.reliability(
-        Reliability((0.0, 0.5), (0.25, 1.0), (9, 9), (0.0, 0.25), (0.25, 0.75)), "of two bins"
+        auditing.Reliability((0.0, 0.5), (0.25, 1.0), (9, 9), (0.0, 0.25), (0.25, 0.75)), "of two bins"
     )
     size = drawn.size
     dots = [mark for mark in drawn.marks if mark.kind.startswith("dot")]

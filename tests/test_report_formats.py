@@ -11,8 +11,7 @@ import audits
 import jsonschema
 import pytest
 
-from caltest import InputError, report
-from caltest.auditing.views import Skipped
+from caltest import InputError, auditing, report
 from caltest.files.writing import write_whole
 from caltest.report import formats
 from caltest.report.formats import SUFFIXES, markdown
@@ -193,7 +192,7 @@ def test_junit_has_a_name_for_every_case():
         for view in views
         for name in ("ecd", "ecd: ecd", "'ecd: ecd'")
     )
-    skipped = (Skipped("a = b = c", 7, "small"), Skipped("a = b = c", 7, "small"))
+    skipped = (auditing.Skipped("a = b = c", 7, "small"), auditing.Skipped("a = b = c", 7, "small"))
     audit = replace(made, views=views, checks=checks, skipped=skipped)
     cases = list(ElementTree.fromstring(report.to_junit(audit)).iter("testcase"))
     names = {(case.get("classname"), case.get("name")) for case in cases}

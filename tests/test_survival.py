@@ -15,7 +15,7 @@ from scipy import stats
 from support import command
 
 import caltest
-from caltest.auditing import Group
+from caltest import auditing
 from caltest.bounds.intervals import (
     events_bounds,
     mean_bounds,
@@ -1270,7 +1270,7 @@ def test_where_nobody_was_followed_the_interval_holds_whatever_came_then():
     )
     new, old, every = (
         next(each for each in audit.views if each.lens == "until:46" and each.group == group)
-        for group in (Group.of(hospital="new"), Group.of(hospital="old"), None)
+        for group in (auditing.Group.of(hospital="new"), auditing.Group.of(hospital="old"), None)
     )
     assert new.projected
     assert not old.projected
@@ -1300,7 +1300,7 @@ def test_no_interval_of_rows_that_nobody_followed_misses_more_often_than_said():
         risk, new = law.risk(20.0), groups["hospital"] == "new"
         true = 1.0 - (1.0 - risk) ** np.where(new, 1.8, 1.0)
         for each in audit.views:
-            if each.group in (None, Group.of(hospital="new")):
+            if each.group in (None, auditing.Group.of(hospital="new")):
                 rows = np.ones(len(new), dtype=bool) if each.group is None else new
                 error = float(np.mean((risk - true)[rows]))
                 missed[int(each.group is None)] += not each.low <= error <= each.high

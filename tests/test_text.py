@@ -10,15 +10,15 @@ import audits
 import pytest
 from pages import page as docs_page
 
-from caltest.auditing import Group, View
+from caltest import auditing
 from caltest.report import to_html
 from caltest.text import page, paragraph, row, sizes, summaries, vocabulary
 from caltest.tolerance import claim
 
-TOP = View("top_label", "the top class is right", None, 900, 0.91, 0.84, 0.03, 0.11, "over")
-NORTH = View("top_label", "", Group.of(region_of_the_world="north"), 100)
-CROSSED = replace(NORTH, group=Group.of(region_of_the_world="north", sex="F"))
-RISK = View("canonical", "the label is 'readmission'", None, 900, 0.02, 0.01, direction="over")
+TOP = auditing.View("top_label", "the top class is right", None, 900, 0.91, 0.84, 0.03, 0.11, "over")
+NORTH = auditing.View("top_label", "", auditing.Group.of(region_of_the_world="north"), 100)
+CROSSED = replace(NORTH, group=auditing.Group.of(region_of_the_world="north", sex="F"))
+RISK = auditing.View("canonical", "the label is 'readmission'", None, 900, 0.02, 0.01, direction="over")
 
 WRITTEN = [
     (summaries.scores_between, (0.25, 0.5), "0.25 to 0.5"),
@@ -33,17 +33,17 @@ WRITTEN = [
     (summaries.at_least, (0.00319,), "0.31"),
     (vocabulary.lens_name, (TOP,), "the top class"),
     (vocabulary.lens_name, (RISK,), "readmission"),
-    (vocabulary.lens_name, (View("class:cat", "the label is 'cat'", None, 100),), "class cat"),
-    (vocabulary.lens_name, (View("class:2", "the label is class 2", None, 100),), "class 2"),
-    (vocabulary.lens_name, (View("canonical", None, None, 100),), "all classes together"),
+    (vocabulary.lens_name, (auditing.View("class:cat", "the label is 'cat'", None, 100),), "class cat"),
+    (vocabulary.lens_name, (auditing.View("class:2", "the label is class 2", None, 100),), "class 2"),
+    (vocabulary.lens_name, (auditing.View("canonical", None, None, 100),), "all classes together"),
     (
         vocabulary.lens_name,
-        (View("top:2", "the label is among the top 2", None, 100),),
+        (auditing.View("top:2", "the label is among the top 2", None, 100),),
         "the probability that the label is among the top 2",
     ),
     (vocabulary.subject, (TOP,), "the model's confidence in its top class"),
     (vocabulary.subject, (RISK,), "the predicted probability of readmission"),
-    (vocabulary.subject, (View("canonical", None, None, 100),), "the predicted probabilities"),
+    (vocabulary.subject, (auditing.View("canonical", None, None, 100),), "the predicted probabilities"),
     (vocabulary.where, (None,), ""),
     (vocabulary.where, (CROSSED.group,), " where region_of_the_world is north and sex is F"),
     (vocabulary.group_name, (None,), "all rows"),
@@ -121,7 +121,7 @@ def test_the_glossary_of_reports_is_that_of_the_site():
 
 
 def test_groups_of_long_names_are_told_apart_by_their_values():
-    groups = [Group.of(**{"age at first visit": "65+", "sex": sex}) for sex in "fm"]
+    groups = [auditing.Group.of(**{"age at first visit": "65+", "sex": sex}) for sex in "fm"]
     views = [replace(NORTH, group=group) for group in groups]
     named = [vocabulary.narrow_name(view, 24, rows_alone=True) for view in views]
     assert named == ["65+, f", "65+, m"]

@@ -1,12 +1,15 @@
 """The audit: many checks of one model, with one exact p-value for all of them."""
 
 from caltest.auditing.audits import assert_calibrated, audit
+from caltest.auditing.limits import Limit
 from caltest.auditing.posteriors import sbc
 from caltest.auditing.result import Audit
 from caltest.auditing.views import (
     Check,
     Condition,
+    Count,
     Cumulative,
+    Curves,
     Group,
     Histogram,
     Part,
@@ -21,9 +24,12 @@ __all__ = [
     "Audit",
     "Check",
     "Condition",
+    "Count",
     "Cumulative",
+    "Curves",
     "Group",
     "Histogram",
+    "Limit",
     "Part",
     "Reliability",
     "Rest",

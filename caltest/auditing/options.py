@@ -259,16 +259,14 @@ def call_of(
 
     def written(value: Any) -> str:
         if isinstance(value, Mapping):
-            pairs = (f"{written(name)}: {written(each)}" for name, each in value.items())
-            return f"{{{', '.join(pairs)}}}"
+            return f"{{{', '.join(f'{written(k)}: {written(each)}' for k, each in value.items())}}}"
         if isinstance(value, list | tuple):
             each = ", ".join(map(written, value))
             return f"[{each}]" if isinstance(value, list) else f"({each}{',' * (len(value) == 1)})"
         if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
             return str(value.__name__)
-        if has(value, "tolist"):  # numbers and arrays of NumPy, names in an index of pandas
-            return repr(value.tolist())
-        return repr(value)
+        # Numbers and arrays of NumPy, and names in an index of pandas, as plain values.
+        return repr(value.tolist() if has(value, "tolist") else value)
 
     parts = ["predicted", "outcomes"] if of_numbers else ["probs", "labels"]
     if (groups := given["groups"]) is not None:
@@ -277,8 +275,7 @@ def call_of(
         parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
     parts += [f"{name}={name}" for name in of_rows]
     defaults = signature(function).parameters
-    for name in _NAMED:
-        value = given[name]
+    for name, value in ((name, given[name]) for name in _NAMED):
         same = written(tuple(value) if isinstance(value, list) else value)
         if same != written(defaults[name].default):
             parts.append(f"{name}={written(value)}")

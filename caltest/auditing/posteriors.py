@@ -105,12 +105,7 @@ def sbc(
             f"parameters holds {quoted(list(known))}, and draws {quoted(list(own))}; give both of the "
             "same parameters."
         )
-    if (
-        truth.ndim != 2
-        or drawn.ndim != 3
-        or drawn.shape[1:] != truth.shape
-        or (len(names) != truth.shape[1])
-    ):
+    if truth.ndim != 2 or drawn.shape[1:] != truth.shape or len(names) != truth.shape[1]:
         raise InputError(
             f"parameters has shape {truth.shape}, draws {drawn.shape}, and there are {len(names)} "
             "names; give (N, D) parameters, (L, N, D) draws, and D names."

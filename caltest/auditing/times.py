@@ -218,7 +218,7 @@ class _Seen:
 
     look: Look
     horizon: float
-    rows: Rows
+    rows: Any  # whose law states times
     risk: Array
     came: Array
     expected: Array  # of what was seen; of a risk at one time alone as if nothing were censored
@@ -233,10 +233,6 @@ class _Seen:
         risk, (ended, came) = law.risk(at), law.until(law.seen, at)
         expected = risk if alone else law.cumulative_hazard(ended)
         return cls(look, at, rows, risk, came.astype(float), expected, alone)
-
-    @property
-    def law(self) -> Any:
-        return self.rows.law
 
     @cached_property
     def design(self) -> Design:
@@ -281,21 +277,20 @@ class _Seen:
     @cached_property
     def ended(self) -> tuple[Array, NDArray[np.bool_]]:
         """When rows ended, whatever the horizon, and whether by an event, (n,) each."""
-        return self.law.until(self.law.seen)  # type: ignore[no-any-return]
+        return self.rows.law.until(self.rows.law.seen)  # type: ignore[no-any-return]
 
     @cached_property
     def unknown(self) -> float:
         """The share of rows in strata of which none was followed until the horizon."""
         time, event = self.ended
-        if not event.all() and time.max() < self.law.stated_time(self.horizon):
+        if not event.all() and time.max() < self.rows.law.stated_time(self.horizon):
             return 1.0
         if self.strata is not None:
             return self.strata.unknown
         if kaplan_meier(time, event, self.horizon) is None:
             return 1.0
-        return (
-            0.0 if self.apart is None else float(np.average(self.apart > 0, weights=self.rows.weights))
-        )
+        lost = np.zeros(len(time)) if self.apart is None else self.apart > 0
+        return float(np.average(lost, weights=self.rows.weights))
 
     @cached_property
     def followed(self) -> _Seen:
@@ -312,13 +307,6 @@ class _Seen:
             return None
         time, event = self.ended
         return risk_bounds(time, event, self.risk, self.expected, self.horizon, _FEWEST, self.apart)
-
-    def count(self, level: float) -> Count:
-        """Return the number of events, seen and expected; of a risk at one time these are not known."""
-        total, whole = self.sums
-        if self.alone:
-            return Count(total, None, None, None)
-        return Count(total, whole, *(self.ratio(level)[1:] if whole > 0.0 else (None, None)))
 
     def bounds(self, level: float) -> tuple[Sizing, bool]:
         """Return the risk until the horizon, with limits, and whether these rest on strata.
@@ -375,11 +363,15 @@ class _Seen:
     def view(self, family: Family, sizes: dict[str, Any]) -> View:
         """Return it as a view of these sizes."""
         lens, parts = self.look.scope.label, self.parts(family.of_part)
-        about, events = clause(lens, self.rows), self.count(family.of_view)
-        error = binned_error(parts)
-        view = View(
-            lens, about, self.look.group, **sizes, parts=parts, binned_error=error, events=events
-        )
+        total, whole = self.sums
+        known = whole > 0.0 and not self.alone  # of a risk at one time, nothing is expected before
+        limits = self.ratio(family.of_view)[1:] if known else (None, None)
+        sizes |= {
+            "parts": parts,
+            "binned_error": binned_error(parts),
+            "events": Count(total, None if self.alone else whole, *limits),
+        }
+        view = View(lens, clause(lens, self.rows), self.look.group, **sizes)
         return replace(view, direction=view.side)
 
     def least_pvalue(self) -> float:
