@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import re
 import subprocess
 import sys
@@ -13,9 +14,8 @@ import yaml
 from pages import ROOT, blocks, commands, page, shown_in
 from support import command
 
-from caltest.auditing.audits import MIN_ROWS, N_RESAMPLES
-from caltest.auditing.groups import MOST_VALUES, read_groups
-from caltest.auditing.plan import FEWEST_EVENTS, MOST_FOR_KERNEL, MOST_HYPOTHESES
+import caltest
+from caltest.auditing import groups, plan
 from caltest.cli._commands import OPTIONS
 from caltest.cli._options import load_config
 from caltest.exceptions import InputError
@@ -24,6 +24,7 @@ from caltest.pvalues import CORRECTIONS
 pytestmark = pytest.mark.slow
 
 PAGE = page("docs/audit.md")
+DEFAULTS = inspect.signature(caltest.audit).parameters
 MAKE, *OTHERS = blocks(PAGE, "python")
 
 
@@ -82,22 +83,22 @@ def test_python_runs_and_prints_what_its_comments_say(capsys):
 
 
 def test_the_numbers_in_the_text(folder):
-    command = ["audit", "predictions.csv", "--group", "region", "--group", "age", "--seed", "1"]
-    refused = command(*command, "--alpha", "0.001")
+    typed = ["audit", "predictions.csv", "--group", "region", "--group", "age", "--seed", "1"]
+    refused = command(*typed, "--alpha", "0.001")
     assert "give at least 1,999." in refused.stderr
     assert "`--alpha 0.001` takes `--resamples 1999`" in PAGE
-    assert f"fewer than `--min-rows` rows ({MIN_ROWS})" in PAGE
-    assert f"beyond {MOST_HYPOTHESES:,} checks".replace(",", " ") in PAGE
-    assert f"no default beyond {MOST_FOR_KERNEL:,} rows".replace(",", " ") in PAGE
-    assert f"drawn from the predictions {N_RESAMPLES} times" in PAGE
-    assert (MOST_VALUES, FEWEST_EVENTS) == (1000, 5)
+    assert f"fewer than `--min-rows` rows ({DEFAULTS['min_rows'].default})" in PAGE
+    assert f"beyond {plan.MOST_HYPOTHESES:,} checks".replace(",", " ") in PAGE
+    assert f"no default beyond {plan.MOST_FOR_KERNEL:,} rows".replace(",", " ") in PAGE
+    assert f"drawn from the predictions {DEFAULTS['n_resamples'].default} times" in PAGE
+    assert (groups.MOST_VALUES, plan.FEWEST_EVENTS) == (1000, 5)
     assert "A column of more than a thousand different texts is refused" in PAGE
     texts = [f"site {k}" for k in range(1001)]
-    assert len(read_groups({"a": texts[:1000]}, 1000)[0].values) == 1000
+    assert len(groups.read_groups({"a": texts[:1000]}, 1000)[0].values) == 1000
     with pytest.raises(InputError, match="1,001 different values"):
-        read_groups({"a": texts}, 1001)
+        groups.read_groups({"a": texts}, 1001)
     assert "more than 20 different numbers" in PAGE
-    assert [len(read_groups({"a": list(range(n))}, n)[0].values) for n in (20, 21)] == [20, 5]
+    assert [len(groups.read_groups({"a": list(range(n))}, n)[0].values) for n in (20, 21)] == [20, 5]
     assert "expected fewer than five times" in PAGE
     assert CORRECTIONS["fdr_bh"].endswith("of independent or positively dependent tests")
     assert "only of independent or positively dependent checks" in PAGE

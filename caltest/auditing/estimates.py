@@ -369,7 +369,9 @@ def _simplest(
             continue
         if best is not None:
             more, error = tried.mean(losses[best] - losses[k])
-            if more <= (0.0 if tried.as_simple(found[best], remedy) else _CLEAR * error):
+            both = {found[best].name, remedy.name} == {"temperature", "shift"}
+            both &= tried.rows.n_classes == 2 and found[best].in_group == remedy.in_group
+            if more <= (0.0 if both else _CLEAR * error):  # both have one parameter
                 continue
         best = k
     return best
@@ -392,11 +394,6 @@ class _Trial:
         found = float(w @ values) / float(w.sum())
         sums = np.bincount(self.unit, w * (values - found))
         return found, float(np.sqrt(sums @ sums)) / float(w.sum())
-
-    def as_simple(self, one: Remedy, other: Remedy) -> bool:
-        """Say whether two remedies have equally many parameters: of two classes a shift is one."""
-        both = {one.name, other.name} == {"temperature", "shift"}
-        return both and self.rows.n_classes == 2 and one.in_group == other.in_group
 
     def remedy(self, kind: Kind, in_group: bool) -> tuple[Remedy, Array]:
         """Cross-fit a remedy; return it with the log loss of every row."""

@@ -178,10 +178,14 @@ class Options:
         given = statistics if isinstance(statistics, Mapping) else dict.fromkeys(found, statistics)
         for name in given:
             choose("lens among those asked for", name, found)
-        by_lens = {name: _statistics(given.get(name)) for name in found}
-        if tolerance is not None:
-            for each in [one for those in by_lens.values() for one in those or ()]:
-                check_possible(each, MonteCarlo(), None)
+        by_lens = dict[str, tuple[Statistic, ...] | None].fromkeys(found)  # the default ones
+        for name, some in given.items():
+            if some is not None:
+                by_lens[name] = those = tuple(map(find_statistic, _several(some)))
+                if not those:
+                    raise InputError("statistics is empty; give at least one, or leave it out.")
+                for each in those if tolerance is not None else ():
+                    check_possible(each, MonteCarlo(), None)
         return cls(
             lenses=found,
             statistics=by_lens,
@@ -224,15 +228,6 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
         found[lens.label] = lens
     if not found:
         raise InputError("lenses is empty; give at least one, such as 'top_label'.")
-    return found
-
-
-def _statistics(given: Any) -> tuple[Statistic, ...] | None:
-    if given is None:
-        return None
-    found = tuple(find_statistic(each) for each in _several(given))
-    if not found:
-        raise InputError("statistics is empty; give at least one, or leave it out.")
     return found
 
 
