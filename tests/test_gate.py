@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from xml.etree import ElementTree
 
-import audits
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +15,6 @@ from support import binomial_limits, command, some_fast
 
 import caltest
 from caltest.exceptions import InputError
-from caltest.text.audit import failure
 
 FAST = {"lenses": "top_label", "statistics": "ks", "n_resamples": 99}
 
@@ -50,11 +48,6 @@ def test_a_finding_fails_with_all_that_helps(data):
     assert "\n\n".join(rest[:-1]) == expected.summary().rstrip()
     assert rest[-1] == f"To repeat it: {expected.call}"
     assert "rng=0" in expected.call
-
-
-def test_the_p_value_is_seen_to_be_at_or_below_alpha():
-    made = audits.audit(pvalue=0.0149, alpha=0.0149)
-    assert "p = 0.0149 at alpha = 0.0149: " in failure(made)
 
 
 def test_a_tolerance_is_said(data):

@@ -15,7 +15,6 @@ import pytest
 
 import caltest
 from caltest import auditing, report
-from caltest.auditing.result import shows
 from caltest.report.summary import first_screen, summarise
 from caltest.text import audit as words
 from caltest.text import captions, findings
@@ -125,7 +124,6 @@ def test_no_mark_without_a_finding():
     """An interval that excludes 0 beside an adjusted p-value above alpha: shown nowhere."""
     made = audits.binary()
     view = next(each for each in made.views if each.group == audits.group(("age", "old")))
-    assert shows(made, view) == "under"
     close = replace(view, adjusted_pvalue=0.054)
     views = tuple(close if each is view else each for each in made.views)
     checks = tuple(
@@ -133,7 +131,6 @@ def test_no_mark_without_a_finding():
         for each in made.checks
     )
     audit = replace(made, views=views, checks=checks)
-    assert shows(audit, close) is None
     page = summarise(audit)
     (row,) = (row for row in page.first.slices.rows if row.name.short == "age = old")
     assert not row.bad
@@ -146,7 +143,7 @@ def test_a_group_that_is_shown_is_in_the_picture_whatever_its_column():
     """Twelve siblings of the group that explains, none shown, and one of another column, shown."""
     made = audits.binary()
     worst = replace(made.worst, group=audits.group(("region", "r0")))
-    right = next(each for each in made.views if each.group and not shows(made, each))
+    right = next(each for each in made.views if each.group and not each.direction)
     siblings = [replace(right, group=audits.group(("region", f"r{k}"))) for k in range(1, 13)]
     other = replace(worst, group=audits.group(("age", "old")), rows=worst.rows - 1)
     views = (made.views[0], worst, *siblings, other)
@@ -226,7 +223,7 @@ def test_the_value_of_a_mean_has_one_sign_everywhere():
     audit = caltest.audit([0.3] * 200, [1] * 100 + [0] * 100, statistics="citl", n_resamples=99, rng=0)
     (row,) = summarise(audit).checks
     assert audit.checks[0].value > 0.0
-    assert (row.raw, row.value) == (
+    assert (row.of.value, row.value) == (
         audit.checks[0].value,
         f"{audit.checks[0].value:.4g}".replace("-", "−"),
     )
@@ -425,8 +422,8 @@ def test_worst_views_first_then_the_strongest_evidence():
     assert made.views[3].at_least == "not shown"
     assert made.pictures[0].name.short == "Class bird"
     assert len(made.pictures) == 6
-    assert [row.found for row in made.checks] == sorted(
-        (row.found for row in made.checks), reverse=True
+    assert [row.of.found for row in made.checks] == sorted(
+        (row.of.found for row in made.checks), reverse=True
     )
 
 
@@ -447,7 +444,7 @@ def test_intervals_are_rounded_outwards_and_no_zero_has_a_sign():
 def test_rests_tell_what_a_group_explains():
     made = summarise(audits.binary())
     assert len(made.rests) == 12
-    assert made.rests[0].found
+    assert made.rests[0].of.found
     text = Page(report.to_html(audits.binary())).text()
     assert "Larger groups without the smaller ones" in text
     assert "Larger groups without" not in Page(report.to_html(audits.slope())).text()

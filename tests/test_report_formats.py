@@ -14,7 +14,7 @@ import pytest
 from caltest import InputError, auditing, report
 from caltest.files.writing import write_whole
 from caltest.report import formats
-from caltest.report.formats import SUFFIXES, markdown
+from caltest.report.formats import markdown
 from caltest.text import audit as words
 from caltest.text.findings import finding_of_rest
 
@@ -280,7 +280,7 @@ def test_save_writes_what_the_suffix_names(suffix, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-@pytest.mark.parametrize("suffixes", SUFFIXES.values())
+@pytest.mark.parametrize("suffixes", [(".html", ".htm"), (".md", ".markdown"), (".json",), (".xml",)])
 def test_every_suffix_of_a_format_means_the_same(suffixes, tmp_path):
     audit = audits.audit()
     for suffix in suffixes:
