@@ -220,8 +220,6 @@ lens NAME  What is looked at: top_label, class:3, interval:0.9 and others.
     [default: all that is predicted]
 statistic NAME  Bets on the scores of rows of one: brier, log_score, spiegelhalter, ecd; or citl.
     [default: on all that can be learned]
-order NAME  With --id: prediction, rows enter in the order of their predictions; or arrival, valid only
-    if how long an outcome takes does not depend on it. [default: prediction]
 maturity INT  With --id: days after which rows enter, all of them with an outcome.
     [default: when it is their turn]
 model TEXT  Name and version of the model: a state is of one. [default: none]

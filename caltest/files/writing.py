@@ -120,34 +120,6 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                     part.unlink(missing_ok=True)
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other processes from writing a file; raise if one of them does so now.
-
-    The lock is on a file beside it, which stays, and ends with the process that holds it.
-    """
-    beside = path.with_name(f".{path.name}.lock")
-    with _named(path, []):
-        file = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), _PRIVATE)
-    try:
-        try:
-            if os.name == "nt":
-                import msvcrt
-
-                msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-            else:
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"{path} is being written by another process; wait for its end, then try again."
-            ) from None
-        yield
-    finally:
-        os.close(file)
-
-
 def _mode_for(target: Path) -> int:
     """Return the permissions of the file that is replaced, or those of any new one."""
     if target.exists():

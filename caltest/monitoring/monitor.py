@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -19,18 +19,15 @@ from caltest.data.containers import cells_of, listed
 from caltest.data.rows import Clustering
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
-from caltest.laws import Classes, Quantiles
+from caltest.laws import Quantiles
 from caltest.lenses import Lens, event, find_lens, show
 from caltest.monitoring import state
 from caltest.monitoring.bettors import SCORED, Books
 from caltest.monitoring.state import Mode, MonitorState, Waiting
 from caltest.statistics import find_statistic
 
-Order: TypeAlias = Literal["prediction", "arrival"]
-
 _BLOCK = 50_000  # rows, or more where a cluster is larger, that are entered at a time
 _MOST_GROUPS = 10_000
-_MOST_PERIODS = 256  # before old ones are merged two by two
 _HUGE = 1e300
 #: What may not differ between batches, as messages say it.
 _ALIKE = {
@@ -39,10 +36,7 @@ _ALIKE = {
     "width": "the number of classes",
     "columns": "classes",
     "names": "classes",
-    "event": "the event",
-    "levels": "levels",
     "groups": "columns of groups",
-    "clusters": "clusters",
 }
 
 
@@ -77,10 +71,6 @@ class Monitor:
         model itself predicts? "brier", "log_score", "spiegelhalter", "ecd"; of one probability "citl".
         The order in which scores put the labels of a row is all that counts: of two classes the first
         four are the same bet. Default None: bets on all that can be learned from predictions.
-    order
-        Where outcomes come late (``ids``): with "prediction" (default), rows enter in the order in
-        which they were predicted; with "arrival", as outcomes come, which is valid only if how long an
-        outcome takes does not depend on it.
     maturity
         Where outcomes come late, the age in days at which rows enter, and not before. ``date`` of
         :meth:`update` is then a date, and all rows of that age need an outcome, such as 0 where no
@@ -131,12 +121,10 @@ class Monitor:
         tolerance: float = 0.0,
         lens: str | None = None,
         statistic: str | None = None,
-        order: Order = "prediction",
         maturity: int | None = None,
         model: str | None = None,
     ) -> None:
         choose("mode", mode, {"ever": None, "change": None})
-        choose("order", order, {"prediction": None, "arrival": None})
         if isinstance(lens, Lens):
             lens = lens.label
         find_lens(lens)
@@ -144,8 +132,8 @@ class Monitor:
             choose("statistic", statistic, dict.fromkeys(SCORED))
         numbers = {"alpha": alpha, "mean_run_length": mean_run_length, "tolerance": tolerance}
         self.options: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
-        self.options |= {"mode": mode, "lens": lens, "statistic": statistic, "order": order}
-        self.options |= {"maturity": None if maturity is None else int(maturity), "model": model}
+        self.options |= {"mode": mode, "lens": lens, "statistic": statistic, "model": model}
+        self.options["maturity"] = None if maturity is None else int(maturity)
         self._shape: dict[str, Any] = {}  # what the first batch was like
         self._books: Books = {}
         self._processes: list[list[str]] = []  # column and value, of all but the first
@@ -234,7 +222,7 @@ class Monitor:
             raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
         beside = {"groups": groups, "clusters": clusters, "predicted": predicted, "outcomes": outcomes}
         if ids is not None or self._queue:
-            self._late(beside, ids, batch, date, logits)
+            self._late({**beside, "logits": logits}, ids, batch, date)
             return self.state
         found = sample_of_law(predicted, outcomes, logits=logits)
         whole = found or sample(predicted, outcomes, part=True, logits=logits)
@@ -295,13 +283,6 @@ class Monitor:
                 "sums": [int(books["counts"][0]) - count, *sums],
             }
         )
-        if len(self._periods) > _MOST_PERIODS:
-            old, last = self._periods[:-1], self._periods[-1]
-            merged = [
-                {**two, **{name: np.add(one[name], two[name]).tolist() for name in ("rows", "sums")}}
-                for one, two in zip(old[::2], old[1::2], strict=True)
-            ]
-            self._periods = [*merged, last]
         self._batches += keys
         self._clusters += fresh
 
@@ -387,10 +368,8 @@ class Monitor:
                     listed(each) if isinstance(each, list) else quoted(str(each))
                     for each in (shape[what], was)
                 )
-                raise InputError(
-                    f"{_ALIKE[what]}: this batch has {now}, and earlier ones had {then}; give the "
-                    "same, in the same order, or begin a new state."
-                )
+                found = f"{_ALIKE.get(what, what)}: this batch has {now}, and earlier ones had {then}"
+                raise InputError(f"{found}; give the same, in the same order, or begin a new state.")
         return given, shape
 
     def _members(self, texts: Mapping[str, Sequence[str]], n: int) -> tuple[Any, list[list[str]]]:
@@ -411,34 +390,22 @@ class Monitor:
             )
         return member, processes
 
-    def _late(
-        self,
-        beside: dict[str, Any],
-        ids: object,
-        batch: str | None,
-        date: str | None,
-        logits: bool,
-    ) -> None:
+    def _late(self, given: dict[str, Any], ids: object, batch: str | None, date: str | None) -> None:
         """Keep rows until their turn, and take in those whose turn it is."""
         if ids is None:
             waits = f"{len(self._queue):,} rows wait for their outcomes, by the names of rows"
             raise InputError(f"{waits}; give ids.")
-        predicted, outcomes = beside["predicted"], beside["outcomes"]
-        cells = cells_of(outcomes, "outcomes")
-        if cells is None:
+        predicted, outcomes, logits = given["predicted"], given["outcomes"], given.pop("logits")
+        if (cells := cells_of(outcomes, "outcomes")) is None:
             raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
-        if self.options["maturity"] is not None:
-            state.day(date)
         names, queue = state.names_of(ids, len(cells), "ids"), list(self._queue)
         shape, batches = self._shape, self._batches
         if predicted is not None:
-            rows: Any = predicted
-            if not (isinstance(rows, Rows) and isinstance(rows.law, Classes)):
-                if sample_of_law(predicted, np.zeros(len(cells))):
-                    raise InputError(
-                        "only probabilities of classes wait; give others when outcomes are known."
-                    )
-                rows = predictions(predicted, logits=logits, part=True)
+            if sample_of_law(predicted, np.zeros(len(cells))):
+                raise InputError(
+                    "only probabilities of classes wait; give others when outcomes are known."
+                )
+            rows = predictions(predicted, logits=logits, part=True)
             if rows.n_samples != len(cells):
                 raise InputError(
                     f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}; give one for "
@@ -451,7 +418,7 @@ class Monitor:
                     "rows names of their own."
                 )
             # What could not be taken in later, as far as is known, is not let wait.
-            new = state.batch_of(rows, np.zeros(len(cells), np.intp), **beside)
+            new = state.batch_of(rows, np.zeros(len(cells), np.intp), **given)
             _, shape = self._checked(new)
             batches = [*batches, self._new_batch(batch, repr(names))]
             units = names if new.clusters is None else new.clusters
@@ -459,7 +426,7 @@ class Monitor:
                 texts = [new.texts[column][k] for column in shape["groups"]]
                 queue.append(Waiting(names[k], probs, -1, texts, units[k], date))
         queue = state.informed(queue, names, cells, shape.get("columns"))
-        ready, left = state.parted(queue, self.options["order"], self.options["maturity"], date)
+        ready, left = state.parted(queue, self.options["maturity"], date)
         if ready:
             known = state.Batch(
                 Rows(state.law_of(ready, shape["columns"])),
@@ -486,9 +453,7 @@ class Monitor:
     @property
     def state(self) -> MonitorState:
         """What is known now."""
-        options = {
-            name: value for name, value in self.options.items() if name not in ("order", "maturity")
-        }
+        options = {name: value for name, value in self.options.items() if name != "maturity"}
         nothing: dict[str, Any] = {"n_classes": None, "clusters": "not given", "about": ""}
         shape, books = self._shape if self._books else nothing, self._books
         log_evalue, best, rows, clusters, _, alarm = books["whole"].tolist() if books else self._nothing
@@ -551,7 +516,7 @@ class Monitor:
         Raises
         ------
         InputError
-            If another process writes it, it was changed since it was loaded, or cannot be written.
+            If it is another file, was changed since it was loaded, or cannot be written.
 
         Examples
         --------
@@ -590,12 +555,12 @@ class Monitor:
         ...     print(error)
         nowhere.json: there is no such file; check the path.
         """
-        options, kept, revision = state.load(Path(path))
-        made = cls(**options)
+        whole = state.load(Path(path))
+        made, kept = cls(**whole["options"]), whole["state"]
         for name, value in kept.items():
             setattr(made, name, value)
         made._queue = [Waiting(*each) for each in kept["_queue"]]
-        made._books, made._revision = state.unpacked(kept["_books"]), revision
+        made._books, made._revision = state.unpacked(kept["_books"]), whole["fingerprint"]
         return made
 
 

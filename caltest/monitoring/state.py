@@ -24,7 +24,7 @@ from caltest.data import Rows, sample
 from caltest.data.containers import as_entry, cells_of, check_index, is_missing
 from caltest.exceptions import InputError
 from caltest.files.paths import named, opened
-from caltest.files.writing import locked, write_whole
+from caltest.files.writing import write_whole
 from caltest.laws import Classes, Survival
 from caltest.laws.classes import Array
 from caltest.monitoring.bettors import Bettors, Books, limits
@@ -107,12 +107,12 @@ class Evidence(Facts):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Period(Facts):
-    """What a batch, or several that follow each other, brought.
+    """What a batch brought.
 
     Attributes
     ----------
     name, date
-        Of the last batch, as it was given; None if it was not. Of rows that waited, the date is that
+        As they were given; None if they were not. Of rows that waited, the date is that
         of the batch in which the last of them was predicted.
     rows, end
         Rows that it brought, and rows in all when it ended.
@@ -169,7 +169,7 @@ class MonitorState(Result):
     evidence
         On all rows, then on every group in the order in which they appeared.
     periods
-        The path: what batches brought, in their order; old ones are merged two by two.
+        The path: what batches brought, in their order.
     n_classes
         Classes, as the lens shows them; None for numbers, times, and scores of a statistic.
     about
@@ -441,36 +441,35 @@ def informed(
 
 
 def parted(
-    queue: Sequence[Waiting], order: str, maturity: int | None, now: str | None
+    queue: Sequence[Waiting], maturity: int | None, now: str | None
 ) -> tuple[list[Waiting], list[Waiting]]:
     """Return rows whose turn it is, and those that wait on; no cluster is parted.
 
-    By order of prediction nobody enters before those who were predicted earlier. With a maturity rows
-    enter when they are so old, and not before, though their outcomes may be known.
+    Nobody enters before those who were predicted earlier. With a maturity rows enter when they are so
+    old, and not before, though their outcomes may be known.
     """
     late = {each.unit for each in queue if each.label < 0}
     if maturity is not None:
         today = day(now)
-        due = [each for each in queue if (today - day(each.date)).days >= maturity]
-        if missing := [each for each in due if each.label < 0]:
+        young = {each.name: each for each in queue if (today - day(each.date)).days < maturity}
+        if missing := [each for each in queue if each.label < 0 and each.name not in young]:
             raise InputError(
                 f"the row {quoted(missing[0].name)} was predicted on {missing[0].date} and has no "
                 f"outcome {maturity} days later ({len(missing):,} such rows); give outcomes of all "
                 "rows that are so old first: where no event was seen by then, that it did not come."
             )
-        late |= {each.unit for each in queue if (today - day(each.date)).days < maturity}
-    if order == "prediction":
-        first = next((k for k, each in enumerate(queue) if each.unit in late), len(queue))
-        late |= {each.unit for each in queue[first:]}
+        late |= {each.unit for each in young.values()}
+    first = next((k for k, each in enumerate(queue) if each.unit in late), len(queue))
+    late = {each.unit for each in queue[first:]}
     ready = [each for each in queue if each.unit not in late]
     return ready, [each for each in queue if each.unit in late]
 
 
 # ------------------------------------------------------------------ in one JSON file
 #
-# Whole or not at all, and one writer at a time.
+# Whole or not at all.
 
-_SCHEMA = 5
+_SCHEMA = 6
 _PARTS = ("schema", "options", "state")
 
 
@@ -499,31 +498,20 @@ def save(path: Path, options: Mapping[str, Any], state: Mapping[str, Any], known
     """
     body = {"schema": _SCHEMA, "options": options, "state": state}
     whole = {"caltest monitor": __version__, "fingerprint": _fingerprint(body), **body}
-    text = json.dumps(whole, indent=1, allow_nan=False) + "\n"
-    with locked(path):
-        there = _read(path)["fingerprint"] if path.exists() else None
-        if there is not None and known is None:
-            raise InputError(f"{path} is there already; load it to go on, or give another file.")
-        if there not in (None, known):
-            raise InputError(
-                f"{path} was changed by someone else since this state was loaded or saved; load it, "
-                "and take the batch in again."
-            )
-        write_whole({path: text})
+    if path.exists() and load(path)["fingerprint"] != known:
+        raise InputError(
+            f"{path} is there already, or was changed by someone else since this state was loaded or "
+            "saved; load it, and take the batch in again, or give another file."
+        )
+    write_whole({path: json.dumps(whole, indent=1, allow_nan=False) + "\n"})
     return str(whole["fingerprint"])
-
-
-def load(path: Path) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Return the options, the state and the fingerprint of a file."""
-    whole = _read(path)
-    return whole["options"], whole["state"], whole["fingerprint"]
 
 
 def _fingerprint(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def load(path: Path) -> dict[str, Any]:
     """Read a file that `save` wrote, and check that nobody else changed it."""
     with named(str(path)), opened(path, "JSON") as file:
         content = file.read()
