@@ -6,12 +6,10 @@ import json
 import os
 import re
 import resource
-import signal
 import stat
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -276,53 +274,6 @@ def test_a_report_under_a_limit_of_size_leaves_nothing(option, suffix):
     assert "cannot be written: File too large" in error
 
 
-WRITES = """
-import os, sys, time
-from pathlib import Path
-from caltest.files.writing import write_whole
-real, waits = os.write, sys.argv[1] == "file"
-def slow(file, data):
-    print("writing", flush=True)
-    time.sleep(1.5)
-    return real(file, data)
-if waits:
-    os.write = slow
-else:
-    print("writing", flush=True)
-write_whole({Path("old.json"): "new", Path("new.json"): b"new", Path(sys.argv[2]): "x" * 10**6})
-print("done", flush=True)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
-@pytest.mark.parametrize("where", ["file", "pipe"])
-def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
-    Path("old.json").write_text("old")
-    os.mkfifo("pipe.json")
-    before = contents()
-    number = getattr(signal, name)
-    last = "pipe.json" if where == "pipe" else "last.json"
-    reader = os.open("pipe.json", os.O_RDONLY | os.O_NONBLOCK)  # who never reads: the pipe is full soon
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITES, where, last],
-        stdout=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # `nohup` hands on that it is ignored
-    ) as process:
-        assert process.stdout.readline() == b"writing\n"
-        time.sleep(0.5)
-        if where == "file":
-            parts = list(Path().glob(".caltest-*"))
-            assert [stat.S_IMODE(path.stat().st_mode) for path in parts] == [0o600]
-        process.send_signal(number)
-        rest = process.stdout.read()
-        status = process.wait(timeout=30)
-    os.close(reader)
-    assert b"done" not in rest
-    assert status == (-number if name != "SIGINT" else -signal.SIGINT)
-    assert contents() == before
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -349,18 +300,6 @@ def test_what_is_typed_wrong_is_answered_in_one_line(words, message):
     found = run(*words)
     assert found.exit_code == 2
     assert re.fullmatch(f"Error: {message}\n", found.stderr), found.stderr
-
-
-def test_a_handler_of_ones_own_stays():
-    came = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
-    try:
-        write_whole({Path("a.json"): "new"})
-        signal.raise_signal(signal.SIGTERM)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert came == [signal.SIGTERM]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_another_thread_may_write():

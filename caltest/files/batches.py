@@ -265,7 +265,7 @@ def as_texts(path: Place) -> Any:
     names = found[-1][0].schema.names
     check_held(found[1], len(names))
     schema = pa.schema([(name, pa.string()) for name in names])
-    return StoredTable(*found, schema, Columns(Roles.of(None))).table(*names)
+    return StoredTable(*found, schema, Columns(Roles(None))).table(*names)
 
 
 def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
@@ -361,7 +361,7 @@ class StoredFile(Stored):
         """Read all rows, as they are."""
         with self._opened() as file:
             file.seek(0)
-            return formats.read_npy(file, Roles.of(self.label, logits=self.logits))
+            return formats.read_npy(file, Roles(self.label, logits=self.logits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,7 +382,7 @@ class StoredArrays(Stored):
     def content(self) -> Content:
         """Read all rows, as they are."""
         check_held(self.n_samples, int(np.prod(self.probs.shape[1:])))
-        roles = Roles.of(None, logits=self.logits)
+        roles = Roles(None, logits=self.logits)
         return Content(roles, np.array(self.probs), np.array(self.labels), {})
 
 
@@ -397,18 +397,14 @@ def _by_reference(array: Any) -> Any:
         return array
     first, begin = (each.__array_interface__["data"][0] for each in (array, root))
     place = root.offset + first - begin
-    return str(root.filename), array.dtype, place, array.shape, array.strides
+    return str(root.filename), array.dtype, array.shape, place, array.strides
 
 
 def _sent(name: str, rows: int, logits: bool, *arrays: Any) -> StoredArrays:
     """Return arrays as they came; those that are told by reference are mapped again."""
-    found = []
-    for array in arrays:
-        if isinstance(array, tuple):
-            path, dtype, offset, shape, strides = array
-            last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
-            numbers = np.memmap(path, np.uint8, "r", offset, (last + dtype.itemsize,))
-            found.append(np.ndarray(shape, dtype, numbers, strides=strides))
-        else:
-            found.append(array)
-    return StoredArrays(name, rows, *found, logits=logits)
+    own = [_mapped(*array) if isinstance(array, tuple) else array for array in arrays]
+    return StoredArrays(name, rows, *own, logits=logits)
+
+
+def _mapped(path: str, dtype: Any, shape: Any, place: int, strides: Any) -> np.ndarray:
+    return np.ndarray(shape, dtype, np.memmap(path, np.uint8, "r"), place, strides)

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 
 from caltest import laws
-from caltest._arguments import Kind, Number, arguments, closest, level, name_or_place, names
+from caltest._arguments import Kind, Number, closest, flag, level, name_or_place, names, options
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
@@ -216,44 +216,30 @@ _NO_OUTCOMES = Phrase("name outcomes that are numbers, or give probabilities if 
 COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
 
 
-@dataclass(frozen=True)
+@options(weights=name_or_place, clusters=name_or_place, needs_labels=flag)
 class Roles:
-    """Which columns are what, as the user says: None where they are to be found."""
+    """Which columns are what, as the user says: None where they are to be found; one name is one."""
 
-    label: str | None
-    columns: tuple[str, ...] | None
-    groups: tuple[str, ...]
+    label: str | Any | None
+    columns: Any = None  # names, or what states numbers
+    groups: Any = ()
     needs_labels: bool = True
     weights: str | None = None
     clusters: str | None = None  # among the groups too, as which they are read
     logits: bool = False  # what there is in place of probabilities
     numbers: NumberColumns | None = None  # what the columns state, if not probabilities
 
-    @classmethod
-    @arguments(groups=names, weights=name_or_place, clusters=name_or_place)
-    def of(
-        cls,
-        label: str | int | None,
-        columns: Sequence[str] | Mapping[str, Any] | None = None,
-        groups: Sequence[str] = (),
-        needs_labels: bool = True,
-        weights: str | None = None,
-        clusters: str | None = None,
-        logits: bool = False,
-    ) -> Roles:
-        """Take names as users give them; one name is one."""
-        numbers = NumberColumns(columns) if isinstance(columns, Mapping) else None
-        columns = columns if numbers is None else numbers.names
-        probs, read = (
-            (each,) if isinstance(each, str) else tuple(each) for each in (columns or (), groups)
-        )
-        truth, own, together = (
-            None if each is None else str(each) for each in (label, weights, clusters)
-        )
-        if together is not None and together not in read:
-            read = (*read, together)
-        some = None if columns is None else probs
-        return cls(truth, some, read, needs_labels, own, together, logits, numbers)
+    def __post_init__(self) -> None:
+        own = vars(self)
+        if isinstance(self.columns, Mapping):
+            own["numbers"] = NumberColumns(self.columns)
+            own["columns"] = own["numbers"].names
+        own["columns"] = self.columns and names("columns", self.columns)
+        own["groups"] = names("groups", self.groups)
+        for name in ("label", "weights", "clusters"):
+            own[name] = None if own[name] is None else str(own[name])
+        if self.clusters is not None and self.clusters not in self.groups:
+            own["groups"] = (*self.groups, self.clusters)
 
     def among(self, names: Sequence[str]) -> Roles:
         """Return them with the columns that a pattern means, of a table that has these names."""

@@ -83,21 +83,17 @@ def one_type(column: str, kinds: Sequence[Any]) -> Any:
     """
     import pyarrow as pa
 
-    is_of = pa.types
-    plain = [kind.value_type if is_of.is_dictionary(kind) else kind for kind in kinds]
-    known = list(dict.fromkeys(kind for kind in plain if not is_of.is_null(kind))) or [pa.null()]
-    if len(known) == 1:
-        return known[0]
-    if all(map(is_of.is_integer, known)):
-        return pa.int64()
-    if all(is_of.is_integer(kind) or is_of.is_floating(kind) for kind in known):
-        return pa.float64()
-    if all(is_of.is_string(kind) or is_of.is_large_string(kind) for kind in known):
-        return pa.large_string()
-    raise InputError(
-        f"column {quoted(column)} is {known[0]} in one file and {known[1]} in another; save all files "
-        "with the same types."
-    )
+    is_coded = pa.types.is_dictionary
+    known = dict.fromkeys(kind.value_type if is_coded(kind) else kind for kind in kinds)
+    schemas = [pa.schema([(column, kind)]) for kind in known]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException as error:
+        one, other = [kind for kind in known if kind != pa.null()][:2]
+        raise InputError(
+            f"column {quoted(column)} is {one} in one file and {other} in another; save all files with "
+            "the same types."
+        ) from error
 
 
 # ------------------------------------------------------------------ Parquet and Arrow
@@ -165,9 +161,7 @@ class _Lines(NamedTuple):
     start: int
     line: int
     text: bytes
-    masked: (
-        bytes  # the text with line breaks in quotes overwritten, and null bytes where a quote is open
-    )
+    masked: bytes  # with cells in quotes overwritten, and null bytes where a quote is open
 
     def line_at(self, position: int) -> int:
         """Return the number of the line in which a byte of the text is."""
@@ -253,13 +247,6 @@ def _look_at_csv(file: BufferedReader) -> Survey:
         for seen, column in zip(kinds.values(), found.columns, strict=True):
             is_nan = pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
             seen.add(pa.string() if is_nan else column.type)  # "nan" is text
-        if (
-            b"0x" in lines.text or b"0X" in lines.text
-        ):  # as is what pyarrow takes for hexadecimal numbers
-            cells = _parsed(lines.text, list(kinds), dict.fromkeys(kinds, pa.string())).columns
-            for seen, column in zip(kinds.values(), cells, strict=True):
-                if pc.any(pc.match_substring(column, "0x", ignore_case=True)).as_py():
-                    seen.add(pa.string())
         if b'"' in lines.text and lines.text.count(b"\n") > lines.masked.count(b"\n"):
             for name, column in zip(kinds, found.columns, strict=True):
                 for row, cell in enumerate(map(str, column.to_pylist()), start=sum(parts)):
@@ -397,9 +384,8 @@ def _objects(text: bytes, _: Any = None, schema: Any = None, before: int = 0) ->
         told = re.fullmatch(r"JSON parse error: (.*?)\.? in row (\d+)", str(error), re.DOTALL)
         if not told:
             raise
-        found = told[1].replace(
-            "Column() changed from object to", "it needs an object, and there is an"
-        )
+        other = "it needs an object, and there is an"
+        found = told[1].replace("Column() changed from object to", other)
         found = re.sub(r"^Column\(/(.*)\)", lambda of: f"column {quoted(of[1])}", found)
         text_of = "the file is not valid JSON lines: {found} in {row}; write an object per line, with "
         do = "every name once, and values of one kind in a column."
@@ -462,12 +448,7 @@ def _read_array(stream: IO[bytes], size: int, what: str) -> np.ndarray:
     check_fits(COPIES * numbers * max(8, header.dtype.itemsize), what, "save fewer rows in the file")
     stream.seek(0)
     array = npy.read_array(stream, allow_pickle=False)
-    array = array.astype(header.dtype.newbyteorder("="), copy=False)
-    if array.dtype.kind == "U":
-        codes = np.frombuffer(array.tobytes(), np.uint32)
-        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
-            raise ValueError("it holds text that is no Unicode")
-    return array
+    return array.astype(header.dtype.newbyteorder("="), copy=False)
 
 
 def read_npz(file: BufferedReader, roles: Roles) -> Content:

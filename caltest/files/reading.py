@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._arguments import arguments, flag, name_or_place, names, texts_by_name
+from caltest._arguments import arguments, flag, texts_by_name
 from caltest._arguments import path as path_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 _ARRAYS = {".npz": read_npz, ".npy": read_npy}
 
 
-@arguments(
-    groups=names, weights=name_or_place, clusters=name_or_place, where=texts_by_name, truth=path_of
-)
+@arguments(where=texts_by_name, truth=path_of)
 def read(
     path: str | Path,
     label: str | int | None = None,
@@ -113,11 +111,11 @@ def read(
     array([1, 0])
     """
     with paths.named(paths.called(path)):
-        roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
+        roles = Roles(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
         return _content(path, roles, truth, where).checked(rounding=rounding)
 
 
-@arguments(groups=names, needs_labels=flag, part=flag, where=texts_by_name, truth=path_of)
+@arguments(part=flag, where=texts_by_name, truth=path_of)
 def read_with_groups(
     path: str | Path,
     label: str | int | None = None,
@@ -172,7 +170,7 @@ def read_with_groups(
     """
     with paths.named(paths.called(path)):
         content = _content(
-            path, Roles.of(label, groups=groups, needs_labels=needs_labels, **options), truth, where
+            path, Roles(label, groups=groups, needs_labels=needs_labels, **options), truth, where
         )
         found: Any
         if content.labels is None:
@@ -206,7 +204,7 @@ def read_late(
         outcomes = [_whole(cell) for cell in table.column(label).to_pylist()]
         if not others & set(table.column_names):
             return None, table.column(ids).to_pylist(), outcomes, {}, None
-        content = _content(path, Roles.of(label, columns, (*groups, ids), **how))
+        content = _content(path, Roles(label, columns, (*groups, ids), **how))
         found = {name: content.groups[name] for name in groups}
         rows = content.checked_predictions(part=True)
         return rows, table.column(ids).to_pylist(), outcomes, found, content.event
@@ -245,17 +243,8 @@ def _content(
         return _ARRAYS[suffix.lower()](file, roles)
 
 
-@arguments(groups=names, weights=name_or_place, clusters=name_or_place)
-def scan(
-    path: str | Path,
-    label: str | int | None = None,
-    *,
-    columns: Sequence[str] | Mapping[str, Any] | None = None,
-    groups: Sequence[str] = (),
-    weights: str | None = None,
-    clusters: str | None = None,
-    logits: bool = False,
-) -> Stored:
+@arguments()
+def scan(path: str | Path, label: str | int | None = None, **options: Any) -> Stored:
     """Open a file of predictions and labels that is too large for memory.
 
     These statistics need one pass over the file, and memory that does not grow with the number of
@@ -272,10 +261,11 @@ def scan(
     path
         A table, or a directory of them, as in :func:`read`, or a ``.npy`` array. CSV and JSON lines
         are read once when they are opened: rows are counted, and columns take one type.
-    label, columns, groups, weights, clusters, logits
-        As in :func:`read`. Weights and clusters are read once, when the file is opened. Rows of a
-        cluster may be anywhere in the file. The names of all clusters are held in memory, and
-        during a test each sum of the statistic for each cluster.
+    label, **options
+        As in :func:`read`: ``columns``, ``groups``, ``weights``, ``clusters`` and ``logits``. Weights
+        and clusters are read once, when the file is opened. Rows of a cluster may be anywhere in it.
+        The names of all clusters are held in memory, and during a test each sum of the statistic for
+        each cluster.
 
     Returns
     -------
@@ -300,19 +290,19 @@ def scan(
     ...     stored.n_samples, caltest.test(stored, statistic="ecd", rng=0).pvalue
     (20, 0.12)
     """
-    roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
     with paths.named(paths.called(path)):
-        place = paths.located(path)
+        roles, place = Roles(label, **options), paths.located(path)
         if not (paths.is_folder(place) or paths.is_pattern(place)):
             paths.check_file(place)
         if place.suffix.lower() != ".npy":
-            return replace(stored_table(place, roles, whole=False), logits=logits)
+            return replace(stored_table(place, roles, whole=False), logits=roles.logits)
         with paths.opened(place, NUMPY) as file:
             header, column = table_header(file, roles)
         if header.shape[0] == 0:
             raise InputError("there are no rows; write the file again.")
         assert column is not None  # labels are needed
-        return StoredFile(paths.called(path), header.shape[0], place, header, column, logits=logits)
+        name, logits = paths.called(path), roles.logits
+        return StoredFile(name, header.shape[0], place, header, column, logits=logits)
 
 
 def can_scan(path: str | Path) -> bool:

@@ -1,7 +1,7 @@
 """Files written whole or not at all: reports, data and pictures alike.
 
 What is written goes to a file beside its place that no one else may read, and takes its place when all
-of it is on disk. An error, a full disk, Ctrl-C or a signal that ends the program leave what was there.
+of it is on disk. An error, a full disk or Ctrl-C leave what was there.
 """
 
 from __future__ import annotations
@@ -9,14 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import re
-import signal
 import stat
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any
 from uuid import uuid4
 
 from caltest._visible import quoted, shown
@@ -24,7 +20,6 @@ from caltest.exceptions import InputError
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _PRIVATE, _USUAL = 0o600, 0o666
-_ENDS = ("SIGTERM", "SIGHUP", "SIGINT")
 
 
 def resolved(path: Path) -> Path:
@@ -60,10 +55,9 @@ def check_file(path: Path) -> None:
         return
     if target.exists():
         target.open("ab").close()
-    with _signals_caught():
-        part = _part_of(target)
-        os.close(os.open(part, _NEW, _PRIVATE))
-        part.unlink()
+    part = _part_of(target)
+    os.close(os.open(part, _NEW, _PRIVATE))
+    part.unlink()
 
 
 def check_epoch() -> None:
@@ -87,37 +81,33 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
     """
     parts: dict[Path, tuple[Path, Path]] = {}
     done: list[str] = []
-    with _signals_caught() as interruptible:
-        interruptible.append(True)
-        try:
-            devices = []
-            for path, content in contents.items():
-                with _named(path, done):
-                    target = resolved(path)
-                    if is_special(path):
-                        devices.append(path)
-                        continue
-                    part = _part_of(target)
-                    with _opened(os.open(part, _NEW, _PRIVATE)) as file:
-                        parts[path] = target, part  # it is ours, to be taken away
-                        _write(file, content)
-                        if os.name != "nt":
-                            with suppress(PermissionError):  # some shared folders have no permissions
-                                os.fchmod(file, _mode_for(target))
-            for path in devices:
-                with _named(path, done), _opened(_open_special(path)) as device:
-                    _write(device, contents[path])
-                done.append(shown(str(path)))
-            interruptible.clear()
-            for path, (target, part) in parts.items():
-                with _named(path, done):
-                    part.replace(target)
-                done.append(shown(str(path)))
-        finally:
-            interruptible.clear()
-            for _, part in parts.values():
-                with suppress(OSError):
-                    part.unlink(missing_ok=True)
+    devices: list[Path] = []
+    try:
+        for path, content in contents.items():
+            with _named(path, done):
+                target = resolved(path)
+                if is_special(path):
+                    devices.append(path)
+                    continue
+                part = _part_of(target)
+                with _opened(os.open(part, _NEW, _PRIVATE)) as file:
+                    parts[path] = target, part  # it is ours, to be taken away
+                    _write(file, content)
+                    if os.name != "nt":
+                        with suppress(PermissionError):  # some shared folders have no permissions
+                            os.fchmod(file, _mode_for(target))
+        for path in devices:
+            with _named(path, done), _opened(_open_special(path)) as device:
+                _write(device, contents[path])
+            done.append(shown(str(path)))
+        for path, (target, part) in parts.items():
+            with _named(path, done):
+                part.replace(target)
+            done.append(shown(str(path)))
+    finally:
+        for _, part in parts.values():
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
 
 
 def _mode_for(target: Path) -> int:
@@ -184,35 +174,3 @@ def _named(path: Path, done: list[str]) -> Iterator[None]:
 
 def _part_of(target: Path) -> Path:
     return target.with_name(f".caltest-{uuid4().hex}.part")
-
-
-class _Ended(BaseException):
-    """A signal came that ends the program."""
-
-
-@contextmanager
-def _signals_caught() -> Iterator[list[bool]]:
-    """Keep the signals that end a program until all is tidy, and send them again then.
-
-    While something is in the list, a signal stops the body at once. Python handles signals in its main
-    thread only; in another one nothing is changed.
-    """
-    interruptible, came, before = list[bool](), list[int](), dict[int, Any]()
-
-    def note(number: int, _: FrameType | None) -> None:
-        came.append(number)
-        if interruptible:
-            raise _Ended
-
-    if threading.current_thread() is threading.main_thread():
-        for number in (getattr(signal, name) for name in _ENDS if hasattr(signal, name)):
-            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-                before[number] = signal.signal(number, note)  # other handlers tidy up themselves
-    try:
-        with suppress(_Ended):
-            yield interruptible
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in came[:1]:
-            signal.raise_signal(number)
