@@ -298,7 +298,7 @@ WRONG = {
     "npz, objects": (
         npz(probs=PROBS, y=np.array([None] * 4)),
         {},
-        "'y' cannot be read.*Python objects",
+        "'y' cannot be read.*Object arrays cannot be loaded",
     ),
     "npz, classes": (npz(probs=PROBS, y=LABELS, classes=["a"]), {}, r"classes has shape \(1,\)"),
     "npz, columns": (npz(probs=PROBS, y=LABELS), {"columns": ["a"]}, "columns is for CSV and"),
@@ -309,7 +309,7 @@ WRONG = {
     "npy, pickled": (
         npy(np.array([None, 1])),
         {"label": 0},
-        "not valid NumPy: it holds Python objects",
+        "not valid NumPy: Object arrays cannot be loaded",
     ),
 }
 

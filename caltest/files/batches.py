@@ -21,7 +21,7 @@ from caltest.data.rows import Clustering, Extent, Weighing, check_some, checked_
 from caltest.exceptions import InputError, Row
 from caltest.files import formats, paths
 from caltest.files.columns import Columns, Content, Roles, check_held, check_unique
-from caltest.files.formats import FORMATS, Format, Header, Survey
+from caltest.files.formats import FORMATS, Format, Survey
 from caltest.files.paths import Place
 from caltest.sampling import ROWS
 
@@ -335,45 +335,20 @@ def _files(path: Place) -> tuple[list[Place], Format]:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredFile(Stored):
-    """A table in an NPY file. It is read, not mapped: where a mapped file is cut short, Python dies."""
-
-    path: Place
-    header: Header  # what it announced when it was opened first
-    label: int
-
-    @contextmanager
-    def _opened(self) -> Iterator[BufferedReader]:
-        with paths.opened(self.path, NUMPY) as file:
-            if formats.read_header(file, paths.size_of(file)) != self.header:
-                raise InputError(
-                    "the table has changed since it was opened; do not write to it while it is read."
-                )
-            yield file
-
-    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
-        with paths.named(self.name), self._opened() as file:
-            for rows in blocks(self.n_samples, ROWS)[first:last]:
-                block = formats.read_rows(file, self.header, rows)
-                yield np.delete(block, self.label, axis=1), block[:, self.label]
-
-    def content(self) -> Content:
-        """Read all rows, as they are."""
-        with self._opened() as file:
-            file.seek(0)
-            return formats.read_npy(file, Roles(self.label, logits=self.logits))
-
-
-@dataclass(frozen=True, eq=False)
 class StoredArrays(Stored):
     """Arrays that may be memory-mapped: (n, m) or (n,) predictions, and (n,) labels."""
 
     probs: Any
-    labels: Any
+    labels: Any  # or which column of the predictions they are
 
     def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
-        for rows in blocks(self.n_samples, ROWS)[first:last]:
-            yield np.array(self.probs[rows]), np.array(self.labels[rows])
+        return map(self._part, blocks(self.n_samples, ROWS)[first:last])
+
+    def _part(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        probs = np.array(self.probs[rows])
+        if isinstance(self.labels, int):
+            return np.delete(probs, self.labels, axis=1), probs[:, self.labels]
+        return probs, np.array(self.labels[rows])
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = _by_reference(self.probs), _by_reference(self.labels)
@@ -382,8 +357,7 @@ class StoredArrays(Stored):
     def content(self) -> Content:
         """Read all rows, as they are."""
         check_held(self.n_samples, int(np.prod(self.probs.shape[1:])))
-        roles = Roles(None, logits=self.logits)
-        return Content(roles, np.array(self.probs), np.array(self.labels), {})
+        return Content(Roles(None, logits=self.logits), *self._part(slice(None)), {})
 
 
 def _by_reference(array: Any) -> Any:

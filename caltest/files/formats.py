@@ -10,7 +10,6 @@ since the type of a column depends on all its cells, and keeps where blocks begi
 
 from __future__ import annotations
 
-import math
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from numpy.lib import format as npy
 
 from caltest._arguments import whole_number
 from caltest._memory import check_fits
@@ -398,57 +396,15 @@ MAGIC, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 _PROBS = ("probs", "probabilities", "p", "y_prob")
 
 
-class Header(NamedTuple):
-    """What an array in a file announces."""
-
-    shape: tuple[int, ...]
-    by_columns: bool  # whether the first index varies fastest
-    dtype: np.dtype[Any]
-    start: int  # byte at which the numbers begin
-
-
-def read_header(stream: IO[bytes], size: int) -> Header:
-    """Read the header of an array of ``size`` bytes in all; raise if it announces another size."""
-    version = npy.read_magic(stream)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    header = Header(*read(stream), stream.tell())
-    if header.dtype.kind in "OV":
-        raise ValueError("it holds Python objects or records, not numbers")
-    needed, follow = math.prod(header.shape) * header.dtype.itemsize, size - header.start
-    if needed != follow or min(header.shape, default=0) < 0:
-        raise ValueError(
-            f"an array of shape {header.shape} and type {header.dtype} takes {needed} bytes, and "
-            f"{follow} follow its header"
-        )
-    return header
-
-
-def read_rows(file: IO[bytes], header: Header, rows: slice) -> np.ndarray:
-    """Read some rows of a table. The file is not mapped: Python dies if a mapped one is cut short."""
-
-    def numbers(first: int, count: int) -> np.ndarray:
-        file.seek(header.start + first * header.dtype.itemsize)
-        found = file.read(size := count * header.dtype.itemsize)
-        if len(found) < size:
-            raise ValueError(f"it ends after {len(found)} of {size} bytes")
-        return np.frombuffer(found, header.dtype)
-
-    (n, width), count = header.shape, rows.stop - rows.start
-    if header.by_columns:
-        found = np.array([numbers(column * n + rows.start, count) for column in range(width)]).T
-    else:
-        found = numbers(rows.start * width, count * width).reshape(count, width)
-    return found.astype(header.dtype.newbyteorder("="))
-
-
-def _read_array(stream: IO[bytes], size: int, what: str) -> np.ndarray:
-    """Read a whole array, if it fits into memory, in this machine's order of bytes."""
-    header = read_header(stream, size)
-    numbers = math.prod(header.shape)
-    check_fits(COPIES * numbers * max(8, header.dtype.itemsize), what, "save fewer rows in the file")
-    stream.seek(0)
-    array = npy.read_array(stream, allow_pickle=False)
-    return array.astype(header.dtype.newbyteorder("="), copy=False)
+def _loaded(file: IO[bytes], size: int, what: str) -> np.ndarray:
+    """Read a whole array of so many bytes, if it fits into memory."""
+    check_fits(COPIES * size, what, "save fewer rows in the file")
+    array = np.asarray(np.load(file, allow_pickle=False))
+    if array.dtype.kind == "U":
+        codes = np.frombuffer(array.tobytes(), np.uint32)
+        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise ValueError("it holds text that is no Unicode")
+    return array
 
 
 def read_npz(file: BufferedReader, roles: Roles) -> Content:
@@ -462,7 +418,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
     def array(name: str) -> np.ndarray:
         what = f"the array {quoted(name)}"
         with reading(f"{what} cannot be read"), archive.open(members[name]) as stream:
-            return _read_array(stream, members[name].file_size, what)
+            return _loaded(stream, members[name].file_size, what)
 
     roles = roles.among(names)
     keys = [*roles.numbers.names] if roles.numbers else []
@@ -505,16 +461,16 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
     """Read a single array, a table with a column of labels."""
-    _, label = table_header(file, roles)
-    file.seek(0)
-    table = _read_array(file, size_of(file), "the array")
-    if label is None:
+    check_array(file, roles)
+    table = _loaded(file, size_of(file), "the array")
+    if roles.may_lack_labels:
         return Content(roles, table, None, {})
+    label = column_of_labels(table.shape, roles)
     return Content(roles, np.delete(table, label, axis=1), table[:, label], {})
 
 
-def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None]:
-    """Read what a single array announces, and say which of its columns holds the labels, if any."""
+def check_array(file: BufferedReader, roles: Roles) -> None:
+    """Raise unless a file begins as a single array does, of which no columns are named."""
     of = roles.numbers.names if roles.numbers else ()
     for name in (name for name in (*roles.groups, roles.weights, *of) if name is not None):
         raise InputError(
@@ -522,15 +478,16 @@ def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None
             "belongs to the rows as CSV, Parquet or NPZ."
         )
     _check_kind(file, MAGIC, roles)
-    header = read_header(file, size_of(file))
-    if roles.may_lack_labels:
-        return header, None
-    if len(header.shape) != 2 or header.shape[1] < 2:
+
+
+def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
+    """Say which column of an array holds the labels."""
+    if len(shape) != 2 or shape[1] < 2:
         raise InputError(
-            f"the array has shape {header.shape}, but must be a table of probabilities and one column "
-            "of labels; or save probs and labels in one .npz file."
+            f"the array has shape {shape}, but must be a table of probabilities and one column of "
+            "labels; or save probs and labels in one .npz file."
         )
-    width = header.shape[1]
+    width = shape[1]
     if roles.label is None:
         raise InputError(
             f"the table has {width} columns without names; say which holds the labels, with "
@@ -543,7 +500,7 @@ def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None
             f"label is {quoted(roles.label)}, but must be the index of one of the {width} columns, "
             f"from 0 to {width - 1}, or -1 for the last."
         )
-    return header, index % width
+    return index % width
 
 
 def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:

@@ -17,9 +17,9 @@ from caltest.data import Rows, Sample, sample
 from caltest.data.containers import as_entry, is_framed, is_missing, is_number, listed, read_table
 from caltest.exceptions import Argument, InputError
 from caltest.files import paths
-from caltest.files.batches import NUMPY, Stored, StoredArrays, StoredFile, as_texts, stored_table
+from caltest.files.batches import NUMPY, Stored, StoredArrays, as_texts, stored_table
 from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there
-from caltest.files.formats import FORMATS, read_npy, read_npz, table_header
+from caltest.files.formats import FORMATS, check_array, column_of_labels, read_npy, read_npz
 from caltest.files.paths import Place
 
 if TYPE_CHECKING:
@@ -297,12 +297,13 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
         if place.suffix.lower() != ".npy":
             return replace(stored_table(place, roles, whole=False), logits=roles.logits)
         with paths.opened(place, NUMPY) as file:
-            header, column = table_header(file, roles)
-        if header.shape[0] == 0:
+            check_array(file, roles)
+            own = (place, "r") if isinstance(place, Path) else (file,)
+            table = np.load(*own)
+        label = column_of_labels(table.shape, roles)
+        if not len(table):
             raise InputError("there are no rows; write the file again.")
-        assert column is not None  # labels are needed
-        name, logits = paths.called(path), roles.logits
-        return StoredFile(name, header.shape[0], place, header, column, logits=logits)
+        return StoredArrays(paths.called(path), len(table), table, label, logits=roles.logits)
 
 
 def can_scan(path: str | Path) -> bool:
