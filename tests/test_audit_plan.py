@@ -108,7 +108,7 @@ GROUP_ERRORS = [
     ({"g": "abc"}, "column 'g' is of type str"),
     ({"g": 3}, "column 'g' is of type int"),
     ({}, "groups has no column"),
-    ({"1": [1, 2, 3], 1: [1, 2, 3]}, "two columns of one name"),
+    ({"1": [1, 2, 3], 1: [1, 2, 3]}, "two columns of groups have one name"),
     (pd.DataFrame([[1, 2]] * 3, columns=["a", "a"]), "two columns of one name"),
     (pl.DataFrame({"a": [1, 2, 3]}).lazy(), "groups is of type LazyFrame"),
 ]

@@ -108,7 +108,7 @@ def _columns(groups: object, n_rows: int, **beside: object) -> dict[str, list[An
     else:
         columns = [(_ONLY_NAME, _cells(groups, "groups"))]
     names = [str(name) or EMPTY for name, _ in columns]
-    check_distinct(names, "groups")
+    check_distinct(names, "columns of groups")
     if not columns:
         raise InputError("groups has no column; give at least one, or leave groups out.")
     for name, (_, cells) in zip(names, columns, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -47,6 +48,7 @@ _NO_NUMBERS = {
 }
 _WIDE = (nw.Int128, nw.UInt128)
 _NAMELESS = ("NoneType", "NAType", "NaTType")
+_ABSENT = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +241,7 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> NamedArray:
     names = tuple(str(name) for name in frame.columns)
     if not names:
         return NamedArray(np.empty((len(frame), 0)))
-    check_distinct(names, what)
+    check_distinct(names, f"columns of {what}")
     columns = [frame.get_column(name) for name in frame.columns]
     if len(names) == 1:
         table = _from_series(columns[0], what, names)
@@ -251,9 +253,8 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> NamedArray:
                 "leave the column out, or convert it to float."
             )
     if any(column.null_count() for column in columns):
-        raise _missing(
-            what, np.column_stack([column.is_null().to_numpy() for column in columns]), names
-        )
+        missing = np.column_stack([column.is_null().to_numpy() for column in columns])
+        raise _missing(what, missing, names)
     dtypes = [column.dtype for column in columns]
     values = None if any(dtype in _WIDE for dtype in dtypes) else np.asarray(frame.to_numpy())
     if values is None or values.dtype.kind == "O":  # of numbers all the same, as of Arrow in pandas
@@ -289,11 +290,10 @@ def check_named(names: Sequence[object], what: str) -> None:
             raise InputError(f"{found}; name every column.")
 
 
-def check_distinct(names: Sequence[str], what: str) -> None:
-    """Raise if two columns have one name."""
-    if len(set(names)) < len(names):
-        twice = f"{what} has two columns of one name among {listed(names)}"
-        raise InputError(f"{twice}; rename one of them.")
+def check_distinct(names: Sequence[str], what: str = "columns") -> None:
+    """Raise if two columns, or what else has names, have one name."""
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise InputError(f"two {what} have one name ({listed(twice)}); rename one of them.")
 
 
 def name_of(series: Any) -> str:
@@ -408,18 +408,7 @@ def is_missing(cell: Any) -> bool:
     if type(cell).__name__ in _NAMELESS:
         return True
     if isinstance(cell, str):
-        return cell.strip().lower() in (
-            "",
-            "na",
-            "n/a",
-            "#n/a",
-            "nan",
-            "-nan",
-            "none",
-            "null",
-            "<na>",
-            "nat",
-        )
+        return cell.strip().lower() in _ABSENT
     if isinstance(cell, Decimal):
         return cell.is_nan()
     return isinstance(cell, Number | np.generic) and bool(cell != cell)

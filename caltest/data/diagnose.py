@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.data.containers import NamedArray
 from caltest.exceptions import Argument, InputError, Phrase, Row
-
-Array: TypeAlias = NDArray[np.float64]
+from caltest.laws.classes import Array
 
 _LOOKS = {
     "log-probabilities": "probs looks like log-probabilities: no entry is positive, and the "
@@ -278,8 +277,6 @@ def advice_on_zeros(rows: Any) -> str:
         f"give (votes + share)/({per_one} + 1), the share of the class among the training rows, "
         "and recalibrate these"
     )
-    if round(1.0 / _FINEST) % per_one:
-        return f"Every probability is a multiple of 1/{per_one}, a share of {per_one} votes: {votes}."
     save = "save more digits"
     if rows.clusters is None:  # rounding is not tested for rows in clusters
         save += f", or {ask_about_one(step, rows.n_classes)}"

@@ -306,12 +306,9 @@ def _column(which: object, m: int, classes: tuple[str, ...] | None) -> int:
         cell = which if number is None or abs(number) >= 2**63 else number
         return int(column_indices(read_table([cell], "labels"), m, classes)[0][0])
     except InputError as error:
-        close = closest(which, classes or ())
-        hint = f"did you mean {close!r}? " if close else ""
-        choices = (
-            f"the classes are {listed(classes)}" if classes else f"give a column from 0 to {m - 1}"
-        )
-        text = f"a sampling rate is for {quoted(which)}, which is not a class; {hint}{choices}."
+        known = f"the classes are {listed(classes or ())}"
+        do = f"give a column from 0 to {m - 1}" if classes is None else known
+        text = f"a sampling rate is for {quoted(which)}, which is not a class; {do}."
         raise InputError(text) from error
 
 

@@ -17,7 +17,7 @@ rows share predictions of full precision with a few others, one may ask.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ from caltest._sums import tail_of_sum
 from caltest.data.rows import Rows, Sample
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law, Members, Pool, Pools, Predictive, Quantiles
-
-Array: TypeAlias = NDArray[np.float64]
+from caltest.laws.classes import Array
 
 NO_CHANCE = 1e-6  #: What is less probable than this under H0 is no chance.
 _MOST_LOOKED_AT = 20_000  # rows whose members are compared, and rows of draws

@@ -222,7 +222,7 @@ class Clustering:
         check_several(self.known)
         counts = self.totals[: len(self)] > 0.0
         if counts.sum() < 2:
-            raise one_cluster_counts()
+            raise one_cluster()
         places = np.where(counts, np.cumsum(counts) - 1, 0)
         known = {name: int(places[number]) for name, number in self.known.items()}
         return Clustering(known, self.totals[: len(self)][counts])
@@ -241,18 +241,13 @@ class Clustering:
 def check_several(names: Iterable[Any]) -> None:
     """Raise unless there are two clusters or more."""
     if len(some := list(names)[:2]) < 2:
-        raise InputError(
-            f"clusters is {quoted(some[0])} for every row, and all rows of one cluster may depend on "
-            "each other, so nothing can be tested; give at least two clusters."
-        )
+        raise one_cluster(f"clusters is {quoted(some[0])} for every row")
 
 
-def one_cluster_counts() -> InputError:
+def one_cluster(found: str = "the rows of one cluster alone have weights above 0") -> InputError:
     """Say that the rows that count are in one cluster."""
-    return InputError(
-        "the rows of one cluster alone have weights above 0, and they may all depend on each other, so "
-        "that nothing can be tested; give two clusters that count, or more."
-    )
+    depend = "all rows of one cluster may depend on each other, so nothing can be tested"
+    return InputError(f"{found}, and {depend}; give at least two clusters that count.")
 
 
 def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tuple[str, ...]]:
@@ -526,7 +521,7 @@ def without_zeros(whole: Sample) -> Sample:
     if rows.clusters is not None:
         _, first, codes = np.unique(rows.clusters, return_index=True, return_inverse=True)
         if len(first) == 1:
-            raise one_cluster_counts()
+            raise one_cluster()
         rows = replace(rows, clusters=first.argsort().argsort()[codes])  # in the order they come in
     return replace(whole, rows=rows, labels=labels)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -497,16 +496,11 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
     if isinstance(probs, list) and probs and getattr(probs[0], "ndim", 0) == 2:
         raise InputError(_OF_MODELS["several"], model=quoted(model), n=len(probs))
     table, truth = read_table(probs, "probs"), read_table(y, "y")
-    classes: Any = "what cannot be read"
-    with suppress(Exception):
-        classes = getattr(model, "classes_", None)
-    if classes is None:
+    if (classes := attempt(lambda: getattr(model, "classes_", None))) is None:
         return table, truth
     known: Any = classes if isinstance(classes, list) else attempt(lambda: np.asarray(classes).tolist())
     names = attempt(lambda: {value: str(value) for value in known})
-    if names is None or not isinstance(
-        known, list
-    ):  # numbers, lists in the list, or what raises anything
+    if names is None or not isinstance(known, list):  # numbers, or lists in the list
         raise InputError(_OF_MODELS["classes"], classes=quoted(classes))
     if len(known) != (2 if table.n_columns == 1 else table.n_columns):
         raise InputError(_OF_MODELS["columns"], names=listed(known), n=table.n_columns)

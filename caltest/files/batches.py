@@ -16,11 +16,11 @@ from caltest._memory import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.data import Sample, sample
-from caltest.data.containers import listed
+from caltest.data.containers import check_distinct, listed
 from caltest.data.rows import Clustering, Extent, Weighing, check_some, checked_weights
 from caltest.exceptions import InputError, Row
 from caltest.files import formats, paths
-from caltest.files.columns import Columns, Content, Roles, check_held, check_unique
+from caltest.files.columns import Columns, Content, Roles, check_held
 from caltest.files.formats import FORMATS, Format, Survey
 from caltest.files.paths import Place
 from caltest.sampling import ROWS
@@ -251,7 +251,7 @@ def _surveyed(
                 f"{paths.called(each)} has the columns {listed(survey.schema.names)}, and the first "
                 f"file has {listed(names)}; give files with the same columns."
             )
-    check_unique(names)
+    check_distinct(names)
     if not (rows := sum(survey.rows for survey in surveys)):
         raise InputError("there are no rows; write the file again.")
     return paths.called(path), rows, tuple(files), kind, tuple(surveys)

@@ -6,7 +6,6 @@ A user says which is which, or names do; arrays of an archive are found as colum
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from caltest._arguments import Kind, Number, closest, flag, level, name_or_place
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.containers import NamedArray, is_number, listed
+from caltest.data.containers import NamedArray, check_distinct, is_number, listed
 from caltest.data.premises import shared_members
 from caltest.data.rows import Clustering, Weighing, checked_weights
 from caltest.data.sample import counted_as
@@ -346,7 +345,7 @@ class Columns:
         others = dict.fromkeys(name for name in names if name not in apart)
         chosen = others if roles.columns is None else dict.fromkeys(roles.columns)
         if roles.columns is not None:
-            check_unique(roles.columns)
+            check_distinct(roles.columns)
             of = " of probabilities" if roles.numbers is None else ""
             for name in chosen:
                 check_there(name, others, "column", of, "besides the labels there are")
@@ -505,13 +504,6 @@ def check_held(rows: int, width: int) -> None:
         "take fewer rows or, for a test, a statistic that reads the rows of a file in one pass, such "
         "as 'omnibus', 'ecd' or 'brier' (caltest.files.scan in Python)",
     )
-
-
-def check_unique(names: Sequence[str], kind: str = "columns") -> None:
-    """Raise if two columns, or what else has names, have one name."""
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        raise InputError(f"two {kind} have one name ({listed(twice)}); rename one of them.")
 
 
 def _not_numbers(

@@ -24,9 +24,9 @@ import numpy as np
 from caltest._arguments import whole_number
 from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data.containers import is_number, listed, read_table, shape_of
+from caltest.data.containers import check_distinct, is_number, listed, read_table, shape_of
 from caltest.exceptions import Argument, InputError
-from caltest.files.columns import COPIES, Content, Roles, check_there, check_unique, unread_note
+from caltest.files.columns import COPIES, Content, Roles, check_there, unread_note
 from caltest.files.paths import first_bytes, is_remote, reading, size_of
 from caltest.sampling import ROWS
 
@@ -332,7 +332,7 @@ def _check_header(header: list[str]) -> None:
             f"the first line looks like numbers ({listed(header, 4)}), not names of columns; "
             "add a header, for instance cat,dog,label."
         )
-    check_unique(header)
+    check_distinct(header)
 
 
 # ------------------------------------------------------------------ JSON lines
@@ -412,7 +412,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
     _check_kind(file, _ZIP, roles)
     archive = zipfile.ZipFile(file)
     names = [name.removesuffix(".npy") for name in archive.namelist()]
-    check_unique(names, "arrays")
+    check_distinct(names, "arrays")
     members = dict(zip(names, archive.infolist(), strict=True))
 
     def array(name: str) -> np.ndarray:
@@ -439,7 +439,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
                     "give one name for every class."
                 )
             probs = replace(probs, names=tuple(map(str, classes.tolist())))
-            check_unique(probs.names, "classes")
+            check_distinct(probs.names, "classes")
     groups = {}
     for name in roles.groups:
         groups[name] = (values := array(name)).tolist()

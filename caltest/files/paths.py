@@ -135,9 +135,7 @@ def entries(place: Place) -> list[Place]:
     if isinstance(place, Path):
         with reading("the directory cannot be read"):
             base = Path(*parts[:count])
-            found = (
-                list(base.glob(pattern)) or list(base.iterdir())[:0]
-            )  # which says why there are none
+            found = list(base.glob(pattern)) or list(base.iterdir())[:0]  # it says why there are none
     else:
         from pyarrow import fs
 
