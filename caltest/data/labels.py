@@ -229,10 +229,7 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
 
 
 def kept_at(
-    probs: Array,
-    classes: tuple[str, ...] | None,
-    rates: object,
-    weights: Array | None = None,
+    probs: Array, classes: tuple[str, ...] | None, rates: object, weights: Array | None = None
 ) -> tuple[Array, str]:
     """Transform predictions of all rows into those of the rows that were kept.
 

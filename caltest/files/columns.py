@@ -279,23 +279,23 @@ class Roles:
             both = f"as the outcomes and as {prediction}"
             raise InputError(f"the {kind} {quoted(label)} is given {both}; give it once.")
         groups = [name for name in self.groups if name != self.clusters]
-        for names_of, role, of in (
-            ([] if self.clusters is None else [self.clusters], "clusters", " of clusters"),
-            (groups, "a group", " to group by"),
-            ([] if self.weights is None else [self.weights], "weights", " of weights"),
+        for name, role, of in (
+            (self.clusters, "clusters", " of clusters"),
+            *((name, "a group", " to group by") for name in groups),
+            (self.weights, "weights", " of weights"),
         ):
-            for name in names_of:
-                check_there(name, among, kind, of)
-                if name == label:
-                    raise InputError(
-                        f"the {kind} {quoted(name)} holds the labels, so it cannot be {role} too; give "
-                        "what was known before, or say what holds the labels, with --label (label=… in "
-                        "Python)."
-                    )
-                if name in taken:
-                    both = "twice" if taken[name] == role else f"as {taken[name]} and as {role}"
-                    raise InputError(f"the {kind} {quoted(name)} is given {both}; give it once.")
-                taken[name] = role
+            if name is None:
+                continue
+            check_there(name, among, kind, of)
+            if name == label:
+                raise InputError(
+                    f"the {kind} {quoted(name)} holds the labels, so it cannot be {role} too; give what "
+                    "was known before, or say what holds the labels, with --label (label=… in Python)."
+                )
+            if name in taken:
+                both = "twice" if taken[name] == role else f"as {taken[name]} and as {role}"
+                raise InputError(f"the {kind} {quoted(name)} is given {both}; give it once.")
+            taken[name] = role
         return label
 
 

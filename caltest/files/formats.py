@@ -198,11 +198,7 @@ def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
 
 
 def _read_text(
-    parse: Callable[[bytes, Sequence[str], Any], Any],
-    file: BufferedReader,
-    survey: Survey,
-    schema: Any,
-    part: int,
+    parse: Callable[..., Any], file: BufferedReader, survey: Survey, schema: Any, part: int
 ) -> Iterator[Any]:
     """Read the blocks from one on."""
     for start, end in list(pairwise((*survey.starts, survey.size)))[part:]:
@@ -263,10 +259,7 @@ def _look_at_csv(file: BufferedReader) -> Survey:
 
 
 def _parsed(
-    text: bytes,
-    names: Sequence[str] | None,
-    types: Any = None,
-    lines: _Lines | None = None,
+    text: bytes, names: Sequence[str] | None, types: Any = None, lines: _Lines | None = None
 ) -> Any:
     """Read rows; the first has the names if none are given. Of the columns of a schema, read no others.
 

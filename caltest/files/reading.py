@@ -169,9 +169,8 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with paths.named(paths.called(path)):
-        content = _content(
-            path, Roles(label, groups=groups, needs_labels=needs_labels, **options), truth, where
-        )
+        roles = Roles(label, groups=groups, needs_labels=needs_labels, **options)
+        content = _content(path, roles, truth, where)
         found: Any
         if content.labels is None:
             found = rows = content.checked_predictions()
@@ -215,12 +214,7 @@ def _whole(cell: str | None) -> Any:
     return int(float(cell)) if cell and re.fullmatch(r"\d{1,9}(\.0*)?", cell) else cell or None
 
 
-def _content(
-    path: str | Path,
-    roles: Roles,
-    truth: str | Path | None = None,
-    where: Mapping[str, str] | None = None,
-) -> Content:
+def _content(path: str | Path, roles: Roles, truth: Any = None, where: Any = None) -> Content:
     """Read all that is asked for, by the suffix of the file."""
     if truth is not None:
         return _hub(path, truth, where or {}, roles)
