@@ -400,7 +400,7 @@ def test_the_command_takes_kernels_of_low_rank(stored):
     assert told["parameters"]["rank"] == 20
     wrong = command("test", stored / "parts", "--statistic", "ecd", *asked)
     assert wrong.exit_code == 2
-    assert "--approximation is for kernel statistics" in wrong.stderr
+    assert "is for kernel statistics, and this is 'ecd'" in wrong.stderr
     wrong = command("test", stored / "parts", "--rank", "20")
     assert wrong.exit_code == 2
 

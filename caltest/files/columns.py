@@ -289,8 +289,9 @@ class Roles:
             check_there(name, among, kind, of)
             if name == label:
                 raise InputError(
-                    f"the {kind} {quoted(name)} holds the labels, so it cannot be {role} too; give what "
-                    "was known before, or say what holds the labels, with --label (label=… in Python)."
+                    f"the {kind} {quoted(name)} holds the labels, so it cannot be {role} too; give "
+                    "what was known before, or say what holds the labels, with --label (label=… in "
+                    "Python)."
                 )
             if name in taken:
                 both = "twice" if taken[name] == role else f"as {taken[name]} and as {role}"
