@@ -114,17 +114,6 @@ class Odd(ClassifierMixin, BaseEstimator):
         return np.full((len(X), self.columns), 1.0 / self.columns)
 
 
-class Moody(Odd):
-    """One whose classes are known once it is fitted, and which says so in its own way."""
-
-    def __init__(self):
-        super().__init__()
-
-    @property
-    def classes_(self):
-        raise RuntimeError("not fitted")
-
-
 def test_a_score_of_one_row_is_none():
     folds = {"cv": LeaveOneOut(), "error_score": "raise"}
     with pytest.raises(
@@ -161,7 +150,6 @@ WRONG = {
     "one class": (Odd(np.array([0]), 1), np.zeros(150), "the classes 0 and predicts 1 columns"),
     "classes of a number": (Odd(3), Y, "model has 3 for classes_; give one whose classes_ lists"),
     "classes of lists": (Odd([[0, 1, 2]]), Y, "model has [[0, 1, 2]] for classes_; give one"),
-    "classes that raise": (Moody(), Y, "for classes_; give one whose classes_ lists the class"),
     "other rows": (
         GaussianNB().fit(X[:, :2], Y),
         Y,

@@ -496,7 +496,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
     if isinstance(probs, list) and probs and getattr(probs[0], "ndim", 0) == 2:
         raise InputError(_OF_MODELS["several"], model=quoted(model), n=len(probs))
     table, truth = read_table(probs, "probs"), read_table(y, "y")
-    if (classes := attempt(lambda: getattr(model, "classes_", None))) is None:
+    if (classes := getattr(model, "classes_", None)) is None:
         return table, truth
     known: Any = classes if isinstance(classes, list) else attempt(lambda: np.asarray(classes).tolist())
     names = attempt(lambda: {value: str(value) for value in known})
