@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -31,7 +31,7 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
-from caltest.forms.moments import quadratic_moments
+from caltest.forms.moments import binary_cumulants, quadratic_moments
 from caltest.forms.paths import strayed
 from caltest.forms.signs import OfOneEvent, Signed, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
@@ -212,9 +212,9 @@ class BinnedSquares(HasMoments, Binned):
     squared error of the one probability, half the squared norm.
     """
 
-    debiased: bool
+    debiased: bool = False
 
-    def known(self, fixed: Array) -> tuple[Array, Array, float]:
+    def known(self, fixed: Array) -> Any:
         (sizes, squares), expected = fixed[:2], fixed[2:].T
         share = 0.5 if self.probs.shape[1] == 2 else 1.0
         filled = np.where(sizes > 0.0, sizes, 1.0)
@@ -244,13 +244,13 @@ class BinnedSquares(HasMoments, Binned):
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0; of the independent bins cumulants add."""
-        (quadratic, linear, constant), w = self.here, self.weights
+        (quadratic, linear, constant), w = self.here[:3], self.weights
         squared = np.einsum("ik,ik->i", self.probs, self.probs)[:, None]
         table = w[:, None] ** 2 * quadratic[self.cells, None] * (1.0 - 2.0 * self.probs + squared)
         slope = linear[self.cells] * w[:, None]
         table += slope - np.einsum("ik,ik->i", self.probs, slope)[:, None]
         if self.probs.shape[1] == 2:
-            cumulants = _binary_cumulants(self.probs[:, 1], self.cells, quadratic, table, w)
+            cumulants = np.array(binary_cumulants(self.probs, w, table, self._pairs, self._triples))
         else:
             cumulants = np.zeros(4)
             order = np.argsort(self.cells, kind="stable")
@@ -258,7 +258,7 @@ class BinnedSquares(HasMoments, Binned):
                 pairs = LowRankWeights(np.sqrt(quadratic[b]) * w[rows, None])
                 term = Term(pairs, None)
                 cumulants += quadratic_moments(self.probs[rows], (term,), table[rows], workers)
-        mean, variance, third, error = (float(value) for value in cumulants)
+        mean, variance, third, error = cumulants.tolist()
         own = w**2 * (1.0 - squared[:, 0])
         others = np.bincount(self.cells, weights=own)[self.cells] - own
         means = np.einsum("ik,ik->i", self.probs, table)
@@ -267,100 +267,57 @@ class BinnedSquares(HasMoments, Binned):
         surprises = effective_surprises(shares, 1.0 - over_columns(np.maximum, self.probs))
         return Moments.of_cumulants(mean + constant, variance, third, error, surprises)
 
+    def _in_bins(self, values: Array) -> Array:
+        return np.bincount(self.cells, values, self.n_cells).astype(np.float64)
 
-def _binary_cumulants(p: Array, cells: Cells, quadratic: Array, table: Array, w: Array) -> Array:
-    """Return the first three cumulants and 0 for two classes, where ⟨D_i, D_j⟩ = 2 d_i d_j.
+    def _pairs(self, power: int, one: Array, other: Array) -> float:
+        """Return Σ_{i≠j} W_ij^power x_i y_j for W_ij = α_b in a bin and 0 between bins, O(n)."""
+        total = self._in_bins
+        return float(self.here[0] ** power @ (total(one) * total(other) - total(one * other)))
 
-    The sums over pairs and triples of different rows are power sums of the bins: O(n).
-    """
-
-    def total(values: Array) -> Array:
-        return np.bincount(cells, values, len(quadratic)).astype(np.float64)
-
-    a = 2.0 * quadratic
-    mean = (1 - p) * table[:, 0] + p * table[:, 1]
-    zero, one = table[:, 0] - mean, table[:, 1] - mean
-    variances = p * (1 - p)
-    v, skew = w**2 * variances, w**3 * variances * (1 - 2 * p)
-    c = w * variances * (one - zero)  # E[l w d]
-    e = w**2 * (p * (1 - p) ** 2 * one + (1 - p) * p**2 * zero)  # E[(w d)² l]
-    pairs = total(v) ** 2 - total(v**2)
-    triples = total(v) ** 3 - 3 * total(v) * total(v**2) + 2 * total(v**3)
-    variance = 2 * a**2 * pairs + total(p * one**2 + (1 - p) * zero**2)
-    third = a**3 * (8 * triples + 4 * (total(skew) ** 2 - total(skew**2)))
-    third += 12 * a**2 * (total(e) * total(v) - total(e * v)) + 6 * a * (total(c) ** 2 - total(c**2))
-    third += total(p * one**3 + (1 - p) * zero**3)
-    return np.array([mean.sum(), variance.sum(), third.sum(), 0.0])
+    def _triples(self, v: Array) -> float:
+        """Return Σ W_ij W_jk W_ki v_i v_j v_k over three different rows, O(n)."""
+        first, second, third = (self._in_bins(v**power) for power in (1, 2, 3))
+        return float(self.here[0] ** 3 @ (first**3 - 3.0 * first * second + 2.0 * third))
 
 
 @dataclass(frozen=True, eq=False)
-class PearsonGroups(HasMoments, HasChiSquare, Binned):
+class PearsonGroups(HasChiSquare, BinnedSquares):
     """T = Σ_b S_b² / (n_b p̄_b (1 − p̄_b)) for the residuals S_b of class 1 in every bin, two classes.
 
-    Where rows count w, p̄_b is their mean as they count, and n_b is Σ w².
-
-    A bin whose predictions are all 0 or all 1 adds nothing, and +∞ if one of them was wrong.
+    If rows have weights w, p̄_b is their weighted mean, and n_b is Σ w². A bin whose predictions are
+    all 0 or all 1 adds nothing, and +∞ if one of them was wrong.
     """
 
-    def known(self, fixed: Array) -> tuple[Array, Cells]:
-        """Return 1/(n_b p̄_b (1 − p̄_b)), (K,), 0 where that is infinite; and the rarer classes.
-
-        The two classes' residuals are opposite; the smaller sum has the smaller rounding.
-        """
+    def known(self, fixed: Array) -> Any:
+        """Return α_b = 1/(2 n_b p̄_b (1 − p̄_b)), 0 where that is infinite; and the rarer classes."""
         (sizes, squares), expected = fixed[:2], fixed[2:]
         variances = expected.prod(axis=0) * squares / np.where(sizes > 0.0, sizes, 1.0) ** 2
         varied = variances > CERTAIN
-        precisions = np.where(varied, 1.0 / np.where(varied, variances, 1.0), 0.0)
-        return precisions, np.asarray(expected.argmin(axis=0))
+        quadratic = np.where(varied, 0.5 / np.where(varied, variances, 1.0), 0.0)
+        return quadratic, np.zeros_like(expected.T), 0.0, expected.argmin(axis=0)
 
     def entries(self, residuals: Array, cells: Cells, classes: Cells, known: Any) -> Array:
-        """Return the terms of the bins, in the column of the rarer class."""
-        precisions, rarer = known
-        terms = precisions[cells] * residuals**2
-        wrong = (precisions[cells] == 0.0) & (residuals > 0.5 * float(self.weights.min()))
-        return np.where(classes == rarer[cells], np.where(wrong, np.inf, terms), 0.0)
+        """Return the terms of the bins.
 
-    def ending(self, sums: Array, known: Any) -> Array:
-        return np.asarray(sums.sum(axis=1))
+        The residuals of the two classes are opposite; that of the rarer class has the smaller rounding,
+        and stands for both.
+        """
+        quadratic, rarer = known[0][cells], known[3][cells]
+        wrong = (quadratic == 0.0) & (residuals > 0.5 * float(self.weights.min()))
+        terms = np.where(wrong, np.inf, 2.0 * quadratic * residuals**2)
+        return np.where(classes == rarer, terms, 0.0)
 
     @property
     def resolution(self) -> float:
         """Rounding of the sum over the bins."""
-        return ROUNDING * float(self.here[0] @ self.fixed[2:].min(axis=0) ** 2)
-
-    @cached_property
-    def _variances(self) -> Array:
-        """Of the rows' residuals, (n,)."""
-        return over_columns(np.multiply, self.probs)
-
-    def _summed(self, values: Array, power: int) -> Array:
-        """Sum cumulants of rows over every bin: the k-th of w d is w^k times that of d."""
-        return self.per_bin(self.weights ** (power - 1) * values)
+        return 2.0 * ROUNDING * float(self.here[0] @ self.fixed[2:].min(axis=0) ** 2)
 
     @cached_property
     def chi_square(self) -> ChiSquare:
         """As many degrees of freedom as bins that can vary."""
-        return ChiSquare(int(np.count_nonzero(self._summed(self._variances, 2) > CERTAIN)))
-
-    def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return mean, variance and skewness under H0, exactly.
-
-        With the cumulants κ of S_b, sums of those of Bernoulli variables, S_b² has the cumulants
-        κ₂, κ₄ + 2κ₂² and κ₆ + 12κ₄κ₂ + 10κ₃² + 8κ₂³; bins are independent.
-        """
-        v, w = self._variances, self.here[0]
-        k2, k3 = self._summed(v, 2), self._summed(v * (self.probs[:, 0] - self.probs[:, 1]), 3)
-        k4, k6 = self._summed(v * (1 - 6 * v), 4), self._summed(v * (1 - 30 * v * (1 - 4 * v)), 6)
-        third = k6 + 12 * k4 * k2 + 10 * k3**2 + 8 * k2**3
-        # Row i's share: its own S² and its pairs with the others of its bin.
-        own = self.weights**2
-        shares = w[self.cells] ** 2 * own * v * (own * (1 - 6 * v) + 2 * k2[self.cells])
-        return Moments.of_cumulants(
-            float(w @ k2),
-            float(w**2 @ (k4 + 2 * k2**2)),
-            float(w**3 @ third),
-            surprises=effective_surprises(shares, over_columns(np.minimum, self.probs)),
-        )
+        variances = self.per_bin(self.weights * over_columns(np.multiply, self.probs))
+        return ChiSquare(int(np.count_nonzero(variances > CERTAIN)))
 
 
 # ------------------------------------------------------------------ cells of one event
@@ -497,34 +454,23 @@ class MultiscaleBins(EventCells):
         """Rounding of a standardised sum, of some of very many rows."""
         return ROUNDING * float(np.sqrt(len(self.chances)))
 
-    def _scales(self, fixed: Array) -> list[tuple[Cells | None, Array, float]]:
-        """Return how bins merge, 1/n_b and the deviation of U, scale by scale."""
+    def _scales(self, fixed: Array) -> list[_Scale]:
         found = []
         for starts in (None, *self.merges):
-            if starts is not None:
-                fixed = np.add.reduceat(fixed, starts, axis=1)
+            fixed = _merged(fixed, starts)
             sizes, variances, squares = fixed
             shares, whole = 1.0 / np.where(sizes > 0.0, sizes, 1.0), variances**2
             pairs = np.where(whole - squares > _CANCELLED * whole, whole - squares, 0.0)
-            found.append((starts, shares, float(np.sqrt(2.0 * np.sum(pairs * shares**2)))))
+            found.append(_Scale(starts, shares, float(np.sqrt(2.0 * np.sum(pairs * shares**2)))))
         return found
 
     @cached_property
-    def _here(self) -> list[tuple[Cells | None, Array, float]]:
+    def _here(self) -> list[_Scale]:
         return self._scales(self.fixed)
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
-        found, both = np.full(len(sums), -np.inf), sums.reshape(len(sums), 2, -1)
-        for starts, shares, deviation in self._here if fixed is self.fixed else self._scales(fixed):
-            if starts is not None:
-                both = np.add.reduceat(both, starts, axis=2)
-            errors = np.einsum("bk,k->b", both[:, 0] ** 2 - both[:, 1], shares)
-            if deviation > 0.0:
-                errors /= deviation
-            else:
-                errors = np.where(errors > _IMPOSSIBLE, np.inf, -np.inf)
-            np.maximum(found, errors, out=found)
-        return np.where(found == -np.inf, 0.0, found)
+        sums, own = np.hsplit(sums, 2)
+        return _largest(self._here if fixed is self.fixed else self._scales(fixed), sums, own)
 
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
         """Return T of pairs of different clusters."""
@@ -532,26 +478,38 @@ class MultiscaleBins(EventCells):
 
     def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
         """Take U over pairs of different clusters."""
-        merged: Any = sparse.csr_array(found.turned)
-        scales: list[tuple[Cells | None, Array, float, Array]] = []
-        for starts, shares, deviation in self._scales(found.fixed):
-            if starts is not None:
-                coarser = np.zeros(merged.shape[1], dtype=np.intp)
-                coarser[starts[1:]] = 1
-                merged = merged.tocoo()
-                entries = (merged.data, (merged.row, np.cumsum(coarser)[merged.col]))
-                merged = sparse.csr_array(entries, shape=(merged.shape[0], len(starts)))
-            own = np.asarray(merged.multiply(merged).sum(axis=0)).ravel()
-            scales.append((starts, shares, deviation, own))
-        finish: Callable[[Array], Array] = partial(_largest_between, scales)
+        merged, scales, own = sparse.csr_array(found.turned), self._scales(found.fixed), []
+        for starts, _, _ in scales:
+            if starts is not None:  # a 1 in every column, in the row of its bin
+                bins = np.searchsorted(starts, np.arange(merged.shape[1]), side="right") - 1
+                merged = merged @ sparse.csr_array((np.ones(len(bins)), (np.arange(len(bins)), bins)))
+            own.append(np.asarray(merged.multiply(merged).sum(axis=0)).ravel())
+        finish: Callable[[Array], Array] = partial(_largest, scales, own=own)
         return signed_sums(found.turned, finish, even=True, rounding=self.resolution)
 
 
-def _largest_between(scales: list[tuple[Cells | None, Array, float, Array]], sums: Array) -> Array:
+class _Scale(NamedTuple):
+    starts: Cells | None  #: Which bins of the next finer scale begin a bin of this one.
+    shares: Array  #: 1/n_b.
+    deviation: float  #: Of U.
+
+
+def _merged(values: Array, starts: Cells | None) -> Array:
+    return values if starts is None else np.add.reduceat(values, starts, axis=-1)
+
+
+def _largest(scales: list[_Scale], sums: Array, own: Array | list[Array]) -> Array:
+    """Return the largest U/√Var U of sums (B, K), less what pairs i = j add.
+
+    These are (B, K) as well; or known for every scale, no label that cannot be among them.
+    """
     found = np.full(len(sums), -np.inf)
-    for starts, shares, deviation, alone in scales:
-        if starts is not None:
-            sums = np.add.reduceat(sums, starts, axis=1)
+    for number, (starts, shares, deviation) in enumerate(scales):
+        sums = _merged(sums, starts)
+        own, left = (own, own[number]) if isinstance(own, list) else (_merged(own, starts),) * 2
+        errors = (sums**2 - left) @ shares
         if deviation > 0.0:
-            np.maximum(found, (sums**2 - alone) @ shares / deviation, out=found)
+            np.maximum(found, errors / deviation, out=found)
+        elif not isinstance(own, list):
+            found[errors > _IMPOSSIBLE] = np.inf
     return np.where(found == -np.inf, 0.0, found)

@@ -76,20 +76,39 @@ def chain_moments(
     """
     from caltest.loops import rows as _loops
 
-    p = probs[chain.order, 1]
-    v, skew = p * (1.0 - p), p * (1.0 - p) * (1.0 - 2.0 * p)
-    s = chain.steps  # what d is multiplied by
-    v, skew = v * s**2, skew * s**3
-    first, second, third = (chain.decay**power for power in (1, 2, 3))
-    variance = 8.0 * _loops.chain_pairs(second, v, v)
-    cumulant = 64.0 * _loops.chain_triples(second, v) + 32.0 * _loops.chain_pairs(third, skew, skew)
+    powers = {power: chain.decay**power for power in (1, 2, 3)}
+    table = None if linear is None else linear[chain.order]
+    return binary_cumulants(
+        probs[chain.order],
+        chain.steps,
+        table,
+        lambda power, one, other: _loops.chain_pairs(powers[power], one, other),
+        partial(_loops.chain_triples, powers[2]),  # W_ij W_jk = W_ik,
+    )
+
+
+def binary_cumulants(
+    probs: Array,
+    steps: Array,
+    linear: Array | None,
+    pairs: Callable[[int, Array, Array], float],
+    triples: Callable[[Array], float],
+) -> tuple[float, float, float, float]:
+    """Return the same for two classes and weights s_i s_j W_ij whose sums are fast.
+
+    ``pairs`` takes k, x and y and returns Σ_{i≠j} W_ij^k x_i y_j; ``triples`` takes v and returns
+    Σ W_ij W_jk W_ki v_i v_j v_k over three different rows.
+    """
+    p, s = probs[:, 1], steps
+    v, skew = p * (1.0 - p) * s**2, p * (1.0 - p) * (1.0 - 2.0 * p) * s**3
+    variance = 8.0 * pairs(2, v, v)
+    cumulant = 64.0 * triples(v) + 32.0 * pairs(3, skew, skew)
     if linear is None:
         return 0.0, variance, cumulant, 0.0
-    table = linear[chain.order]
-    means = np.einsum("ik,ik->i", probs[chain.order], table)
-    zero, one = (table - means[:, None]).T
+    means = np.einsum("ik,ik->i", probs, linear)
+    zero, one = (linear - means[:, None]).T
     c, e = v / s * (one - zero), v * ((1.0 - p) * one + p * zero)  # E[l d] and E[l d²]
-    cumulant += 48.0 * _loops.chain_pairs(second, e, v) + 12.0 * _loops.chain_pairs(first, c, c)
+    cumulant += 48.0 * pairs(2, e, v) + 12.0 * pairs(1, c, c)
     cumulant += float(np.sum(p * one**3 + (1.0 - p) * zero**3))
     variance += float(np.sum(p * one**2 + (1.0 - p) * zero**2))
     return float(means.sum()), variance, cumulant, 0.0
