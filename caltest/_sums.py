@@ -87,7 +87,7 @@ def sum_and_multiply(
     """Sum over all tiles and multiply a matrix with ``vectors`` (n, r) in one pass.
 
     ``function(rows, columns)`` returns the sums of a tile, as in :func:`sum_over_tiles`, and the tile
-    of the matrix, in the precision of the vectors.
+    of the matrix, which is multiplied in the precision of the vectors.
     """
     product = np.zeros(vectors.shape)
     total: Any = 0.0
@@ -135,6 +135,7 @@ def _product_strip(
     total: Any = 0.0
     for block in columns:
         sums, entries = function(rows, block)
+        entries = entries.astype(vectors.dtype, copy=False)
         total = total + (sums if block == rows else 2.0 * sums)
         own += entries @ vectors[block]
         if block != rows:

@@ -15,7 +15,7 @@ from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest.data import Sample, sample
 from caltest.data.rows import refuse_clusters, without_zeros
-from caltest.forms.solved import Line, Logits, fit_line
+from caltest.forms.recalibration import Line, Logits, fit_line
 from caltest.lenses import Lens, through
 from caltest.results import Result
 from caltest.statistics import CoxRecalibration

@@ -21,7 +21,7 @@ from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
-from caltest.forms.weights import HELD_UP_TO
+from caltest.forms.kernel_matrices import HELD_UP_TO
 from caltest.laws import Classes, Predictive, Quantiles
 from caltest.lenses import Lens, event, find_lens, seen_through, show
 from caltest.nulls.base import Trial

@@ -11,7 +11,7 @@ from support import every_outcome
 import caltest
 from caltest import InputError
 from caltest.data import Rows
-from caltest.forms.solved import Logits, fit_line
+from caltest.forms.recalibration import Logits, fit_line
 from caltest.statistics import CalibrationInTheLarge, CoxRecalibration, HosmerLemeshow
 
 COX = (CoxRecalibration(), CoxRecalibration("wald"))

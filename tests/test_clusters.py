@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 
@@ -17,16 +16,13 @@ from support import binomial_limits, command, dirichlet, h_matrix, labels_from, 
 
 import caltest
 from caltest import InputError
-from caltest._parallel import Workers
 from caltest.binning import EqualWidth
 from caltest.clusters import Clusters
 from caltest.data import Rows, sample
-from caltest.forms import Comonotone, HasSigns, LinearSum, effective_clusters
-from caltest.forms.low_rank import JointSums
+from caltest.forms import LinearSum, effective_clusters
 from caltest.kernels import Exponential
-from caltest.lenses import Reduction, find_lens, through
+from caltest.lenses import find_lens, through
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
-from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 from caltest.sampling import DRAWS, SignSampler
 from caltest.statistics import CKCE, ECE, STATISTICS, ClasswiseECE, LinearSKCE, UnbiasedSKCE
 
@@ -132,16 +128,6 @@ def test_sums_that_are_not_0_on_average_keep_their_mean():
     own = scores[np.arange(len(LABELS)), LABELS] - mean
     assert signed.of_labels(signs) == pytest.approx(mean.sum() + signs[:, CODES] @ own)
     assert signed.observed == pytest.approx((mean + own).sum())
-
-
-def test_sizes_of_rows_that_are_clusters():
-    rng = np.random.default_rng(0)
-    residual, features = rng.normal(size=(90, 3)), rng.normal(size=(90, 5))
-    codes = rng.permutation(90)
-    form = JointSums(residual, features, Clusters(codes, 90))
-    joint = residual[:, :, None] * features[:, None, :]
-    assert form.squares() == pytest.approx((joint**2).sum())
-    assert form.held()[codes] == pytest.approx(joint.reshape(90, -1))
 
 
 @pytest.mark.parametrize("name", ["ece", "mce", "ece_squared", "ece_debiased"])
@@ -255,50 +241,19 @@ def test_two_classes_go_along_the_line(diagonal):
 
 
 def test_features_held_or_not_are_the_same(monkeypatch):
-    from caltest.forms import low_rank
-
     predictions = Rows(PROBS)
     form = UnbiasedSKCE(approximation="nystrom", rank=20).fitted(predictions).given(predictions)
     signs = np.random.default_rng(1).choice([-1, 1], (20, 30)).astype(np.int8)
     clusters = Clusters(CODES, 30)
     held = form.of_cluster_sums(form.cluster_sums(LABELS, clusters), clusters.share_between)
-    monkeypatch.setattr(low_rank, "_MOST_HELD", 1)
+    monkeypatch.setattr("caltest.forms.low_rank._MOST_HELD", 1)
     streamed = form.signed(LABELS, clusters)
     assert streamed.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
-    monkeypatch.setattr(low_rank, "_MOST_HELD", 30**2)
+    monkeypatch.setattr("caltest.forms.low_rank._MOST_HELD", 30**2)
     paired = form.signed(LABELS, clusters)
     assert paired.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
     of_rows = form.pairs.signed(LABELS, clusters)
     assert of_rows.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
-
-
-def test_columns_of_several_views_share_the_signs():
-    """As an audit asks: some rows, in which some clusters are not, and a lens; one table."""
-    whole = sample(PROBS, LABELS, weights=WEIGHTS)
-    lens = find_lens("top_label")
-    rows = np.flatnonzero((CODES % 3 == 0) & (PROBS[:, 0] > 0.2))
-    part, top = whole.rows.take(rows), lens.show(whole.rows).rows
-    of_top = top.take(rows)
-
-    ecd, esce = STATISTICS["ecd"](), STATISTICS["esce"]()
-    columns = [
-        Column(None, ecd.given(whole.rows)),
-        Column(Reduction(part, places=rows), UnbiasedSKCE(Exponential(0.5)).given(part)),
-        Column(replace(lens.show(whole.rows), rows=of_top, places=rows), esce.given(of_top)),
-    ]
-    signed = signed_columns(columns, LABELS, CODES, WEIGHTS)
-    draws = sign_draws(signed, 30, 70, seed=3)
-    values = table(signed, draws, Workers())
-    assert values.shape == (71, 3)
-    options = {"clusters": CODES[rows], "weights": WEIGHTS[rows]}
-    some = PROBS[rows], LABELS[rows]
-    expected = caltest.estimate(*some, UnbiasedSKCE(Exponential(0.5)), **options)
-    assert values[0, 1] == pytest.approx(expected, rel=1e-9)
-    assert values[0, 2] == pytest.approx(caltest.estimate(*some, "esce", **options), rel=1e-9)
-    signs = SignSampler(30, 3).draw(0, 70)
-    error = (WEIGHTS * (lens.show(whole.rows).outcomes(LABELS) - top.probs[:, 1]))[rows]
-    turned = signs[:, CODES[rows]] @ error / WEIGHTS[rows].sum()
-    assert values[1:, 2] == pytest.approx(turned, rel=1e-9)
 
 
 # ------------------------------------------------------------------ few clusters
@@ -317,11 +272,7 @@ def test_all_signs_of_few_clusters(statistic, ways):
     signs = np.array(list(product([1, -1], repeat=6)), dtype=np.int8)
     values = form.signed(view.labels, Clusters(codes, 6)).of_labels(signs)
     assert found.pvalue >= np.mean(values >= values[0] - 1e-12)  # few clusters: the larger of two
-    signed = signed_columns(columns_of(form), view.labels, codes, np.ones(len(codes)))
-    draws = sign_draws(signed, 6, 199, seed=1)
-    by_signs = table(signed, draws, Workers())[:, 0]  # nothing is left to chance
-    assert draws.count == ways - 1
-    assert np.mean(by_signs >= by_signs[0] - 1e-12) == np.mean(values >= values[0] - 1e-12)
+    assert found.n_resamples == ways - 1  # nothing is left to chance
 
 
 def test_levels_that_few_clusters_cannot_reach_are_said():
@@ -515,7 +466,7 @@ def test_effective_clusters_by_definition(statistic):
     probs, labels, codes = clustered(25, 4, 2, 0.3, 1)
     form = STATISTICS[statistic]().given(sample(probs, labels).rows)
     clusters = Clusters(codes, 25)
-    drawn = Comonotone.of(form).labels(np.tile((np.arange(4000)[:, None] + 0.5) / 4000, 100))
+    drawn = form.comonotone().labels(np.tile((np.arange(4000)[:, None] + 0.5) / 4000, 100))
     squares = form.squares_of(drawn, clusters)
     mean, fourth = np.mean(squares, axis=0), np.mean(np.square(squares), axis=0)
     expected = mean.sum() ** 2 / fourth.sum()
@@ -730,8 +681,6 @@ def test_rows_that_are_independent_lose_little():
 
 def test_the_default_null_is_an_object_too():
     assert run("ecd", null=ClusterSigns()).pvalue == run("ecd").pvalue
-    form = STATISTICS["ecd"]().given(Rows(PROBS))
-    assert isinstance(form, HasSigns)
 
 
 # ------------------------------------------------------------------ from a file

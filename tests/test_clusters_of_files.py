@@ -17,7 +17,6 @@ from caltest.clusters import Clusters
 from caltest.data import sample
 from caltest.files import read, read_with_groups, scan
 from caltest.forms import ClusterSums
-from caltest.forms import weights as kernel_weights
 from caltest.lenses import through
 from caltest.resampling import columns_of
 from caltest.statistics import STATISTICS
@@ -50,7 +49,7 @@ def written(folder, rows=ROWS, kind="parquet", patients=PATIENTS):
 def in_blocks(monkeypatch):
     """4000 rows are taken for very many."""
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 4000)
+    monkeypatch.setattr("caltest.forms.kernel_matrices.HELD_UP_TO", 4000)
     monkeypatch.setattr(blocks, "_MANY_ROWS", 4000)
 
 
@@ -136,7 +135,7 @@ def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
         measure = statistic
     whole = caltest.test(PROBS, LABELS, measure, clusters=PATIENTS, **options)
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 4000)
+    monkeypatch.setattr("caltest.forms.kernel_matrices.HELD_UP_TO", 4000)
     loaded = loads(monkeypatch)
     stored = scan(written(tmp_path), columns=NAMES, clusters="patient")
     found = caltest.test(stored, None, measure, **options)

@@ -21,7 +21,6 @@ from caltest import InputError, blocks, testing
 from caltest._parallel import Workers
 from caltest.data import Rows, sample
 from caltest.files import scan
-from caltest.forms import weights as kernel_weights
 from caltest.lenses import find_lens
 from caltest.nulls import GUARANTEES, NULLS
 from caltest.statistics import STATISTICS
@@ -243,7 +242,7 @@ def test_a_file_gives_the_numbers_of_its_rows(statistic, kind, tmp_path, monkeyp
         frame.assign(survey=given["weights"]).to_parquet(tmp_path / "rows.parquet")
         stored = scan(tmp_path / "rows.parquet", weights="survey")
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 4000)
+    monkeypatch.setattr("caltest.forms.kernel_matrices.HELD_UP_TO", 4000)
     monkeypatch.setattr(blocks, "_MANY_ROWS", 4000)
     held = caltest.test(probs, labels, **given, **options)
     read = caltest.test(stored, **options)

@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT, blocks, page
 
 from caltest._parallel import _MOST, BRANCHES
-from caltest.forms.weights import FULL_ROWS, FULL_ROWS_OF_CLUSTERS
+from caltest.forms.kernel_matrices import FULL_ROWS, FULL_ROWS_OF_CLUSTERS
 from caltest.sampling import ROWS
 
 pytestmark = pytest.mark.slow

@@ -6,74 +6,14 @@ import numpy as np
 import pytest
 from support import P6, Y6, dirichlet, h_matrix, kernels_for, matrix_kernel
 
-from caltest._parallel import ALONE, Workers
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import (
-    HasCumulantGenerator,
-    HasMoments,
-    HasTerms,
-    LabelFunction,
-    LinearSum,
-    Pairwise,
-)
-from caltest.forms.weights import Term, Weights
+from caltest.forms import LabelFunction, LinearSum
 from caltest.kernels import Exponential, MatrixKernel
+from caltest.nulls import possible_nulls
 from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 SKCES = [BiasedSKCE, UnbiasedSKCE, LinearSKCE]
-
-
-class Given(Weights):
-    """Weights that are a given matrix."""
-
-    def __init__(self, matrix):
-        self.matrix = matrix
-
-    def __call__(self, rows, columns):
-        return self.matrix[rows, columns].copy()
-
-    at = __call__
-
-    def diagonal(self):
-        return np.diag(self.matrix).copy()
-
-
-@pytest.mark.parametrize("diagonal", [False, True])
-def test_pairwise_with_any_symmetric_weights(diagonal):
-    """Weights need not be positive semi-definite, and W_ij counts as it stands."""
-    rng = np.random.default_rng(0)
-    n, m = 7, 3
-    probs, labels = dirichlet(n, m, 1), rng.integers(0, m, (5, n))
-    matrices = [rng.normal(size=(n, n)) for _ in range(2)]
-    first, second = (W + W.T for W in matrices)
-    A = rng.normal(size=(m, m))
-    A = A @ A.T
-    form = Pairwise(probs, (Term(Given(first), None), Term(Given(second), A)), 0.3, diagonal)
-    expected = []
-    for y in labels:
-        D = np.eye(m)[y] - probs
-        total = sum(
-            first[i, j] * D[i] @ D[j] + second[i, j] * D[i] @ A @ D[j]
-            for i, j in np.ndindex(n, n)
-            if diagonal or i != j
-        )
-        expected.append(0.3 * total)
-    assert form.of_labels(labels) == pytest.approx(np.array(expected), rel=1e-11, abs=1e-12)
-
-
-def test_pairwise_over_many_tiles():
-    rng = np.random.default_rng(1)
-    n = 1100  # three tiles of 512, five of 256, the last ones short
-    probs, labels = dirichlet(n, 3, 2), rng.integers(0, 3, (3, n))
-    weights = Exponential(0.5)(probs, probs)
-    form = Pairwise(probs, (Term(Given(weights), None),), 1.0, False)
-    np.fill_diagonal(weights := weights.copy(), 0.0)
-    residual = np.eye(3)[labels] - probs
-    expected = np.einsum("bik,ij,bjk->b", residual, weights, residual, optimize=True)
-    assert form.of_labels(labels) == pytest.approx(expected, rel=1e-10)
-    assert [form.value(y) for y in labels] == pytest.approx(expected, rel=1e-10)
-    assert np.array_equal(form.of_labels(labels), form.of_labels(labels, Workers(2)))
 
 
 @pytest.mark.parametrize("statistic", SKCES)
@@ -112,18 +52,13 @@ def test_terms_of_the_linear_skce():
 
 def test_what_each_form_offers():
     """What it declares decides which nulls are possible."""
-    protocols = (HasMoments, HasCumulantGenerator, HasTerms)
-
-    def offers(form):
-        known = [isinstance(form, each) for each in protocols]
-        return [*known, form.is_u_statistic, form.tail_bound is not None]
-
-    assert {of.name: offers(of().given(Rows(P6))) for of in SKCES} == {
-        "skce_b": [True, False, False, False, True],
-        "skce_uq": [True, False, False, True, True],
-        "skce_ul": [False, True, True, False, True],
+    always = {"monte_carlo", "consistency"}
+    assert {of.name: set(possible_nulls(of().given(Rows(P6)))) - always for of in SKCES} == {
+        "skce_b": {"moments", "bound"},
+        "skce_uq": {"moments", "bound", "bootstrap"},
+        "skce_ul": {"moments", "bound", "normal"},
     }
-    assert not any(offers(LabelFunction(max, P6)))
+    assert set(possible_nulls(LabelFunction(max, P6))) == always
 
 
 def test_linear_form_is_a_sum_of_table_entries():
@@ -133,7 +68,7 @@ def test_linear_form_is_a_sum_of_table_entries():
     form = LinearSum(table, probs)
     expected = [sum(table[i, k] for i, k in enumerate(y)) for y in labels]
     assert form.of_labels(labels) == pytest.approx(expected, rel=1e-10)
-    assert form.of_labels(labels, ALONE)[2] == pytest.approx(form.value(labels[2]), rel=1e-12)
+    assert form.of_labels(labels)[2] == pytest.approx(form.value(labels[2]), rel=1e-12)
 
 
 def test_label_function_sees_plain_labels():

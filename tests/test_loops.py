@@ -15,10 +15,8 @@ import caltest
 from caltest._parallel import Workers
 from caltest._sums import TILE
 from caltest.data import Rows
-from caltest.forms import FeatureSquares, LinearSum, Pairwise
-from caltest.forms.weights import Chain, KernelWeights, Term
-from caltest.kernels import Exponential, Gaussian
-from caltest.laws.classes import LabelSampler
+from caltest.forms import FeatureSquares
+from caltest.kernels import Exponential, Gaussian, MatrixKernel
 from caltest.loops import kernels as _kernel_loops
 from caltest.loops import rows as _loops
 from caltest.sampling import generator
@@ -47,7 +45,7 @@ def near(expected):
 
 @pytest.mark.parametrize(("m", "alpha"), [(2, 1.0), (24, 0.3), (26, 0.3), (300, 0.02)])
 def test_labels_are_the_inverse_of_the_cumulative_sums(m, alpha):
-    sampler = LabelSampler.of(dirichlet(ROWS, m, 0, alpha), 5)
+    sampler = Rows(dirichlet(ROWS, m, 0, alpha)).sampler(5)
     uniforms = generator(5, 0, 0).random((64, ROWS))
     expected = [
         np.searchsorted(bounds, uniforms[:, row], side="right")
@@ -61,10 +59,12 @@ def test_labels_are_the_inverse_of_the_cumulative_sums(m, alpha):
 
 @pytest.mark.parametrize("m", [2, 10, 2000])
 def test_table_sums(m):
-    probs, y = dirichlet(ROWS, m, 0), labels_of(m, 5)
+    y = labels_of(m, 5)
     table = np.random.default_rng(2).standard_normal((ROWS, m))
     expected = table[np.arange(ROWS), y].sum(axis=1)
-    assert LinearSum(table, probs).of_labels(y) == near(expected)
+    sums = np.zeros(5)
+    _loops.table_sums(table, y, sums)
+    assert sums == near(expected)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -134,13 +134,15 @@ def test_pairs(m, alpha, diagonal, matrix):
     probs, y = dirichlet(ROWS, m, 0, alpha), labels_of(m, 9)
     factor = np.random.default_rng(3).standard_normal((m, m))
     A = factor @ factor.T if matrix and m <= 40 else None
-    weights = KernelWeights(Gaussian(0.4), probs)
-    W = weights(slice(0, ROWS), slice(0, ROWS))
+    kernel = Gaussian(0.4)
+    W = kernel(probs, probs)
     if not diagonal:
         np.fill_diagonal(W, 0.0)
     D = [residuals(probs, each) for each in y]
     expected = np.array([np.vdot(d if A is None else d @ A, W @ d) for d in D])
-    form = Pairwise(probs, (Term(weights, A),), 1.0, diagonal)
+    statistic = BiasedSKCE if diagonal else UnbiasedSKCE
+    form = statistic(kernel if A is None else MatrixKernel([(kernel, A)])).given(Rows(probs))
+    expected *= form.scale
     assert form.of_labels(y) == near(expected)
     assert form.of_labels(y[:1]) == pytest.approx(expected[:1], abs=1e-12 * np.abs(expected).max())
 
@@ -161,20 +163,12 @@ def test_chains(statistic, distance):
     expected = form.scale * np.array([np.vdot(d, W @ d) for d in D])
     assert form.of_labels(y) == near(expected)
     assert form.of_labels(y, Workers(2)) == near(expected)
-    plain = Pairwise(probs, (Term(W_of(W), None),), form.scale, form.diagonal)
+    plain = statistic(MatrixKernel([(kernel, np.eye(2))])).given(Rows(probs))
     known, slow = form.moments(), plain.moments()
     assert known.mean == pytest.approx(slow.mean, rel=1e-10)
     assert known.variance == pytest.approx(slow.variance, rel=1e-9)
     assert known.skewness == pytest.approx(slow.skewness, rel=1e-9)
-    assert isinstance(form.kernel_terms[0].weights.chain, Chain)
-
-
-def W_of(W):  # noqa: N802
-    from caltest.forms.weights import DenseWeights
-
-    whole = W.copy()
-    np.fill_diagonal(whole, 1.0)
-    return DenseWeights(whole)
+    assert form.kernel_terms[0].weights.chain is not None
 
 
 @pytest.mark.slow

@@ -13,8 +13,7 @@ import caltest
 from caltest import InputError, blocks, estimate
 from caltest._parallel import ALONE
 from caltest.data import Rows
-from caltest.forms import weights as kernel_weights
-from caltest.forms.weights import ComputedFeatures
+from caltest.forms.kernel_matrices import ComputedFeatures
 from caltest.kernels import (
     Exponential,
     Gaussian,
@@ -212,7 +211,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
     """Landmarks from a subsample; if all rows are landmarks, it is the kernel, but for rounding."""
     probs = np.repeat(dirichlet(40, 3, 2), 5, axis=0)
     labels, kernel = some_labels(probs), Gaussian(0.4)
-    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 100)
+    monkeypatch.setattr("caltest.forms.kernel_matrices.HELD_UP_TO", 100)
     for statistic in (BiasedSKCE, UnbiasedSKCE):
         low = statistic(kernel, "nystrom", 60)
         form = low.given(Rows(probs))
@@ -233,7 +232,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
 @pytest.mark.parametrize("approximation", ["nystrom", "fourier"])
 @pytest.mark.parametrize("m", [3, 20])
 def test_rounded_features_add_up(monkeypatch, approximation, m):
-    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 100)
+    monkeypatch.setattr("caltest.forms.kernel_matrices.HELD_UP_TO", 100)
     probs = dirichlet(3000, m, 1)
     form = UnbiasedSKCE(Gaussian(0.4), approximation, 31).given(Rows(probs))
     labels = np.stack([some_labels(probs), np.zeros(3000, int), np.full(3000, m - 1)])
@@ -289,7 +288,7 @@ def test_the_default_test_loses_no_power_by_low_rank():
     if not path.exists():
         pytest.skip("the record is not here")
     rows = pd.read_csv(path)
-    assert rows["n"].min() > kernel_weights.FULL_ROWS
+    assert rows["n"].min() > 1500  # up to which all pairs are added up
     assert {3, 10, 100} <= set(rows["m"])
     assert rows["lost, omnibus"].max() <= 0.02
     calibrated = rows[rows["error"] == "calibrated"]

@@ -17,7 +17,7 @@ import caltest
 from caltest import InputError
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
-from caltest.forms.numbers import LEVELS, PitScores
+from caltest.forms.predictive import LEVELS, PitScores
 from caltest.laws import recognised
 from caltest.lenses import event, find_lens, through
 from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal

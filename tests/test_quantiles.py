@@ -12,7 +12,7 @@ from support import binomial_limits
 import caltest
 from caltest import InputError
 from caltest.data import Rows
-from caltest.forms.numbers import Ranges
+from caltest.forms.predictive import Ranges
 from caltest.predictive import Quantiles
 from caltest.text import captions
 

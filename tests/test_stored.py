@@ -14,7 +14,6 @@ from caltest import InputError, _memory, binning, blocks, testing
 from caltest._parallel import Workers, added
 from caltest.data import subsample
 from caltest.files import formats, read, scan, scan_arrays
-from caltest.forms import weights as kernel_weights
 from caltest.statistics import (
     ACE,
     ECE,
@@ -35,7 +34,7 @@ N, M = 10_000, 4
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
     """Take 9 000 rows for very many."""
-    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 9000)
+    monkeypatch.setattr("caltest.forms.kernel_matrices.HELD_UP_TO", 9000)
     monkeypatch.setattr(testing, "HELD_UP_TO", 9000)
     monkeypatch.setattr("caltest.statistics.omnibus.HELD_UP_TO", 9000)
     monkeypatch.setattr(blocks, "_MANY_ROWS", 9000)

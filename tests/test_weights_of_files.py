@@ -13,7 +13,6 @@ from support import dirichlet, labels_from, some_fast
 import caltest
 from caltest import InputError, testing
 from caltest.files import read, read_with_groups, scan
-from caltest.forms import weights as kernel_weights
 
 PROBS = dirichlet(5000, 3, 2)
 LABELS = labels_from(PROBS, np.random.default_rng(3))
@@ -64,7 +63,7 @@ def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
     path = written(tmp_path, 5000, "parquet")
     whole = caltest.test(PROBS, LABELS, statistic, weights=WEIGHTS, n_resamples=39, rng=5)
     monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
-    monkeypatch.setattr(kernel_weights, "HELD_UP_TO", 4000)
+    monkeypatch.setattr("caltest.forms.kernel_matrices.HELD_UP_TO", 4000)
     read = caltest.test(scan(path, weights="survey"), None, statistic, n_resamples=39, rng=5)
     if statistic != "omnibus":
         assert read.statistic == pytest.approx(whole.statistic, rel=0.1)

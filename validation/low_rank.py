@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest.data import Rows
-from caltest.forms.weights import Approximation
+from caltest.forms.kernel_matrices import Approximation
 from caltest.simulation import log_dirichlet, tempered
 from caltest.statistics import Omnibus, UnbiasedSKCE
 from validation._designs import Design

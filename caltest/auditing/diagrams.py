@@ -17,7 +17,7 @@ from caltest.auditing.views import Cumulative, Histogram, Reliability, View
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.data import Rows, Sample
 from caltest.forms import Side
-from caltest.forms.numbers import levels_of
+from caltest.forms.predictive import levels_of
 from caltest.laws import Classes, Survival
 from caltest.pictures import path_of
 from caltest.pvalues import reaching

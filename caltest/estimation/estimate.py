@@ -30,7 +30,7 @@ from caltest.estimation.base import EstimationFunction, Labels, PlugIn, residual
 from caltest.estimation.functions import FUNCTIONS, HistogramBinning, Ridge, Scaling
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, Pairwise
-from caltest.forms.weights import DenseWeights, Term
+from caltest.forms.kernel_matrices import DenseWeights, Term
 from caltest.lenses import Lens, seen_through, through
 from caltest.results import CalibrationResult, Facts, Result, plain
 from caltest.sampling import ROWS, Rng, child_seed, generator, seed_of

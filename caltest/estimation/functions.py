@@ -20,7 +20,7 @@ from caltest._arguments import arguments, choose, positive_number, real_kernel
 from caltest._sums import Array, blocks
 from caltest.binning import EqualWidth, intervals
 from caltest.estimation.base import EstimationFunction, PlugIn, Surface, Surfaces, coordinates
-from caltest.forms.weights import KernelWeights, incomplete_cholesky
+from caltest.forms.kernel_matrices import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 
 _SMALLEST_PROB = 1e-300  # below, a predicted probability has lost its logarithm

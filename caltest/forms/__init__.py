@@ -27,9 +27,10 @@ from caltest.forms.cells import (
     SmoothedResiduals,
 )
 from caltest.forms.low_rank import FeatureSquares
-from caltest.forms.numbers import MeanOfNumbers, MeanSquare, MeanSurprise
 from caltest.forms.pairs import PairMean, Pairwise
 from caltest.forms.paths import CumulativeDifference, Intervals, LargestError, Side
+from caltest.forms.predictive import MeanOfNumbers, MeanSquare, MeanSurprise
+from caltest.forms.recalibration import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.signs import (
     FEWEST_CLUSTERS,
     Atoms,
@@ -39,7 +40,6 @@ from caltest.forms.signs import (
     Signed,
     effective_clusters,
 )
-from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import (
     ClusterSums,
     LinearSum,

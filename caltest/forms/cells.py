@@ -31,11 +31,11 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
+from caltest.forms.kernel_matrices import LowRankWeights, Term
 from caltest.forms.moments import binary_cumulants, quadratic_moments
 from caltest.forms.paths import strayed
 from caltest.forms.signs import OfOneEvent, Signed, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
-from caltest.forms.weights import LowRankWeights, Term
 from caltest.scores import ALL, Cells, Residuals, Scores, Steps
 
 Distance: TypeAlias = Literal["tv", "l1", "l2", "sqeuclidean"]
@@ -428,6 +428,8 @@ class MultiscaleBins(EventCells):
     little more than the finest.
     """
 
+    one_by_one = True
+
     merges: tuple[Cells, ...]  #: Which bins of a scale begin a bin of the next coarser one.
 
     @property
@@ -472,18 +474,14 @@ class MultiscaleBins(EventCells):
         sums, own = np.hsplit(sums, 2)
         return _largest(self._here if fixed is self.fixed else self._scales(fixed), sums, own)
 
-    def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        """Return T of pairs of different clusters."""
-        return self.one_by_one(labels, clusters)
-
     def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
         """Take U over pairs of different clusters."""
-        merged, scales, own = sparse.csr_array(found.turned), self._scales(found.fixed), []
+        merged, scales, own = sparse.csr_array(found.turned), self._scales(found.fixed), list[Array]()
         for starts, _, _ in scales:
             if starts is not None:  # a 1 in every column, in the row of its bin
                 bins = np.searchsorted(starts, np.arange(merged.shape[1]), side="right") - 1
                 merged = merged @ sparse.csr_array((np.ones(len(bins)), (np.arange(len(bins)), bins)))
-            own.append(np.asarray(merged.multiply(merged).sum(axis=0)).ravel())
+            own.append(np.asarray(merged.multiply(merged).sum(axis=0), dtype=np.float64).ravel())
         finish: Callable[[Array], Array] = partial(_largest, scales, own=own)
         return signed_sums(found.turned, finish, even=True, rounding=self.resolution)
 

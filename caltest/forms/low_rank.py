@@ -25,11 +25,7 @@ from caltest.forms.base import (
     Labels,
     Moments,
 )
-from caltest.forms.moments import diagonal_table, is_worthwhile, low_rank_moments
-from caltest.forms.pairs import Pairwise, leading_sum
-from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
-from caltest.forms.sums import ClusterSums, LinearSum, Sums
-from caltest.forms.weights import (
+from caltest.forms.kernel_matrices import (
     ComputedFeatures,
     Features,
     LowRankWeights,
@@ -37,6 +33,10 @@ from caltest.forms.weights import (
     Term,
     longest,
 )
+from caltest.forms.moments import diagonal_table, is_worthwhile, low_rank_moments
+from caltest.forms.pairs import Pairwise, leading_sum
+from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
+from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.sampling import DRAWS
 from caltest.scores import ALL, Entries, FeatureResiduals, RoundedFeatures, Table, residuals_of
 
@@ -170,9 +170,10 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         f = self.features.shape[1]
         features = self.features[rows.ravel()].astype(np.float64).reshape(*rows.shape, f)
         seen = residuals if self.matrix is None else residuals @ self.matrix
-        if rows.shape[1] <= f:
-            return np.asarray(features @ features.swapaxes(1, 2) @ seen)
-        return np.asarray(features @ (features.swapaxes(1, 2) @ seen))
+        turned = features.swapaxes(1, 2)
+        return np.asarray(
+            features @ turned @ seen if rows.shape[1] <= f else features @ (turned @ seen)
+        )
 
     def _in_metric(self, labels: Labels) -> Array:
         """Return residuals in the metric of the classes, (n, m)."""
@@ -294,11 +295,6 @@ class JointSums:
             pairs += sums @ sums.T
         return pairs
 
-    def squares(self) -> float:
-        """Return the sum of their squares."""
-        parts = self._of_clusters(slice(None))
-        return float(sum(np.vdot(part, part) for _, part in parts))
-
     def _of_clusters(self, classes: slice) -> Iterator[tuple[slice, Array]]:
         """Yield Σ_{i∈g} D_i ⊗ ψ_i of some classes for as many clusters at a time as fit."""
         codes, count = self.clusters.codes, self.clusters.count
@@ -326,15 +322,13 @@ class JointSums:
 
     def signed(self, scale: float, keeps_own: bool, rounding: float) -> Signed:
         """Return T = scale · |Σ_g ε_g S_g|², perhaps without pairs of one cluster, nothing held."""
-        own = 0.0 if keeps_own else self.squares()
+        parts = () if keeps_own else self._of_clusters(slice(None))
+        own = float(sum(np.vdot(part, part) for _, part in parts))
 
         def of_signs(signs: Signs) -> Array:
             total = np.zeros((len(signs), self.width))
-            for rows in blocks(len(self.residuals), max(1, _HELD // self.width)):
-                features = np.asarray(self.features[rows], dtype=np.float64)
-                joint = self.residuals[rows][:, :, None] * features[:, None, :]
-                own_signs = signs[:, self.clusters.codes[rows]].astype(np.float64)
-                total += own_signs @ joint.reshape(len(features), -1)
+            for clusters, part in self._of_clusters(slice(None)):
+                total += signs[:, clusters].astype(np.float64) @ part
             return squared_norms(scale, own, total)
 
         seconds = FEATURE * len(self.residuals) * self.width

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, TypeAlias
+from functools import partial
 
 import numpy as np
 from scipy.linalg import eigh
 
 from caltest._parallel import Workers
 from caltest._sums import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
-from caltest.forms.weights import (
+from caltest.forms.kernel_matrices import (
     Chain,
     LowRankWeights,
     ScaledWeights,
@@ -34,9 +32,6 @@ from caltest.sampling import generator
 #   all exact but for the trace when n is large.
 
 
-_POWERS_UP_TO = 64  # classes up to which powers of all predictions are held
-
-
 def quadratic_moments(
     probs: Array, terms: tuple[Term, ...], linear: Array | None, workers: Workers
 ) -> tuple[float, float, float, float]:
@@ -49,16 +44,16 @@ def quadratic_moments(
     table = table - means[:, None]
     n, tilted = len(probs), probs * table
     probes, image = None, None
-    if not _plain(terms):
-        general = partial(_general_tile, probs, tilted, terms)
-        sums = sum_over_tiles(general, n, workers, description="moments")
-    elif _is_exact(probs, terms):
-        tile = IdentitySums(probs, tilted, terms[0].weights)
-        sums = sum_over_tiles(tile, n, workers, description="moments")
-    else:  # in one pass with the probes, beside whose error rounding is nothing
-        tile, probes = IdentitySums(probs, tilted, terms[0].weights), _dealt(probs)
+    given = probs, tilted if tilted.any() else None, terms[0].weights
+    if _plain(terms) and not _is_exact(probs, terms):
+        # In one pass with the probes, beside whose error rounding is nothing.
+        tile, probes = partial(identity_tile, *given), _dealt(probs)
         vectors = _spread(probs, probes).reshape(n, -1).astype(np.float32)
-        sums, image = sum_and_multiply(tile.with_weights, vectors, workers, description="moments")
+        sums, image = sum_and_multiply(tile, vectors, workers, description="moments")
+    else:
+        general = partial(_general_tile, probs, tilted, terms)
+        of_tile = partial(identity_sums, *given) if _plain(terms) else general
+        sums = sum_over_tiles(of_tile, n, workers, description="moments")
     trace, error = _cubic_trace(probs, terms, workers, probes, image)
     second, third, mixed, cross = sums
     variance = 2.0 * second + np.sum(probs * table**2)
@@ -135,69 +130,46 @@ def _plain(terms: tuple[Term, ...]) -> bool:
     return len(terms) == 1 and terms[0].matrix is None
 
 
-Powers: TypeAlias = tuple[Array, ...]
+def identity_tile(
+    probs: Array, tilted: Array | None, weights: Tile, rows: slice, columns: slice
+) -> tuple[Array, Array]:
+    """Return sums over the pairs of a tile for M_ij = W_ij I, and W without its diagonal.
 
-
-@dataclass(frozen=True, eq=False)
-class IdentitySums:
-    """Sums of E h², E h³, E[h² l] and c·M c over the pairs of a tile, for M_ij = W_ij I.
-
+    They are those of E h², E h³, E[h² l] and c·M c, for c = E[l D], which is ``tilted``, (n, m).
     With a = g_i, b = g_j, s = a·b, P_pq = Σ_k a_k^p b_k^q and q = s² + s − P21 − P12:
     E⟨D_i,D_j⟩² = q,
     E⟨D_i,D_j⟩³ = s − 3(P21 + P12) + 2(P31 + P13) + 6 P22 − 3s² − 2s³ + 6s q.
     """
-
-    probs: Array  # (n, m)
-    tilted: Array  # c = E[l D], (n, m)
-    weights: Tile  # W
-
-    @cached_property
-    def _has_linear(self) -> bool:
-        return bool(self.tilted.any())
-
-    @cached_property
-    def _all_powers(self) -> Powers | None:
-        """Powers of all predictions, where they are few."""
-        return _powers(self.probs) if self.probs.shape[1] <= _POWERS_UP_TO else None
-
-    def _powers_of(self, rows: slice) -> Powers:
-        held = self._all_powers
-        return _powers(self.probs[rows]) if held is None else tuple(table[rows] for table in held)
-
-    def __call__(self, rows: slice, columns: slice) -> Array:
-        """Return the four sums of a tile."""
-        return self._sums(rows, columns)[0]
-
-    def with_weights(self, rows: slice, columns: slice) -> tuple[Array, Any]:
-        """Return the four sums of a tile, and W without its diagonal in single precision."""
-        sums, w = self._sums(rows, columns)
-        return sums, w.astype(np.float32)
-
-    def _sums(self, rows: slice, columns: slice) -> tuple[Array, Array]:
-        w = without_diagonal(self.weights)(rows, columns)
-        of_square, _, of_cube, _ = self._powers_of(rows)
-        _, for_square, _, for_cube = self._powers_of(columns)
-        a, b = self.probs[rows], self.probs[columns]
-        s = a @ b.T
-        q = of_square @ for_square.T
-        linear = of_cube @ for_cube.T
-        square = s * s
-        q += square
-        w2 = w * w
-        w3 = w2 * w
-        second = np.vdot(w2, q)
-        third = np.vdot(w3, linear) - 3.0 * np.vdot(w3, square)
-        w3 *= s
-        third += 6.0 * np.vdot(w3, q) - 2.0 * np.vdot(w3, square)
-        mixed = cross = 0.0
-        if self._has_linear:
-            c, d = self.tilted[rows], self.tilted[columns]
-            mixed = 0.5 * (_mixed(w2, a, c, b, s) + _mixed(w2.T, b, d, a, s.T))
-            cross = float(np.vdot(w, c @ d.T))
-        return np.array([second, third, mixed, cross]), w
+    w, a, b = without_diagonal(weights)(rows, columns), probs[rows], probs[columns]
+    of_square, _, of_cube, _ = _powers(a)
+    _, for_square, _, for_cube = _powers(b)
+    s = a @ b.T
+    q = of_square @ for_square.T
+    linear = of_cube @ for_cube.T
+    square = s * s
+    q += square
+    w2 = w * w
+    w3 = w2 * w
+    second = np.vdot(w2, q)
+    third = np.vdot(w3, linear) - 3.0 * np.vdot(w3, square)
+    w3 *= s
+    third += 6.0 * np.vdot(w3, q) - 2.0 * np.vdot(w3, square)
+    mixed = cross = 0.0
+    if tilted is not None:
+        c, d = tilted[rows], tilted[columns]
+        mixed = 0.5 * (_mixed(w2, a, c, b, s) + _mixed(w2.T, b, d, a, s.T))
+        cross = float(np.vdot(w, c @ d.T))
+    return np.array([second, third, mixed, cross]), w
 
 
-def _powers(probs: Array) -> Powers:
+def identity_sums(
+    probs: Array, tilted: Array | None, weights: Tile, rows: slice, columns: slice
+) -> Array:
+    """Return the sums alone."""
+    return identity_tile(probs, tilted, weights, rows, columns)[0]
+
+
+def _powers(probs: Array) -> tuple[Array, Array, Array, Array]:
     """Return tables whose products are sums of products of powers: two of squares, two of cubes."""
     second = probs * probs
     third = second * probs
@@ -288,8 +260,7 @@ def _cubic_trace(
         flat = _spread(probs, z).reshape(n, -1)
         total, rough = np.zeros_like(flat), flat.astype(np.float32)
         for weights, matrix in terms:
-            tile = without_diagonal(weights, np.float32)
-            product = multiply(tile, rough, workers, description="skewness")
+            product = multiply(without_diagonal(weights), rough, workers, description="skewness")
             total += product if matrix is None else (product.reshape(-1, m) @ matrix).reshape(n, -1)
         return total
 
@@ -498,6 +469,6 @@ def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
     every, found = slice(0, size), []
     for sample in blocks(_SAMPLES * size, size):
         g, weights = probs[shuffled[sample]], LowRankWeights(features[shuffled[sample]])
-        sums = IdentitySums(g, np.zeros_like(g), weights)(every, every)
+        sums = identity_sums(g, None, weights, every, every)
         found.append(sums[1] * n * (n - 1) / (size * (size - 1)))
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(_SAMPLES))

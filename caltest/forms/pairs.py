@@ -44,10 +44,10 @@ from caltest.forms.base import (
     TailBound,
     effective_surprises,
 )
+from caltest.forms.kernel_matrices import Chain, Term, without_diagonal
 from caltest.forms.moments import chain_moments, diagonal_table, quadratic_moments
 from caltest.forms.signs import HasSigns, OverPairs, Signed, Signs, signed_pairs
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.forms.weights import Chain, Term, without_diagonal
 from caltest.sampling import DRAWS, generator
 from caltest.scores import Entries, Table, fixed_residuals, residuals_of, usual_classes
 
@@ -228,8 +228,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         scores = self.probs[:, 1]
         hands = workers if labels.size > _ALONE_BELOW else ALONE
         tasks = [(labels[draws],) for draws in blocks(len(labels), DRAWS)]
-        work = partial(chain.sums, scores)
-        sums = 4.0 * np.concatenate(list(hands.map(work, tasks, "label draws")))
+        sums = 4.0 * np.concatenate(list(hands.map(partial(chain.sums, scores), tasks, "label draws")))
         if self.diagonal:
             own = 2.0 * self.probs[:, ::-1] ** 2
             own[chain.order] *= chain.steps[:, None] ** 2
@@ -369,6 +368,8 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     components: tuple[tuple[Array, Array | None], ...]
     tail_bound: TailBound | None = None  #: A distribution-free bound, of pairs of equal weight.
 
+    one_by_one = True
+
     @cached_property
     def _predictions(self) -> tuple[Array, Array]:
         """Those of the first and of the second member of every pair, (⌊n/2⌋, m) each."""
@@ -406,9 +407,6 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
 
     def terms(self, labels: Labels) -> Array:
         return np.asarray(self._values(labels[None, :])[0])
-
-    def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        return self.one_by_one(labels, clusters)
 
     def _between(self, labels: Labels, clusters: Clusters) -> tuple[NDArray[np.intp], Array]:
         """Return the clusters of both rows of every pair, (2, ⌊n/2⌋), and h; 0 inside of one."""
@@ -470,9 +468,9 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
         The variance of rare events sits on pairs in which both are events, not on those with one.
         """
         second, fourth = self._central_moments()
-        if not len(second) or second.max() <= 0.0:
+        scale = second.max(initial=0.0)
+        if scale == 0.0:
             return 0.0
-        scale = second.max()
         second, fourth = second / scale, fourth / scale / scale
         flatness = float(np.abs(fourth - 3.0 * second**2).sum())
         return float(second.sum() ** 2) / max(flatness, CERTAIN)
@@ -507,13 +505,13 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
         """Return K(t), K'(t), K''(t) of T under H0: sums over the independent pairs."""
         n = self.rows.shape[1]
         if self._plain:
-            sums = self._factorised(t / n)
+            k, slope, bend = self._factorised(t / n)
         else:  # all m² outcomes of every pair, O(n m²)
             parts = [tilted_cumulants(values, mass, t / n) for _, values, mass in self._outcomes()]
-            sums = np.asarray(sum(parts))
-        return float(sums[0]), float(sums[1] / n), float(sums[2] / n**2)
+            k, slope, bend = sum(parts).tolist()  # type: ignore[union-attr]
+        return k, slope / n, bend / n**2
 
-    def _factorised(self, t: float) -> Array:
+    def _factorised(self, t: float) -> tuple[float, float, float]:
         """Sum over pairs of the cumulant generator of h_p = w ⟨D, D'⟩ and its derivatives, in O(nm).
 
         With s = g·g' and exponents τ(s − g'_a − g_b) for labels a and b,
@@ -532,8 +530,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
         slope = (equal * same + u * (apart * others[0] - others[1])).sum(axis=1) / mass
         bends = equal * same**2 + u * (apart**2 * others[0] - 2 * apart * others[1] + others[2])
         bend = bends.sum(axis=1) / mass
-        sums = np.log(mass).sum(), weights @ slope, weights**2 @ (bend - slope**2)
-        return np.array(sums)
+        return float(np.log(mass).sum()), float(weights @ slope), float(weights**2 @ (bend - slope**2))
 
 
 def sums_of_others(values: Array) -> Array:

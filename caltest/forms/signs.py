@@ -45,6 +45,8 @@ class HasSigns(Form):
     probs: Array
     #: Features of a class that a row adds up, about.
     features_of_a_class: ClassVar[int] = 1
+    #: Whether pairs of one cluster are left out for one label vector after another.
+    one_by_one: ClassVar[bool] = False
     #: Effective clusters that a bin must hold on average, where every bin counts by itself.
     fewest_of_a_bin: float = 0.0
 
@@ -86,19 +88,10 @@ class HasSigns(Form):
             errors of a whole cluster; signs that are all +1 give the observed value.
         """
 
-    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
-        """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
-        scores: Any = self.row_scores
-        centred = scores - np.einsum("ik,ik->i", self.probs, scores)[:, None]
-        rows = np.arange(len(centred))
-        return np.stack([clusters.sums(centred[rows, y]) ** 2 for y in labels.astype(np.intp)])
-
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
         """Return the (B,) values for labels (B, n), means over pairs being of different clusters."""
-        return self.of_labels(labels)
-
-    def one_by_one(self, labels: Labels, clusters: Clusters) -> Array:
-        """Return the same of a form whose values are known for one label vector at a time."""
+        if not self.one_by_one:
+            return self.of_labels(labels)
         return np.array([self.signed(y.astype(np.intp), clusters).observed for y in labels])
 
 
@@ -362,7 +355,7 @@ def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: La
     return here if here < FEWEST_CLUSTERS else min(here, _of_rare_rows(form, clusters, labels))
 
 
-def _by_draws(name: str, form: HasSigns, clusters: Clusters) -> float:
+def _by_draws(name: str, form: Any, clusters: Clusters) -> float:
     n, m = form.probs.shape
     count = int(np.clip(_NUMBERS // (n * m * form.features_of_a_class), _FEWEST, _MOST))
     stream, drawn = generator(_SEED), form.comonotone()

@@ -116,6 +116,7 @@ class Sums(HasSigns):
         )
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
         found = np.empty((len(labels), clusters.count))
         for own, y in zip(found, labels, strict=True):
             sums = sparse.csr_array(self.scores.by_cluster(y, clusters))

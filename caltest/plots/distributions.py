@@ -15,7 +15,7 @@ from caltest.bounds.intervals import product_bounds
 from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
-from caltest.forms.numbers import LEVELS, STEPS, PitScores
+from caltest.forms.predictive import LEVELS, STEPS, PitScores
 from caltest.laws import Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, show
 from caltest.pictures import BAD, GRID, LINEAR, Array, Mark, critical, over_time, told_apart

@@ -18,7 +18,7 @@ from caltest.data import Rows
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError, Row
 from caltest.forms import FeatureSquares, Pairwise
-from caltest.forms.weights import (
+from caltest.forms.kernel_matrices import (
     DenseWeights,
     KernelWeights,
     ProductWeights,

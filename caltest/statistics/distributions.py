@@ -1,6 +1,6 @@
 """Statistics of predicted distributions of numbers: the PIT, scores and kernels; of vectors of these.
 
-Those of the PIT are functions of the same sums, see :mod:`caltest.forms.numbers`: distances, the mean
+Those of the PIT are functions of the same sums (:mod:`caltest.forms.predictive`): distances, the mean
 (too high or too low), the spread (too narrow or too wide), and the coverage of intervals.
 """
 
@@ -23,7 +23,8 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, MeanOfNumbers, MeanSquare
 from caltest.forms.base import ROUNDING, Array, OneByOne
-from caltest.forms.numbers import (
+from caltest.forms.kernel_matrices import KernelWeights, incomplete_cholesky
+from caltest.forms.predictive import (
     STEPS,
     PitDistance,
     PitForm,
@@ -34,7 +35,6 @@ from caltest.forms.numbers import (
     level_counts,
     levels_of,
 )
-from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.laws import GaussianPredictions, Pool, Pools

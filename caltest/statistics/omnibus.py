@@ -19,9 +19,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
-from caltest.forms.low_rank import sharing
-from caltest.forms.numbers import DrawnMoments
-from caltest.forms.weights import (
+from caltest.forms.kernel_matrices import (
     HELD_UP_TO,
     RANK,
     Approximation,
@@ -29,6 +27,8 @@ from caltest.forms.weights import (
     chosen,
     fitting_rows,
 )
+from caltest.forms.low_rank import sharing
+from caltest.forms.predictive import DrawnMoments
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
 from caltest.laws import Classes, Pools, Survival

@@ -16,7 +16,7 @@ from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import FeatureSquares, PairMean, Pairwise, TailBound
 from caltest.forms.base import Array
-from caltest.forms.weights import (
+from caltest.forms.kernel_matrices import (
     RANK,
     Approximation,
     KernelWeights,

@@ -20,7 +20,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import MeanOfNumbers
 from caltest.forms.base import Array, ChiSquare, HasChiSquare, OneByOne
-from caltest.forms.numbers import LEVELS, STEPS, sums_of_scores
+from caltest.forms.predictive import LEVELS, STEPS, sums_of_scores
 from caltest.statistics.base import Listed
 from caltest.statistics.distributions import PitChiSquare
 

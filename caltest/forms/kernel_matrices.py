@@ -330,11 +330,11 @@ class LowRankWeights(Weights):
         return self.features[rows].astype(np.float64, copy=False)
 
 
-def without_diagonal(tile: Tile, dtype: Any = np.float64) -> Tile:
-    """Return the same matrix with 0 on its diagonal, perhaps in single precision."""
+def without_diagonal(tile: Tile) -> Tile:
+    """Return the same matrix with 0 on its diagonal."""
 
     def altered(rows: slice, columns: slice) -> Array:
-        block = tile(rows, columns).astype(dtype, copy=False)
+        block = tile(rows, columns)
         if rows == columns:
             np.fill_diagonal(block, 0.0)
         return block
