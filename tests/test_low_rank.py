@@ -11,9 +11,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome
 
 import caltest
 from caltest import InputError, blocks, estimate
-from caltest._parallel import ALONE
 from caltest.data import Rows
-from caltest.forms.kernel_matrices import ComputedFeatures
 from caltest.kernels import (
     Exponential,
     Gaussian,
@@ -22,7 +20,6 @@ from caltest.kernels import (
     MatrixKernel,
 )
 from caltest.kernels.radial import fourier_features
-from caltest.resampling import Column, Draws, table
 from caltest.statistics import JKCE, BiasedSKCE, Omnibus, UnbiasedSKCE
 from validation.generative import m1, m3
 
@@ -190,15 +187,15 @@ def test_wrong_options(options, message):
 def test_bandwidths_have_one_set_of_features():
     """Their sums are added up once; each is close to its own kernel, and has its own pairs i = j."""
     rows = Rows(dirichlet(1600, 3, 4))
-    narrow, wide = (part.form for part in Omnibus().given(rows).components[:2])
+    whole = Omnibus().given(rows)
+    narrow, wide = (part.form for part in whole.components[:2])
     assert narrow.scores is wide.scores
     labels = rows.sampler(1).draw(0, 64)
-    columns = Column(None, narrow), Column(None, wide)
-    together = table(columns, Draws(rows.sampler(1), labels[0], 64), ALONE)
+    together = whole.values(labels)[:, :2]
     kernel = Exponential().fitted(rows.probs)
     for form, share, found in zip((narrow, wide), (0.25, 1.0), together.T, strict=True):
         alone = replace(form, shared=None).of_labels(labels)
-        assert found[1:] == pytest.approx(alone, rel=1e-10, abs=1e-12 * np.abs(alone).max())
+        assert found == pytest.approx(alone, rel=1e-10, abs=1e-12 * np.abs(alone).max())
         own = replace(kernel, bandwidth=share * kernel.bandwidth)
         exact = UnbiasedSKCE(own).given(rows).of_labels(labels)
         assert np.corrcoef(exact, alone)[0, 1] > 0.995
@@ -215,7 +212,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
     for statistic in (BiasedSKCE, UnbiasedSKCE):
         low = statistic(kernel, "nystrom", 60)
         form = low.given(Rows(probs))
-        assert isinstance(form.features, ComputedFeatures)
+        assert not isinstance(form.features, np.ndarray)
         assert form.features.shape[0] == 200
         assert estimate(probs, labels, low) == pytest.approx(
             estimate(probs, labels, statistic(kernel)), rel=1e-3

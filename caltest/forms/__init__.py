@@ -36,7 +36,6 @@ from caltest.forms.signs import (
     Atoms,
     Comonotone,
     HasSigns,
-    OfOneEvent,
     Signed,
     effective_clusters,
 )

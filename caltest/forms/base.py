@@ -204,15 +204,12 @@ class HasNormalLimit(Form):
 
     #: Whether they are known for these predictions.
     has_limit: bool = True
+    #: A bound of how far one term can move the sum; infinite if that is not known.
+    reach: float = np.inf
 
     @abstractmethod
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""
-
-    @property
-    def reach(self) -> float:
-        """How far a term may move the sum at most, or more; infinite if that is not known."""
-        return np.inf
 
 
 class HasCumulantGenerator(HasNormalLimit):

@@ -433,7 +433,7 @@ class MultiscaleBins(EventCells):
     merges: tuple[Cells, ...]  #: Which bins of a scale begin a bin of the next coarser one.
 
     @property
-    def by_blocks(self) -> bool:
+    def by_blocks(self) -> bool:  # type: ignore[override]
         """Where bins are few; else the sums of all draws would take long to add up."""
         return self.n_cells <= _FEW_CELLS
 

@@ -134,6 +134,9 @@ def longest(features: Features) -> float:
 class Weights(ABC):
     """A symmetric n×n matrix W that depends on the predictions only, a tile at a time."""
 
+    #: The same as one pass along a line, for two classes, where that is possible.
+    chain: Chain | None = None
+
     @abstractmethod
     def __call__(self, rows: slice, columns: slice) -> Array:
         """Return the block of W at two slices, as a new array."""
@@ -145,11 +148,6 @@ class Weights(ABC):
     @abstractmethod
     def diagonal(self) -> Array:
         """Return the diagonal of W, (n,)."""
-
-    @property
-    def chain(self) -> Chain | None:
-        """The same as one pass along a line, of two classes, where that is possible."""
-        return None
 
     def whole_rows(self, rows: Places) -> Array:
         """Return some rows of W."""
@@ -186,12 +184,6 @@ class Chain:
         with np.errstate(divide="ignore"):
             return np.cumsum(np.minimum(-np.log(self.decay), _FAR))
 
-    @classmethod
-    def of(cls, line: Array) -> Chain:
-        """Put numbers (n,) in order."""
-        order = np.argsort(line, kind="stable")
-        return cls(order, np.exp(-np.diff(line[order], prepend=-np.inf)), np.ones(len(line)))
-
     def sums(self, scores: Array, labels: NDArray[Any]) -> Array:
         """Return Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) and probabilities p of class 1."""
         from caltest.loops import rows as _loops
@@ -214,9 +206,12 @@ class KernelWeights(Weights):
         return self.kernel.tiles(self.probs)
 
     @cached_property
-    def chain(self) -> Chain | None:
-        on_a_line = self.kernel.is_on_a_line(self.probs.shape[1])
-        return Chain.of(self.kernel.on_a_line(self.probs)) if on_a_line else None
+    def chain(self) -> Chain | None:  # type: ignore[override]
+        if not self.kernel.is_on_a_line(self.probs.shape[1]):
+            return None
+        line = self.kernel.on_a_line(self.probs)
+        order = np.argsort(line, kind="stable")
+        return Chain(order, np.exp(-np.diff(line[order], prepend=-np.inf)), np.ones(len(line)))
 
     def __call__(self, rows: slice, columns: slice) -> Array:
         return self.tile(rows, columns)
@@ -262,7 +257,7 @@ class ScaledWeights(Weights):
     by: Array  #: s, (n,).
 
     @cached_property
-    def chain(self) -> Chain | None:
+    def chain(self) -> Chain | None:  # type: ignore[override]
         found = self.weights.chain
         return None if found is None else replace(found, steps=self.by[found.order])
 

@@ -78,7 +78,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         return FeatureResiduals(self.probs, self._base, owns)
 
     @property
-    def shared_scores(self) -> FeatureResiduals | None:
+    def shared_scores(self) -> FeatureResiduals | None:  # type: ignore[override]
         return None if self.shared is None else self.shared[0]
 
     @property

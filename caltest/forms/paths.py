@@ -55,7 +55,7 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit, HasEvents):
     weights: Array  #: w of w (y − p), (n,), and n their sum.
 
     @property
-    def row_scores(self) -> Array:
+    def row_scores(self) -> Array:  # type: ignore[override]
         """Those of the path's end."""
         return np.column_stack([-self.chances, 1.0 - self.chances]) * self.weights[:, None]
 

@@ -64,7 +64,7 @@ class NumberForm(Sums):
         return np.asarray(np.searchsorted(_ENDS[1:-1], middle, side="right"))
 
     @cached_property
-    def row_scores(self) -> Array | None:
+    def row_scores(self) -> Array | None:  # type: ignore[override]
         """What the middles of the cells add."""
         law, n = self.law, self.law.n_samples
         if law.dimension is not None:

@@ -43,6 +43,8 @@ class HasSigns(Form):
 
     #: What is predicted of the labels that it takes, (n, m).
     probs: Array
+    #: What every label of a row adds, if the value is one sum over rows, (n, m).
+    row_scores: Array | None = None
     #: Features of a class that a row adds up, about.
     features_of_a_class: ClassVar[int] = 1
     #: Whether pairs of one cluster are left out for one label vector after another.
@@ -52,11 +54,6 @@ class HasSigns(Form):
 
     def seconds(self, draws: int) -> float:
         return LABEL * draws * len(self.probs)
-
-    @property
-    def row_scores(self) -> Array | None:
-        """What every label of a row adds to a sum that is one number, (n, m); None of other forms."""
-        return None
 
     def cells_of(self, labels: Any) -> NDArray[np.intp]:
         """Return the columns of ``probs`` that observed labels (n,) stand for: themselves."""
@@ -105,9 +102,6 @@ class OfOneEvent(HasSigns):
     def probs(self) -> Array:  # type: ignore[override]
         """The predictions, (n, 2)."""
         return np.column_stack([1.0 - self.chances, self.chances])
-
-    def seconds(self, draws: int) -> float:
-        return LABEL * draws * len(self.chances)
 
 
 class OverPairs(HasSigns):

@@ -66,16 +66,15 @@ class Sums(HasSigns):
 
     #: Whether T is the same if all sums are turned.
     even: ClassVar[bool] = True
+    #: The scores, if other forms have the very same ones, so that they are added up once for all.
+    shared_scores: Scores | None = None
+    #: Whether many rows are better taken a block at a time.
+    by_blocks: bool = True
 
     @property
     @abstractmethod
     def scores(self) -> Scores:
         """The scores s."""
-
-    @property
-    def shared_scores(self) -> Scores | None:
-        """The scores, if other forms have the very same ones, which are then added up once."""
-        return None
 
     @property
     def fixed(self) -> Array:
@@ -85,11 +84,6 @@ class Sums(HasSigns):
     @abstractmethod
     def reduce(self, sums: Array, fixed: Array) -> Array:
         """Return the (B,) statistics from sums (B, K) over all rows."""
-
-    @property
-    def by_blocks(self) -> bool:
-        """Whether rows had better come a block at a time, where they are many."""
-        return True
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         return self.reduce(self.scores.sums(labels), self.fixed)
@@ -248,7 +242,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
         return np.where(np.abs(total) > 0.5, np.copysign(np.inf, total), 0.0)
 
     @property
-    def row_scores(self) -> Array:
+    def row_scores(self) -> Array:  # type: ignore[override]
         return self._finite
 
     @cached_property
@@ -271,12 +265,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
-        mean = float(np.vdot(self.probs, self._finite))
-        if self.probs.shape[1] > 2:
-            return mean, float(self._variances.sum())
-        (other, one), (start, end) = self.probs.T, self._finite.T
-        steps = end - start  # which a row takes or does not
-        return mean, float(np.vdot(other * one * steps, steps))
+        return float(np.vdot(self.probs, self._finite)), float(self._variances.sum())
 
     def _centred(self) -> Iterator[tuple[Array, Array]]:
         """Yield, some rows at a time, predictions and entries less their means, (m, rows)."""
@@ -358,7 +347,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
         return effective_surprises(self._variances, 1.0 - over_columns(np.maximum, self.probs))
 
     @property
-    def reach(self) -> float:
+    def reach(self) -> float:  # type: ignore[override]
         """The range of all entries, that of a row at least."""
         return float(self._finite.max() - self._finite.min())
 
