@@ -261,16 +261,6 @@ def told_apart(x: Any, y: Any, bad: Any, kind: Kind = "points", end: Any = None)
     ]
 
 
-def reliability(predicted: Any, observed: Any, band: Sequence[Any], bad: Any) -> Marks:
-    """Return a reliability diagram of bins: their band, the diagonal, and points."""
-    return [
-        Mark("band", "band", predicted, *band),
-        GRID,
-        DIAGONAL,
-        *told_apart(predicted, observed, bad),
-    ]
-
-
 def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Marks:
     """Return a cumulative difference: its path, from 0, and the band that chance alone stays in."""
     of_band, of_path = labels or ("", "")

@@ -296,7 +296,8 @@ def reliability(r: Reliability, label: str) -> Drawing:
     """Draw a reliability diagram: bins of equally many rows, and where they lie under calibration."""
     axis = pictures.axis_of_probabilities([*r.predicted, *r.observed, *r.low, *r.high])
     bad = [not low <= o <= high for o, low, high in zip(r.observed, r.low, r.high, strict=True)]
-    marks = pictures.reliability(r.predicted, r.observed, (r.low, r.high), bad)
+    marks = [Mark("band", "band", r.predicted, r.low, r.high), GRID, DIAGONAL]
+    marks += told_apart(r.predicted, r.observed, bad)
     return Drawing(SMALL, label).draw(marks, axis, axis, "predicted probability", "observed rate")
 
 

@@ -237,7 +237,13 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         corridor = None if ratio is None else (1.0 / ratio, ratio)
         head = "Predicted ÷ observed"
     else:
-        low, high = _interest(ends, limit or 0.0)
+        # Wide intervals of small groups do not press the rest.
+        proved = [end for low, _, high in ends if not low <= 0.0 <= high for end in (low, high)]
+        narrow = sorted(max(-low, high) for low, _, high in ends)[len(ends) // 2]
+        least = limit or 0.0
+        far = _FAR * max([least, narrow, *(abs(value) for _, value, _ in ends), *map(abs, proved)])
+        low = max(min([*(low for low, _, _ in ends), -1.05 * least]), -far)
+        high = min(max([*(high for _, _, high in ends), 1.05 * least]), far)
         axis, zero = pictures.axis_of_points(low, high, most=6 if max(-low, high) < 0.1 else 4), 0.0
         corridor = None if limit is None or audit.materiality_ratio is not None else (-limit, limit)
         head = "Error, points"
@@ -336,15 +342,6 @@ def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
     return low, predicted / of.observed if of.observed else high, high
 
 
-def _interest(ends: Sequence[tuple[float, float, float]], limit: float) -> tuple[float, float]:
-    """Return from where to where an axis goes: wide intervals of small groups do not press the rest."""
-    proved = [end for low, _, high in ends if not low <= 0.0 <= high for end in (low, high)]
-    narrow = sorted(max(-low, high) for low, _, high in ends)[len(ends) // 2]
-    least = max([limit, narrow, *(abs(value) for _, value, _ in ends), *map(abs, proved)])
-    low = max(min([*(low for low, _, _ in ends), -1.05 * limit]), -_FAR * least)
-    return low, min(max([*(high for _, _, high in ends), 1.05 * limit]), _FAR * least)
-
-
 # ------------------------------------------------------------------ the whole report
 
 
@@ -369,6 +366,11 @@ def summarise(
             _picture,
         ),
     }
+    c, over_time = audit.times, None
+    if c is not None and len(c.times) > 1 and any(each is not None for each in c.observed):
+        label = f"Chance of the event until {c.times[-1]:.3g}: predicted {c.predicted[-1]:.1%}"
+        label += f", {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected."
+        over_time = charts.over_time(c, label)
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     more = {table: max(len(rows) - _ROOM[table], 0) for table, (rows, _) in tables.items()}
     return SimpleNamespace(
@@ -380,7 +382,7 @@ def summarise(
         chance=None if null is None else captions.chance_title(null.reached, null.draws),
         grid=_grid(audit),
         usual=captions.usual(audit),
-        over_time=_over_time(audit),
+        over_time=over_time,
         counts=[(named(view, audit), *_counts(view)) for view in views if view.events is not None],
         of_levels=None if audit.n_classes else captions.levels_note(audit, len(tables["pictures"][0])),
         decided=decided_apart(audit, views),
@@ -516,15 +518,6 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
     return SimpleNamespace(
         name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=bins
     )
-
-
-def _over_time(audit: Audit) -> charts.Drawing | None:
-    """Draw the curves of censored times, if these are of more than one time."""
-    c = audit.times
-    if c is None or len(c.times) < 2 or not any(each is not None for each in c.observed):
-        return None
-    label = f"Chance of the event until {c.times[-1]:.3g}: predicted {c.predicted[-1]:.1%}"
-    return charts.over_time(c, f"{label}, {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected.")
 
 
 def _counts(view: View) -> tuple[str, str, str]:
