@@ -333,14 +333,6 @@ def test_order_of_rows_does_not_matter(statistic):
     assert other.pvalue == pytest.approx(run(statistic, n_resamples=999).pvalue, abs=0.1)
 
 
-@pytest.mark.parametrize("statistic", some_fast([*KINDS, "omnibus"], "ks", "skce_uq", "omnibus"))
-def test_workers_do_not_change_a_number(statistic):
-    draws = {"n_resamples": 1100}  # several blocks
-    alone, together = run(statistic, n_jobs=1, **draws), run(statistic, n_jobs=2, **draws)
-    assert np.array_equal(alone.null_distribution, together.null_distribution)
-    assert alone.pvalue == together.pvalue
-
-
 def test_signs_live_on_a_grid():
     sampler = SignSampler(40, 7)
     whole = sampler.draw(0, 1200)

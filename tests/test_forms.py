@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import P6, Y6, dirichlet, h_matrix, kernels_for, matrix_kernel
+from support import P6, Y6, dirichlet, h_matrix, matrix_kernel
 
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -14,18 +14,6 @@ from caltest.nulls import possible_nulls
 from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 SKCES = [BiasedSKCE, UnbiasedSKCE, LinearSKCE]
-
-
-@pytest.mark.parametrize("statistic", SKCES)
-@pytest.mark.parametrize("name", kernels_for(2))
-def test_blocks_of_draws_are_single_evaluations(statistic, name):
-    probs = dirichlet(61, 4, 3, 0.4)
-    labels = np.random.default_rng(4).integers(0, 4, (130, 61)).astype(np.uint8)
-    form = statistic(kernels_for(4)[name]).given(Rows(probs))
-    block = form.of_labels(labels)
-    assert block.shape == (130,)
-    single = [form.value(y.astype(np.intp)) for y in labels]
-    assert block == pytest.approx(np.array(single), rel=1e-9, abs=1e-12 * np.abs(block).max())
 
 
 def test_a_matrix_that_sees_only_constants_gives_zero():
