@@ -216,7 +216,7 @@ class Command:
         ends = {NOT_REJECTED, REJECTED, WRONG}
         if self.stopped is not None and status not in ends:
             number = int(getattr(signal, self.stopped[0]))
-            if status in (-number, 128 + number) and not err.strip():
+            if status in (-number, 128 + number) and err.strip() in ("", "Interrupted."):
                 return
         if "Traceback (most recent call last)" in err or status not in ends:
             raise Broken(*_bug(err, status, place))
