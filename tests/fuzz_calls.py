@@ -300,8 +300,7 @@ def _risks(draw: Any) -> Call:
     h = sources(
         "lambda *a: 1.0", "None", "caltest.estimation.HistogramBinning()", "lambda p: p", "object()"
     )
-    name = sources("caltest.estimation.risk", "caltest.estimation.linear_risk")
-    return Call(draw(name), (("", draw(h)), ("", pair.probs), ("", pair.labels)))
+    return Call("caltest.estimation.risk", (("", draw(h)), ("", pair.probs), ("", pair.labels)))
 
 
 def model_calls() -> SearchStrategy[Call]:

@@ -291,14 +291,22 @@ def of_sample_size(found):
     return of_power(found) | {"n": found.n, "interval": found.interval, "reached": found.reached}
 
 
+def standard_error(values):
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
 def of_squared_error(found):
     """Of the best options only: the smallest regularizations are as good as singular."""
     return {
         "functions": [
             {
                 "name": each.name,
-                "estimate": [each.estimate, each.estimate_error, each.standard_error],
-                "risk": [each.risk, each.risk_error, each.root_risk],
+                "estimate": [
+                    each.estimate,
+                    standard_error(each.estimates[each.best]),
+                    each.standard_error,
+                ],
+                "risk": [each.risk, each.risk_error, float(np.sqrt(each.risks[each.best]).mean())],
                 "value": each.value,
                 "risks": of_array(each.risks[each.best]),
                 "estimates": of_array(each.estimates[each.best]),

@@ -19,7 +19,6 @@ from caltest.estimation import (
     PlugIn,
     Temperature,
     TwoStepKernelRidge,
-    linear_risk,
     risk,
 )
 
@@ -75,28 +74,14 @@ def test_the_risk_by_hand():
     probs, labels = np.array([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]]), [0, 1, 1]
     constant = plain(lambda places: np.full((len(places), 1), 0.1**0.5))
     assert risk(constant, probs, labels) == pytest.approx((0.31**2 + 0.16**2 + 0.04**2) / 3)
-    assert linear_risk(constant, probs, labels) == pytest.approx(0.31**2)
-    assert linear_risk(constant, probs[:2], labels[:2]) == pytest.approx(0.31**2)
 
 
-@pytest.mark.parametrize(("name", "m"), CASES)
-@pytest.mark.parametrize("others", [2, 7, 131])
-def test_the_linear_risk_takes_disjoint_pairs(name, m, others):
-    train, labels, places = rows(m, others=others)
-    truth = labels_from(places, np.random.default_rng(2))
-    h = FUNCTIONS[name].fit(train, labels)
-    r, gram = plain_residuals(places, truth), h.gram(places, places)
-    terms = [(r[i] @ r[i + 1] - gram[i, i + 1]) ** 2 for i in range(0, others - 1, 2)]
-    assert linear_risk(h, places, truth) == pytest.approx(np.mean(terms), rel=1e-10)
-
-
-@pytest.mark.parametrize("function", [risk, linear_risk])
-def test_input_is_checked(function):
+def test_input_is_checked():
     h = Temperature(2.0).fit(dirichlet(5, 3, 0), [0, 1, 2, 0, 1])
     with pytest.raises(caltest.InputError):
-        function(h, dirichlet(5, 3, 0), [0, 1, 2])
+        risk(h, dirichlet(5, 3, 0), [0, 1, 2])
     with pytest.raises(caltest.InputError):
-        function(h, dirichlet(1, 3, 0), [0])
+        risk(h, dirichlet(1, 3, 0), [0])
 
 
 # ------------------------------------------------------------------ unbiasedness
@@ -128,16 +113,14 @@ def test_the_risk_is_unbiased_over_all_data_sets(curve):
     """All 6³ data sets of three rows, with their probabilities."""
     outcomes = list(product(range(3), range(2)))
     chance = {(s, y): CHANCES[s] * (EVENTS[s] if y else 1 - EVENTS[s]) for s, y in outcomes}
-    h, found, linear, whole = of_curve(CURVES[curve]), 0.0, 0.0, 0.0
+    h, found, whole = of_curve(CURVES[curve]), 0.0, 0.0
     for data in product(outcomes, repeat=3):
         probs, labels = STATES[[s for s, _ in data]], np.array([y for _, y in data])
         weight = np.prod([chance[each] for each in data])
         found += weight * risk(h, probs, labels)
-        linear += weight * linear_risk(h, probs, labels)
         whole += weight
     assert whole == pytest.approx(1.0)
     assert found == pytest.approx(expected_risk(CURVES[curve]), rel=1e-10)
-    assert linear == pytest.approx(expected_risk(CURVES[curve]), rel=1e-10)
 
 
 def test_the_truth_has_the_smallest_risk():

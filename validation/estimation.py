@@ -81,6 +81,7 @@ def _measured(
         n_jobs=options.jobs,
     )
     row = found.recommended
+    roots, estimates = np.sqrt(row.risks[row.best]), row.estimates[row.best]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     out.put(
         {
@@ -89,11 +90,11 @@ def _measured(
             "scaling": scaling,
             "function": row.label,
             "value": f"{row.value:.3g}",
-            "root_risk_100": round(100 * row.root_risk, 4),
-            "error": round(100 * row.root_risk_error, 4),
+            "root_risk_100": round(100 * float(roots.mean()), 4),
+            "error": round(100 * float(roots.std(ddof=1)) / len(roots) ** 0.5, 4),
             "published": "" if options.rows else PUBLISHED.get((name, lens), {}).get(row.label, ""),
             "estimate": f"{row.estimate:.8f}",
-            "estimate_error": f"{row.estimate_error:.2g}",
+            "estimate_error": f"{estimates.std(ddof=1) / len(estimates) ** 0.5:.2g}",
             "zero_root_risk_100": round(100 * float(np.sqrt(found.zero_risks).mean()), 4),
             "seconds": round(perf_counter() - start, 1),
             "megabytes_over_input": round((peak - before) / 1024),

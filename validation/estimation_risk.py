@@ -43,7 +43,6 @@ from caltest.estimation import (
     KroneckerKernelRidge,
     Temperature,
     TwoStepKernelRidge,
-    linear_risk,
     risk,
 )
 from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
@@ -72,6 +71,13 @@ def residuals(probs: Array, labels: Labels) -> Array:
 # ------------------------------------------------------------------ simulation
 
 
+def linear_risk(gram: Array, probs: Array, labels: Labels) -> float:
+    """Return the risk of h, given at all pairs, from the disjoint pairs (0, 1), (2, 3), … of rows."""
+    own, first = residuals(probs, labels), np.arange(0, len(probs) // 2 * 2, 2)
+    products = np.einsum("ik,ik->i", own[first], own[first + 1])
+    return float(np.mean((products - gram[first, first + 1]) ** 2))
+
+
 def trial(seed: np.random.SeedSequence) -> Array:
     """Return risk, linear risk and mean squared error of h, (temperatures, 3, grid)."""
     rng = np.random.default_rng(seed)
@@ -85,8 +91,10 @@ def trial(seed: np.random.SeedSequence) -> Array:
             right = Temperature(true).fit(probs, labels).gram(probs, probs)
             for number, temperature in enumerate(GRID):
                 h = Temperature(temperature).fit(probs, labels)
-                gap = np.mean((h.gram(probs, probs) - right)[pairs] ** 2)
-                found[place, :, number] = risk(h, probs, labels), linear_risk(h, probs, labels), gap
+                gram = h.gram(probs, probs)
+                gap = np.mean((gram - right)[pairs] ** 2)
+                risks = risk(h, probs, labels), linear_risk(gram, probs, labels)
+                found[place, :, number] = *risks, gap
     return found
 
 

@@ -1,6 +1,6 @@
 """Estimate the squared calibration error, and choose the estimator by its risk on held-out rows."""
 
-from caltest.estimation.base import EstimationFunction, Fitted, PlugIn, linear_risk, risk
+from caltest.estimation.base import EstimationFunction, Fitted, PlugIn, risk
 from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate, estimate_squared_error
 from caltest.estimation.functions import (
     FUNCTIONS,
@@ -24,6 +24,5 @@ __all__ = [
     "Temperature",
     "TwoStepKernelRidge",
     "estimate_squared_error",
-    "linear_risk",
     "risk",
 ]

@@ -212,10 +212,7 @@ class Fitted:
         return np.asarray(one @ other.T)
 
 
-_fitted = OneOf("caltest.estimation:Fitted", "give what the fit of an estimation function returns")
-
-
-@arguments(h=_fitted)
+@arguments(h=OneOf("caltest.estimation:Fitted", "give what the fit of an estimation function returns"))
 def risk(h: Fitted, probs: object, labels: object) -> float:
     """Estimate an estimator's risk from all pairs of rows.
 
@@ -250,42 +247,6 @@ def risk(h: Fitted, probs: object, labels: object) -> float:
     rows, own = _rows(probs, labels)
     with single_threaded_blas():
         return next(h.surfaces(rows)).risk(own)
-
-
-@arguments(h=_fitted)
-def linear_risk(h: Fitted, probs: object, labels: object) -> float:
-    """Estimate an estimator's risk from disjoint pairs of rows: fast.
-
-    The mean of (⟨r_i, r_j⟩ − h(g_i, g_j))² over the pairs (0, 1), (2, 3), …
-
-    Parameters
-    ----------
-    h, probs, labels
-        As in :func:`risk`. An odd last row is left out.
-
-    Returns
-    -------
-    float
-        As unbiased as the U-statistic, with a larger variance.
-
-    Raises
-    ------
-    InputError
-        If the input is not a set of predictions and labels.
-
-    Examples
-    --------
-    >>> from caltest.estimation import HistogramBinning, linear_risk
-    >>> h = HistogramBinning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
-    >>> round(linear_risk(h, [0.3, 0.3, 0.8, 0.8], [0, 1, 1, 1]), 6)
-    0.03125
-    """
-    rows, own = _rows(probs, labels)
-    first, second = (slice(start, len(rows) // 2 * 2, 2) for start in (0, 1))
-    left, right = next(h.surfaces(rows)).factors()
-    products = np.einsum("ik,ik->i", own[first], own[second])
-    values = np.einsum("iq,iq->i", left[first], right[second])
-    return float(np.mean((products - values) ** 2))
 
 
 def _rows(probs: object, labels: object, what: str = "a risk") -> tuple[Array, Array]:

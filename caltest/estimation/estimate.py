@@ -13,20 +13,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, OneOf, Whole, arguments, choose, real_array
+from caltest._arguments import Number, OneOf, Whole, arguments, choose, real_array, wrong
 from caltest._numbers import short
-from caltest._parallel import ALONE, Workers, added, single_threaded_blas
+from caltest._parallel import ALONE, Workers, single_threaded_blas
 from caltest._sums import Array, blocks
 from caltest._visible import quoted, visible
 from caltest.data import Rows, Sample, sample
 from caltest.data.diagnose import impossible_labels
 from caltest.data.rows import check_alike
-from caltest.estimation.base import EstimationFunction, Labels, PlugIn, residuals
+from caltest.estimation.base import EstimationFunction, Labels, PlugIn, Surfaces, residuals
 from caltest.estimation.functions import FUNCTIONS, HistogramBinning, Ridge, Scaling
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, Pairwise
@@ -42,15 +42,13 @@ if TYPE_CHECKING:
 
 Places: TypeAlias = NDArray[np.intp]
 PValue: TypeAlias = Literal["held_out", "none"]
-FunctionLike: TypeAlias = "str | EstimationFunction | tuple[EstimationFunction, Sequence[Any]]"
+FunctionLike: TypeAlias = str | EstimationFunction
 
 ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
 _DRAWS = 999
 _FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
 _ORDER = 7  # key of the seed from which rows are shuffled
 _SPREAD_ROWS = 500  # tell a standard deviation well enough, and a mean needs no row of its own
-_OF_RISK = ("tuned", "value", "risk", "risk_error", "root_risk", "root_risk_error")
-_OF_ESTIMATE = ("estimate", "standard_error", "estimate_error", "sampling_error")
 
 
 # ------------------------------------------------------------------ results
@@ -76,12 +74,11 @@ class FunctionRisk(Facts):
         Validation risk, (G, F): a row a value, a column a fold.
     estimates
         Mean of h(g, g) over the test part, by the model of each fold, (G, F).
-    spreads
-        Standard deviation of h(g, g) over rows of the test part, 500 at most, (G, F).
+    errors
+        Standard errors of the estimates over the rows of the test part, h held fixed, (G, F); from
+        500 rows at most.
     parameters
         Options in force, at the best value.
-    n_test
-        Rows of the test part.
     """
 
     label: str
@@ -91,11 +88,10 @@ class FunctionRisk(Facts):
     values: Array
     risks: Array = field(repr=False)
     estimates: Array = field(repr=False)
-    spreads: Array = field(repr=False)
+    errors: Array = field(repr=False)
     parameters: dict[str, Any] = field(repr=False)
-    n_test: int
 
-    derived: ClassVar[tuple[str, ...]] = (*_OF_RISK[1:], *_OF_ESTIMATE)
+    derived: ClassVar[tuple[str, ...]] = ("value", "risk", "risk_error", "estimate", "standard_error")
 
     @property
     def best(self) -> int:
@@ -118,52 +114,21 @@ class FunctionRisk(Facts):
         return _error(self.risks[self.best])
 
     @property
-    def root_risk(self) -> float:
-        """Mean over the folds of the root of the risk; times 100, what is published."""
-        return float(np.sqrt(self.risks[self.best]).mean())
-
-    @property
-    def root_risk_error(self) -> float:
-        """Its standard error over the folds."""
-        return _error(np.sqrt(self.risks[self.best]))
-
-    @property
     def estimate(self) -> float:
         """The squared calibration error, by the ensemble of the fold models."""
         return float(self.estimates[self.best].mean())
-
-    @property
-    def estimate_error(self) -> float:
-        """Its standard error over the folds, as published: how far the models of the folds differ.
-
-        They share most of their training rows: chance in these moves all of them alike, so this is
-        much too small a standard error; see :attr:`standard_error`.
-        """
-        return _error(self.estimates[self.best])
 
     @property
     def standard_error(self) -> float:
         """Its standard error, of the tuning rows and of the test rows together.
 
         The fold models are those that a delete-a-group jackknife takes: (F − 1) times their standard
-        error over the folds is the jackknife's, for all tuning rows. What the choice of the option
-        adds is not in it, so it may be too small still.
+        error over the folds is the jackknife's, for all tuning rows. The other part is the mean of the
+        errors of the fold models, which is at least that of their ensemble. What the choice of the
+        option adds is not in it, so it may be too small still.
         """
-        tuning = (self.estimates.shape[1] - 1) * self.estimate_error
-        return float(np.hypot(tuning, self.sampling_error))
-
-    @property
-    def sampling_error(self) -> float:
-        """Its standard error over the rows of the test part, h held fixed; at most this.
-
-        From the mean of the spreads of the fold models, which is at least that of their ensemble.
-        """
-        return float(self.spreads[self.best].mean() / np.sqrt(self.n_test))
-
-    @property
-    def on_edge(self) -> bool:
-        """Whether the best value is the first or the last of several."""
-        return len(self.values) > 1 and self.best in (0, len(self.values) - 1)
+        tuning = (self.estimates.shape[1] - 1) * _error(self.estimates[self.best])
+        return float(np.hypot(tuning, self.errors[self.best].mean()))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -253,20 +218,18 @@ class SquaredErrorEstimate(Result):
         -------
         pandas.DataFrame
             Index ``function``; columns ``tuned`` and ``value`` (the best one); ``risk`` and
-            ``risk_error`` (validation risk, standard error over folds); ``root_risk`` and
-            ``root_risk_error`` (the same of its root); ``gap`` and ``gap_error`` (risk above the
-            first row's, fold by fold); ``estimate`` and its ``standard_error``; ``estimate_error``
-            (over folds, as published) and ``sampling_error`` (over test rows). All are plain numbers,
-            none times 100.
+            ``risk_error`` (validation risk, standard error over folds); ``gap`` and ``gap_error``
+            (risk above the first row's, fold by fold); ``estimate`` and its ``standard_error``.
         """
         import pandas as pd
 
-        rows = [
-            [*attrgetter(*_OF_RISK)(each), *self.gap(each), *attrgetter(*_OF_ESTIMATE)(each)]
-            for each in self.functions
-        ]
         index = pd.Index([visible(each.label) for each in self.functions], name="function")
-        return pd.DataFrame(rows, index=index, columns=[*_OF_RISK, "gap", "gap_error", *_OF_ESTIMATE])
+        names = ("tuned", *FunctionRisk.derived)
+        table = pd.DataFrame([attrgetter(*names)(f) for f in self.functions], index, names)
+        gaps = zip(*map(self.gap, self.functions), strict=True)
+        for place, (name, values) in enumerate(zip(("gap", "gap_error"), gaps, strict=True), 4):
+            table.insert(place, name, values)
+        return table
 
     @arguments()
     def to_dict(self) -> dict[str, Any]:
@@ -320,10 +283,10 @@ def estimate_squared_error(
         is the squared error of that one probability, E (P(event | p) − p)².
     functions
         Which estimators to try. "all" (default), or names ("binning", "kernel_density",
-        "kronecker_ridge", "two_step_ridge", "temperature"), whose options are tuned; objects of
-        :mod:`caltest.estimation`, which are used as they are; or pairs of an object and the values to
-        try. "all" excludes "temperature"; "binning" if there are more than two classes; and
-        "kernel_density", whose cost grows as n², above 50 000 rows.
+        "kronecker_ridge", "two_step_ridge", "temperature"), whose options are tuned; or objects of
+        :mod:`caltest.estimation`, which are used as they are. "all" excludes "temperature"; "binning"
+        if there are more than two classes; and "kernel_density", whose cost grows as n², above 50 000
+        rows.
     class_names
         Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     pvalue
@@ -377,20 +340,16 @@ def estimate_squared_error(
     view, lens_label = through(sample(probs, labels, class_names=class_names), lens)
     do = "estimate with caltest.estimate, which takes weights"
     check_alike(view.rows, "the estimate of lowest risk", do, weighted="the estimate")
-    known, n, m = view.rows.probs, len(view.labels), view.rows.n_classes
+    n, m = len(view.labels), view.rows.n_classes
     candidates = _candidates(functions, regularization_scaling, n, m)
     folds, tested = _split(n, n_folds, test_size, seed, order)
-    tasks = [
-        (candidate, known, view.labels, folds, fold, tested)
-        for candidate in candidates
-        for fold in range(n_folds)
-    ]
+    tasks = [(each, view, folds, fold, tested) for each in candidates for fold in range(n_folds)]
     with single_threaded_blas():
         made = list(workers.map(_one_fold, tasks, "functions and folds"))
         found, notes = [], list[str]()
         for place, (label, function, values) in enumerate(candidates):
             own = made[place * n_folds : (place + 1) * n_folds]
-            risks, estimates, spreads = np.stack([numbers for numbers, _ in own], axis=2)
+            risks, estimates, errors = np.stack([numbers for numbers, _ in own], axis=2)
             best = int(risks.mean(axis=1).argmin())
             notes += own[0][1]
             found.append(
@@ -402,9 +361,8 @@ def estimate_squared_error(
                     values=np.array(values, dtype=np.float64),
                     risks=risks,
                     estimates=estimates,
-                    spreads=spreads,
+                    errors=errors,
                     parameters=function.with_value(values[best]).parameters,
-                    n_test=len(tested),
                 )
             )
         least = int(np.argmin([each.risk for each in found]))
@@ -427,12 +385,12 @@ def estimate_squared_error(
             "The kernel density was left out: its cost grows as the square of the rows; name it in "
             "functions to have it."
         )
-    if first.on_edge:
+    if len(first.values) > 1 and first.best in (0, len(first.values) - 1):
         own_notes.append(
             f"The best {first.tuned} of {first.label}, {first.value:.4g}, is at the end of the values "
             "tried: one beyond may be better still."
         )
-    zeros = [PlugIn(np.zeros_like(own)).risk(own) for own in _residuals(known, view.labels, folds)]
+    zeros = [PlugIn(np.zeros_like(own)).risk(own) for own in (_residuals(view, fold) for fold in folds)]
     return SquaredErrorEstimate(
         functions=tuple(found),
         zero_risks=np.array(zeros),
@@ -456,7 +414,7 @@ class Candidate(NamedTuple):
     values: tuple[Any, ...]
 
 
-def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candidate:
+def _candidate(wanted: object, scaling: Scaling, n_classes: int) -> Candidate:
     if isinstance(wanted, EstimationFunction):
         value = getattr(wanted, wanted.tuned)
         return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
@@ -464,24 +422,17 @@ def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candid
         kind: Any = choose("estimation function", wanted, FUNCTIONS)
         function = kind(regularization_scaling=scaling) if issubclass(kind, Ridge) else kind()
         return Candidate(function.name, function, function.search_space(n_classes))
-    pair = isinstance(wanted, tuple) and len(wanted) == 2 and np.iterable(wanted[1])
-    function, values = (wanted[0], tuple(wanted[1])) if pair else (None, ())
-    if not isinstance(function, EstimationFunction) or not values:
-        raise InputError(
-            f"functions holds {quoted(wanted)}; give names ({', '.join(FUNCTIONS)}), objects of "
-            "caltest.estimation, or pairs of a function and the values to try, as in "
-            "(TwoStepKernelRidge(), [0.1, 0.01])."
-        )
-    for value in values:
-        function.with_value(value)  # raises if it cannot be used
-    return Candidate(function.name, function, values)
+    raise InputError(
+        f"functions holds {quoted(wanted)}; give names ({', '.join(FUNCTIONS)}), or objects of "
+        "caltest.estimation, such as TwoStepKernelRidge(0.1)."
+    )
 
 
 def _candidates(
     functions: str | Sequence[FunctionLike], scaling: Scaling, n: int, m: int
 ) -> list[Candidate]:
     """Return the functions that compete on n predictions of m classes, if they take so many."""
-    wanted: list[FunctionLike] = []
+    wanted: list[Any] = []
     one = isinstance(functions, str | EstimationFunction) or not np.iterable(functions)
     for each in [functions] if one else functions:
         if isinstance(each, str) and each == "all":  # what so many rows and classes allow
@@ -489,7 +440,7 @@ def _candidates(
             wanted += ["kernel_density"] if n <= ALL_PAIRS_UP_TO else []
             wanted += ["kronecker_ridge", "two_step_ridge"]
         else:
-            wanted.append(cast("FunctionLike", each))
+            wanted.append(each)
     found = [_candidate(each, scaling, m) for each in wanted]
     labels = [each.label for each in found]
     for place, (label, function, values) in enumerate(found):
@@ -515,45 +466,39 @@ def _split(
             f"{_FEWEST_ROWS} are needed in each: give more rows, or other values of n_folds and "
             "test_size."
         )
-    if order is None:
-        rows = generator(seed, _ORDER).permutation(n)
-    else:
-        places = real_array("order", order, f"give each of the rows 0 to {n - 1} once")
-        whole = places.ndim == 1 and np.issubdtype(np.asarray(order).dtype, np.integer)
-        if not whole or not np.array_equal(np.sort(places), np.arange(n)):
-            raise InputError(
-                f"order has to hold each of the rows 0 to {n - 1} once; it decides which rows are "
-                "tuned on and which are tested. Leave it out to have them shuffled."
-            )
-        rows = cast("Places", places.astype(np.intp))
+    rows = generator(seed, _ORDER).permutation(n)
+    if order is not None:
+        do = f"give each of the rows 0 to {n - 1} once"
+        rows = real_array("order", order, do).ravel()
+        if not np.array_equal(np.sort(rows), np.arange(n)):
+            raise wrong("order", order, do)
+        rows = rows.astype(np.intp)
     return np.array_split(rows[:tuning], n_folds), rows[tuning:]
 
 
-def _training(folds: Sequence[Places], fold: int) -> Places:
-    """Return the tuning rows that are not in a fold."""
-    return np.concatenate([rows for number, rows in enumerate(folds) if number != fold])
+def _residuals(view: Sample, rows: Places) -> Array:
+    return residuals(view.rows.probs[rows], view.labels[rows])
 
 
-def _residuals(probs: Array, labels: Labels, parts: Sequence[Places]) -> list[Array]:
-    return [residuals(probs[rows], labels[rows]) for rows in parts]
+def _learned(
+    candidate: Candidate, values: Sequence[Any], view: Sample, folds: Sequence[Places], fold: int
+) -> Surfaces:
+    """Return what is learned from the tuning rows that are not in a fold."""
+    rows = np.concatenate([own for number, own in enumerate(folds) if number != fold])
+    return candidate.function.learned(view.rows.probs[rows], _residuals(view, rows), values)
 
 
 def _one_fold(
-    candidate: Candidate,
-    probs: Array,
-    labels: Labels,
-    folds: Sequence[Places],
-    fold: int,
-    tested: Places,
+    candidate: Candidate, view: Sample, folds: Sequence[Places], fold: int, tested: Places
 ) -> tuple[Array, tuple[str, ...]]:
-    """Return risks, estimates and spreads (3, G), and notes, of a function fitted without a fold."""
-    known, held_out = _training(folds, fold), folds[fold]
-    lesson, check = _residuals(probs, labels, (known, held_out))
-    surfaces = candidate.function.learned(probs[known], lesson, candidate.values)
+    """Return risks, estimates, errors (3, G), and notes, of a function fitted without a fold."""
+    surfaces = _learned(candidate, candidate.values, view, folds, fold)
     found, notes = np.empty((3, len(candidate.values))), tuple[str, ...]()
-    places = (probs[rows] for rows in (held_out, tested, tested[:_SPREAD_ROWS]))
+    places = (view.rows.probs[rows] for rows in (folds[fold], tested, tested[:_SPREAD_ROWS]))
     for number, (validation, final, some) in enumerate(zip(*map(surfaces, places), strict=True)):
-        found[:, number] = validation.risk(check), final.mean(), some.diagonal().std(ddof=1)
+        spread = some.diagonal().std(ddof=1)
+        risk = validation.risk(_residuals(view, folds[fold]))
+        found[:, number] = risk, final.mean(), spread / np.sqrt(len(tested))
         if np.isnan(found[:, number]).any():
             raise InputError(
                 f"{candidate.label} is not a number for some predictions, with "
@@ -568,15 +513,10 @@ def _held_out(
     view: Sample, folds: Sequence[Places], tested: Places, chosen: Candidate, best: int
 ) -> HeldOut:
     """Return the agreement with what the fold models of the best function learned."""
-    probs, lefts, rights = view.rows.probs, [], []
-    for fold in range(len(folds)):
-        rows = _training(folds, fold)
-        (lesson,) = _residuals(probs, view.labels, (rows,))
-        surfaces = chosen.function.learned(probs[rows], lesson, (chosen.values[best],))
-        left, right = next(surfaces(probs[tested])).factors()
-        lefts.append(left / len(folds))
-        rights.append(right)
-    return HeldOut(chosen.label, np.hstack(lefts), np.hstack(rights))
+    values, probs = (chosen.values[best],), view.rows.probs[tested]
+    models = [next(_learned(chosen, values, view, folds, fold)(probs)) for fold in range(len(folds))]
+    left, right = map(np.hstack, zip(*(each.factors() for each in models), strict=True))
+    return HeldOut(chosen.label, left / len(folds), right)
 
 
 # ------------------------------------------------------------------ the statistic of the p-value
@@ -624,19 +564,14 @@ class ProductsOfPairs(Form):
         sizes = np.linalg.norm(self.left, axis=1).mean() * np.linalg.norm(self.right, axis=1).mean()
         return 1e-13 * float(sizes)
 
-    def _sums(self, rows: slice, labels: Labels) -> Array:
-        """Return the three sums over some rows, (B, 2 q k + 1)."""
-        r = np.stack([residuals(self.probs[rows], own) for own in labels], axis=1)
-        flat, u, v = r.reshape(len(r), -1), self.left[rows], self.right[rows]
-        own = np.einsum("eq,eq,ebk->b", u, v, r**2, optimize=True)
-        sums = [(each.T @ flat).reshape(each.shape[1], *r.shape[1:]) for each in (u, v)]
-        parts = [each.transpose(1, 0, 2).reshape(len(labels), -1) for each in sums]
-        return np.hstack([*parts, own[:, None]])
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) means over pairs."""
-        n = len(self.probs)
-        sums = added((self._sums(rows, labels[:, rows]) for rows in blocks(n, ROWS)), np.add)
-        size = (sums.shape[1] - 1) // 2
-        total = np.einsum("bs,bs->b", sums[:, :size], sums[:, size:-1]) - sums[:, -1]
+        n, sums = len(self.probs), list[Any]([0.0, 0.0, 0.0])
+        for rows in blocks(n, ROWS):
+            r = np.stack([residuals(self.probs[rows], own) for own in labels[:, rows]], axis=1)
+            u, v = self.left[rows], self.right[rows]
+            own = np.einsum("eq,eq,ebk->b", u, v, r**2, optimize=True)
+            parts = np.tensordot(u, r, (0, 0)), np.tensordot(v, r, (0, 0)), own
+            sums = [one + more for one, more in zip(sums, parts, strict=True)]
+        total = np.einsum("qbk,qbk->b", *sums[:2]) - sums[2]
         return np.asarray(total / (n * (n - 1.0)))
