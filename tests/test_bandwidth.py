@@ -116,12 +116,6 @@ def test_dirichlet_rule_recovers_its_parameters():
     assert width("mean_tv_dirichlet", one_hot) == pytest.approx(1 - 6 / 16, rel=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [[1.0], [1.0, 0.0], [1.0, np.nan], [1.0, -1.0], [[1.0, 1.0]]])
-def test_dirichlet_parameters_are_checked(alpha):
-    with pytest.raises(InputError, match="at least two positive numbers"):
-        mean_tv_dirichlet(alpha)
-
-
 # ------------------------------------------------------------------ fallbacks and errors
 
 
@@ -166,5 +160,5 @@ def test_wrong_numbers(wrong):
 
 
 def test_unknown_rule():
-    with pytest.raises(InputError, match="; use 'median', 'median_exact'"):
+    with pytest.raises(InputError, match="choices: median, median_exact"):
         Exponential("silverman")

@@ -304,13 +304,13 @@ def test_matrix_kernel():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ([], "give at least one"),
+        ([], "give pairs of a real-valued kernel"),
         ([(Linear(), np.eye(2)), (Linear(), np.eye(3))], r"have 2 and 3 rows"),
         ([(Linear(), np.eye(2)), (Linear(), [[1, 2], [2, 1]])], "Matrix 1 .*eigenvalue is -1"),
         ([(Linear(), [[1, 2], [0, 1]])], "Matrix 0 .*not symmetric.*up to 2"),
         ([(Linear(), [1, 2])], r"has shape \(2,\)"),
         ([(Linear(), [[np.nan]])], "finite"),
-        ([("linear", np.eye(2))], "Part 0 .*'linear' as its kernel"),
+        ([("linear", np.eye(2))], "parts is .*'linear'.*; give pairs of a real-valued"),
     ],
 )
 def test_wrong_matrix_kernels(parts, message):

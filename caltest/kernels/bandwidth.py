@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
-from caltest._arguments import anything, arguments, as_float, closest, real_array
+from caltest._arguments import as_float, choose
 from caltest._memory import check_fits
 from caltest._sums import Array, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-
-__all__ = ["RULES", "Bandwidth", "fixed_order", "mean_tv_dirichlet", "resolve"]
 
 # ------------------------------------------------------------------ distances
 
@@ -27,7 +24,6 @@ ROUNDING = 1e-7
 """Distances up to this are rounding error: of predictions in single precision, and of the matrix
 products under the square root of the Euclidean and the Hellinger distance."""
 
-_WITH_NORMS_UP_TO = 16  # columns; above, the passes saved are worth less than copies of the points
 _COORDINATE_BY_COORDINATE = 32  # columns; above, a matrix product is faster
 _HARMLESS = 1e-9  # rounding of an exponent; above, exponents are kept from being positive
 
@@ -86,15 +82,8 @@ class Distance:
         """Distances of all pairs of the rows of ``points`` (n, m), a tile at a time."""
         u = self.embedded(points)
         if self.hilbertian:
-            exponents = Exponents(u, 1.0)
-
-            def tile(rows: slice, columns: slice) -> Array:
-                squares = exponents(rows, columns)
-                squares *= -2.0
-                return _roots(squares)
-
-            return tile
-
+            exponents = exponent_tiles(u, 1.0)
+            return lambda rows, columns: _roots(-2.0 * exponents(rows, columns))
         transposed = np.ascontiguousarray(u.T)
         return lambda rows, columns: _cityblock(u[rows], transposed[:, columns], rows == columns)
 
@@ -113,60 +102,31 @@ def _roots(squares: Array) -> Array:
     return np.sqrt(squares, out=squares)
 
 
-class Exponents:
-    """Tiles of −½|u_i − u_j|² for points in units of a width, at most rounding above 0.
+def exponent_tiles(points: Array, width: float) -> Tile:
+    """Return tiles of −½|u_i − u_j|² for points in units of a width, at most rounding above 0.
 
     They take one matrix product: with h_i = ½|u_i|², −½|u_i − u_j|² = (u_i, −h_i, 1) · (u_j, 1, −h_j),
     so that no pass over the tile adds norms. Points are centred first, which keeps the rounding small.
     """
+    u = (points - points.mean(axis=0)) / width
+    norms = 0.5 * _squared_norms(u)[:, None]
+    ones = np.ones_like(norms)
+    left, right = np.hstack([u, -norms, ones]), np.ascontiguousarray(np.hstack([u, ones, -norms]).T)
+    bounded = np.finfo(float).eps * u.shape[1] * float(norms.max(initial=0.0)) > _HARMLESS
 
-    def __init__(self, points: Array, width: float) -> None:
-        self._norms: Array | None = None  # where they are no part of the product
-        if points.shape[1] > _WITH_NORMS_UP_TO:
-            self._factor = 1.0 / (width * width)
-            self._norms = 0.5 * self._factor * _squared_norms(points)
-            self._left, self._right, self._bounded = points, points.T, True
-            return
-        u = (points - points.mean(axis=0)) / width
-        norms = 0.5 * _squared_norms(u)[:, None]
-        ones = np.ones_like(norms)
-        self._left = np.hstack([u, -norms, ones])
-        self._right = np.ascontiguousarray(np.hstack([u, ones, -norms]).T)
-        rounding = np.finfo(float).eps * u.shape[1] * float(norms.max(initial=0.0))
-        self._bounded = rounding > _HARMLESS
+    def tile(rows: slice, columns: slice) -> Array:
+        products: Array = left[rows] @ right[:, columns]
+        return np.minimum(products, 0.0, out=products) if bounded else products
 
-    def __call__(self, rows: slice, columns: slice) -> Array:
-        products: Array = self._left[rows] @ self._right[:, columns]
-        if self._norms is not None:
-            products *= self._factor
-            products -= self._norms[rows, None]
-            products -= self._norms[columns]
-        if self._bounded:
-            products[products > 0.0] = 0.0
-        return products
+    return tile
 
 
-DISTANCES = MappingProxyType(
-    {
-        "tv": Distance(lambda x: 0.5 * x, hilbertian=False),
-        "euclidean": Distance(lambda x: x, hilbertian=True),
-        "hellinger": Distance(lambda x: np.sqrt(0.5 * x), hilbertian=True),
-    }
-)
+DISTANCES = {
+    "tv": Distance(lambda x: 0.5 * x, hilbertian=False),
+    "euclidean": Distance(lambda x: x, hilbertian=True),
+    "hellinger": Distance(lambda x: np.sqrt(0.5 * x), hilbertian=True),
+}
 """Total variation, ½ Σ|s − t|; √Σ(s − t)²; and √(½ Σ(√s − √t)²)."""
-
-
-def distance_named(name: str) -> Distance:
-    """Look up a distance by its name."""
-    if not isinstance(name, str) or name not in DISTANCES:
-        raise InputError(f"There is no distance {quoted(name)}; {_suggestion(name, DISTANCES)}.")
-    return DISTANCES[name]
-
-
-def _suggestion(name: object, names: Iterable[str]) -> str:
-    close = closest(name.lower() if isinstance(name, str) else name, list(names))
-    choices = ", ".join(map(repr, names))
-    return f"did you mean {close!r}? The choices are {choices}" if close else f"use {choices}"
 
 
 # ------------------------------------------------------------------ pairs of rows
@@ -260,8 +220,7 @@ class Bandwidth:
 def checked(rule: float | str) -> float | str:
     """Return ``rule`` if it is the name of a rule, else as a positive float."""
     if isinstance(rule, str):
-        if rule not in RULES:
-            raise InputError(f"There is no bandwidth rule {quoted(rule)}; {_suggestion(rule, RULES)}.")
+        choose("bandwidth rule", rule, RULES)
         return rule
     number = as_float(rule)
     if number is None or not SMALLEST <= number < math.inf:
@@ -318,7 +277,7 @@ def resolve(rule: str, probs: ArrayLike, metric: Distance, weights: Array | None
     rows = np.asarray(probs, dtype=np.float64)
     places = fixed_order(rows)
     counted = np.ones(len(rows)) if weights is None else weights[places]
-    if rule not in EVERY_ROW and len(rows) > ALL_PAIRS_UP_TO:
+    if rule not in ("median_exact", "median_full") and len(rows) > ALL_PAIRS_UP_TO:
         places, counted = _midpoints(places, counted)
     pairs = Pairs(np.ascontiguousarray(rows[places]), counted, metric)
     value = RULES[rule](pairs)
@@ -362,9 +321,8 @@ def _midpoints(order: NDArray[np.intp], weights: Array) -> tuple[NDArray[np.intp
 # ------------------------------------------------------------------ rules
 
 
-@arguments(alpha=anything)
 def mean_tv_dirichlet(alpha: ArrayLike) -> float:
-    r"""Return the mean total variation distance of two independent draws from a Dirichlet.
+    r"""Return the mean total variation distance of two draws from a Dirichlet, of positive parameters.
 
     With :math:`\alpha_0 = \sum_i \alpha_i` and the beta function B, it is
 
@@ -372,21 +330,6 @@ def mean_tv_dirichlet(alpha: ArrayLike) -> float:
               \sum_i \frac{1}{B(\alpha_i, \alpha_i) B(\alpha_0 - \alpha_i, \alpha_0 - \alpha_i)},
 
     half the sum of the Gini mean differences of the beta distributed components.
-
-    Parameters
-    ----------
-    alpha
-        Positive parameters (m,), m ≥ 2.
-
-    Returns
-    -------
-    float
-        In (0, 1).
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two parameters, or one is not positive and finite.
 
     References
     ----------
@@ -400,11 +343,7 @@ def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     >>> round(mean_tv_dirichlet([1.0, 1.0]), 12)
     0.333333333333
     """
-    a = real_array("alpha", alpha, "give at least two positive numbers")
-    if a.ndim != 1 or len(a) < 2 or not np.all(np.isfinite(a)) or np.any(a <= 0):
-        raise InputError(
-            f"The Dirichlet parameters are {quoted(alpha)}; give at least two positive numbers."
-        )
+    a = np.asarray(alpha, dtype=np.float64)
     total = a.sum()
     logs = betaln(total, total) - betaln(a, a) - betaln(total - a, total - a)
     return float(2 / total * np.exp(logs).sum())
@@ -421,17 +360,12 @@ def _mean_of_fitted_dirichlet(pairs: Pairs) -> float:
     return mean_tv_dirichlet(total * mean[mean > 0])
 
 
-RULES: MappingProxyType[str, Callable[[Pairs], float]] = MappingProxyType(
-    {
-        "median": Pairs.median,
-        "median_exact": Pairs.median,
-        # i < j is half of the matrix
-        "median_full": lambda pairs: pairs.median(0.5 * float(pairs.weights @ pairs.weights)),
-        "mean": Pairs.mean,
-        "mean_tv_dirichlet": _mean_of_fitted_dirichlet,
-    }
-)
+RULES: dict[str, Callable[[Pairs], float]] = {
+    "median": Pairs.median,
+    "median_exact": Pairs.median,
+    # i < j is half of the matrix
+    "median_full": lambda pairs: pairs.median(0.5 * float(pairs.weights @ pairs.weights)),
+    "mean": Pairs.mean,
+    "mean_tv_dirichlet": _mean_of_fitted_dirichlet,
+}
 """The bandwidth rules by name: functions of pairs of rows."""
-
-EVERY_ROW = frozenset({"median_exact", "median_full"})
-"""The rules that never look at representative rows only."""

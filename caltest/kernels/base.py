@@ -277,20 +277,16 @@ def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
 
 def _merged_parameters(kernels: Iterable[Kernel]) -> Parameters:
     """Union of the parameters; where two kernels share a name, all get the number of the kernel."""
-    each = [kernel.parameters for kernel in kernels]
-    merged = {name: value for parameters in each for name, value in parameters.items()}
+    each = [list(kernel.parameters.items()) for kernel in kernels]
+    merged = dict(chain.from_iterable(each))
     if len(merged) == sum(map(len, each)):
         return merged
-    return {
-        f"{name}_{i}": value
-        for i, parameters in enumerate(each, start=1)
-        for name, value in parameters.items()
-    }
+    return {f"{name}_{i}": value for i, own in enumerate(each, start=1) for name, value in own}
 
 
 def _merged_notes(kernels: Iterable[Kernel]) -> tuple[str, ...]:
     """Return the notes of all, each once."""
-    return tuple(dict.fromkeys(note for kernel in kernels for note in kernel.notes))
+    return tuple(dict.fromkeys(chain.from_iterable(kernel.notes for kernel in kernels)))
 
 
 # ------------------------------------------------------------------ matrix-valued kernels
@@ -331,19 +327,17 @@ class MatrixKernel:
     parts: tuple[tuple[Kernel, Array], ...]
 
     def __init__(self, parts: Iterable[tuple[Kernel, ArrayLike]]) -> None:
-        pairs = list(parts) if np.iterable(parts) else [parts]
-        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-            raise InputError(f"parts is {quoted(parts)}; give pairs of a kernel and an m×m matrix.")
-        for i, (kernel, _) in enumerate(pairs):
-            if not isinstance(kernel, Kernel):
-                raise InputError(
-                    f"Part {i} of the matrix kernel has {quoted(kernel)} as its kernel; "
-                    "use a real-valued kernel such as Exponential()."
-                )
+        pairs = [*parts] if np.iterable(parts) else []
+        if not pairs or not all(
+            isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], Kernel)
+            for pair in pairs
+        ):
+            raise InputError(
+                f"parts is {quoted(parts)}; give pairs of a real-valued kernel, such as Exponential(), "
+                "and its m×m matrix."
+            )
         checked = tuple((kernel, _psd_matrix(matrix, i)) for i, (kernel, matrix) in enumerate(pairs))
         sizes = sorted({len(matrix) for _, matrix in checked})
-        if not sizes:
-            raise InputError("The matrix kernel has no parts; give at least one kernel and its matrix.")
         if len(sizes) > 1:
             raise InputError(
                 f"The matrices of the matrix kernel have {' and '.join(map(str, sizes))} rows; "

@@ -8,12 +8,12 @@ from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import options
+from caltest._arguments import choose, options
 from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -21,9 +21,8 @@ from caltest.kernels.bandwidth import (
     DISTANCES,
     Bandwidth,
     Distance,
-    Exponents,
     checked,
-    distance_named,
+    exponent_tiles,
     resolve,
 )
 from caltest.kernels.base import Kernel, Parameters, Scaled, Sum
@@ -52,7 +51,7 @@ class _WithBandwidth(_OfDistance):
                 f"distance is {quoted(self.distance)}; use distance='tv' or the rule 'mean'."
             )
         # A function of the distance that is a mixture of Gaussians needs squares of negative type.
-        if not distance_named(self.distance).hilbertian and self._only_hilbertian:
+        if not choose("distance", self.distance, DISTANCES).hilbertian and self._only_hilbertian:
             raise InputError(
                 f"{quoted(self, 200)} is not positive semi-definite, since the total variation "
                 "distance is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel "
@@ -212,7 +211,7 @@ class Gaussian(_Radial):
         return self._profile(self._metric.squared(x, y))
 
     def tiles(self, points: Array) -> Tile:
-        exponents = Exponents(self._metric.embedded(points), self._width)
+        exponents = exponent_tiles(self._metric.embedded(points), self._width)
 
         def tile(rows: slice, columns: slice) -> Array:
             found = exponents(rows, columns)
@@ -304,7 +303,7 @@ class Linear(Kernel):
 # average (Rahimi and Recht, "Random features for large-scale kernel machines", NeurIPS 2007).
 
 
-def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int = 0) -> Array:
+def fourier_features(kernel: Any, probs: Array, count: int, seed: int = 0) -> Array:
     """Return features (n, F) whose inner products are k(g_i, g_j) on average.
 
     Parameters
@@ -319,11 +318,6 @@ def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int = 0) ->
         Directions of every shift-invariant part: 2 ``count`` columns, cosines and sines.
     seed
         Of the directions. Default 0: the same every time.
-
-    Raises
-    ------
-    InputError
-        If the kernel is none of these.
 
     Examples
     --------
@@ -341,12 +335,6 @@ def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int = 0) ->
         return probs.copy()
     if isinstance(kernel, LinearGaussian):
         return np.hstack([probs, fourier_features(Gaussian(kernel._width), probs, count, seed)])
-    if not isinstance(kernel, _Radial):
-        raise InputError(
-            f"there are no Fourier features of {quoted(kernel, 200)}; use Gaussian, Exponential, "
-            "Linear or LinearGaussian kernels, sums and multiples of them, or Nyström's "
-            "approximation."
-        )
     directions = kernel._directions(generator(seed), (count, probs.shape[1]))
     points = probs if kernel.distance == "tv" else kernel._metric.embedded(probs)
     angles = points @ directions.T
