@@ -88,7 +88,7 @@ def test_classwise(file):
         (("--example", "digits:naive_bayes", "--confidence", "2"), "confidence is 2.0"),
         (("--example", "digits:naive_bayes", "--lens", "top"), "there is no lens 'top'"),
         (("--example", "digits:naive_bayes", "--jobs", "0"), "--jobs is 0"),
-        (("--example", "digits:naive_bayes", "--resamples", "9"), "needs 39 draws at least"),
+        (("--example", "digits:naive_bayes", "--resamples", "9"), "give --resamples 39 or more"),
         (("missing.csv",), "missing.csv"),
         (("--example", "digits:naive_bayes", "--plot", "picture.doc"), "ends in .png or .pdf or .svg"),
     ],

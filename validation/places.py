@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from caltest.bounds.lower import SIDES, TOLERANCES, ShiftedScan, largest_refuted
+from caltest.bounds.intervals import largest_refuted
+from caltest.bounds.lower import SIDES, TOLERANCES, ShiftedScan
 from validation._study import command_line, markdown, write_csv
 
 Array = NDArray[np.float64]

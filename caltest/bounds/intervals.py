@@ -1,21 +1,28 @@
 """Intervals: of a mean and of a mean error, exact for any number of rows.
 
-Of events and of risk at a time, of which some rows are censored, about right.
+Of events and of risk at a time, of which some rows are censored, about right. And of what is refuted of
+the rows of an interval.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
+from functools import partial
 from itertools import chain, product
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, gammainccinv, gammaincinv
+from scipy.special import bdtr, betaincinv, gammainccinv, gammaincinv
 
 from caltest._sums import Array
+from caltest.forms import Side
 from caltest.statistics.times import ProductLimit, follows, kaplan_meier, strata_of
+
+if TYPE_CHECKING:
+    from caltest.bounds.lower import ShiftedScan
 
 Labels: TypeAlias = NDArray[np.integer[Any]]
 Codes: TypeAlias = NDArray[np.intp] | None
@@ -446,3 +453,64 @@ def scaled_risk(risk: Array, weights: Array, ratio: float) -> float:
     with np.errstate(divide="ignore", over="ignore"):
         logs = np.maximum(np.log1p(-risk), -1e200)  # of a certain event, which is none at ratio 0
         return float(weights @ -np.expm1(ratio * logs) / weights.sum())
+
+
+# ------------------------------------------------------------------ refuted in an interval
+
+
+_EXACT_ROWS = 8192  # of an interval: in more, the binomial is about as sharp
+_ROUNDING_OF_A_CHANCE = 1e-13  # of a chance, at most
+
+
+def largest_refuted(
+    scan: ShiftedScan, labels: NDArray[np.intp], side: Side, level: float
+) -> NDArray[np.intp]:
+    """Return for every interval the last tolerance that is refuted there, −1 if none is.
+
+    Labels are in the order of the scan's rows; ``level`` is the chance that any of the tolerances
+    returned is not below the truth of its interval.
+
+    With S the events of an interval and S^ε those of independent rows with the probabilities
+    max(p − ε, 0), ε is refuted if P(S^ε ≤ S) is at most level/K, K the number of different intervals:
+    "Places" in docs/theory/many.md has the proof. In intervals of many rows the Poisson binomial S^ε is
+    replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
+    """
+    bounds = scan.intervals.bounds
+    allowed = level / len(np.unique(bounds[scan.intervals.filled], axis=0))
+    p = scan.probs[:, 1 if side == "over" else 0]
+    counted = np.concatenate([[0], np.cumsum(labels if side == "over" else 1 - labels)])
+    events = counted[bounds[:, 1]] - counted[bounds[:, 0]]
+    rows, means = np.diff(bounds, axis=1), np.maximum(scan.expected_and_scale[side][0], 0.0)
+    share = np.clip(means / np.maximum(rows, 1), 0.0, 1.0)
+    tails = bdtr(events[:, None], rows, share)
+    unlikely = (events[:, None] <= means - 1.0) & (tails + _ROUNDING_OF_A_CHANCE <= allowed)
+    found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
+
+    def refuted(index: int, g: int) -> bool:
+        """Say whether so few events are too unlikely if all probabilities are lower by a tolerance."""
+        law = law_of_events(np.maximum(p[slice(*bounds[index])] - scan.tolerances[g], 0.0))
+        return float(law[: events[index] + 1].sum()) + _ROUNDING_OF_A_CHANCE <= allowed
+
+    for index in np.flatnonzero(scan.intervals.filled & (rows[:, 0] <= _EXACT_ROWS)).tolist():
+        found[index] = _gallop(partial(refuted, index), int(found[index]), len(scan.grid))
+    starts, stops = bounds.T
+    holds = (starts[:, None] <= starts) & (stops <= stops[:, None]) & scan.intervals.filled
+    return np.asarray(np.where(holds, found, -1).max(axis=1))
+
+
+def law_of_events(chances: Array) -> Array:
+    """Return the chances of 0, 1, … N events, and 0, (N + 2,)."""
+    from caltest.loops import rows as _loops
+
+    law, other = np.empty((2, len(chances) + 2))
+    _loops.law_of_events(chances, law, other)
+    return law
+
+
+def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
+    """Return the last of 0..count − 1 for which it holds; it holds up to ``known``, then up to some."""
+    step = 1
+    while known + step < count and holds(known + step):
+        known, step = known + step, 2 * step
+    between = range(known + 1, min(known + step, count))
+    return known + bisect_left(between, True, key=lambda place: not holds(place))

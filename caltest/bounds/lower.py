@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr
 
-from caltest._arguments import MOST_RESAMPLES, arguments, flag, level_of_confidence
+from caltest._arguments import arguments, check_draws, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import Array, blocks
 from caltest._visible import visible
 from caltest.binning import EqualWidth, reliability_curve
+from caltest.bounds.intervals import largest_refuted, law_of_events
 from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels
 from caltest.data.rows import check_alike
@@ -297,8 +296,7 @@ def miscalibration_bounds(
     exceeds the overall bound. It is about some rows of the range: a range in which many
     predictions are right, or wrong in the other direction, may be right on average. Bounds,
     p-values and ``somewhere_by`` each hold with the given confidence; there is no correction for
-    using all three kinds of statement at once. The proofs are in "Many looks" in the
-    documentation.
+    using all three kinds of statement at once. "Many looks" in the documentation has the proofs.
 
     *Cost.* About ten million simulated labels a second on one core if the model is wrong, and ten
     times as many if it is not. Bounds for 1000 classes at once need 40 000 simulated label sets
@@ -332,18 +330,9 @@ def miscalibration_bounds(
         views = [one_probability(whole, lens, "the bounds are about", do)]
     level = level_of_confidence(confidence) / (2 * len(views))
     needed, n = draws_needed(level), len(whole.labels)
-    if needed > MOST_RESAMPLES:
-        raise InputError(
-            f"a bound at level {level:.3g} needs {needed:,} draws, more than the {MOST_RESAMPLES:,} "
-            "that are possible; give a lower confidence."
-        )
     reserved = min(_RESERVE * (needed + 1) - 1, _MOST_WITH_RESERVE)
     n_draws = max(_DRAWS, reserved, needed) if n_resamples is None else int(n_resamples)
-    if n_draws < needed:
-        raise InputError(
-            f"n_resamples is {n_draws}, and a bound at level {level:.3g} needs {needed} draws at "
-            "least; give more, or leave it out."
-        )
+    check_draws("n_resamples", n_draws, level)
     if n_resamples is None and len(views) * n_draws * (n + _ROWS_OF_A_DRAW) > _MOST_WORK:
         many = "one class, as in lens='class:3', " if len(views) > 1 else "fewer rows "
         raise InputError(
@@ -387,8 +376,7 @@ def bounds_of(
     shifted = compared(scan, labels, n_draws, seed, workers) if wrong else {}
     sides = {}
     for side in SIDES:
-        p = min(1.0, family * float(start[side].pvalues[0]))
-        sides[side] = SideBound(side, 0.0, False, p, ())
+        last, ranges = 0, tuple[Place, ...]()
         if side in wrong:
             last = max(int(np.argmax(shifted[side].pvalues > level)) - 1, 0)
             refuted = largest_refuted(scan, labels, side, level)
@@ -396,7 +384,8 @@ def bounds_of(
             adjusted = np.minimum(1.0, family * start[side].adjusted)
             found = adjusted <= family * level * (1.0 + 1e-12)
             ranges = places(scan, labels, found, somewhere_by, adjusted, start[side].observed)
-            sides[side] = SideBound(side, float(scan.tolerances[last]), True, p, ranges)
+        p = min(1.0, family * float(start[side].pvalues[0]))
+        sides[side] = SideBound(side, float(scan.tolerances[last]), side in wrong, p, ranges)
     curve = reliability_curve(Rows(Classes(scan.probs)), labels, EqualWidth(_CURVE_BINS))
     points = (tuple(each.tolist()) for each in (curve.predicted, curve.observed, curve.counts))
     return ViewBounds(event(lens, view.rows), lens, **sides, curve=ReliabilityPoints(*points))
@@ -561,7 +550,7 @@ class ShiftedScan:
     def chances_of_counts(self) -> tuple[Array, ...]:
         """The chances of at most 0, 1, … N − 1 events, of the N rows of every piece: (N,) each."""
         pieces = np.split(self.probs[:, 1].copy(), self.intervals.edges[1:-1])
-        return tuple(np.cumsum(_law_of_events(chances)[: len(chances)]) for chances in pieces)
+        return tuple(np.cumsum(law_of_events(chances)[: len(chances)]) for chances in pieces)
 
     @cached_property
     def _cell_of(self) -> NDArray[np.intp]:
@@ -612,64 +601,3 @@ def _counts(
         reached = np.count_nonzero(exceeds(maxima, observed[side].max(axis=0)), axis=0)
         found[side] = reached, StepDown.of(observed[side][:, 0]).count(first)
     return found
-
-
-# ------------------------------------------------------------------ refuted in an interval
-
-
-_EXACT_ROWS = 8192  # of an interval: in more, the binomial is about as sharp
-_ROUNDING = 1e-13  # of a chance, at most
-
-
-def largest_refuted(
-    scan: ShiftedScan, labels: NDArray[np.intp], side: Side, level: float
-) -> NDArray[np.intp]:
-    """Return for every interval the last tolerance that is refuted there, −1 if none is.
-
-    Labels are in the order of the scan's rows; ``level`` is the chance that any of the tolerances
-    returned is not below the truth of its interval.
-
-    With S the events of an interval and S^ε those of independent rows with the probabilities
-    max(p − ε, 0), ε is refuted if P(S^ε ≤ S) is at most level/K, K the number of different intervals:
-    "Places" in docs/theory/many.md has the proof. In intervals of many rows the Poisson binomial S^ε is
-    replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
-    """
-    bounds = scan.intervals.bounds
-    allowed = level / len(np.unique(bounds[scan.intervals.filled], axis=0))
-    p = scan.probs[:, 1 if side == "over" else 0]
-    counted = np.concatenate([[0], np.cumsum(labels if side == "over" else 1 - labels)])
-    events = counted[bounds[:, 1]] - counted[bounds[:, 0]]
-    rows, means = np.diff(bounds, axis=1), np.maximum(scan.expected_and_scale[side][0], 0.0)
-    share = np.clip(means / np.maximum(rows, 1), 0.0, 1.0)
-    tails = bdtr(events[:, None], rows, share)
-    unlikely = (events[:, None] <= means - 1.0) & (tails + _ROUNDING <= allowed)
-    found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
-
-    def refuted(index: int, g: int) -> bool:
-        """Say whether so few events are too unlikely if all probabilities are lower by a tolerance."""
-        law = _law_of_events(np.maximum(p[slice(*bounds[index])] - scan.tolerances[g], 0.0))
-        return float(law[: events[index] + 1].sum()) + _ROUNDING <= allowed
-
-    for index in np.flatnonzero(scan.intervals.filled & (rows[:, 0] <= _EXACT_ROWS)).tolist():
-        found[index] = _gallop(partial(refuted, index), int(found[index]), len(scan.grid))
-    starts, stops = bounds.T
-    holds = (starts[:, None] <= starts) & (stops <= stops[:, None]) & scan.intervals.filled
-    return np.asarray(np.where(holds, found, -1).max(axis=1))
-
-
-def _law_of_events(chances: Array) -> Array:
-    """Return the chances of 0, 1, … N events, and 0, (N + 2,)."""
-    from caltest.loops import rows as _loops
-
-    law, other = np.empty((2, len(chances) + 2))
-    _loops.law_of_events(chances, law, other)
-    return law
-
-
-def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
-    """Return the last of 0..count − 1 for which it holds; it holds up to ``known``, then up to some."""
-    step = 1
-    while known + step < count and holds(known + step):
-        known, step = known + step, 2 * step
-    between = range(known + 1, min(known + step, count))
-    return known + bisect_left(between, True, key=lambda place: not holds(place))

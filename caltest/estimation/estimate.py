@@ -469,10 +469,10 @@ def _split(
     rows = generator(seed, _ORDER).permutation(n)
     if order is not None:
         do = f"give each of the rows 0 to {n - 1} once"
-        rows = real_array("order", order, do).ravel()
-        if not np.array_equal(np.sort(rows), np.arange(n)):
+        places = real_array("order", order, do).ravel()
+        if not np.array_equal(np.sort(places), np.arange(n)):
             raise wrong("order", order, do)
-        rows = rows.astype(np.intp)
+        rows = places.astype(np.intp)
     return np.array_split(rows[:tuning], n_folds), rows[tuning:]
 
 

@@ -31,14 +31,7 @@ from caltest.simulation import Simulated
 
 Assumption: TypeAlias = "Callable[[Array], object] | Array"
 
-_WAYS = Phrase(
-    "{temperature}, {bias} or {overconfidence}",
-    {
-        "temperature": Argument("temperature", 0.8),
-        "bias": Argument("bias", 0.5),
-        "overconfidence": Argument("overconfidence", 0.05),
-    },
-)
+_WAYS = {"temperature": 0.8, "bias": 0.5, "overconfidence": 0.05}
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +169,10 @@ def pilot(
         raise InputError(
             "{found} of the pilot; give one of {ways}.",
             found=Phrase(found, {name: Argument(name, ...) for name in stated}),
-            ways=_WAYS,
+            ways=Phrase(
+                "{temperature}, {bias} or {overconfidence}",
+                {name: Argument(name, value) for name, value in _WAYS.items()},
+            ),
         )
     (way,) = stated
     notes = predictions.notes
@@ -215,12 +211,10 @@ def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> tuple[
         column = names.index(target)
     if column is None or column >= m:
         raise InputError(
-            "{what}, and the pilot has {m} classes; give a column from 0 to {last}{named}.",
-            what=Phrase(
-                "a bias needs the class it is of ({target})", {"target": Argument("target", ...)}
-            )
-            if target is None
-            else Phrase("{target} is {found}", {"target": Argument("target"), "found": quoted(target)}),
+            "a bias needs the class it is of: {argument} is {found}, and the pilot has {m} classes; "
+            "give a column from 0 to {last}{named}.",
+            argument="target",
+            found=quoted(target),
             m=m,
             last=m - 1,
             named=" or a class's name" if names else "",
@@ -244,8 +238,7 @@ def _of_overconfidence(predictions: Rows, excess: float) -> tuple[Array, str]:
     right = np.clip(stated[rows, top] - excess, 0.0, 1.0)
     others = stated.copy()
     others[rows, top] = 0.0
-    empty = others.sum(axis=1) == 0.0
-    others[empty] = 1.0
+    others[others.sum(axis=1) == 0.0] = 1.0
     others[rows, top] = 0.0
     truth = others / others.sum(axis=1, keepdims=True) * (1.0 - right)[:, None]
     truth[rows, top] = right
@@ -266,14 +259,14 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
             f"truth has shape {read.shape}, and the pilot's predictions {predictions.probs.shape}; "
             "give the probabilities that are true, row by row."
         )
-    sums = read.sum(axis=1)
-    wrong = np.flatnonzero(~((read >= 0.0).all(axis=1) & (np.abs(sums - 1.0) <= 1e-6)))
-    if len(wrong):
-        row = int(wrong[0])
+    sums, least = read.sum(axis=1), read.min(axis=1)
+    right = (least >= 0.0) & (np.abs(sums - 1.0) <= 1e-6)
+    if not right.all():
+        row = int(right.argmin())
         raise InputError(
             f"row {row} of truth (counting from 0) does not hold probabilities: it sums to "
-            f"{sums[row]:.6g}, its smallest entry is {read[row].min():.3g}; give entries of at "
-            "least 0 that sum to 1."
+            f"{sums[row]:.6g}, its smallest entry is {least[row]:.3g}; give entries of at least 0 that "
+            "sum to 1."
         )
     name = getattr(truth, "__name__", None)
     return read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}"

@@ -156,14 +156,13 @@ class Simulation(Result):
         """
         import pandas as pd
 
+        columns = ["n", "n_datasets", "rejections", "power", "low", "high"]
+        columns += ["false_rejections", "size", "size_low", "size_high"]
         rows = []
-        for point in self.points:
-            made = point.to_dict()
-            made["low"], made["high"] = made.pop("interval")
-            made["size_low"], made["size_high"] = made.pop("size_interval") or (None, None)
-            rows.append(made)
-        order = ["n", "n_datasets", "rejections", "power", "low", "high"]
-        return pd.DataFrame(rows)[[*order, "false_rejections", "size", "size_low", "size_high"]]
+        for each in self.points:
+            row = [each.n, each.n_datasets, each.rejections, each.power, *each.interval]
+            rows.append([*row, each.false_rejections, each.size, *(each.size_interval or (None, None))])
+        return pd.DataFrame(rows, columns=columns)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -447,19 +446,14 @@ def _described(model: Model) -> str:
     if isinstance(model, Pilot):
         pilots = model.predictions
         return f"{model.assumed}; {pilots.n_samples:,} predictions of {pilots.n_classes} classes"
-    function: Any = model
-    options: list[str] = []
-    while isinstance(function, partial):
-        own = [
-            *map(repr, function.args),
-            *(f"{key}={value!r}" for key, value in function.keywords.items()),
-        ]
-        options, function = own + options, function.func
-    return f"{_name(function)}({', '.join(options)})" if options else _name(function)
+    if not isinstance(model, partial):
+        return _name(model)
+    options = [*map(repr, model.args), *(f"{key}={value!r}" for key, value in model.keywords.items())]
+    return f"{_name(model)}({', '.join(options)})"
 
 
-def _innermost(function: Any) -> Any:
-    return _innermost(function.func) if isinstance(function, partial) else function
+def _innermost(function: Any) -> Any:  # partials of partials are one
+    return function.func if isinstance(function, partial) else function
 
 
 def _name(function: Any) -> str:
