@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from itertools import chain, product
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from scipy.special import bdtr, betaincinv, gammainccinv, gammaincinv
 from caltest._sums import Array
 from caltest.forms import Side
 from caltest.statistics.times import ProductLimit, follows, kaplan_meier, strata_of
-
-if TYPE_CHECKING:
-    from caltest.bounds.lower import ShiftedScan
 
 Labels: TypeAlias = NDArray[np.integer[Any]]
 Codes: TypeAlias = NDArray[np.intp] | None
@@ -462,13 +459,11 @@ _EXACT_ROWS = 8192  # of an interval: in more, the binomial is about as sharp
 _ROUNDING_OF_A_CHANCE = 1e-13  # of a chance, at most
 
 
-def largest_refuted(
-    scan: ShiftedScan, labels: NDArray[np.intp], side: Side, level: float
-) -> NDArray[np.intp]:
+def largest_refuted(scan: Any, labels: NDArray[np.intp], side: Side, level: float) -> NDArray[np.intp]:
     """Return for every interval the last tolerance that is refuted there, −1 if none is.
 
-    Labels are in the order of the scan's rows; ``level`` is the chance that any of the tolerances
-    returned is not below the truth of its interval.
+    ``scan`` is a :class:`~caltest.bounds.lower.ShiftedScan`, and labels are in the order of its rows;
+    ``level`` is the chance that any of the tolerances returned is not below the truth of its interval.
 
     With S the events of an interval and S^ε those of independent rows with the probabilities
     max(p − ε, 0), ε is refuted if P(S^ε ≤ S) is at most level/K, K the number of different intervals:
