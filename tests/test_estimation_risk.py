@@ -123,15 +123,6 @@ def test_the_risk_is_unbiased_over_all_data_sets(curve):
     assert found == pytest.approx(expected_risk(CURVES[curve]), rel=1e-10)
 
 
-def test_the_truth_has_the_smallest_risk():
-    risks = {name: expected_risk(curve) for name, curve in CURVES.items()}
-    truth = np.outer(TRUE_CURVE, TRUE_CURVE)
-    for name, curve in CURVES.items():
-        gap = np.sum(PAIRS * (truth - np.outer(curve, curve)) ** 2)
-        assert risks[name] - risks["truth"] == pytest.approx(gap)
-    assert min(risks, key=risks.get) == "truth"
-
-
 @pytest.mark.level
 @pytest.mark.parametrize("m", [2, 4])
 def test_differences_of_risks_are_mean_squared_errors_of_h(m):

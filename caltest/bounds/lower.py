@@ -139,9 +139,7 @@ class ViewBounds:
 
 @dataclass(frozen=True, repr=False)
 class MiscalibrationBounds(Result):
-    """Lower bounds on a model's largest errors, with the ranges of predictions where they occur.
-
-    All amounts are differences of probabilities.
+    """Lower bounds, in probability, on a model's largest errors, with the ranges where they occur.
 
     Attributes
     ----------
@@ -401,8 +399,7 @@ def places(
 ) -> tuple[Place, ...]:
     """Describe the intervals that were found, the most telling first.
 
-    Named are those that overlap none named before. Of (L,) intervals: whether the model is wrong there,
-    bounds, adjusted p-values and standardised errors.
+    Named are those that overlap none named before. All but the first two are of (L,) intervals.
     """
     scores, bounds = scan.probs[:, 1], scan.intervals.bounds
     chosen = np.flatnonzero(found & scan.intervals.filled)

@@ -24,7 +24,6 @@ ROUNDING = 1e-7
 """Distances up to this are rounding error: of predictions in single precision, and of the matrix
 products under the square root of the Euclidean and the Hellinger distance."""
 
-_COORDINATE_BY_COORDINATE = 32  # columns; above, a matrix product is faster
 _HARMLESS = 1e-9  # rounding of an exponent; above, exponents are kept from being positive
 
 
@@ -67,16 +66,6 @@ class Distance:
         if self.hilbertian:
             return np.sqrt(_squared_norms(apart))
         return np.asarray(np.abs(apart).sum(axis=1))
-
-    def condensed(self, x: Array) -> Array:
-        """Distances (a(a − 1)/2,) of the pairs i < j of the rows of ``x`` (a, m), row by row."""
-        if self.hilbertian and x.shape[1] <= _COORDINATE_BY_COORDINATE:
-            from scipy.spatial.distance import pdist  # which takes long to import
-
-            d: Array = pdist(self.embedded(x), "euclidean")
-            return d
-        tile = self.tiles(x)(slice(0, len(x)), slice(0, len(x)))
-        return np.concatenate([row[i + 1 :] for i, row in enumerate(tile)])
 
     def tiles(self, points: Array) -> Tile:
         """Distances of all pairs of the rows of ``points`` (n, m), a tile at a time."""
@@ -160,15 +149,13 @@ class Pairs:
         cut, tile = blocks(n, TILE), self.metric.tiles(self.rows)
         distances, counts = [np.empty(0)], [np.empty(0)]
         for place, own in enumerate(cut):
-            distances.append(self.metric.condensed(self.rows[own]))
-            distances += [tile(own, other).ravel() for other in cut[place + 1 :]]
-            if not self._alike:
-                within = np.outer(self.weights[own], self.weights[own])
-                counts.append(within[~np.tri(len(within), dtype=bool)])
-                counts += [
-                    np.outer(self.weights[own], self.weights[other]).ravel()
-                    for other in cut[place + 1 :]
-                ]
+            for other in cut[place:]:
+                pairs = tile(own, other)
+                chosen = ~np.tri(*pairs.shape, dtype=bool) if other == own else np.s_[:]
+                distances.append(pairs[chosen].ravel())
+                if not self._alike:
+                    products = np.outer(self.weights[own], self.weights[other])
+                    counts.append(products[chosen].ravel())
         return np.concatenate(distances), None if self._alike else np.concatenate(counts)
 
     def mean(self, positive: bool = False) -> float:
