@@ -151,7 +151,7 @@ class Pairs:
         for place, own in enumerate(cut):
             for other in cut[place:]:
                 pairs = tile(own, other)
-                chosen = ~np.tri(*pairs.shape, dtype=bool) if other == own else np.s_[:]
+                chosen = ~np.tri(len(pairs), dtype=bool) if other == own else np.s_[:]
                 distances.append(pairs[chosen].ravel())
                 if not self._alike:
                     products = np.outer(self.weights[own], self.weights[other])
