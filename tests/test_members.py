@@ -11,14 +11,13 @@ import scipy.stats
 from support import binomial_limits
 
 import caltest
-from caltest import InputError, auditing
+from caltest import InputError
 from caltest.data import Rows
 from caltest.laws import Pool
 from caltest.lenses import show
 from caltest.plots import PITDisplay
 from caltest.predictive import Members, Normal, Quantiles
 from caltest.statistics import SKCEOfNumbers
-from caltest.text.vocabulary import lens_name
 
 ROWS = 40
 
@@ -410,8 +409,6 @@ def test_commas_in_brackets_are_part_of_a_name():
         one = caltest.test(named, truths, "bias", lens=lens, n_resamples=99, rng=0)
         other = caltest.test(Members(values), truths, "bias", lens=plain, n_resamples=99, rng=0)
         assert one.pvalue == other.pvalue
-    view = auditing.View("pair:beta[1,1],beta[1,2]", None, None, 40)
-    assert lens_name(view) == "the dependence of beta[1,1] and beta[1,2]"
 
 
 # ------------------------------------------------------------------ refusals

@@ -15,14 +15,13 @@ from support import binomial_limits, some_fast
 
 import caltest
 from caltest import InputError
-from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
-from caltest.forms.predictive import LEVELS, PitScores
 from caltest.laws import recognised
 from caltest.lenses import event, find_lens, through
 from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal
 
 N = 40
+LEVELS = np.arange(1, 200) / 200
 
 
 class ZeroInflated:
@@ -155,17 +154,16 @@ def direct(law, outcomes, weights):
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_sums_of_scores_are_those_of_the_definition(name):
-    law, rng = law_of(name), np.random.default_rng(1)
-    weights, codes = rng.exponential(size=N), rng.permutation(np.arange(N) % 7)
-    outcomes, scores = drawn(law, 3, 4), PitScores(law, weights)
-    each = np.array([direct(law, one, weights) for one in outcomes])
-    assert scores.sums(outcomes) == pytest.approx(each.sum(axis=1), abs=1e-10)
-    part = slice(5, 20)
-    assert scores.sums(outcomes[:, part], part) == pytest.approx(each[:, part].sum(axis=1), abs=1e-10)
-    by_cluster = [each[0][codes == cluster].sum(axis=0) for cluster in range(7)]
-    found = scores.by_cluster(outcomes[0], Clusters.of(codes, weights))
-    assert found == pytest.approx(np.array(by_cluster), abs=1e-10)
+def test_statistics_are_those_of_scores_by_their_definition(name):
+    law, weights = law_of(name), np.random.default_rng(1).exponential(size=N)
+    outcomes = drawn(law, 3, 1)[0]
+    scores = direct(law, outcomes, weights).sum(axis=0) / weights.sum()
+    by_hand = {"pit_ks": np.abs(scores).max(), "bias": scores.sum() / 200.0}
+    by_hand |= {"pit_cvm": (scores**2).sum() / 200.0, "pit_kuiper": np.ptp([0.0, *scores])}
+    by_hand |= {"spread": np.sign(LEVELS - 0.5) @ scores / 200.0}
+    for statistic, value in by_hand.items():
+        found = caltest.estimate(law, outcomes, statistic, weights=weights)
+        assert found == pytest.approx(value, abs=1e-10), statistic
 
 
 @pytest.mark.parametrize("name", ["poisson", "zero-inflated"])
@@ -177,14 +175,6 @@ def test_scores_are_0_on_average_by_enumeration(name):
         below, at = law.cdf(outcomes)
         total += (at - below)[:, None] * direct(law, outcomes, np.ones(N))
     assert np.abs(total).max() < 1e-9
-
-
-@pytest.mark.parametrize("name", some_fast(LAWS, "normal", "poisson", mark="level"))
-def test_scores_are_0_on_average_over_draws(name):
-    law = law_of(name)
-    sums = PitScores(law, np.ones(N)).sums(drawn(law, 5, 1500))
-    # the largest of 199 correlated z values; 4.5 in 1 of 700 runs if they were independent
-    assert np.abs(sums.mean(axis=0) / sums.std(axis=0)).max() * np.sqrt(1500) < 4.5
 
 
 def test_signs_say_which_error():
