@@ -379,17 +379,8 @@ def reliability_curve(rows: Rows, labels: NDArray[np.integer], binning: Binning)
     if isinstance(binning, ScoreBinning):
         edges = binning.edges_of(ordered, weights)
         low, high = (edges[intervals(largest, edges) + end] for end in (0, 1))
-    return ReliabilityCurve(
-        low=low,
-        high=high,
-        smallest=smallest,
-        largest=largest,
-        counts=counts[by_score],
-        mass=mass[by_score],
-        events=events[by_score],
-        predicted=means[by_score],
-        cells=np.argsort(by_score)[cells],
-    )
+    by_bin: Any = [each[by_score] for each in (counts, mass, events, means)]
+    return ReliabilityCurve(*(low, high, smallest, largest, *by_bin, np.argsort(by_score)[cells]))
 
 
 @arguments(bins=Whole(1, 100_000))

@@ -111,7 +111,6 @@ class Survival(Shaped):
     last: Array  #: Until when rows are looked at, (n,).
     follow_up: Any = None  #: Until when they were followed, (n,), where that is known.
     seen: Any = None  #: Times (n,), negative where censored, if follow-up is not known.
-    recorded = False  #: Whether events are taken to come at the times of curves since all did.
 
     def __init__(
         self,
@@ -307,7 +306,7 @@ class Survival(Shaped):
     def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
         """Say where a time was seen that the curve rules out."""
         below, at = self.cdf(outcomes)
-        if self.steps and not self.recorded:
+        if self.interpolation == "step" or self.horizon is not None:
             return np.asarray(at <= below)
         # A curve of an empirical model is flat before its first event, which says little.
         return np.asarray((below == 1.0) | ((at == 0.0) & (self._law is not None)))
@@ -395,16 +394,14 @@ class Survival(Shaped):
                     found=float(time[row]),
                     last=float(last[row]),
                 )
-        found = self
+        found = copy(self)
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.last)
             if weights is not None:
                 early &= weights > 0.0
             off = early & np.isnan(stated)
             several = 2 * len(np.unique(stated[early])) <= early.sum() >= _ENOUGH
-            if not self.steps and several and not off.any():
-                found = copy(self)
-                found.steps = found.recorded = True
+            found.steps = self.steps or (several and not off.any())
             if found.steps:
                 for row in np.flatnonzero(off)[:1]:
                     raise InputError(
@@ -416,7 +413,6 @@ class Survival(Shaped):
                 time = np.where(np.isnan(stated), time, stated)
         if found.follow_up is not None:
             return found, found._on_curve(np.where(event, time, found.beyond))
-        found = copy(found)
         found.seen = np.where(event, time, -time)
         return found, found.completed(0)
 
@@ -478,7 +474,7 @@ class Survival(Shaped):
         found = list[str]()
         if self.between_times:
             found.append(self.between_times)
-        if self.recorded:
+        if self.steps and self.interpolation is None and self.horizon is None:
             found.append(
                 "All events came at times of the curves, and are taken to come at no others, as at the "
                 "next visit (interpolation='step')."

@@ -39,28 +39,6 @@ from caltest.lenses.distributions import (
     WholeDistribution,
 )
 
-__all__ = [
-    "Above",
-    "Below",
-    "ClassSets",
-    "ClassWise",
-    "WholeDistribution",
-    "Entry",
-    "Interval",
-    "Lens",
-    "OfVectors",
-    "Pair",
-    "Pit",
-    "Quantile",
-    "Sorted",
-    "TopK",
-    "TopLabel",
-    "Until",
-    "VectorRanks",
-    "Reduction",
-    "find_lens",
-]
-
 
 def _entry(text: str) -> Entry:
     """Of vectors: one entry, by its name, seen through the lens of numbers after the last slash."""
@@ -97,6 +75,8 @@ LENSES: dict[str, Any] = {
     "pair:": _pair,
     "ranks:": VectorRanks,
 }
+__all__ = [each.__name__ for each in LENSES.values() if isinstance(each, type)]
+__all__ += ["ClassSets", "Entry", "Lens", "OfVectors", "Pair", "Reduction", "find_lens"]
 
 
 @arguments()

@@ -137,8 +137,8 @@ class _Between(NumberLens):
         if isinstance(self, _AtLevel):  # what it is unless there are atoms
             inside = _tied(inside, self._number)
         pair = np.column_stack([1.0 - inside, inside])
-        see = partial(_between, low, high)
-        return Reduction(predictions.shown_as(pair, self._names), see, self.label)
+        shown = predictions.shown_as(pair, self._names)
+        return Reduction(shown, partial(_between, low, high), self.label)
 
 
 def _between(
@@ -156,9 +156,6 @@ def _between(
 @dataclass(frozen=True)
 class _AtThreshold(_Between):
     threshold: float | str
-
-    def _next(self, law: Predictive, side: float) -> Array:
-        return np.full(law.n_samples, np.nextafter(self._number, side))
 
 
 @dataclass(frozen=True)
@@ -188,7 +185,7 @@ class Below(_AtThreshold):
     kind = "below"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
-        return None, self._next(law, -np.inf)
+        return None, np.full(law.n_samples, np.nextafter(self._number, -np.inf))
 
 
 @arguments(threshold=_threshold)
@@ -213,7 +210,7 @@ class Above(_AtThreshold):
     kind = "above"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
-        return self._next(law, np.inf), None
+        return np.full(law.n_samples, np.nextafter(self._number, np.inf)), None
 
 
 _SEEN = ("not seen", "seen")
