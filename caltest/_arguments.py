@@ -13,6 +13,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import wraps
@@ -320,27 +321,29 @@ def _masked(value: object, depth: int = 3) -> int | None:
     return None
 
 
-def takes(*given: str, of: Callable[..., Any]) -> bool:
-    """Say whether a function can be called with so many arguments; of what is in C, with any."""
-    return _refusal(of, given) is None
+def takes(*given: str, of: Callable[..., Any], called: str | None = None) -> bool:
+    """Say whether a function can be called with so many arguments; raise if not, if it is ``called``.
 
-
-def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
-    """Raise if a user's function cannot be called with so many arguments; what is in C is not known."""
-    if (why := _refusal(function, given)) is not None:
-        found = f"{quoted(function)} that cannot be called with {' and '.join(given)} ({why})"
-        raise InputError(f"{name} is {found}; write it as def f({', '.join(given)}).")
-
-
-def _refusal(function: Callable[..., Any], given: Sequence[str]) -> str | None:
-    """Return why a function cannot be called with so many arguments; None if it can."""
+    Of what is in C and has no signature, nothing is known: it can.
+    """
     try:
-        inspect.signature(function).bind(*given)
-    except ValueError:  # it has no signature
-        return None
+        inspect.signature(of).bind(*given)
+    except ValueError:
+        return True
     except TypeError as error:
-        return str(error)
-    return None
+        if called is None:
+            return False
+        found = f"{quoted(of)} that cannot be called with {' and '.join(given)} ({error})"
+        raise InputError(f"{called} is {found}; write it as def f({', '.join(given)}).") from None
+    return True
+
+
+def changed(given: T, **values: Any) -> T:
+    """Return a copy of a frozen object with other values in some fields, which are not checked."""
+    found = copy(given)
+    for name, value in values.items():
+        object.__setattr__(found, name, value)
+    return found
 
 
 def level_of_confidence(confidence: float) -> float:

@@ -210,16 +210,15 @@ def on_cluster(scheduler: str | None) -> Iterator[None]:
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 def single_threaded_blas() -> AbstractContextManager[Any]:
     """One BLAS thread a worker: no oversubscription, and sums in an order that never varies."""
-    libraries = (each for each in _controller().lib_controllers if each.user_api == "blas")
-    if all(library.get_num_threads() == 1 for library in libraries):
+    if {library.get_num_threads() for library in _blas().lib_controllers} <= {1}:
         return nullcontext()  # inside of another, most often; the rest takes as long as a statistic
-    guard: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    guard: AbstractContextManager[Any] = _blas().limit(limits=1)
     return guard
 
 

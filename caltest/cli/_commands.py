@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 def test(
     asked: Input,
     *,
-    statistic: str | None,
-    approximation: str | None,
-    rank: int | None,
+    statistic: str | None = None,
+    approximation: str | None = None,
+    rank: int | None = None,
     alpha: float,
     n_resamples: int,
-    scheduler: str | None,
+    scheduler: str | None = None,
     **given: Any,
 ) -> Found:
     """Test whether predictions are calibrated.
 
     Exit status: 0 if no miscalibration is found, 1 if it is found, 2 if the input is wrong.
     """
-    data = asked.rows_or_file(given["rounding"])
+    data = asked.rows_or_file(given.get("rounding"))
 
     from caltest import testing
     from caltest._parallel import on_cluster
@@ -86,7 +86,7 @@ def test(
 
 
 @command
-def estimate(asked: Input, *, statistic: str, lens: str | None, **given: Any) -> Found:
+def estimate(asked: Input, *, statistic: str, lens: str | None = None, **given: Any) -> Found:
     """Estimate a calibration error, without a test.
 
     Exit status: 0, or 2 if the input is wrong.
@@ -117,13 +117,7 @@ def estimate_error(asked: Input, *, functions: str, **given: Any) -> Found:
 
 
 @command
-def bounds(
-    asked: Input,
-    *,
-    lens: str | None,
-    confidence: float,
-    **given: Any,
-) -> Found:
+def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given: Any) -> Found:
     """Bound the error of the model: at least how large, in which direction and where, and at most.
 
     The lens may also be classwise: every class at once, lower bounds only. Exit status: 0, or 2 if
@@ -157,12 +151,12 @@ def bounds(
 
 
 @command
-def compare(asked: Input, *, files: Sequence[Path] | None, **given: Any) -> Found:
+def compare(asked: Input, *, files: Sequence[Path] = (), **given: Any) -> Found:
     """Say how far off models are, in points, and which differ.
 
     A model is called by its file, or its column. Exit status: 0, or 2 if the input is wrong.
     """
-    sources, models, labels = _models(asked, files or [], asked["example"])
+    sources, models, labels = _models(asked, files, asked["example"])
     groups = None
     if files and asked["group"]:
         own = asked["columns"] if len(files) > 1 else asked["columns"][:1]  # of the first model
@@ -170,7 +164,6 @@ def compare(asked: Input, *, files: Sequence[Path] | None, **given: Any) -> Foun
 
     from caltest import comparison
 
-    given = {name: value for name, value in given.items() if value is not None}
     found = comparison.compare(models, labels, groups=groups, **given)
     data = {"files": sources, "example": asked["example"], **found.to_dict()}
     return Found(data, found.summary(), found.plot, result=found)
@@ -231,27 +224,20 @@ _ASSUMED = ("temperature", "bias", "target", "overconfidence")
 
 @command
 def power(
-    asked: Input,
-    *,
-    n: list[int] | None,
-    sample_size: bool,
-    under_null: bool,
-    **given: Any,
+    asked: Input, *, n: Sequence[int] = (), sample_size: bool, under_null: bool, **given: Any
 ) -> Found:
     """Simulate how often a test finds an error, or find how many rows it needs.
 
     FILE is a pilot set: its predictions are drawn with replacement, and labels as if the model were
     wrong in the way that is assumed. Exit status: 0, or 2 if the input is wrong.
     """
-    search = {name: given.pop(name) for name in ("power", "min_n", "max_n")}
-    search = {name: value for name, value in search.items() if value is not None}
+    search = {name: given.pop(name) for name in ("power", "min_n", "max_n") if name in given}
     if bool(n) == sample_size:
         raise InputError("give the number of rows, as in --n 1000, or --sample-size to find it.")
     if wrong := [*search] if n else ["under_null"] * under_null:
         instead = "--sample-size" if n else "--n"
         raise InputError(f"--{wrong[0].replace('_', '-')} is for {instead}; leave it out.")
-    assumed = {name: given.pop(name) for name in _ASSUMED}
-    given = {name: value for name, value in given.items() if value is not None}
+    assumed = {name: given.pop(name) for name in _ASSUMED if name in given}
     whole, _, _ = asked.with_groups(needs_labels=False)
 
     from caltest import planning
@@ -262,7 +248,7 @@ def power(
     if sample_size:
         found = planning.sample_size(model, progress=True, **search, **given)
     else:
-        found = planning.power(model, n or [], under_null=under_null, progress=True, **given)
+        found = planning.power(model, n, under_null=under_null, progress=True, **given)
     data = {**asked.source, **found.to_dict()}
     return Found(data, found.summary(), found.plot)
 
@@ -278,7 +264,6 @@ def plan(asked: Input, **given: Any) -> Found:
 
     from caltest.auditing import plan_rows
 
-    given = {name: value for name, value in given.items() if value is not None}
     found = plan_rows.plan(rows, groups=groups, **given)
     return Found({**asked.source, **found.to_dict()}, found.summary())
 
@@ -287,11 +272,11 @@ def plan(asked: Input, **given: Any) -> Found:
 def monitor(
     asked: Input,
     *,
-    state: Path | None,
-    files: Sequence[Path] | None,
-    ids: str | None,
-    batch: str | None,
-    date: str | None,
+    state: Path | None = None,
+    files: Sequence[Path] = (),
+    ids: str | None = None,
+    batch: str | None = None,
+    date: str | None = None,
     **given: Any,
 ) -> Found:
     """Watch a deployed model: take in a batch, and say what the evidence is.
@@ -305,7 +290,6 @@ def monitor(
         raise InputError("nothing to do: give the STATE, and a FILE of rows with outcomes, or several.")
     if batch is not None and len(files) > 1:
         raise InputError(f"--batch {batch} is the name of one batch, and {len(files)} files are given.")
-    given = {name: value for name, value in given.items() if value is not None}
     watch = Monitor.load(state) if state.exists() else Monitor(**given)
     for name, value in given.items():
         if watch.options[name] != (known := Monitor(**{name: value}).options[name]):
@@ -363,10 +347,10 @@ _NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 def audit(
     asked: Input,
     *,
-    fail_on: str | None,
-    title: str | None,
-    date: str | None,
-    scheduler: str | None,
+    fail_on: str | None = None,
+    title: str | None = None,
+    date: str | None = None,
+    scheduler: str | None = None,
     **given: Any,
 ) -> Found:
     """Look at a model in many ways, and give one exact answer.
@@ -382,7 +366,6 @@ def audit(
     from caltest.report import formats
     from caltest.text.audit import chip
 
-    given = {name: value for name, value in given.items() if value is not None}
     fail_on = gate_of(fail_on, "materiality" in given or "materiality_ratio" in given)
     sample, groups, column = asked.with_groups(rounding=given.get("rounding"))
     if asked["event"] is not None and asked["time"] is None:  # else it is a column
@@ -427,10 +410,10 @@ def audit(
     because = f": {beside}" if audit.limit else ""
     p = pvalue(audit.pvalue, audit.alpha)
     notes.append(f"{verdict}{because}, p = {p} (exit status {status}{why}).")
-    first = [weaker] if weaker else []
+    first = [line(weaker)] if weaker else []
     said = [] if printed else [audit.summary().rstrip(), ""]  # else a program reads standard output
-    text = "\n".join([*map(line, first), *said, *map(line, notes)])
-    printed = None if printed is None else printed.rstrip("\n")
+    text = "\n".join([*first, *said, *map(line, notes)])
+    printed = printed and printed.rstrip("\n")
     return Found({}, text, status=status, printed=printed, problem=problem)
 
 
@@ -461,10 +444,8 @@ def command_line(file: str | Path | None, example: str | None, asked: Mapping[st
     "caltest audit 'my predictions.csv' --group age --group sex --seed 1"
     """
     words = ["caltest", "audit"]
-    if file is not None:
-        words.append(f"./{file}" if str(file).startswith("-") else str(file))
-    if example is not None:
-        words += ["--example", example]
+    words += [] if file is None else [f"./{file}" if str(file).startswith("-") else str(file)]
+    words += [] if example is None else ["--example", example]
     for name in _NUMBERS:
         value = asked.get(name, ())
         if isinstance(value, bool):

@@ -14,6 +14,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from inspect import Parameter
 from pathlib import Path
@@ -51,11 +52,8 @@ class WithChoices(TyperCommand):
         for name, of in statistics.items():
             by_question.setdefault(of.question, []).append(name)
         lenses = ["canonical", "classwise", "distribution"] if self.name == "audit" else []
-        lenses += [
-            name
-            for name, of in LENSES.items()
-            if "mean" in known or not getattr(of, "of_numbers", True)
-        ]
+        shown = {each for each, of in LENSES.items() if not getattr(of, "of_numbers", True)}
+        lenses += [each for each in LENSES if "mean" in known or each in shown]
         choices = {
             "statistic": [f"{question} {', '.join(each)}" for question, each in by_question.items()],
             "null": [", ".join(NULLS)],
@@ -106,7 +104,7 @@ def column_names(columns: str) -> list[str]:
 def _pairs(
     given: Iterable[str], option: str, what: str, wanted: str, first: bool = False
 ) -> dict[str, float]:
-    """Split names, each with a number behind it, or ``first``.
+    """Split names, each with a number behind it, or before it where that is ``first``.
 
     >>> _pairs(["0=0.01", "a=b=0.5"], "--sampling-rate", "class", "a class and its rate")
     {'0': 0.01, 'a=b': 0.5}
@@ -185,7 +183,10 @@ def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
     InputError
         If the file cannot be read, or an option is unknown or of the wrong kind.
     """
-    for each in _nearby() if path is None else [path]:
+    nearby: list[Path] = []
+    with suppress(FileNotFoundError):  # the working directory was removed
+        nearby = [Path("pyproject.toml"), *(each / "pyproject.toml" for each in Path.cwd().parents)]
+    for each in filter(is_file, nearby) if path is None else [path]:
         if str(each) == os.devnull:  # how one asks for no options at all
             break
         with named(str(each)), opened(each, "TOML") as file:
@@ -201,15 +202,6 @@ def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
                 f"{each}: there is no table [tool.caltest]; add it, or leave out --config."
             )
     return Config()
-
-
-def _nearby() -> Iterable[Path]:
-    """Look in the working directory, then in its parents."""
-    try:
-        parents = Path.cwd().parents
-    except FileNotFoundError:  # it was removed
-        return []
-    return filter(is_file, [Path("pyproject.toml"), *(each / "pyproject.toml" for each in parents)])
 
 
 def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) -> dict[str, Any]:
@@ -346,7 +338,9 @@ class Input:
             more |= {each: self[each]} if self[each] is not None else {}
         if self["where"]:
             wanted = "a column and its value, as in target=rain"
-            more["where"] = dict(_split(each, "--where", wanted) for each in self["where"])
+            if wrong := next((each for each in self["where"] if "=" not in each), None):
+                raise InputError(f"--where is {wrong!r}; give {wanted}.")
+            more["where"] = dict(each.split("=", 1) for each in self["where"])
         label = self["label"] if self["time"] is None else self["time"]
         columns, groups = self.stated, self["group"] or ()
         try:
@@ -355,13 +349,6 @@ class Input:
         except InputError as error:  # what is no probability may be meant as a group
             meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
             raise error.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
-
-
-def _split(text: str, option: str, wanted: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"{option} is {text!r}; give {wanted}.")
-    return name, value
 
 
 # ------------------------------------------------------------------ commands
@@ -392,8 +379,9 @@ def command(run: Callable[..., Found]) -> Any:
     def main(**typed: Any) -> None:
         with out.errors_reported(names):
             config, given = _given(known, {each: typed[of.name] for each, of in parameters.items()})
-            values = {each.argument: given.get(each.name, each.default) for each in own}
-            if values.get("sampling_rates") is not None:
+            found = {each.argument: given.get(each.name, each.default) for each in own}
+            values = {name: value for name, value in found.items() if value is not None}
+            if "sampling_rates" in values:
                 rates, wanted = values["sampling_rates"], "a class and its rate, as in 0=0.01"
                 values["sampling_rates"] = _pairs(rates, "--sampling-rate", "class", wanted)
             _tell(run(Input(given, config), **values), given)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from copy import copy
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, ClassVar, Self
@@ -13,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import choose, options
+from caltest._arguments import changed, choose, options
 from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -41,7 +40,7 @@ class _WithBandwidth(_OfDistance):
     """What kernels with a bandwidth share."""
 
     bandwidth: float | str = "median"
-    _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _fit: Bandwidth | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bandwidth", checked(self.bandwidth))
@@ -57,8 +56,6 @@ class _WithBandwidth(_OfDistance):
                 "distance is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel "
                 "Exponential."
             )
-        if self._fit and self._fit.value != self.bandwidth:  # by dataclasses.replace
-            object.__setattr__(self, "_fit", None)
 
     @property
     def _metric(self) -> Distance:
@@ -67,10 +64,8 @@ class _WithBandwidth(_OfDistance):
     def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Self:
         if not isinstance(self.bandwidth, str):
             return self
-        fit, found = resolve(self.bandwidth, probs, self._metric, weights), copy(self)
-        object.__setattr__(found, "bandwidth", fit.value)
-        object.__setattr__(found, "_fit", fit)
-        return found
+        fit = resolve(self.bandwidth, probs, self._metric, weights)
+        return changed(self, bandwidth=fit.value, _fit=fit)
 
     @property
     def parameters(self) -> Parameters:

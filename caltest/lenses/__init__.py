@@ -138,7 +138,8 @@ def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = No
             f"this is about one probability, and these are {predictions.law.about}; give a lens, such "
             "as 'quantile:0.5' or 'below:10'."
         )
-    return find_lens(default) if found is None and (predictions.n_classes or 0) > 2 else found
+    usual = found is None and default is not None and (predictions.n_classes or 0) > 2
+    return find_lens(default) if usual else found
 
 
 def seen_through(lens: str | None, view: Rows) -> str:

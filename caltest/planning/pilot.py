@@ -14,9 +14,9 @@ from caltest import data
 from caltest._arguments import (
     Number,
     arguments,
-    check_takes,
     positive_number,
     real_array,
+    takes,
     whole_number,
 )
 from caltest._numbers import points
@@ -249,7 +249,7 @@ def _of_overconfidence(predictions: Rows, excess: float) -> tuple[Array, str]:
 def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
     given: object = truth
     if callable(truth) and not isinstance(truth, type):
-        check_takes("truth", truth, "probs")
+        takes("probs", of=truth, called="truth")
         given = truth(predictions.probs.copy())
     read = np.array(real_array("truth", given, "give probabilities (N, m), or a function"))
     if predictions.n_classes == 2 and read.shape == (predictions.n_samples,):

@@ -5,7 +5,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from caltest._arguments import check_takes, choose, takes
+from caltest._arguments import choose
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws import Classes
@@ -44,8 +44,6 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
     if isinstance(statistic, Statistic):
         return statistic
     if callable(statistic) and not isinstance(statistic, type):
-        if not takes("probs", "labels", "weights", of=statistic):
-            check_takes("statistic", statistic, "probs", "labels")
         return FunctionStatistic(statistic)
     raise InputError(
         f"statistic is {quoted(statistic)}; give a name, an object of caltest.statistics, "

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import check_takes, options, takes
+from caltest._arguments import options, takes
 from caltest._numbers import counted
 from caltest._parallel import Workers, announce
 from caltest._visible import quoted
@@ -60,9 +60,6 @@ class Statistic(ABC):
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
     #: Lens that is used with more than two classes unless the user names one; None: all classes.
     default_lens: ClassVar[str | None] = None
-    #: It grows as this power of the number of rows where the error stays the same; 0: not at all;
-    #: None: by no fixed power.
-    growth: ClassVar[float | None] = 0.0
     #: Names of the options that a result reports; a kernel or a binning is reported with its own.
     reported: ClassVar[tuple[str, ...]] = ()
     #: The laws that it can be a statistic of.
@@ -238,7 +235,7 @@ class FunctionStatistic(Statistic, takes_weights=True):
                 f"function is {quoted(self.function)}; give a function f(probs, labels) -> float."
             )
         if not takes("probs", "labels", "weights", of=self.function):
-            check_takes("function", self.function, "probs", "labels")
+            takes("probs", "labels", of=self.function, called="statistic")
 
     measures = "the value of your function"
     alternatives = ("greater", "less", "two-sided")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack
 
-from caltest._arguments import Number, Whole, anything, choose, options, positive_integer
+from caltest._arguments import Number, Whole, anything, changed, choose, options, positive_integer
 from caltest._memory import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
@@ -164,15 +164,6 @@ def _mirror(a: Array) -> None:
         a[rows, rows.stop :] = a[rows.stop :, rows].T
 
 
-def feature_weights(features: Array, c: float) -> Array:
-    """Return Ψ, (n, r), orthogonal columns with ΨΨᵀ = W; directions of no weight are left out."""
-    values, vectors = eigh(features.T @ features)
-    values = values.clip(min=0.0)
-    weights = values / (values + c) ** 2
-    kept = weights > _NEGLIGIBLE * weights.max()
-    return np.asarray(features @ (vectors[:, kept] / (values[kept] + c)))
-
-
 def cross_validated(features: Array, probs: Array, label_kernel: Array | None) -> float:
     """Return the λ of GRID whose regression of the labels on the predictions has the lowest risk.
 
@@ -236,7 +227,6 @@ _ENOUGH, _MUCH = 0.004, 0.04
 class _Fit:
     """What fitting found, and what it was found for."""
 
-    options: tuple[Any, ...]
     predictions: Rows
     rule: str
     factor: Array | None  # Φ (n, F), ΦΦᵀ ≈ K
@@ -334,7 +324,7 @@ class CKCE(Listed, row="ckce"):
     features: int | None = None
     groups: Any = None
     seed: int = 0
-    _fit: _Fit | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _fit: _Fit | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel",)
 
@@ -362,12 +352,6 @@ class CKCE(Listed, row="ckce"):
             )
         if self.method == "fourier" and self.groups is not None:
             raise InputError("method='fourier' cannot be combined with groups; use method='nystrom'.")
-        if self._fit is not None and self._fit.options != self._options:  # by dataclasses.replace
-            object.__setattr__(self, "_fit", None)
-
-    @property
-    def _options(self) -> tuple[Any, ...]:
-        return self.kernel, self.regularization, self.method, self.features, self.groups, self.seed
 
     def fitted(self, predictions: Rows) -> Self:
         """Replace the rules for bandwidth, λ and method by what they give here."""
@@ -386,7 +370,7 @@ class CKCE(Listed, row="ckce"):
             advice = "use method='nystrom' or 'fourier'"
             check_fits(float(BYTES_A_PAIR) * n**2, f"method='exact' of {n} rows", advice)
         kernel = fitted_kernel(self.kernel, probs, predictions.weights)
-        found = replace(self, kernel=kernel, method=method)
+        found = changed(self, kernel=kernel, method=method)
         part, label_kernel = kernel.terms[0]
 
         # λ is given, or a function of the number of rows; or it follows from the kernel matrix, below.
@@ -413,10 +397,9 @@ class CKCE(Listed, row="ckce"):
         if self.regularization == "cv":
             wide = incomplete_cholesky(gram, order, _CV_FEATURES)[0] if factor is None else factor
             strength = cross_validated(wide, probs, label_kernel)
-        found = replace(found, regularization=strength)
         ratio = (missing or 0.0) * trace / (strength * n)
-        fit = _Fit(found._options, predictions, rule, factor, missing, ratio)
-        return replace(found, _fit=fit)
+        fit = _Fit(predictions, rule, factor, missing, ratio)
+        return changed(found, regularization=strength, _fit=fit)
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, its weights a matrix or of low rank."""
@@ -426,7 +409,12 @@ class CKCE(Listed, row="ckce"):
         c = cast("float", fitted.regularization) * n
         factor = cast("_Fit", fitted._fit).factor
         if factor is not None:
-            features = feature_weights(factor * roots[:, None], c) * roots[:, None]
+            scaled_rows = factor * roots[:, None]
+            values, vectors = eigh(scaled_rows.T @ scaled_rows)
+            values = values.clip(min=0.0)
+            strength = values / (values + c) ** 2
+            kept = strength > _NEGLIGIBLE * strength.max()  # Ψ has orthogonal columns, ΨΨᵀ = W
+            features = scaled_rows @ (vectors[:, kept] / (values[kept] + c)) * roots[:, None]
             return FeatureSquares(probs, features, label_kernel)
         gram, _ = fitted._kernel_matrix(predictions)
         weights = scaled(DenseWeights(dense_weights(scaled(gram, roots), n, c)), roots)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.special import xlogy
 
-from caltest._arguments import choose, options, positive_integer
+from caltest._arguments import changed, choose, options, positive_integer
 from caltest._sums import over_columns
 from caltest.binning import DistinctScores, EqualMass, rising
 from caltest.data import Rows
@@ -62,15 +62,6 @@ def _difference(one: Array, other: Array) -> Array:
     return np.where(np.abs(difference) <= 4.0 * _EPSILON * np.maximum(one, other), 0.0, difference)
 
 
-def _residual(probs: Array) -> Array:
-    """Return y − p, which is p₀ if y = 1, as 1 − p₁ would lose a small p₀."""
-    return np.column_stack([-probs[:, 1], probs[:, 0]])
-
-
-#: What every label of every row adds, (n, m), 0 on average, by the word in the table.
-SCORES = {"residual": _residual, "Brier": _brier}
-
-
 class SumOfScores(Listed, takes_weights=True):
     """A sum of scores of the rows, as their mean or as z."""
 
@@ -78,10 +69,14 @@ class SumOfScores(Listed, takes_weights=True):
         """Fix the predictions."""
         if self.default_lens is not None:
             self.probability(predictions)
-        table = predictions.weighted(SCORES[self.what](predictions.probs))
+        probs = predictions.probs
+        # y − p is p₀ if y = 1, as 1 − p₁ would lose a small p₀.
+        residual = self.what == "residual"
+        table = np.column_stack([-probs[:, 1], probs[:, 0]]) if residual else _brier(probs)
+        table = predictions.weighted(table)
         if self.how == "mean":
             table /= predictions.whole.total
-        return LinearSum(table, predictions.probs, standardised=self.how == "z")
+        return LinearSum(table, probs, standardised=self.how == "z")
 
 
 class ESCE(SumOfScores, row="esce"):
@@ -268,7 +263,7 @@ _GRID = 1024
 
 @options()
 class _InOrder(Listed, takes_weights=True):
-    _edges: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _edges: Array | None = field(default=None, init=False, repr=False, compare=False)
 
     def fitted(self, predictions: Rows) -> Self:
         """Of parts, look at C at quantiles of a sample of the scores only: all are too many to sort."""
@@ -276,7 +271,7 @@ class _InOrder(Listed, takes_weights=True):
         if predictions.part_of is None:
             return self
         shares = np.arange(1, _GRID) / _GRID
-        return replace(self, _edges=np.unique(np.quantile(scores, shares, method="inverted_cdf")))
+        return changed(self, _edges=np.unique(np.quantile(scores, shares, method="inverted_cdf")))
 
     def given(self, predictions: Rows) -> CumulativeDifference | GriddedDifference:
         """Fix the predictions and their order."""
@@ -574,10 +569,8 @@ def _miscalibration(score: str, pooled: DistinctScores, probs: Array, labels: La
         gain = scores**2 - recalibrated**2
         return float((sizes @ gain - 2.0 * positives @ (scores - recalibrated)) / sizes.sum())
     recalibrated = np.clip(recalibrated, 0.0, 1.0)
-    before, after = (_log_loss(q, positives, negatives) for q in (scores, recalibrated))
-    return float((before - after) / sizes.sum())
-
-
-def _log_loss(q: Array, positives: Array, negatives: Array) -> float:
     with np.errstate(divide="ignore"):
-        return float(-np.sum(xlogy(positives, q) + xlogy(negatives, 1.0 - q)))
+        before, after = (
+            -np.sum(xlogy(positives, q) + xlogy(negatives, 1.0 - q)) for q in (scores, recalibrated)
+        )
+    return float((before - after) / sizes.sum())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from caltest._arguments import OneOf, Whole, choose, options
+from caltest._arguments import OneOf, Whole, changed, choose, options
 from caltest.binning import Binning, EqualMass, EqualWidth, FromEdges, ScoreBinning, Uniform, intervals
 from caltest.data import Rows
 from caltest.forms import (
@@ -31,7 +31,7 @@ from caltest.statistics.base import AllRowsNeededError, Listed
 @options()
 class _Binned(Listed):
     binning: Binning | None = None
-    _edges: FromEdges | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _edges: FromEdges | None = field(default=None, init=False, repr=False, compare=False)
 
     reported: ClassVar[tuple[str, ...]] = ("binning",)
 
@@ -41,14 +41,14 @@ class _Binned(Listed):
         Of parts, one probability can be binned; bins of equal mass are those of a sample of the rows.
         """
         default = EqualWidth(15) if predictions.n_classes == 2 else Uniform(10)
-        found = self if self.binning is not None else replace(self, binning=default)
+        found = self if self.binning is not None else changed(self, binning=default)
         if predictions.part_of is None:
             return found
         binning = found.binning
         if predictions.n_classes > 2 or not isinstance(binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(binning).__name__} are found in all rows.")
         edges = binning.edges_of(predictions.probs[:, 1], predictions.weights)
-        return replace(found, _edges=FromEdges(edges.tolist()))
+        return changed(found, _edges=FromEdges(edges.tolist()))
 
     def _bins(self, predictions: Rows) -> tuple[Array, Cells, int, Array, float]:
         """Return what all binned forms begin with."""
@@ -249,14 +249,14 @@ class ClasswiseECE(Listed, row="classwise_ece"):
     """
 
     binning: ScoreBinning = field(default_factory=EqualWidth)
-    _edges: tuple[Array, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _edges: tuple[Array, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("binning",)
 
     def fitted(self, predictions: Rows) -> Self:
         """Find the bins of every class; of parts, in a sample of the rows."""
         columns, weights = predictions.probs.T, predictions.weights
-        return replace(self, _edges=tuple(self.binning.edges_of(p, weights) for p in columns))
+        return changed(self, _edges=tuple(self.binning.edges_of(p, weights) for p in columns))
 
     def given(self, predictions: Rows) -> ClassBins:
         """Fix the predictions and their bins."""
@@ -417,7 +417,7 @@ class TCal(Listed, row="t_cal"):
     """
 
     min_rows: int = 10
-    _edges: tuple[Array, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _edges: tuple[Array, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("min_rows",)
 
@@ -428,7 +428,7 @@ class TCal(Listed, row="t_cal"):
             return self
         rows = predictions.part_of.rows
         edges = self._edges_of(scores, rows, _HALVINGS_IN_PARTS, predictions.weights)
-        return replace(self, _edges=edges)
+        return changed(self, _edges=edges)
 
     def given(self, predictions: Rows) -> MultiscaleBins:
         """Fix the predictions and their bins."""

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import OneOf, as_float, options
+from caltest._arguments import OneOf, as_float, changed, options
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted
 from caltest.data import Rows
@@ -37,12 +37,7 @@ from caltest.pvalues import Alternative
 from caltest.sampling import generator
 from caltest.statistics.base import Listed, Statistic
 from caltest.statistics.classical import ECD, Kuiper
-from caltest.statistics.distributions import (
-    Bias,
-    EnergyScore,
-    PitAndersonDarling,
-    Spread,
-)
+from caltest.statistics.distributions import Bias, EnergyScore, PitAndersonDarling, Spread
 from caltest.statistics.skce import UnbiasedSKCE
 from caltest.statistics.times import Events, EventSlope, ranks
 
@@ -240,7 +235,7 @@ class Omnibus(Listed, row="omnibus"):
     multiples: Sequence[float] = (0.25, 1.0)
     kernel: Exponential = field(default_factory=Exponential)
     approximation: Approximation | None = "auto"
-    _parts: tuple[_Part, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _parts: tuple[_Part, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel", "multiples", "approximation")
 
@@ -262,13 +257,13 @@ class Omnibus(Listed, row="omnibus"):
         """
         if not isinstance(predictions.law, Classes):
             self.check_default(predictions.law)
-            return replace(self, _parts=())
+            return changed(self, _parts=())
         parts, wanted = predictions.part_of is not None, self.approximation
         method = chosen("auto" if parts and wanted is None else wanted, self.kernel, predictions)
         some = fitting_rows(predictions)
         kernel = fitted(self.kernel, some.probs, some.weights)
-        found = replace(self, kernel=kernel, approximation=method)
-        return replace(found, _parts=found._made(predictions)) if parts else found
+        found = changed(self, kernel=kernel, approximation=method)
+        return changed(found, _parts=found._made(predictions)) if parts else found
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -286,12 +281,10 @@ class Omnibus(Listed, row="omnibus"):
             return Combined(tuple(of(predictions)))
         parts = self._parts
         if parts is None:
-            known = chosen(self.approximation, self.kernel, predictions)
+            known, rows = chosen(self.approximation, self.kernel, predictions), predictions
             if predictions.n_samples > HELD_UP_TO and known is not None:
-                some = replace(fitting_rows(predictions), part_of=predictions.whole)
-                parts = self._made(some)
-            else:
-                parts = self.fitted(predictions)._made(predictions)
+                rows = replace(fitting_rows(predictions), part_of=predictions.whole)
+            parts = changed(self, approximation=known)._made(rows)
         components = tuple(part.at(predictions) for part in parts)
         forms = sharing([part.form for part in components])
         return Combined(
@@ -305,9 +298,8 @@ class Omnibus(Listed, row="omnibus"):
         themselves for every class and draw: worth it where rows are more than features and classes.
         """
         narrow, n = min(self.multiples), (rows.part_of or rows.whole).rows
-        kernels = {
-            each: replace(kernel, bandwidth=each * float(kernel.bandwidth)) for each in self.multiples
-        }
+        width = float(kernel.bandwidth)
+        kernels = {each: replace(kernel, bandwidth=each * width) for each in self.multiples}
         first = UnbiasedSKCE(kernels[narrow], self.approximation)
         shares = rows.n_classes * RANK <= n
         shares &= chosen(self.approximation, self.kernel, rows) == "nystrom"
@@ -317,11 +309,12 @@ class Omnibus(Listed, row="omnibus"):
             if shares and multiple != narrow:
                 yield first.wider(kernels[multiple])
             else:
-                yield first if multiple == narrow else replace(first, kernel=kernels[multiple])
+                yield first if multiple == narrow else changed(first, kernel=kernels[multiple])
 
     def _made(self, rows: Rows) -> tuple[_Part, ...]:
         """Return the parts; where ``rows`` are a sample of more, they are fitted to these."""
-        kernel = fitted(self.kernel, rows.probs, rows.weights)
+        some = fitting_rows(rows)
+        kernel = fitted(self.kernel, some.probs, some.weights)
         lens = None if rows.n_classes == 2 else TopLabel()
         parts = [
             _Part("skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth", statistic)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Whole, choose, has, options, real_array, real_kernel
+from caltest._arguments import Whole, changed, choose, has, options, real_array, real_kernel
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
@@ -50,10 +50,8 @@ class _SKCE(Listed):
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
-        return replace(
-            super().fitted(predictions),
-            kernel=fitted(self.kernel, predictions.probs, predictions.weights),
-        )
+        kernel = fitted(self.kernel, predictions.probs, predictions.weights)
+        return changed(super().fitted(predictions), kernel=kernel)
 
     def _terms(self, predictions: Rows) -> tuple[Term, ...]:
         probs, by = predictions.probs, predictions.weights
@@ -81,7 +79,7 @@ class _AllPairs(_SKCE, takes_weights=True):
 
     approximation: Approximation | None = None
     rank: int = RANK
-    _fit: LowRank | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _fit: LowRank | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel", "approximation")
 
@@ -102,14 +100,15 @@ class _AllPairs(_SKCE, takes_weights=True):
             return self
         method = chosen(self.approximation, self.kernel, predictions)
         if method is None:
-            return replace(super().fitted(predictions), approximation=None, _fit=None)
-        found = replace(super().fitted(fitting_rows(predictions)), approximation=method)
-        return replace(found, _fit=LowRank.of(found.kernel, predictions, method, self.rank))
+            return changed(super().fitted(predictions), approximation=None, _fit=None)
+        found = super().fitted(fitting_rows(predictions))
+        fit = LowRank.of(found.kernel, predictions, method, self.rank)
+        return changed(found, approximation=method, _fit=fit)
 
     def wider(self, kernel: Kernel) -> Self:
         """Return the same of another kernel, by linear functions of the features that are fitted."""
         fit = cast("LowRank", self._fit)
-        return replace(self, kernel=kernel, _fit=fit.of_kernel(kernel, self.rank))
+        return changed(self, kernel=kernel, _fit=fit.of_kernel(kernel, self.rank))
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, with its diagonal or without."""
@@ -266,7 +265,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
 
     pairing: Literal["random", "rows"] = "random"
     seed: int = 0
-    _ties: int | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _ties: int | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel", "pairing")
 
@@ -308,7 +307,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
 
     def shuffled(self, seed: int) -> Self:
         """Return the statistic with ties broken by the seed of a test."""
-        return replace(self, _ties=seed)
+        return changed(self, _ties=seed)
 
     def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
@@ -356,17 +355,11 @@ class MMCE(_SKCE, row="mmce"):
 
     kernel: Kernel = field(default_factory=lambda: Exponential(0.4))
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise InputError(
-                "mmce takes a real-valued kernel, not a matrix-valued one; use BiasedSKCE with it."
-            )
-
     def given(self, predictions: Rows) -> Pairwise:
         """Fix the predictions: a quadratic form with its diagonal."""
         self.probability(predictions)
         whole = self.fitted(predictions)
-        half = replace(whole, kernel=0.5 * whole.kernel)
+        half = changed(whole, kernel=0.5 * whole.kernel)
         terms = whole._terms(predictions)  # not the half of it: of two classes one pass does
         bound = half._tail_bound(predictions, "mcdiarmid")
         return Pairwise(predictions.probs, terms, 0.5 * predictions.whole.total**-2.0, True, bound)
@@ -437,7 +430,7 @@ class UCME(Listed, row="ucme"):
     locations: int | Sequence[Sequence[float]] = 10
     targets: Literal["every", "drawn"] = "every"
     seed: int = 0
-    _points: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
+    _points: Array | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel", "locations", "targets")
 
@@ -469,13 +462,13 @@ class UCME(Listed, row="ucme"):
                     f"the locations are points of {points.shape[1]} classes, and there are "
                     f"{probs.shape[1]}; give a probability for each, in the order of the columns."
                 )
-            return replace(self, kernel=kernel, _points=points)
+            return changed(self, kernel=kernel, _points=points)
         # An order in which neither rows nor, but for ties, classes count by where they stand.
         order = fixed_order(probs)
         order = order[fixed_order(np.sort(probs[order], axis=1))]
         count = min(self.locations, len(probs))
         chosen = order[generator(self.seed).choice(len(probs), count, replace=False)]
-        return replace(self, kernel=kernel, _points=probs[chosen])
+        return changed(self, kernel=kernel, _points=probs[chosen])
 
     def given(self, predictions: Rows) -> FeatureSquares:
         """Fix the predictions: sums of features, a feature a location."""

@@ -54,7 +54,8 @@ class _Events(Listed, takes_weights=True):
     def given(self, predictions: Rows) -> EventMean:
         """Fix the predictions."""
         law: Any = predictions.law
-        at, tilts = np.inf if self.horizon is None else self.horizon, self._tilts(law)
+        at = np.inf if self.horizon is None else self.horizon
+        tilts = ranks(-law.level()) if self.name == "event_slope" else None
 
         def residuals(outcomes: Array) -> Array:
             came, expected = law.events(outcomes, at)
@@ -62,9 +63,6 @@ class _Events(Listed, takes_weights=True):
             return found if tilts is None else found * tilts
 
         return EventMean(law, predictions.weights, residuals, horizon=at, tilts=tilts)
-
-    def _tilts(self, law: Any) -> Array | None:
-        return None
 
 
 class Events(_Events, row="events"):
@@ -114,9 +112,6 @@ class EventSlope(_Events, row="event_slope"):
     >>> round(caltest.estimate(predicted, ([1.0, 1.0], [1, 0]), "event_slope"), 3)
     0.206
     """
-
-    def _tilts(self, law: Any) -> Array | None:
-        return ranks(-law.level())
 
 
 # ------------------------------------------------------------------ D-calibration
