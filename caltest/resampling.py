@@ -119,13 +119,6 @@ class Draws:
             return np.insert(drawn, self.place - start, self.observed, axis=0)
         return drawn
 
-    def observed_first(self, values: Array) -> Array:
-        """Move the row of the observed labels to the top."""
-        if self.place == 0:
-            return values
-        order = np.append(self.place, np.delete(np.arange(len(values)), self.place))
-        return np.asarray(values[order])
-
 
 # ------------------------------------------------------------------ signs of clusters
 
@@ -211,7 +204,8 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
     if unseen:  # functions of users must not see which labels are the observed ones
         hidden, block = draws.hidden(), _Block.of([columns[place] for place in unseen])
         parts = workers.map(partial(block, hidden), hidden.tasks(), "label draws")
-        values[:, unseen] = hidden.observed_first(np.concatenate(list(parts)))
+        found, place = np.concatenate(list(parts)), hidden.place
+        values[0, unseen], values[1:, unseen] = found[place], np.delete(found, place, axis=0)
     block = _Block.of([columns[place] for place in by_blocks])
 
     def in_blocks(tasks: list[tuple[int, int]]) -> None:

@@ -40,7 +40,15 @@ def errors_reported(names: Mapping[str, str]) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", LongWorkWarning)
-            warnings.showwarning = partial(_show, warnings.showwarning, names)
+            otherwise = warnings.showwarning
+
+            def show(warning: Warning | str, *where: Any) -> None:
+                if isinstance(warning, LongWorkWarning):
+                    note(f"Note: {message(str(warning.phrase.renamed(names)))}")
+                else:
+                    otherwise(warning, *where)
+
+            warnings.showwarning = show  # type: ignore[assignment]
             yield
     except InputError as error:
         fail(str(error.renamed(names)), WRONG_INPUT)
@@ -55,16 +63,6 @@ def errors_reported(names: Mapping[str, str]) -> Iterator[None]:
             fail(refusal, WRONG_INPUT)
         note(traceback.format_exc().rstrip("\n"))
         fail("this is a bug in caltest; please report it with the lines above.", BUG)
-
-
-def _show(
-    otherwise: Callable[..., None], names: Mapping[str, str], warning: Warning | str, *where: Any
-) -> None:
-    """Write a warning."""
-    if isinstance(warning, LongWorkWarning):
-        note(f"Note: {message(str(warning.phrase.renamed(names)))}")
-    else:
-        otherwise(warning, *where)
 
 
 def _refusal(error: Exception) -> str | None:

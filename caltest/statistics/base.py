@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from functools import wraps
 from inspect import signature
 from typing import Any, ClassVar, Self
@@ -180,6 +180,8 @@ def _takes_weights(function: Callable[..., Any]) -> bool:
 @options()
 class Listed(Statistic):
     """Base class of the statistics of this package: their columns come from a row of the table."""
+
+    _fit: Any = field(default=None, init=False, repr=False, compare=False)  # what `fitted` found
 
     #: The class of every row.
     of_name: ClassVar[dict[str, type[Statistic]]] = {}

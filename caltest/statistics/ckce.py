@@ -324,7 +324,6 @@ class CKCE(Listed, row="ckce"):
     features: int | None = None
     groups: Any = None
     seed: int = 0
-    _fit: _Fit | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel",)
 
@@ -407,7 +406,7 @@ class CKCE(Listed, row="ckce"):
         n, probs, roots = predictions.n_samples, predictions.probs, np.sqrt(w / w.mean())
         _, label_kernel = fitted.kernel.terms[0]
         c = cast("float", fitted.regularization) * n
-        factor = cast("_Fit", fitted._fit).factor
+        factor = fitted._fit.factor
         if factor is not None:
             scaled_rows = factor * roots[:, None]
             values, vectors = eigh(scaled_rows.T @ scaled_rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -261,21 +260,18 @@ class Spiegelhalter(SumOfScores, row="spiegelhalter"):
 _GRID = 1024
 
 
-@options()
 class _InOrder(Listed, takes_weights=True):
-    _edges: Array | None = field(default=None, init=False, repr=False, compare=False)
-
     def fitted(self, predictions: Rows) -> Self:
         """Of parts, look at C at quantiles of a sample of the scores only: all are too many to sort."""
         scores = self.probability(predictions)
         if predictions.part_of is None:
             return self
         shares = np.arange(1, _GRID) / _GRID
-        return changed(self, _edges=np.unique(np.quantile(scores, shares, method="inverted_cdf")))
+        return changed(self, _fit=np.unique(np.quantile(scores, shares, method="inverted_cdf")))
 
     def given(self, predictions: Rows) -> CumulativeDifference | GriddedDifference:
         """Fix the predictions and their order."""
-        scores, weights, edges = self.probability(predictions), predictions.weights, self._edges
+        scores, weights, edges = self.probability(predictions), predictions.weights, self._fit
         how: Any = self.how
         if edges is None:
             return CumulativeDifference(scores, how, weights)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast, get_args
 import numpy as np
 
 from caltest._arguments import OneOf, Whole, changed, choose, options
-from caltest.binning import Binning, EqualMass, EqualWidth, FromEdges, ScoreBinning, Uniform, intervals
+from caltest.binning import Binning, EqualMass, EqualWidth, ScoreBinning, Uniform, intervals
 from caltest.data import Rows
 from caltest.forms import (
     BinnedDistance,
@@ -31,7 +31,6 @@ from caltest.statistics.base import AllRowsNeededError, Listed
 @options()
 class _Binned(Listed):
     binning: Binning | None = None
-    _edges: FromEdges | None = field(default=None, init=False, repr=False, compare=False)
 
     reported: ClassVar[tuple[str, ...]] = ("binning",)
 
@@ -48,17 +47,16 @@ class _Binned(Listed):
         if predictions.n_classes > 2 or not isinstance(binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(binning).__name__} are found in all rows.")
         edges = binning.edges_of(predictions.probs[:, 1], predictions.weights)
-        return changed(found, _edges=FromEdges(edges.tolist()))
+        return changed(found, _fit=edges[1:-1])
 
     def _bins(self, predictions: Rows) -> tuple[Array, Cells, int, Array, float]:
         """Return what all binned forms begin with."""
         probs, weights = predictions.probs, predictions.weights
-        if self._edges is None:
+        if self._fit is None:
             cells = cast("Binning", self.fitted(predictions).binning).cells(predictions)
             return probs, cells, int(cells.max()) + 1, weights, predictions.whole.total
-        inner = np.asarray(self._edges.edges[1:-1])
-        cells = np.searchsorted(inner, predictions.probs[:, 1], side="left")
-        return probs, cells, len(inner) + 1, weights, predictions.whole.total
+        cells = np.searchsorted(self._fit, probs[:, 1], side="left")
+        return probs, cells, len(self._fit) + 1, weights, predictions.whole.total
 
 
 @options()
@@ -249,18 +247,17 @@ class ClasswiseECE(Listed, row="classwise_ece"):
     """
 
     binning: ScoreBinning = field(default_factory=EqualWidth)
-    _edges: tuple[Array, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("binning",)
 
     def fitted(self, predictions: Rows) -> Self:
         """Find the bins of every class; of parts, in a sample of the rows."""
         columns, weights = predictions.probs.T, predictions.weights
-        return changed(self, _edges=tuple(self.binning.edges_of(p, weights) for p in columns))
+        return changed(self, _fit=tuple(self.binning.edges_of(p, weights) for p in columns))
 
     def given(self, predictions: Rows) -> ClassBins:
         """Fix the predictions and their bins."""
-        probs, edges = predictions.probs, self._edges or self.fitted(predictions)._edges or ()
+        probs, edges = predictions.probs, self._fit or self.fitted(predictions)._fit
         cells = np.stack([intervals(*each) for each in zip(probs.T, edges, strict=True)], axis=1)
         count, total = max(map(len, edges)) - 1, predictions.n_classes * predictions.whole.total
         return ClassBins(probs, cells, count, predictions.weights, total, "l1", maximum=False)
@@ -417,7 +414,6 @@ class TCal(Listed, row="t_cal"):
     """
 
     min_rows: int = 10
-    _edges: tuple[Array, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("min_rows",)
 
@@ -426,14 +422,13 @@ class TCal(Listed, row="t_cal"):
         scores = self.probability(predictions)
         if predictions.part_of is None:
             return self
-        rows = predictions.part_of.rows
-        edges = self._edges_of(scores, rows, _HALVINGS_IN_PARTS, predictions.weights)
-        return changed(self, _edges=edges)
+        rows, weights = predictions.part_of.rows, predictions.weights
+        return changed(self, _fit=self._edges_of(scores, rows, _HALVINGS_IN_PARTS, weights))
 
     def given(self, predictions: Rows) -> MultiscaleBins:
         """Fix the predictions and their bins."""
         scores, weights = self.probability(predictions), predictions.weights
-        edges = self._edges or self._edges_of(scores, len(scores), _HALVINGS, weights)
+        edges = self._fit or self._edges_of(scores, len(scores), _HALVINGS, weights)
         finest = edges[0]
         merges = [
             np.append(0, np.searchsorted(finer, coarser) + 1) for finer, coarser in pairwise(edges)

@@ -235,7 +235,6 @@ class Omnibus(Listed, row="omnibus"):
     multiples: Sequence[float] = (0.25, 1.0)
     kernel: Exponential = field(default_factory=Exponential)
     approximation: Approximation | None = "auto"
-    _parts: tuple[_Part, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel", "multiples", "approximation")
 
@@ -257,18 +256,18 @@ class Omnibus(Listed, row="omnibus"):
         """
         if not isinstance(predictions.law, Classes):
             self.check_default(predictions.law)
-            return changed(self, _parts=())
+            return changed(self, _fit=())
         parts, wanted = predictions.part_of is not None, self.approximation
         method = chosen("auto" if parts and wanted is None else wanted, self.kernel, predictions)
         some = fitting_rows(predictions)
         kernel = fitted(self.kernel, some.probs, some.weights)
         found = changed(self, kernel=kernel, approximation=method)
-        return changed(found, _parts=found._made(predictions)) if parts else found
+        return changed(found, _fit=found._made(predictions)) if parts else found
 
     @property
     def parameters(self) -> dict[str, Any]:
         """For classes: the kernel, its bandwidth, its multiples, and the approximation, if any."""
-        if self._parts == ():
+        if self._fit == ():
             return {}
         rank = {} if self.approximation is None else {"rank": RANK}
         return super().parameters | {"multiples": list(self.multiples)} | rank
@@ -279,7 +278,7 @@ class Omnibus(Listed, row="omnibus"):
             self.fitted(predictions)
             of = _of_vectors if isinstance(predictions.law, Pools) else _of_numbers
             return Combined(tuple(of(predictions)))
-        parts = self._parts
+        parts = self._fit
         if parts is None:
             known, rows = chosen(self.approximation, self.kernel, predictions), predictions
             if predictions.n_samples > HELD_UP_TO and known is not None:

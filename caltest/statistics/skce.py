@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import FeatureSquares, PairMean, Pairwise, TailBound
-from caltest.forms.base import Array
 from caltest.forms.kernel_matrices import (
     RANK,
     Approximation,
@@ -79,7 +78,6 @@ class _AllPairs(_SKCE, takes_weights=True):
 
     approximation: Approximation | None = None
     rank: int = RANK
-    _fit: LowRank | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel", "approximation")
 
@@ -107,8 +105,7 @@ class _AllPairs(_SKCE, takes_weights=True):
 
     def wider(self, kernel: Kernel) -> Self:
         """Return the same of another kernel, by linear functions of the features that are fitted."""
-        fit = cast("LowRank", self._fit)
-        return changed(self, kernel=kernel, _fit=fit.of_kernel(kernel, self.rank))
+        return changed(self, kernel=kernel, _fit=self._fit.of_kernel(kernel, self.rank))
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, with its diagonal or without."""
@@ -265,7 +262,6 @@ class LinearSKCE(_SKCE, row="skce_ul"):
 
     pairing: Literal["random", "rows"] = "random"
     seed: int = 0
-    _ties: int | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel", "pairing")
 
@@ -307,7 +303,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
 
     def shuffled(self, seed: int) -> Self:
         """Return the statistic with ties broken by the seed of a test."""
-        return changed(self, _ties=seed)
+        return changed(self, _fit=seed)
 
     def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
@@ -319,7 +315,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
         n = len(probs)
         order = np.arange(n)
         if self.pairing == "random":
-            ties = 0 if self._ties is None else child_seed(self._ties, 2)
+            ties = 0 if self._fit is None else child_seed(self._fit, 2)
             places = generator(ties, 1).permutation(n)
             sorted_rows = places[fixed_order(np.sort(probs[places], axis=1))]  # stable
             order = sorted_rows[generator(self.seed).permutation(n)]
@@ -430,7 +426,6 @@ class UCME(Listed, row="ucme"):
     locations: int | Sequence[Sequence[float]] = 10
     targets: Literal["every", "drawn"] = "every"
     seed: int = 0
-    _points: Array | None = field(default=None, init=False, repr=False, compare=False)
 
     reported = ("kernel", "locations", "targets")
 
@@ -462,18 +457,18 @@ class UCME(Listed, row="ucme"):
                     f"the locations are points of {points.shape[1]} classes, and there are "
                     f"{probs.shape[1]}; give a probability for each, in the order of the columns."
                 )
-            return changed(self, kernel=kernel, _points=points)
+            return changed(self, kernel=kernel, _fit=points)
         # An order in which neither rows nor, but for ties, classes count by where they stand.
         order = fixed_order(probs)
         order = order[fixed_order(np.sort(probs[order], axis=1))]
         count = min(self.locations, len(probs))
         chosen = order[generator(self.seed).choice(len(probs), count, replace=False)]
-        return changed(self, kernel=kernel, _points=probs[chosen])
+        return changed(self, kernel=kernel, _fit=probs[chosen])
 
     def given(self, predictions: Rows) -> FeatureSquares:
         """Fix the predictions: sums of features, a feature a location."""
-        found = self.fitted(predictions) if self._points is None else self
-        points: Any = found._points
+        found = self.fitted(predictions) if self._fit is None else self
+        points = found._fit
         features = predictions.weighted(found.kernel(predictions.probs, points))
         whole, targets = predictions.whole.total, None
         if self.targets == "drawn":
@@ -487,6 +482,6 @@ class UCME(Listed, row="ucme"):
     @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth, and how many locations."""
-        given: Any = self.locations if self._points is None else self._points
+        given: Any = self.locations if self._fit is None else self._fit
         count = given if isinstance(given, int) else len(given)
         return {**super().parameters, "locations": count, "location_seed": self.seed}

@@ -7,9 +7,10 @@ not; statistics of the PIT look at completed times, see :mod:`caltest.laws.survi
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -416,13 +417,12 @@ class SmoothErrors(AtHorizon):
     has its middle elsewhere, and its observed risk alone would be too near to the middle.
     """
 
-    level: float | None  #: Of the quantile of errors; None: their mean.
+    summary: Callable[[Array], Any]  #: Of the errors.
 
     def of_times(self, time: Array, event: NDArray[np.bool_]) -> float:
         """Return the summary."""
         predicted, observed = self.curve(time, event)
-        errors = np.abs(predicted - observed)
-        return float(errors.mean() if self.level is None else np.quantile(errors, self.level))
+        return float(self.summary(np.abs(predicted - observed)))
 
     def curve(self, time: Array, event: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return predicted risks at evenly many rows, and the observed risk of rows alike."""
@@ -446,7 +446,7 @@ class SmoothErrors(AtHorizon):
 
 
 #: Of distances, by the word in the table.
-SUMMARIES = {
+SUMMARIES: dict[str, Callable[[Array], Any]] = {
     "mean size": np.mean,
     "median size": partial(np.quantile, q=0.5),
     "90% quantile": partial(np.quantile, q=0.9),
@@ -454,11 +454,9 @@ SUMMARIES = {
 
 
 class _Smooth(_AtHorizon, takes_weights=True):
-    _level: ClassVar[float | None] = None  # of the quantile that sums errors up; None: their mean
-
     def given(self, predictions: Rows) -> SmoothErrors:
         """Fix the predictions."""
-        return SmoothErrors(*self._fixed(predictions), self._level)
+        return SmoothErrors(*self._fixed(predictions), SUMMARIES[self.how])
 
 
 class ICI(_Smooth, row="ici"):
@@ -500,8 +498,6 @@ class E50(_Smooth, row="e50"):
     0.1
     """
 
-    _level = 0.5
-
 
 class E90(_Smooth, row="e90"):
     """90% quantile of the distance of predicted from observed risk at a time, as of :class:`ICI`.
@@ -514,5 +510,3 @@ class E90(_Smooth, row="e90"):
     >>> round(caltest.estimate(predicted, outcomes, "e90"), 3)
     0.1
     """
-
-    _level = 0.9
