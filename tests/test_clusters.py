@@ -451,7 +451,7 @@ def test_clusters_are_counted_by_the_predictions():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "statistic", some_fast(["citl", "ks", "ecd", "skce_uq", "ece_squared"], "citl", "skce_uq")
+    "statistic", some_fast(["citl", "ecd", "skce_uq", "ece_squared"], "citl", "skce_uq")
 )
 def test_effective_clusters_by_definition(statistic):
     """(Σ E|S_g|²)² / Σ E|S_g|⁴ of comonotone labels; in closed form or by draws, the same."""
