@@ -147,9 +147,9 @@ LEFT_OUT = {
         groups={"region": REGION[s], "age": AGE[s]},
         **o,
     ),
-    "recalibration": lambda s, **o: caltest.recalibration(PROBS[s], LABELS[s], **o),
-    "certificate": lambda s, **o: caltest.certificate(PROBS[s], LABELS[s], **o),
-    "bounds": lambda s, **o: caltest.miscalibration_bounds(PROBS[s], LABELS[s], **o),
+    "recalibration": lambda s, weights, clusters=None: caltest.recalibration(
+        PROBS[s], LABELS[s], weights=weights
+    ),
     **{
         null: lambda s, null=null, **o: caltest.test(
             PROBS[s], LABELS[s], "citl", null=null, n_resamples=39, rng=0, **o

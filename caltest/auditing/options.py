@@ -231,12 +231,8 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
     return found
 
 
-#: What a call that repeats an audit names, in this order, where it is not the default.
-_NAMED = (
-    "lenses", "statistics", "alpha", "tolerance", "correction", "min_rows", "n_resamples",
-    "intersections", "event", "class_names", "sampling_rates", "rounding", "materiality",
-    "materiality_ratio", "logits", "guaranteed",
-)  # fmt: skip
+#: What a call that repeats an audit names otherwise, or need not name.
+_APART = ("probs", "labels", "groups", "weights", "clusters", "rng", "n_jobs", "progress")
 
 
 def call_of(
@@ -269,9 +265,9 @@ def call_of(
         frame = isinstance(native, nw.DataFrame)
         parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
     parts += [f"{name}={name}" for name in of_rows]
-    defaults = signature(function).parameters
-    for name, value in ((name, given[name]) for name in _NAMED):
+    for name, option in signature(function).parameters.items():
+        value = given[name]
         same = written(tuple(value) if isinstance(value, list) else value)
-        if same != written(defaults[name].default):
+        if name not in _APART and same != written(option.default):
             parts.append(f"{name}={written(value)}")
     return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"

@@ -53,7 +53,7 @@ class HasSigns(Form):
     fewest_of_a_bin: float = 0.0
 
     def seconds(self, draws: int) -> float:
-        return LABEL * draws * len(self.probs)
+        return LABEL * draws * len(getattr(self, "probs", ()))  # those of numbers have none
 
     def cells_of(self, labels: Any) -> NDArray[np.intp]:
         """Return the columns of ``probs`` that observed labels (n,) stand for: themselves."""
