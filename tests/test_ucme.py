@@ -74,9 +74,9 @@ def test_by_definition(targets, seed):
     fitted = UCME(locations=7, targets=targets, seed=seed).fitted(Rows(PROBS))
     form = fitted.given(Rows(PROBS))
     classes = form.targets if targets == "drawn" else None
-    assert len(fitted._points) == 7
-    assert all((point == PROBS).all(axis=1).any() for point in fitted._points)
-    expected = naive(PROBS, LABELS, fitted.kernel, fitted._points, classes)
+    assert len(fitted._fit) == 7
+    assert all((point == PROBS).all(axis=1).any() for point in fitted._fit)
+    expected = naive(PROBS, LABELS, fitted.kernel, fitted._fit, classes)
     assert form.value(LABELS) == pytest.approx(expected, rel=1e-12)
 
 
