@@ -122,7 +122,7 @@ def test_sums_of_stated_values(lens, n_summed):
     assert found.n_summed == n_summed
     assert found.tolerance == pytest.approx(0.025 * n_summed)
     # What the lens shows of the true probabilities is within the tolerance of what is stated.
-    columns = caltest.lenses.find_lens(lens).show(Rows(whole.rows.stated)).seen
+    columns = caltest.lenses.find_lens(lens).show(Rows(whole.rows.stated)).outcomes
     inside = np.stack([columns(np.full(50, k)) for k in range(6)], axis=1)
     assert np.abs(found.view.rows.probs[:, 1] - (true * inside).sum(axis=1)).max() <= found.tolerance
     assert found.view.labels.tolist() == columns(labels).tolist()

@@ -110,14 +110,19 @@ def network_ranking(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study, write its table."""
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
     given = command_line(__doc__, seed=20_250_217)
     given.add_argument("study", choices=["networks"])
     given.add_argument("--resamples", type=int, default=100)
     given.add_argument("--rows", type=int, help="the first so many (all)")
     given.add_argument("--size", type=int, default=500, help="rows of a subsample")
-    options = given.parse_args(arguments)
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the study, write its table."""
+    options = parsed(arguments)
     rows: list[dict[str, Any]] = []
     for row in network_ranking(options):
         rows.append(row)  # written as they come: hours of work survive an interruption
