@@ -293,10 +293,6 @@ _ESTIMATED: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
     "binary": (_SURE_TWO, {"functions": ["binning", "temperature"]}),
     "m3": (M3, {}),
     "top_label": (M3, {"lens": "top_label", "test_size": 0.3, "n_folds": 3}),
-    "given": (
-        _SURE_TWO,
-        {"functions": [(HistogramBinning(), [4, 8]), (DirichletKernelDensity(), [0.01, 0.1])]},
-    ),
     "order": (BINARY, {"functions": "binning", "order": list(range(80))}),
 }
 for _name, (_data, _options) in _ESTIMATED.items():

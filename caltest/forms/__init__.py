@@ -31,16 +31,5 @@ from caltest.forms.pairs import PairMean, Pairwise
 from caltest.forms.paths import CumulativeDifference, Intervals, LargestError, Side
 from caltest.forms.predictive import MeanOfNumbers, MeanSquare, MeanSurprise
 from caltest.forms.recalibration import LogisticRecalibration, WeightedRecalibration
-from caltest.forms.signs import (
-    FEWEST_CLUSTERS,
-    Atoms,
-    Comonotone,
-    HasSigns,
-    Signed,
-    effective_clusters,
-)
-from caltest.forms.sums import (
-    ClusterSums,
-    LinearSum,
-    Sums,
-)
+from caltest.forms.signs import FEWEST_CLUSTERS, Atoms, Comonotone, HasSigns, Signed, effective_clusters
+from caltest.forms.sums import ClusterSums, LinearSum, Sums

@@ -16,14 +16,7 @@ from caltest._arguments import changed, choose, options
 from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.kernels.bandwidth import (
-    DISTANCES,
-    Bandwidth,
-    Distance,
-    checked,
-    exponent_tiles,
-    resolve,
-)
+from caltest.kernels.bandwidth import DISTANCES, Bandwidth, Distance, checked, exponent_tiles, resolve
 from caltest.kernels.base import Kernel, Parameters, Scaled, Sum
 from caltest.sampling import generator
 

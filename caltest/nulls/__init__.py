@@ -4,14 +4,7 @@ from caltest._arguments import choose
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.nulls.asymptotic import (
-    Bootstrap,
-    Bound,
-    Brownian,
-    Chi2,
-    Consistency,
-    NormalApproximation,
-)
+from caltest.nulls.asymptotic import Bootstrap, Bound, Brownian, Chi2, Consistency, NormalApproximation
 from caltest.nulls.base import (
     GUARANTEES,
     Answer,

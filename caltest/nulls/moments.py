@@ -12,13 +12,7 @@ from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest._sums import tail_of_sum
 from caltest.forms import Binned, Form, HasMoments, HasTerms, LinearSum, Moments
-from caltest.forms.base import (
-    Array,
-    HasCumulantGenerator,
-    HasLeadingSum,
-    HasNormalLimit,
-    LatticeTerms,
-)
+from caltest.forms.base import Array, HasCumulantGenerator, HasLeadingSum, HasNormalLimit, LatticeTerms
 from caltest.kernels.bandwidth import fixed_order
 from caltest.nulls.base import Answer, Guarantee, MonteCarlo, Null, Question, from_sides
 

@@ -11,14 +11,7 @@ import numpy as np
 from scipy.special import softmax
 
 from caltest import data
-from caltest._arguments import (
-    Number,
-    arguments,
-    positive_number,
-    real_array,
-    takes,
-    whole_number,
-)
+from caltest._arguments import Number, arguments, positive_number, real_array, takes, whole_number
 from caltest._numbers import points
 from caltest._sums import Array
 from caltest._visible import quoted

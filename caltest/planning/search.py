@@ -15,14 +15,7 @@ from caltest._arguments import Number, anything, arguments, count_of_datasets
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import Lens
 from caltest.nulls import Null
-from caltest.planning.simulate import (
-    Interval,
-    ModelLike,
-    PowerPoint,
-    Simulation,
-    Simulator,
-    check_rows,
-)
+from caltest.planning.simulate import Interval, ModelLike, PowerPoint, Simulation, Simulator, check_rows
 from caltest.sampling import Rng
 from caltest.statistics import StatisticLike
 

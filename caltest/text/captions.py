@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from caltest._numbers import (
-    confidence_text,
-    number,
-    outward_points,
-    percent,
-    percents,
-)
+from caltest._numbers import confidence_text, number, outward_points, percent, percents
 from caltest._visible import visible
 from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Cumulative, Part, Rest, View
