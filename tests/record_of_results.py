@@ -39,7 +39,6 @@ from record_of_test import STATISTICS, sure_and_wrong
 
 import caltest
 from caltest import binning, kernels, simulation, statistics
-from caltest.estimation import DirichletKernelDensity, HistogramBinning
 from caltest.planning import pilot
 
 # ------------------------------------------------------------------ values, tables, fits
