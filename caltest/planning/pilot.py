@@ -204,11 +204,10 @@ def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> tuple[
         column = names.index(target)
     if column is None or column >= m:
         raise InputError(
-            "a bias needs the class it is of: {argument} is {found}, and the pilot has {m} classes; "
-            "give a column from 0 to {last}{named}.",
+            "a bias needs the class it is of ({argument}): give a column from 0 to {last}{named}, not "
+            "{found}.",
             argument="target",
-            found=quoted(target),
-            m=m,
+            found="nothing" if target is None else quoted(target),
             last=m - 1,
             named=" or a class's name" if names else "",
         )
