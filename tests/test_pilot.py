@@ -142,7 +142,7 @@ Y = np.arange(20) % 3
             "both temperature= and bias= are",
         ),
         (lambda: pilot(G, temperature=-1), "temperature is -1; give a positive number"),
-        (lambda: pilot(G, bias=1.0), r"a bias needs the class it is of \(target\): give a column from 0 to 2, not nothing"),
+        (lambda: pilot(G, bias=1.0), r"\(target\): give a column from 0 to 2, not nothing"),
         (lambda: pilot(G, bias=1.0, target=3), "a column from 0 to 2, not 3"),
         (lambda: pilot(G, bias=np.inf, target=0), "bias is inf; give log-odds"),
         (lambda: pilot(G, overconfidence=5), "overconfidence is 5; give a difference"),
