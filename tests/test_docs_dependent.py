@@ -7,6 +7,7 @@ import re
 
 import pytest
 from pages import ROOT, blocks, commands, page, shown_in
+from support import command
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +22,8 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     assert len(said) >= 3
     assert capsys.readouterr().out.splitlines() == said
     console, shown = blocks(PAGE, "console"), blocks(PAGE, "text")
-    for command, text in zip(commands("\n".join(console)), shown, strict=True):
-        assert shown_in(text, command(*command).stdout)
+    for words, text in zip(commands("\n".join(console)), shown, strict=True):
+        assert shown_in(text, command(*words).stdout)
 
 
 def test_the_table_of_sizes_is_the_record():

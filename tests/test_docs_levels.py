@@ -310,7 +310,7 @@ def blocks_of_time(rng, wrong):
 @recipe("docs/dependent.md", sets=AUDITS, power=0.5)
 def compare_in_clusters(rng, wrong):
     """Two models that are as far off, in one direction and the other."""
-    p, label, patient = visits(rng, False, 80)
+    p, label, patient = visits(rng, False, 200)
     models = {"one": np.clip(p + 0.2, 0, 1), "other": p if wrong else p - 0.2}
     found = caltest.compare(models, label, "esce", clusters=patient)
     low, _, high = found.gap("one", "other").absolute

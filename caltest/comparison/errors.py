@@ -126,9 +126,9 @@ class ModelDifference:
     group: Group | None
     absolute: Ends
     mean: Ends
-    log_loss: Ends | None = None
-    brier: Ends | None = None
-    crps: Ends | Any = None  # so that numbers need no check for types
+    log_loss: Ends | Any = None  # Any, so that reading them needs no check for types
+    brier: Ends | Any = None
+    crps: Ends | Any = None
 
     @property
     def turned(self) -> ModelDifference:
