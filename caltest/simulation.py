@@ -42,7 +42,7 @@ class Simulated:
     >>> from caltest.simulation import tempered
     >>> simulated = tempered(n_samples=1000, temperature=0.5, rng=1)
     >>> simulated.probs.shape, round(simulated.ece, 2)
-    ((1000, 10), 0.16)
+    ((1000, 10), 0.15)
     """
 
     probs: Array = field(repr=False)

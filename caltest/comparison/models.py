@@ -77,7 +77,7 @@ class Comparison(Result):
     >>> models = {"sure": sure.probs, "true": sure.truth}
     >>> found = caltest.compare(models, sure.labels, "skce_uq")
     >>> found.nearest, found.values.round(4).tolist()
-    (['true', 'sure'], [0.0032, 0.0001])
+    (['true', 'sure'], [0.0013, -0.0002])
     >>> found.event, [round(each.absolute[1], 2) for each in found.errors]
     ('the top class is right', [0.14, 0.06])
     """
