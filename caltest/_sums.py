@@ -125,10 +125,7 @@ def _without_sums(tile: Tile, rows: slice, columns: slice) -> tuple[float, Array
 
 
 def _product_strip(
-    function: Callable[[slice, slice], tuple[Any, Any]],
-    vectors: Any,
-    rows: slice,
-    columns: list[slice],
+    function: Callable[[slice, slice], tuple[Any, Any]], vectors: Any, rows: slice, columns: list[slice]
 ) -> tuple[Any, list[tuple[slice, Any]]]:
     own = np.zeros(vectors[rows].shape)
     pieces = [(rows, own)]

@@ -150,12 +150,7 @@ class InputError(ValueError):
     """
 
     def __init__(
-        self,
-        text: object = "",
-        *,
-        argument: str | None = None,
-        row: int | None = None,
-        **more: object,
+        self, text: object = "", *, argument: str | None = None, row: int | None = None, **more: object
     ) -> None:
         told = {
             "argument": None if argument is None else Argument(argument),

@@ -38,10 +38,7 @@ def exceeds(draws: NDArray[np.float64], observed: Any, resolution: float = 0.0) 
 
 
 def count(
-    draws: NDArray[np.float64],
-    observed: float,
-    alternative: Alternative,
-    resolution: float = 0.0,
+    draws: NDArray[np.float64], observed: float, alternative: Alternative, resolution: float = 0.0
 ) -> int:
     """Count the draws at least as extreme as ``observed``; of two sides, the side with fewer.
 

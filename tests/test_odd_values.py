@@ -250,3 +250,29 @@ def test_arrays_in_memory_are_read_like_those_in_files():
     stored = caltest.files.scan_arrays(PROBS, LABELS)
     found, known = caltest.test(stored, None, "ecd", rng=0), caltest.test(PROBS, LABELS, "ecd", rng=0)
     assert found.pvalue == known.pvalue
+
+
+def test_brackets_and_empty_lines_of_files(tmp_path):
+    """Deep JSON with short lists beside each other, brackets within text, and blank lines of CSV."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"p":' + b"[[]," * 50_000 + b"[]" + b"]" * 50_000 + b"}\n")
+    with pytest.raises(InputError, match="line 1 is nested more than 64 deep"):
+        caltest.files.read(path, "y")
+    path.write_text('{"p": 0.5, "y": 1, "s": "%s"}\n{"p": 0.4, "y": 0, "s": ""}\n' % ("[" * 80))
+    assert caltest.files.read(path, "y", columns=["p"]).labels.tolist() == [1, 0]
+    path.with_suffix(".csv").write_text(" " + "\n" * 60)
+    with pytest.raises(InputError):
+        caltest.files.read(path.with_suffix(".csv"), "y")
+
+
+def test_an_event_is_the_class_of_the_last_column():
+    frame = pd.DataFrame({"rain": [0.9, 0.2], "dry": [0.1, 0.8]})
+    with pytest.raises(InputError, match="event is 'rain', the class of the first column"):
+        caltest.audit(frame, ["rain", "dry"], event="rain")
+
+
+def test_certain_predictions_with_weights_keep_their_sign():
+    certain, labels = [1, 1, 0, 0, 1, 0], [0, 1, 1, 0, 1, 0]
+    weights = [1.2, 0.9, 1.0, 0.9, 1.1, 0.9]
+    assert caltest.estimate(certain, labels, "citl", weights=weights) == -np.inf
+    assert caltest.estimate(certain, labels, "citl") == np.inf

@@ -83,11 +83,7 @@ class Wanted(NamedTuple):
 
 
 def rows_needed(
-    wanted: Sequence[Wanted],
-    limit: Limit,
-    level: float,
-    power: float = _POWER,
-    error: float = 0.0,
+    wanted: Sequence[Wanted], limit: Limit, level: float, power: float = _POWER, error: float = 0.0
 ) -> list[int | None]:
     """Return how many rows would show each view, by itself, to be inside a limit.
 

@@ -8,6 +8,7 @@ similar predicted risk, averaged. Where follow-up is known, an audit is as of al
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -179,7 +180,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         call=call,
         warnings=tuple(notes),
         impossible=int(zero.sum()),
-        rows_in_all=max(map(int, needed), default=None),
+        rows_in_all=max(map(math.ceil, needed), default=None),
         times=curves_of(whole, tuple(places)) if whole.rows.are_alike else None,
         **plan.stated(whole.rows, options),
     )

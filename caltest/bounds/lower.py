@@ -350,10 +350,7 @@ def miscalibration_bounds(
         lens="classwise" if classwise else label,
         n_resamples=n_draws,
         seed=seed,
-        warnings=(
-            *whole.rows.notes,
-            *impossible_labels(seen, what=seen_through(label, seen.rows)),
-        ),
+        warnings=(*whole.rows.notes, *impossible_labels(seen, what=seen_through(label, seen.rows))),
     )
 
 

@@ -331,8 +331,12 @@ def named_sample(
         column = _own_name(probs)
         event = event_called(_own_name(labels), column).strip() if column else ""
         event = None if event.isdecimal() else event or None
+    if classes and event == classes[0]:
+        raise InputError(
+            f"event is {quoted(event)}, the class of the first column; put its column last."
+        )
     if event is not None:
-        classes = (classes[0] if classes and classes[0] != event else f"not {event}", event)
+        classes = (classes[0] if classes else f"not {event}", event)
         found = replace(found, rows=rows.shown_as(rows.probs, classes))
     return found, classes[1] if classes else "class 1"
 
@@ -367,6 +371,8 @@ def predictions(
     """
     _check_alike(weights, clusters, probs=probs)
     if isinstance(probs, Rows):
+        if logits:
+            raise InputError(_WRONG["read"], logits=Argument("logits", True))
         return counted_as(probs, weights, clusters)
     table = read_table(probs, "probs")
     _check_shapes(table, len(table.values), part)

@@ -110,7 +110,7 @@ class NumberColumns:
                 number(f"the {what} of column {quoted(each)}", value)
         given = tuple(name for name in _KNOWN if name in self.of)
         twice = [name for name in self.names if self.names.count(name) > 1]
-        if given not in _STATED or twice:
+        if given not in _STATED or twice or (_CURVES in self.of and "survival" not in given):
             of_times = not {*_OF_TIMES, "follow_up", _CURVES}.isdisjoint(self.of)
             wrong = "times" if of_times else "alone" if len(given) < 2 else "both"
             facts: dict[str, object] = {name: Argument(name) for name in _KNOWN}
@@ -516,7 +516,7 @@ def _not_numbers(
         return InputError(f"column {quoted(name)} is of type {dtype}; save it as float64.")
     row, cell = culprits[0]
     text = cell if isinstance(cell, str) else ""
-    others, do = " (nor are the other rows)", advice
+    others, do = " (nor are the other rows)" * (len(cells) > 1), advice
     if "," in text and is_number(text.replace(",", ".")):
         others, do = "", Phrase("write decimals with a point")
     elif text.strip().endswith("%") and is_number(text.strip().removesuffix("%")):

@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import whole_number
 from caltest._memory import check_fits
@@ -147,10 +148,10 @@ BLOCK = 2**20  # bytes that are parsed at once
 _LONGEST_ROW = 2**24  # bytes: names of a million classes
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, as some programs write it
 _DEEPEST = 64  # brackets within brackets of a line of JSON: pyarrow crashes on thousands
-_DEEP = re.compile(rb"(?:[\[{][^\[\]{}]*){%d}" % (_DEEPEST + 1))
+_JSON_TEXT = re.compile(rb'"(?:\\.|[^"\\])*"')
 #: A cell of CSV in quotes; if the quote is not closed, all that follows.
 _QUOTED = re.compile(rb'(?:\A|(?<=[,\r\n]))"[^"]*(?:""[^"]*)*("|\Z)')
-_HEADER = re.compile(rb"(?:[ \t]*[\r\n]+)*([^\r\n]+[\r\n]*)")
+_HEADER = re.compile(rb"(?:[ \t]*[\r\n])*([^\r\n]+[\r\n]*)")
 
 
 class _Lines(NamedTuple):
@@ -331,6 +332,13 @@ def _check_header(header: list[str]) -> None:
 # ------------------------------------------------------------------ JSON lines
 
 
+def _too_deep(text: bytes) -> NDArray[np.intp]:
+    """Return the places where more than 64 brackets, not those within text, are open."""
+    bare = np.frombuffer(_JSON_TEXT.sub(lambda cell: b" " * len(cell[0]), text), np.uint8)
+    steps = np.isin(bare, list(b"[{")).astype(np.int64) - np.isin(bare, list(b"]}"))
+    return np.flatnonzero(steps.cumsum() > _DEEPEST)
+
+
 def _look_at_json(file: BufferedReader) -> Survey:
     """Go through all objects: a type is that of a column in all of them, and dates stay text."""
     import pyarrow as pa
@@ -341,9 +349,9 @@ def _look_at_json(file: BufferedReader) -> Survey:
         if lines.text.isspace():
             continue
         opened = lines.text.count(b"[") + lines.text.count(b"{") - lines.text.count(b"\n")
-        if opened > _DEEPEST and (deep := _DEEP.search(lines.text)):
+        if opened > _DEEPEST and len(deep := _too_deep(lines.text)):
             raise InputError(
-                f"line {lines.line_at(deep.start())} is nested more than {_DEEPEST} deep; write an "
+                f"line {lines.line_at(int(deep[0]))} is nested more than {_DEEPEST} deep; write an "
                 "object of numbers and text per line."
             )
         found = _objects(lines.text, before=sum(parts))
@@ -394,7 +402,7 @@ def _loaded(file: IO[bytes], size: int, what: str) -> np.ndarray:
     check_fits(COPIES * size, what, "save fewer rows in the file")
     array = np.asarray(np.load(file, allow_pickle=False))
     if array.dtype.kind == "U":
-        codes = np.frombuffer(array.tobytes(), np.uint32)
+        codes = np.frombuffer(array.astype(array.dtype.newbyteorder("=")).tobytes(), np.uint32)
         if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
             raise ValueError("it holds text that is no Unicode")
     return array

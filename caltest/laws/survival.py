@@ -133,6 +133,8 @@ class Survival(Shaped):
             self._law = law = Distribution(survival)
             if law.dimension is not None:
                 raise InputError("survival is about vectors; give distributions of a time, a number.")
+            if interpolation is not None or times is not None:
+                raise InputError("times and interpolation are for tables of chances; leave them out.")
             self._shape = (law.n_samples,)
             end: Any = np.full(law.n_samples, np.inf)
         else:

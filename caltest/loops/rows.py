@@ -190,14 +190,7 @@ def law_of_events(chances: Any, law: Any, other: Any) -> None:
 
 @loop
 def largest_shifted(
-    cells: Any,
-    above: bool,
-    begins: Any,
-    ends: Any,
-    expected: Any,
-    weight: Any,
-    maxima: Any,
-    first: Any,
+    cells: Any, above: bool, begins: Any, ends: Any, expected: Any, weight: Any, maxima: Any, first: Any
 ) -> None:
     """Write the largest standardised error of any interval, for every tolerance: (B, G).
 

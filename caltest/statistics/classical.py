@@ -429,8 +429,9 @@ class CalibrationInTheLarge(SumOfScores, row="citl"):
         variance = float(predictions.weights**2 @ over_columns(np.multiply, probs))
         if variance > CERTAIN or predictions.part_of is not None:
             return super().given(predictions)
-        # y − p; wrong labels are raised, by less than 1 together: +∞ on ties.
-        errors = np.array([-1.0, 1.0]) + 1.0 / (len(probs) + 1.0)
+        # y − p; wrong labels are raised, by less together than sums differ: +∞ on ties.
+        apart = 1.0 if predictions.are_alike else 1e-9
+        errors = np.array([-1.0, 1.0]) + apart / (len(probs) + 1.0)
         return _AllCertain(predictions.weighted(np.where(probs < 0.5, errors, 0.0)), probs)
 
 

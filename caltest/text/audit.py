@@ -139,7 +139,8 @@ def headline(audit: Audit) -> str:
 
 
 def _is(who: str) -> str:
-    return "are" if who.endswith("s") else "is"
+    several = "distributions", "correlations", "joint", "probabilities"
+    return "are" if who.startswith(tuple(f"the predicted {each}" for each in several)) else "is"
 
 
 # ------------------------------------------------------------------ what to do next
@@ -500,10 +501,7 @@ def summary(audit: Audit) -> str:
     outcomes = f"{audit.n_classes} classes" if audit.n_classes else audit.about
     rows = [
         ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
-        (
-            "data",
-            f"{counted(audit.n_samples, noun)}{event}, {outcomes}; {lenses}",
-        ),
+        ("data", f"{counted(audit.n_samples, noun)}{event}, {outcomes}; {lenses}"),
         ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
         (
             "checks",
@@ -526,12 +524,7 @@ def summary(audit: Audit) -> str:
     brief = f"{name.lower()}, p = {p}, n = {audit.n_samples:,}, {counted(audit.n_checks, 'check')}"
     blocks = answer, _table(audit), todo, sure, skipped
     return page(
-        "Calibration audit",
-        rows,
-        *blocks,
-        notes=audit.warnings,
-        headline=headline(audit),
-        brief=brief,
+        "Calibration audit", rows, *blocks, notes=audit.warnings, headline=headline(audit), brief=brief
     )
 
 
