@@ -324,7 +324,7 @@ def _masked(value: object, depth: int = 3) -> int | None:
 def takes(*given: str, of: Callable[..., Any], called: str | None = None) -> bool:
     """Say whether a function can be called with so many arguments; raise if not, if it is ``called``.
 
-    Of what is in C and has no signature, nothing is known: it can.
+    A function in C that has no signature is taken to accept them.
     """
     try:
         inspect.signature(of).bind(*given)
