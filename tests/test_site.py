@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 import yaml
 from pages import ROOT, blocks, follow, page
+from support import command as invoke
 
 import caltest
 
@@ -72,7 +73,7 @@ def test_pages_about_adding_run(name, monkeypatch, capsys):
 def test_an_added_statistic_has_its_name_everywhere(monkeypatch, capsys):
     module = run("docs/extend/statistic.md", monkeypatch)
     monkeypatch.setitem(caltest.statistics.STATISTICS, "sure_errors", module.SureErrors)
-    result = command(*shlex.split("test --example digits:platt_svm --statistic sure_errors --seed 1"))
+    result = invoke(*shlex.split("test --example digits:platt_svm --statistic sure_errors --seed 1"))
     assert (result.exit_code, result.stderr) == (1, "")
     assert "overconfidence where the model is sure" in result.stdout
 
