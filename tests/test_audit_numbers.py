@@ -209,7 +209,7 @@ def test_what_is_not_for_numbers():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "poisson"])
 def test_calibrated_forecasts_are_rejected_as_often_as_is_said(kind):
-    rejected, runs = np.zeros(2), 300
+    rejected, runs = np.zeros(2), 120
     for seed in range(runs):
         rng = np.random.default_rng([7, seed])
         place = rng.uniform(1.0, 20.0, 300)
@@ -226,7 +226,7 @@ def test_calibrated_forecasts_are_rejected_as_often_as_is_said(kind):
 @pytest.mark.slow
 def test_power_of_the_default_audit():
     """Bias, spread, skewness, tails and a spread that depends on the level, at n = 500."""
-    found, runs = dict.fromkeys(["bias", "spread", "skewness", "tails", "by level"], 0), 20
+    found, runs = dict.fromkeys(["bias", "spread", "skewness", "tails", "by level"], 0), 10
     for seed in range(runs):
         rng = np.random.default_rng([11, seed])
         mean, z = rng.uniform(0.0, 10.0, 500), rng.normal(size=500)

@@ -243,7 +243,7 @@ def test_sizes_where_the_rows_of_a_cluster_share_everything(case):
 def test_power_with_clusters(name):
     n = 240 if name == "skce_uq" else 600
     codes, found = np.arange(n) // 4, []
-    for seed in range(30):
+    for seed in range(15):
         rng = np.random.default_rng(seed)
         mean = rng.normal(size=n)
         shared = 0.7 * rng.normal(size=n // 4)[codes] + np.sqrt(0.51) * rng.normal(size=n)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support import command as invoke
 from threadpoolctl import threadpool_info
 
 import caltest
@@ -128,9 +129,9 @@ def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monke
     (tmp_path / "few.csv").write_text(f"no,yes,label\n{rows}\n")
     more = ["--statistic", "skce_uq"] if command != "audit" else []
     arguments = [command, str(tmp_path / "few.csv"), *more]
-    assert command(*arguments).stderr == ""
+    assert invoke(*arguments).stderr == ""
     monkeypatch.setattr(_parallel, "LONG", 1e-12)
-    (line,) = command(*arguments).stderr.splitlines()
+    (line,) = invoke(*arguments).stderr.splitlines()
     assert line.startswith("Note: ")
     assert "takes about 0 seconds on " in line
     assert ("--resamples" if command == "audit" else "--approximation 'nystrom'") in line
