@@ -221,13 +221,12 @@ def _sized(n: int, way: str, factor: float, seed: np.random.SeedSequence) -> dic
     assert whole is not None
     scope = Scope(whole.rows, "until:1", "until:1", find_lens("until:1"))
     seen, level = _Seen.of(Look(scope, None, None, n, np.inf)), Family.of(ALPHA, 1, 0).of_view
-    found, count = seen.sizes(level, Limit(None, None), ALPHA), seen.count(level)
+    found = seen.sizes(level, Limit(None, None), ALPHA)
+    low, high = seen.ratio(level)[1:]
     truth = found["predicted"] - float(np.mean(-np.expm1(-rate * factor)))
-    assert count.low is not None
-    assert count.high is not None
     return {
         "risk": found["low"] <= truth <= found["high"],
-        "ratio": count.low <= factor <= count.high,
+        "ratio": low <= factor <= high,
         "beyond 1 point": found["low"] > 0.01 or found["high"] < -0.01,
     }
 

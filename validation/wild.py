@@ -39,6 +39,7 @@ import caltest
 from caltest import predictive
 from caltest.auditing import Audit
 from caltest.auditing.estimates import fit
+from caltest.data.diagnose import step_of
 from validation._cells import Options, Row, Table
 from validation._study import write_csv
 from validation._wild_data import Absent, Case, Held, cases
@@ -120,8 +121,8 @@ def advice(kind: str, audit: Audit, held: Held, fresh: Held) -> Advice | None:
 def _of_classes(audit: Audit, held: Held, fresh: Held) -> Advice | None:
     best = next((each for each in audit.remedies if each.chosen), None)
     given, changed = held.given, fresh.given
-    if audit.impossible and audit.zeros is not None and audit.zeros.cause == "steps":
-        votes, m = round(1.0 / (audit.zeros.step or 1.0)), given.shape[1]
+    if audit.impossible and " votes, give (votes + share)" in audit.zeros:
+        votes, m = round(1.0 / (step_of(given) or 1.0)), given.shape[1]
         share = np.bincount(held.outcomes, minlength=m) / len(given)
         given, changed = ((votes * each + share) / (votes + 1) for each in (given, changed))
         mend, _ = fit("temperature", given, held.outcomes, np.ones(len(given)))
