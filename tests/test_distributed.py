@@ -206,7 +206,7 @@ def test_data_are_sent_once_to_every_worker(backend, tmp_path):
     assert list(Workers().map(Data(tmp_path).value, tasks)) == list(range(40))
     unpacked = [each.name.split("-")[0] for each in tmp_path.iterdir()]
     workers = 0 if backend == "threading" else 2
-    assert len(unpacked) == len(set(unpacked)) == workers
+    assert len(unpacked) == len(set(unpacked)) <= workers  # one may do all of so little work
     assert Data.packed == min(workers, 1)
 
 

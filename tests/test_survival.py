@@ -583,7 +583,7 @@ def test_a_calibrated_model_with_dependent_censoring_is_not_called_wrong():
 @pytest.mark.parametrize("known", [True, False])
 def test_audits_of_calibrated_times_keep_their_level(known):
     found, material = [], 0
-    for seed in range(60):
+    for seed in range(25):
         predicted, time, event, limit, x = cohort(seed, 400, dependent=True, censor=1.0)
         law = Survival(predicted, TIMES, follow_up=limit if known else None)
         seen = np.minimum(time, limit), event & (time <= limit)
