@@ -404,7 +404,7 @@ def summarise(
 def named(view: View, audit: Audit) -> SimpleNamespace:
     """Return what is looked at, as the head of a row; where a name is cut, the whole in ``full``.
 
-    Of two classes there is one thing to look at, and the rows tell what the row is.
+    With two classes there is one event to look at, so a row is named by its group alone.
     """
     if audit.n_classes == 2 and view.lens == audit.views[0].lens:
         short = narrow_name(view, _NAME, rows_alone=True)
