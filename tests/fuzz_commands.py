@@ -214,10 +214,10 @@ class Command:
 
     def _check(self, status: int, out: str, err: str, place: str) -> None:
         ends = {NOT_REJECTED, REJECTED, WRONG}
-        if self.stopped is not None and status not in ends:
-            number = int(getattr(signal, self.stopped[0]))
-            if status in (-number, 128 + number) and err.strip() in ("", "Interrupted."):
-                return
+        if self._ended_by_its_signal(status):  # at any time, so also with all of its work done
+            if "Traceback (most recent call last)" in err:
+                raise Broken(*_bug(err, status, place))
+            return
         if "Traceback (most recent call last)" in err or status not in ends:
             raise Broken(*_bug(err, status, place))
         if status == REJECTED and self._name not in TESTING:
@@ -233,6 +233,12 @@ class Command:
             raise Broken("exit status 2 without its one line", place, err[-300:])
         check_message(lines[0].removeprefix("Error: "), place)
 
+    def _ended_by_its_signal(self, status: int) -> bool:
+        if self.stopped is None:
+            return False
+        number = int(getattr(signal, self.stopped[0]))
+        return status in (-number, 128 + number)
+
     def _check_files(self, status: int, before: dict[str, object], after: dict[str, object]) -> None:
         place = f"caltest {self._name}"
         named = {
@@ -247,7 +253,7 @@ class Command:
                 raise Broken("an input is changed", place, name)
             if name not in named and name not in configured:
                 raise Broken("a file is left behind", place, name)
-            if status not in (NOT_REJECTED, REJECTED):
+            if status not in (NOT_REJECTED, REJECTED) and not self._ended_by_its_signal(status):
                 raise Broken("a file is written though something is wrong", place, name)
             _check_written(Path(name), place)
         if gone := before.keys() - after.keys():
