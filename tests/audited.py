@@ -1,7 +1,5 @@
 """Data for the tests of audits: calibrated, and wrong in one group."""
 
-from __future__ import annotations
-
 import numpy as np
 from support import dirichlet, labels_from
 

@@ -1,7 +1,5 @@
 """Audits made by hand, for the tests of reports: of any size, with names of any kind."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Strategies of calls: every public function, with options of which none, one or two are hostile."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Strategies of command lines: all commands, with options of which none, one or two are hostile."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -331,10 +329,7 @@ def command_lines(draw: Any, elsewhere: bool = False) -> Command:
         words = draw(
             st.sampled_from([["d2.csv", name], ["d2.csv", "d3.csv"], [name, f"./{name}"], [name], []])
         )
-        found["d2.csv"], found["d3.csv"] = (
-            "csv(table(24))",
-            "csv(table(24, seed=1))",
-        )
+        found["d2.csv"], found["d3.csv"] = ("csv(table(24))", "csv(table(24, seed=1))")
     if draw(st.sampled_from([False] * 15 + [True])):
         words = [
             "--example",

@@ -1,7 +1,5 @@
 """Files of random right predictions, and what happens to files: strategies of expressions of bytes."""
 
-from __future__ import annotations
-
 import io
 import os
 import struct

@@ -1,7 +1,6 @@
 """Strategies of arguments: expressions of predictions, labels and options, valid and hostile."""
 
 # ruff: noqa: F401 -- the source of the cases names what is imported here
-from __future__ import annotations
 
 import array
 import datetime

@@ -7,8 +7,6 @@ asked for, no hang; what was given stays as it was, and no file is left behind o
 A case is source code, so that a failure can be run as it is printed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import io

@@ -1,7 +1,5 @@
 """Names that no one should use, and what must not come of them."""
 
-from __future__ import annotations
-
 import unicodedata
 
 #: By what is wrong with them.

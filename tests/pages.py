@@ -1,7 +1,5 @@
 """Pages of documentation: their blocks, and whether what they show is what is printed."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """A constant model, and the power of a test of it that is known exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.stats import binom
 

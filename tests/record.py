@@ -12,8 +12,6 @@ all. `--n-jobs 2` makes the calls with two workers, which must change nothing. T
 in `record_of_test.py`, `record_of_results.py` and `record_of_data.py`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
@@ -38,10 +36,7 @@ RECORD = Path(__file__).with_name("record.json")
 TOLERANCE = 1e-12
 #: Beginnings of names whose numbers depend on how BLAS or libm round: tolerance and reason.
 LOOSER: dict[str, tuple[float, str]] = {
-    "test/citl/moments": (
-        1e-10,
-        "its skewness is nearly 0, and something is divided by it",
-    ),
+    "test/citl/moments": (1e-10, "its skewness is nearly 0, and something is divided by it"),
     "recalibration": (
         1e-10,
         "ratios near 0 are differences of sums of exponentials, which processors round differently",

@@ -4,8 +4,6 @@ The data come from NumPy's generators alone. What is kept of a result is said on
 `of_...`, so that an attribute that is renamed is renamed in one place. Sentences are not kept.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The record's calls about where data come from: distributions, simulations, examples, files."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import cache, partial
 from pathlib import Path

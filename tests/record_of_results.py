@@ -1,7 +1,5 @@
 """The record's calls that answer more than one test: audits, bounds, comparisons, plans, estimates."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from typing import Any
 

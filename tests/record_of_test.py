@@ -1,23 +1,11 @@
 """The record's calls of `caltest.test`: statistics, nulls, lenses, alternatives, tolerances."""
 
-from __future__ import annotations
-
 import inspect
 from functools import partial
 from typing import Any
 
 import numpy as np
-from record_base import (
-    BINARY,
-    DESIGNS,
-    DRAWS,
-    M3,
-    TIED,
-    ZEROS,
-    call,
-    dirichlet,
-    too_sure,
-)
+from record_base import BINARY, DESIGNS, DRAWS, M3, TIED, ZEROS, call, dirichlet, too_sure
 
 import caltest
 from caltest import binning, kernels, lenses, nulls, statistics

@@ -1,11 +1,7 @@
 """What the tests of the CKCE share: its dense formula, kernels, groups."""
 
-from __future__ import annotations
-
 import numpy as np
-from support import (
-    kernels_for,
-)
+from support import kernels_for
 
 from caltest.kernels import Kernel, LinearGaussian
 

@@ -1,7 +1,5 @@
 """What the tests share: small data, independent draws, complete enumeration, binomial limits."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -9,13 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from caltest._parallel import ALONE
-from caltest.kernels import (
-    Exponential,
-    Gaussian,
-    Linear,
-    LinearGaussian,
-    MatrixKernel,
-)
+from caltest.kernels import Exponential, Gaussian, Linear, LinearGaussian, MatrixKernel
 from caltest.nulls import MonteCarlo
 from caltest.nulls.base import Trial
 from caltest.tolerance import sided_answer

@@ -3,8 +3,6 @@
 What is public is found by looking: a new function is covered as soon as it is public.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

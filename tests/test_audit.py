@@ -1,7 +1,5 @@
 """The audit's p-values: by hand, by a plain loop, as distributions; the same however they are made."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

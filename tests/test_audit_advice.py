@@ -1,7 +1,5 @@
 """What an audit advises follows from its verdict, from what was found, and from what remedies gain."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

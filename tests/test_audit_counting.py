@@ -1,7 +1,5 @@
 """Audits of rows that count differently, depend on each other, or were kept by their label."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Statistics of single classes, from the rows in which they came true: the same as from all rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support import dirichlet

@@ -1,7 +1,5 @@
 """Groups of several columns at once, ranges of numbers, and what the classes of an audit are called."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

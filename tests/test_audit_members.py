@@ -1,7 +1,5 @@
 """Audits of members of ensembles and of posterior draws: by entry, by pair, and all at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Audits of predicted distributions of numbers: what is looked at, words, sizes, power, validity."""
 
-from __future__ import annotations
-
 import importlib.resources
 import json
 

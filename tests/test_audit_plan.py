@@ -1,7 +1,5 @@
 """What an audit looks at, and what it does not: groups of every kind, classes, caps, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

@@ -1,7 +1,5 @@
 """What an audit says: views, bounds, words and plain data; of hostile input too."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError, replace
 

@@ -1,7 +1,5 @@
 """How large: simultaneous intervals, directions, the verdict, the group that explains, sensitivity."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What an audit says does not contradict itself, claims no more than is shown, and stays readable."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

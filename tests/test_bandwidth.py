@@ -39,8 +39,7 @@ def tied(rng, n, m=3, grid=4):
 
 
 @pytest.mark.parametrize(
-    ("rule", "value"),
-    [("median", 0.5), ("median_exact", 0.5), ("median_full", 0.425), ("mean", 0.45)],
+    ("rule", "value"), [("median", 0.5), ("median_exact", 0.5), ("median_full", 0.425), ("mean", 0.45)]
 )
 def test_hand_sized_values(rule, value):
     assert width(rule, P) == pytest.approx(value, rel=1e-15)

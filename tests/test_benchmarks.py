@@ -153,10 +153,7 @@ def test_a_case_that_takes_too_long_is_a_row(runner):
     assert runner.child(task("loud")) == {"reason": "took longer than 0.01 s"}
 
 
-@pytest.mark.parametrize(
-    ("first", "runs"),
-    [(0.4, 3), (3.5, 2), (9.0, 1)],
-)
+@pytest.mark.parametrize(("first", "runs"), [(0.4, 3), (3.5, 2), (9.0, 1)])
 def test_long_cases_run_less_often(first, runs):
     from validation.benchmarks.child import _wanted
 

@@ -4,8 +4,6 @@ Predictions lie on the edges of the bins, and on the floats beside them, such as
 shows bins must put each row in the bin that is found here by counting edges.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 
 import matplotlib.pyplot as plt

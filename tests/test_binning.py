@@ -1,7 +1,5 @@
 """Binnings: hand-sized partitions, edges, ties, and nothing dropped."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

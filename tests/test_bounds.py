@@ -1,7 +1,5 @@
 """`miscalibration_bounds`: never above the truth more often than stated, and where the error lies."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import FrozenInstanceError
@@ -356,10 +354,7 @@ def test_extremes(case):
         ({"lens": "sorted"}, "give 'top_label', 'classwise', 'class:0' or 'top:5'"),
         ({"lens": "top_lable"}, "did you mean 'top_label'"),
         ({"lens": "classwise", "n_resamples": 50}, "give n_resamples=119 or more"),
-        (
-            {"confidence": 1 - 1e-9},
-            "would take hours; give fewer rows or a lower confidence",
-        ),
+        ({"confidence": 1 - 1e-9}, "would take hours; give fewer rows or a lower confidence"),
         ({"confidence": True}, "confidence is True; give one between 0 and 1"),
     ],
 )

@@ -1,7 +1,5 @@
 """Certificates: exact validity of the bounds, closed forms, words, hostile input."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError
 from functools import partial

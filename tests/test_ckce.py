@@ -1,7 +1,5 @@
 """CKCE and JKCE: the formulas, published numbers, features beside the exact inverse, p-values."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

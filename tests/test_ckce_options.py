@@ -1,20 +1,12 @@
 """CKCE: regularization, groups and other options."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from ridge import CLASSES, GROUPS, dense, kernel_matrix, some_labels
-from support import (
-    P6,
-    Y6,
-    dirichlet,
-    labels_from,
-    residuals,
-)
+from support import P6, Y6, dirichlet, labels_from, residuals
 
 import caltest
 from caltest import InputError, _memory, estimate

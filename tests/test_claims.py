@@ -1,7 +1,5 @@
 """What docs/claims.md lists is there: the words on their page, the file in the record, the test."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import math

@@ -1,7 +1,5 @@
 """Hosmer–Lemeshow, calibration in the large, Cox: hand counts, statsmodels, extremes, level, power."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit, logit

@@ -1,7 +1,5 @@
 """`caltest audit`: what it prints and writes, when it fails, and that nothing is left half-done."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """`caltest bounds`."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """`caltest compare`."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

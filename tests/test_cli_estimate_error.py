@@ -1,7 +1,5 @@
 """`caltest estimate-error`."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Members of ensembles from files and on the command line: the same as from Python."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Predicted distributions of numbers, from files and on the command line: the same as from Python."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -208,10 +206,7 @@ WRONG = {
         "--mean forecast --sd error --quantiles q*",
         "both --sd and --quantiles are given; give one of them.",
     ),
-    "one column": (
-        "--mean error --sd error",
-        "column 'error' is given twice; give each its own.",
-    ),
+    "one column": ("--mean error --sd error", "column 'error' is given twice; give each its own."),
     "probabilities": (
         "--mean forecast --sd error --columns w",
         "--columns names probabilities of classes, and --mean is about numbers; give one of them.",

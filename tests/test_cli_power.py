@@ -1,7 +1,5 @@
 """`caltest power`."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

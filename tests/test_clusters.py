@@ -1,7 +1,5 @@
 """Rows that depend on each other: signs of clusters against their definition, one row a cluster."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from itertools import product

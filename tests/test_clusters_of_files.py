@@ -1,7 +1,5 @@
 """Clusters in files: whole, a block at a time, by the commands, and columns that are none."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

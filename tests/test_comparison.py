@@ -1,7 +1,5 @@
 """`compare`: errors of models in points and their differences, values, what is refused, the result."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError
 

@@ -1,7 +1,5 @@
 """`compare` of predicted distributions of numbers: coverage in points, scores, units, validity."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -140,10 +138,7 @@ def test_what_is_read():
             "model 'b': the outcomes have",
         ),
         (
-            {
-                "a": GaussianPredictions(np.zeros((9, 2)), np.eye(2)),
-                "b": MODELS["good"],
-            },
+            {"a": GaussianPredictions(np.zeros((9, 2)), np.eye(2)), "b": MODELS["good"]},
             np.zeros((9, 2)),
             "entry at a",
         ),

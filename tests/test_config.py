@@ -1,7 +1,5 @@
 """Options from a file: found where they should be, and every wrong one named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -164,10 +162,7 @@ def test_columns_as_they_are_typed(here):
 
 WRONG = {
     "unknown": ("alhpa = 0.1", "there is no option 'alhpa' (is 'alpha' meant?); rename or remove it: "),
-    "unlike any": (
-        "moon = 1",
-        "there is no option 'moon'; rename or remove it: the options are",
-    ),
+    "unlike any": ("moon = 1", "there is no option 'moon'; rename or remove it: the options are"),
     "of no file": ('example = "digits:naive_bayes"', "there is no option 'example'"),
     "a table": ("[audit]\nalpha = 1", "there is no option 'audit'"),
     "twice": ("min-rows = 1\nmin_rows = 2", "the option 'min-rows' is given twice"),

@@ -3,8 +3,6 @@
 A pair either works, and then keeps all the promises, or is refused with the nulls that are possible.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import product

@@ -1,7 +1,5 @@
 """Rows that look like copies, or repeated measurements: noticed always, never without reason."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression

@@ -1,7 +1,5 @@
 """Every public function takes weights, clusters and sampling rates, or says what to do instead."""
 
-from __future__ import annotations
-
 import inspect
 from functools import partial
 

@@ -1,7 +1,5 @@
 """`recalibration`: statsmodels, hand counts, known slopes, lines that do not exist, printing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError
 

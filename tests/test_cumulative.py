@@ -1,7 +1,5 @@
 """Cumulative differences: values by hand and by definition, the Brownian laws, size and power."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Valid input: every container gives the same sample, and nothing can change it afterwards."""
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import os
@@ -127,10 +125,10 @@ class Tensor:
     def __init__(self, error: Exception):
         self.error = error
 
-    def detach(self) -> Tensor:
+    def detach(self):
         return self
 
-    def cpu(self) -> Tensor:
+    def cpu(self):
         if isinstance(self.error, NotImplementedError):
             raise self.error
         return self
@@ -138,7 +136,7 @@ class Tensor:
     def numpy(self) -> np.ndarray:
         raise self.error
 
-    def float(self) -> Tensor:
+    def float(self):
         return self
 
 
@@ -204,12 +202,7 @@ def test_hard_predictions_are_probabilities(probs: object) -> None:
         (["p_10", "p_11", "p_12"], [10, 11, 12, 12], [0, 1, 2, 2], "the numbers in the column"),
         (["cat", "dog", "owl"], [0, 1, 2, 2], [0, 1, 2, 2], None),
         (["p_cat", "p_dog", "p_owl"], NAMES, [0, 1, 2, 2], "without their prefix 'p_'"),
-        (
-            ["my_p_cat", "my_p_car", "my_p_owl"],
-            ["cat", "car", "owl", "owl"],
-            [0, 1, 2, 2],
-            "'my_p_'",
-        ),
+        (["my_p_cat", "my_p_car", "my_p_owl"], ["cat", "car", "owl", "owl"], [0, 1, 2, 2], "'my_p_'"),
         (["p_0", "p_1", "p_2"], ["0", "1", "2", "2"], [0, 1, 2, 2], "without their prefix 'p_'"),
         (["p_cat", "p_dog", "p_owl"], ["p_cat", "p_dog", "p_owl", "p_owl"], [0, 1, 2, 2], None),
     ],

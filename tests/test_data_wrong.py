@@ -1,7 +1,5 @@
 """Every wrong input, recognised for what it is: the messages stand in ``data_errors.txt``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What every display does, whatever it shows; what each draws is tested by itself."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Work shared among threads, processes and machines: the same numbers, whoever does it."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

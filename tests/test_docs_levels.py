@@ -6,8 +6,6 @@ at 5% may be found wrong; of WRONG ones at least the share that the row states. 
 print what they show is tested elsewhere.
 """
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -21,14 +19,7 @@ from scipy.special import ndtr, softmax
 from scipy.stats import binom
 
 import caltest
-from caltest.predictive import (
-    Distribution,
-    GaussianPredictions,
-    Members,
-    Normal,
-    Quantiles,
-    Survival,
-)
+from caltest.predictive import Distribution, GaussianPredictions, Members, Normal, Quantiles, Survival
 
 pytestmark = pytest.mark.level
 

@@ -1,7 +1,5 @@
 """What docs/ensembles.md and docs/posteriors.md show is what happens."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

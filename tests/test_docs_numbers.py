@@ -1,7 +1,5 @@
 """What docs/numbers.md shows is what happens."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What docs/planning.md shows is what happens."""
 
-from __future__ import annotations
-
 import csv
 import inspect
 import re

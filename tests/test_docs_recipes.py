@@ -1,7 +1,5 @@
 """What docs/recipes.md and docs/fix.md show is what happens."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What docs/scale.md shows is what happens, and its arithmetic is right."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

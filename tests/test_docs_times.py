@@ -1,7 +1,5 @@
 """Times on the pages of the documentation are those that were measured."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

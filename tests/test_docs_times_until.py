@@ -1,7 +1,5 @@
 """What docs/times.md shows is what happens; recipes for other packages, where they are installed."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The examples of docstrings, a module at a time: they say what they print."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 from pathlib import Path

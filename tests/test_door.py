@@ -1,7 +1,5 @@
 """The door for files: what is no plain file, or is damaged, is refused in one sentence, at once."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import os
@@ -606,12 +604,7 @@ def test_long_numbers_as_groups_are_text(tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        ["--label", LONG],
-        ["--columns", LONG],
-        ["--lens", f"class:{LONG}"],
-        ["--lens", f"top:{LONG}"],
-    ],
+    [["--label", LONG], ["--columns", LONG], ["--lens", f"class:{LONG}"], ["--lens", f"top:{LONG}"]],
 )
 @pytest.mark.parametrize("suffix", [".csv", ".npy"])
 def test_long_numbers_as_options(tmp_path, options, suffix):

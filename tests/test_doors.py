@@ -1,7 +1,5 @@
 """Forecasts as other packages hold them: what docs/doors.md shows works on stored small ones."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

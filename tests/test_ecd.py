@@ -1,7 +1,5 @@
 """The entropic calibration difference, of classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.stats

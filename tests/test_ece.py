@@ -1,7 +1,5 @@
 """The ECE family: brute force, published numbers, enumeration, type I error."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np
@@ -12,14 +10,7 @@ from scipy.stats import binom
 import caltest
 from caltest.binning import EqualMass, EqualWidth, MedianVariance, Uniform
 from caltest.data import Rows
-from caltest.statistics import (
-    ACE,
-    ECE,
-    MCE,
-    DebiasedECE,
-    SmoothECE,
-    SquaredECE,
-)
+from caltest.statistics import ACE, ECE, MCE, DebiasedECE, SmoothECE, SquaredECE
 
 NETWORKS = ["densenet121", "googlenet", "resnet18", "vgg19_bn"]
 

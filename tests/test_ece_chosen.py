@@ -1,7 +1,5 @@
 """ECE sweep and class-wise ECE: loops by definition, values by hand, level, power, clusters."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

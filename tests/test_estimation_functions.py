@@ -1,7 +1,5 @@
 """Calibration estimation functions against loops and dense linear algebra."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`estimate_squared_error`: what is fitted, tuned and tested on which rows; result and p-value."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -349,5 +347,5 @@ def test_all_and_one_more():
         PROBS, LABELS, functions=["all", "temperature"], pvalue="none", rng=0
     )
     assert set(found.table().index) == {
-        *("kernel_density", "kronecker_ridge", "two_step_ridge", "temperature"),
+        *("kernel_density", "kronecker_ridge", "two_step_ridge", "temperature")
     }

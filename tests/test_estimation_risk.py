@@ -1,7 +1,5 @@
 """The calibration estimation risk: double loops, complete enumeration."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evidence: one scale for all statistics, and ranks among the draws that stay exact."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Errors know what they are about: no sentence is read to change it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

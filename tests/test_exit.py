@@ -1,7 +1,5 @@
 """What leaves the command line: files whole or not at all, its streams, and the exit status."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

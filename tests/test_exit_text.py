@@ -1,7 +1,5 @@
 """What is said about hostile names: every summary, message, table and picture."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import re

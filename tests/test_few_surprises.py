@@ -1,7 +1,5 @@
 """Where few labels are uncertain, the analytic null must not be fooled by a handful of atoms."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -21,18 +19,12 @@ def binary(p):
 
 
 CASES = {
-    "confident logits": (
-        lambda r: binary(1 / (1 + np.exp(-r.normal(-14, 6, 400)))),
-        "skce_uq",
-    ),
+    "confident logits": (lambda r: binary(1 / (1 + np.exp(-r.normal(-14, 6, 400)))), "skce_uq"),
     "nearly certain rows and a few others": (
         lambda r: binary(np.r_[r.uniform(0, 1e-4, 300), np.linspace(0.2, 0.8, 20)]),
         "skce_uq",
     ),
-    "one row carries the variance": (
-        lambda r: binary(np.r_[np.full(300, 0.01), 0.2]),
-        "ece_squared",
-    ),
+    "one row carries the variance": (lambda r: binary(np.r_[np.full(300, 0.01), 0.2]), "ece_squared"),
     "two rows carry the variance": (
         lambda r: binary(np.r_[np.full(300, 0.01), 0.3, 0.3]),
         "ece_debiased",
@@ -43,22 +35,13 @@ CASES = {
     "few equal pairs": (lambda r: np.full((40, 100), 1 / 100), "skce_ul"),
     "a lattice of pairs": (lambda r: np.full((300, 10), 1 / 10), "skce_ul"),
     "mostly certain pairs": (lambda r: binary(np.r_[np.zeros(400), np.full(30, 0.3)]), "skce_ul"),
-    "rare events of nearly one weight": (
-        lambda r: binary(r.beta(1, 99, 1500)),
-        "brier",
-    ),
+    "rare events of nearly one weight": (lambda r: binary(r.beta(1, 99, 1500)), "brier"),
     "coins and a few rare events": (
         lambda r: binary(np.r_[np.full(25, 0.45), np.full(2000, 0.002)]),
         "ecd",
     ),
-    "three classes in equal rows": (
-        lambda r: np.tile([0.14, 0.42, 0.44], (26, 1)),
-        "ecd",
-    ),
-    "a class that never comes": (
-        lambda r: np.tile([0.83, 0.17, 0.0], (31, 1)),
-        "ecd",
-    ),
+    "three classes in equal rows": (lambda r: np.tile([0.14, 0.42, 0.44], (26, 1)), "ecd"),
+    "a class that never comes": (lambda r: np.tile([0.83, 0.17, 0.0], (31, 1)), "ecd"),
     "ties but for noise": (
         lambda r: binary(np.r_[np.full(30, 0.5), np.full(30, 0.9)] + 1e-9 * r.standard_normal(60)),
         "skce_uq",
@@ -137,11 +120,7 @@ def test_mass_that_rounding_took_is_no_one_classs():
 
     probs = np.full((2000, 200), 1 / 200) * (1 - 1e-4)
     draws = caltest.test(
-        Rows(probs),
-        np.arange(2000) % 200,
-        lambda p, y: float((y == 199).sum()),
-        n_resamples=400,
-        rng=0,
+        Rows(probs), np.arange(2000) % 200, lambda p, y: float((y == 199).sum()), n_resamples=400, rng=0
     ).null_distribution
     assert abs(draws.mean() - 10) < 5 * np.sqrt(10 / 400)
 

@@ -1,7 +1,5 @@
 """Files of every kind give the same sample; wrong files say what is wrong, by name."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -113,10 +111,7 @@ GOOD = {
     "csv, numbers": (csv(FRAME.assign(Y_True=LABELS)), {}),
     "csv, byte order mark": (csv(NAMED, encoding="utf-8-sig"), {}),
     "csv, other label": (csv(NAMED.rename(columns={"label": "truth"})), {"label": "truth"}),
-    "csv, two labels": (
-        csv(NAMED.assign(y=0)),
-        {"label": "label", "columns": ["cat", "dog", "owl"]},
-    ),
+    "csv, two labels": (csv(NAMED.assign(y=0)), {"label": "label", "columns": ["cat", "dog", "owl"]}),
     "csv, class called y": (
         csv(NAMED.replace("owl", "y").rename(columns={"owl": "y"})),
         {"label": "label"},
@@ -186,11 +181,7 @@ WRONG = {
     "empty csv": (text(""), {}, "the file is empty"),
     "blank csv": (text("\n\n"), {}, "not valid CSV: No columns"),
     "header only": (text("a,b,label\n"), {}, "there is a header but no row"),
-    "not utf-8": (
-        text("é,b,label\n.5,.5,é\n", encoding="latin-1"),
-        {},
-        "not UTF-8 text; save it as",
-    ),
+    "not utf-8": (text("é,b,label\n.5,.5,é\n", encoding="latin-1"), {}, "not UTF-8 text; save it as"),
     "late not utf-8": (
         text("a,b,label\n" + ".5,.5,a\n" * 9 + ".5,.5,é\n", encoding="latin-1"),
         {},
@@ -218,11 +209,7 @@ WRONG = {
     "semicolons": (text("a;b;y\n0,5;0,5;0\n"), {}, "no comma but ';'.*save the file with commas"),
     "no header": (text(".5,.5,0\n.25,.75,1\n"), {}, r"the first line looks like numbers \('.5'"),
     "same name": (text("a,a,y\n.5,.5,0\n.5,.5,1\n"), {}, r"two columns have one name \('a'\)"),
-    "no label": (
-        csv(FRAME),
-        {},
-        "no column is called label, .* --label .* are 'cat', 'dog', 'owl'",
-    ),
+    "no label": (csv(FRAME), {}, "no column is called label, .* --label .* are 'cat', 'dog', 'owl'"),
     "two labels": (csv(NAMED.assign(y=LABELS)), {}, "'label', 'y' could all be .*--label"),
     "no such label": (csv(NAMED), {"label": "lable"}, r"no column 'lable' \(is 'label' meant\?\)"),
     "no probabilities": (csv(NAMED[["label"]]), {}, "no column besides the labels"),

@@ -1,7 +1,5 @@
 """Forms: evaluation against plain loops, blocks of draws against single ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support import P6, Y6, dirichlet, h_matrix, matrix_kernel

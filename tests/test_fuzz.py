@@ -4,8 +4,6 @@ Every kind has so many cases, from a fixed seed. `-m fuzz --fuzz-minutes 60` goe
 seeds instead, and tells all failures that it finds.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

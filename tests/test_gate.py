@@ -1,7 +1,5 @@
 """`assert_calibrated`: passes, fails readably, and does not take wrong input for a finding."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import nullcontext

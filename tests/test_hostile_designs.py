@@ -1,7 +1,5 @@
 """Levels where they are easily too large: sorted rows, few distinct rows, odd functions of users."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import partial
 
@@ -13,13 +11,7 @@ import caltest
 from caltest import InputError
 from caltest.kernels import Exponential
 from caltest.statistics import CKCE, STATISTICS, LinearSKCE, UnbiasedSKCE
-from validation.moments_small import (
-    LIMITS,
-    STATISTICS_SMALL,
-    law_of_counts,
-    law_of_pairs,
-    levels,
-)
+from validation.moments_small import LIMITS, STATISTICS_SMALL, law_of_counts, law_of_pairs, levels
 
 FALSE_ALARM = 1e-5  # of one test of level
 REPETITIONS = 60

@@ -1,7 +1,5 @@
 """How large the house may be: lines of code, modules and layers, as `pyproject.toml` allows."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Long tables of forecast hubs: a row a task, whatever the output type, with what was observed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Statistics that count: their law by enumeration, far into the tail, and the level it gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

@@ -1,7 +1,5 @@
 """Lenses against hand counts, and drawing after reducing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Logits in place of probabilities, in Python, in files and on the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every compiled loop beside the plain NumPy that says what it is."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from itertools import pairwise

@@ -12,13 +12,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome
 import caltest
 from caltest import InputError, blocks, estimate
 from caltest.data import Rows
-from caltest.kernels import (
-    Exponential,
-    Gaussian,
-    Linear,
-    LinearGaussian,
-    MatrixKernel,
-)
+from caltest.kernels import Exponential, Gaussian, Linear, LinearGaussian, MatrixKernel
 from caltest.kernels.radial import fourier_features
 from caltest.statistics import JKCE, BiasedSKCE, Omnibus, UnbiasedSKCE
 from validation.generative import m1, m3
@@ -160,10 +154,7 @@ def test_size_and_power(approximation):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"approximation": "lanczos"},
-            "no approximation .lanczos.; choices: auto, nystrom, fourier",
-        ),
+        ({"approximation": "lanczos"}, "no approximation .lanczos.; choices: auto, nystrom, fourier"),
         ({"approximation": "nystrom", "rank": 0}, "rank is 0; give a positive whole number"),
         (
             {"approximation": "fourier", "kernel": Exponential() * Gaussian()},

@@ -1,7 +1,5 @@
 """Members of ensembles: by hand, exactness, power, what changes nothing, pictures, refusals."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import matplotlib.pyplot as plt

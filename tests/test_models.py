@@ -1,7 +1,5 @@
 """Fitted classifiers: their displays, their scores, and class names in place of columns."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import subprocess

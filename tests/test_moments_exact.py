@@ -1,7 +1,5 @@
 """Conditional moments, cumulants and p-values against complete enumeration of all label vectors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

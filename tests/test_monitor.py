@@ -1,7 +1,5 @@
 """Monitoring: e-values are fair, batches and files change no number, and what is wrong is refused."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

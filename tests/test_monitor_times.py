@@ -1,7 +1,5 @@
 """Bets on times until an event, and on the scores of a statistic: fair, and about what was seen."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

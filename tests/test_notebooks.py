@@ -1,7 +1,5 @@
 """A notebook, run from the first cell to the last: each result shows itself, and draws itself."""
 
-from __future__ import annotations
-
 import base64
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """Nulls: tails against known distributions, resamples against their definitions, size and power."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import comb, exp, log
 
@@ -9,16 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 from scipy.stats import gamma, norm, pearson3
-from support import (
-    P6,
-    Y6,
-    binomial_limits,
-    dirichlet,
-    every_outcome,
-    h_matrix,
-    labels_from,
-    tied,
-)
+from support import P6, Y6, binomial_limits, dirichlet, every_outcome, h_matrix, labels_from, tied
 
 import caltest
 from caltest.data import Rows

@@ -1,7 +1,5 @@
 """Predicted distributions of numbers: laws, the PIT, statistics, lenses, sizes and powers."""
 
-from __future__ import annotations
-
 import csv
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Expectations over predicted numbers: entropies of counts, the CRPS by integrals, normal limits."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -15,14 +13,7 @@ from support import binomial_limits
 import caltest
 from caltest import InputError
 from caltest.data import Rows
-from caltest.predictive import (
-    Distribution,
-    Ensemble,
-    GaussianPredictions,
-    Members,
-    Normal,
-    Quantiles,
-)
+from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Members, Normal, Quantiles
 from caltest.statistics import CRPS, ECD, Bias, DawidSebastiani
 
 
@@ -154,11 +145,7 @@ def by_parts(law, half, mean):
 
 #: A law, ½ E|X − X′|, and E|X − y|.
 CLOSED = {
-    "normal": (
-        st.norm(),
-        np.pi**-0.5,
-        lambda y: y * (2 * ndtr(y) - 1) + 2 * st.norm.pdf(y),
-    ),
+    "normal": (st.norm(), np.pi**-0.5, lambda y: y * (2 * ndtr(y) - 1) + 2 * st.norm.pdf(y)),
     "exponential": (st.expon(), 0.5, lambda y: y - 1.0 + 2.0 * np.exp(-y)),
     **{f"gamma {shape}": gamma(shape) for shape in (0.5, 2.0, 50.0)},
     **{f"generalised Pareto {shape}": pareto(shape) for shape in (0.3, 0.9, 0.95)},
@@ -310,10 +297,7 @@ def test_discrete_laws_state_what_is_below(law):
 
 RATES = np.random.default_rng(5).uniform(0.5, 30.0, 100)
 SCORES = ["crps", "ecd", "dawid_sebastiani", "bias"]
-LAWS = {
-    "Poisson": st.poisson(RATES),
-    "negative binomial": st.nbinom(4.0, 4.0 / (4.0 + RATES)),
-}
+LAWS = {"Poisson": st.poisson(RATES), "negative binomial": st.nbinom(4.0, 4.0 / (4.0 + RATES))}
 
 
 def z_of(result):

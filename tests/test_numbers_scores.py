@@ -1,7 +1,5 @@
 """Predicted numbers: scores, rows in clusters, and kernels of pairs."""
 
-from __future__ import annotations
-
 import csv
 import os
 from itertools import pairwise
@@ -17,14 +15,7 @@ import caltest
 from caltest import InputError
 from caltest.data import Rows
 from caltest.predictive import Distribution, Ensemble, GaussianPredictions, Normal
-from caltest.statistics import (
-    CRPS,
-    ECD,
-    Bias,
-    DawidSebastiani,
-    SKCEOfNumbers,
-    Spread,
-)
+from caltest.statistics import CRPS, ECD, Bias, DawidSebastiani, SKCEOfNumbers, Spread
 
 N = 40
 

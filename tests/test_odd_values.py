@@ -1,7 +1,5 @@
 """Values that claim to be what they are not, are too long to be written, or are of odd number types."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from contextlib import suppress

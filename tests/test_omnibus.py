@@ -1,7 +1,5 @@
 """The omnibus: standardised parts, their combination, exactness, power, p-values of the parts."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -9,15 +7,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
-from support import (
-    P6,
-    Y6,
-    binomial_limits,
-    central_moments,
-    dirichlet,
-    every_outcome,
-    labels_from,
-)
+from support import P6, Y6, binomial_limits, central_moments, dirichlet, every_outcome, labels_from
 
 import caltest
 from caltest import InputError

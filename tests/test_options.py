@@ -1,7 +1,5 @@
 """An option is told once: signatures of Python, and what commands take, are held to one table."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

@@ -1,7 +1,5 @@
 """Files that a command writes: checked before the work, and all of them or none."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat

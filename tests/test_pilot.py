@@ -1,7 +1,5 @@
 """Pilots: what is assumed to be true of predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -137,10 +135,7 @@ Y = np.arange(20) % 3
             lambda: pilot(pd.DataFrame(G), weights=pd.Series(Y, Y + 3), temperature=2),
             "weights and probs|probs and weights",
         ),
-        (
-            lambda: pilot(G, temperature=2, bias=1.0, target=0),
-            "both temperature= and bias= are",
-        ),
+        (lambda: pilot(G, temperature=2, bias=1.0, target=0), "both temperature= and bias= are"),
         (lambda: pilot(G, temperature=-1), "temperature is -1; give a positive number"),
         (lambda: pilot(G, bias=1.0), r"\(target\): give a column from 0 to 2, not nothing"),
         (lambda: pilot(G, bias=1.0, target=3), "a column from 0 to 2, not 3"),

@@ -1,7 +1,5 @@
 """Files that are not named by a path: behind URLs of other file systems, and by patterns."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """How many rows an audit needs, before there are labels."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

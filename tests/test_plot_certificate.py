@@ -1,7 +1,5 @@
 """`CertificateDisplay`: what is drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -68,11 +66,7 @@ def test_bins_that_crowd_lie_side_by_side():
     display.figure_.canvas.draw()
     (above,) = display.ax_.child_axes
     means = [each.get_text() for each in above.get_xticklabels()]
-    assert means[:3] == [
-        "0.8696",
-        "0.9996",
-        "1\n− 2e−6",
-    ]
+    assert means[:3] == ["0.8696", "0.9996", "1\n− 2e−6"]
     (shaded,) = (each for each in display.ax_.patches if each.get_alpha())
     assert [shaded.get_x(), shaded.get_width()] == pytest.approx([0.0, 1.0])
     assert CertificateDisplay.from_result(certified()).against == "scores"

@@ -1,7 +1,5 @@
 """`ComparisonDisplay`: what is drawn, and that nothing overlaps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support import dirichlet, labels_from

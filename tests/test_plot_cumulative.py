@@ -1,7 +1,5 @@
 """Cumulative differences: the path by hand, and a band that says what the test says."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """`RiskDisplay`: what is drawn, that nothing overlaps, and that nothing is hidden."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reliability diagrams: their bands against complete enumeration and simulation, and what is drawn."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

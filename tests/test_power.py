@@ -1,7 +1,5 @@
 """`power`: closed forms, levels, seeds, models, and wrong input."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """`PowerDisplay`: what is drawn, and where there is little room."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection

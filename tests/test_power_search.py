@@ -1,7 +1,5 @@
 """`sample_size`: answers that reach the power wanted, and intervals where the power is known."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Predicted distributions of numbers: densities, entropies, draws, and tests of them."""
 
-from __future__ import annotations
-
 import joblib
 import numpy as np
 import pandas as pd

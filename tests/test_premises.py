@@ -1,7 +1,5 @@
 """Premises that data contradict: refused if that is certain, else told first; never of right data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -81,10 +79,7 @@ SHARED = {
         ((c := centred(rng))[0] + rng.normal(size=30)).astype(np.float32),
         c[0][:, 0] + c[1],
     ),
-    "three members": lambda rng: (
-        (c := centred(rng))[0] + rng.normal(size=3),
-        c[0][:, 0] + c[1],
-    ),
+    "three members": lambda rng: ((c := centred(rng))[0] + rng.normal(size=3), c[0][:, 0] + c[1]),
     "one climatology, without the year itself": climatology,
     "a third of the rows": lambda rng: (
         np.where(np.arange(120)[:, None] % 3, rng.normal(size=(120, 12)), rng.normal(size=12)),
@@ -409,10 +404,7 @@ def smoothed(rng, n):
 RIGHT = {
     "continuous": lambda rng, n: (p := rng.beta(1.0, 3.0, n), (rng.random(n) < p).astype(int)),
     "levels": levels,
-    "two decimals": lambda rng, n: (
-        p := np.round(rng.random(n), 2),
-        (rng.random(n) < p).astype(int),
-    ),
+    "two decimals": lambda rng, n: (p := np.round(rng.random(n), 2), (rng.random(n) < p).astype(int)),
     "one rate": lambda rng, n: (np.full(n, 0.3), (rng.random(n) < 0.3).astype(int)),
     "five classes": classes,
     "votes": votes,

@@ -4,8 +4,6 @@ A table of expressions that read as translated, each with what to write instead.
 for other faults and know nothing of these.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Counting exceedances: ties, infinities, two sides, Clopper–Pearson."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

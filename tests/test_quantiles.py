@@ -1,7 +1,5 @@
 """Quantile forecasts: their law, the ranges of sums that ties leave, sizes and wrong input."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The same data in any container, file, type or order give the same numbers, or are refused."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The README is short, and its first command makes the picture that it shows."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Every call of the record returns the numbers that are recorded."""
 
-from __future__ import annotations
-
 from itertools import groupby
 
 import pytest

@@ -1,7 +1,5 @@
 """What is released: one version, true requirements, a paper whose numbers are the record's."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import tomllib

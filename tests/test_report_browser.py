@@ -1,7 +1,5 @@
 """The page as a browser shows it: Chromium, without a screen and without a network."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from itertools import pairwise

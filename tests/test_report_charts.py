@@ -1,7 +1,5 @@
 """The pictures of a report, by hand: where marks and axes are."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

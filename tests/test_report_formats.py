@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 import stat
@@ -158,11 +156,7 @@ ORDER = ["properties", "testcase", "system-out", "system-err"]
 
 @pytest.mark.parametrize(
     "audit",
-    [
-        audits.audit(),
-        audits.audit(wrong=False),
-        replace(audits.audit(), impossible=2),
-    ],
+    [audits.audit(), audits.audit(wrong=False), replace(audits.audit(), impossible=2)],
     ids=["wrong", "right", "impossible"],
 )
 def test_junit_is_as_jenkins_reads_it(audit):

@@ -1,7 +1,5 @@
 """Pages of results that are no audits: a picture, and all that their summaries say."""
 
-from __future__ import annotations
-
 import html
 from pathlib import Path
 

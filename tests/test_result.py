@@ -1,7 +1,5 @@
 """The result: frozen, inert, printed the same for the same seed."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import json

@@ -1,7 +1,5 @@
 """`test(..., rounding=)`: probabilities that were stated in steps."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

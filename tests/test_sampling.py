@@ -1,7 +1,5 @@
 """Drawn labels: their distribution, and the fixed grid of seeds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import chi2

@@ -1,7 +1,5 @@
 """Rows that were sampled by their label."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

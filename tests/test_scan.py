@@ -1,7 +1,5 @@
 """`scan` and `max_bin`: intervals, hand counts, monotone in every label."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

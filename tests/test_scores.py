@@ -1,7 +1,5 @@
 """Scores against their expectation, and the normal null of linear forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

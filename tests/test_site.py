@@ -1,7 +1,5 @@
 """What the pages of the site show is what happens, and what they name is there."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import shlex
@@ -47,8 +45,7 @@ START = "docs/start.md"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    ["README.md", START, "docs/tour.md", "docs/compare.md", "docs/sizes.md", "docs/reports.md"],
+    "name", ["README.md", START, "docs/tour.md", "docs/compare.md", "docs/sizes.md", "docs/reports.md"]
 )
 def test_pages_do_what_they_show(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

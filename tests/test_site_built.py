@@ -4,8 +4,6 @@ CALTEST_SITE names the folder; without it there is nothing to look at. Chromium 
 disk, as a reader without a network does.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import re

@@ -1,7 +1,5 @@
 """SKCE: hand counts, the definitions, published numbers."""
 
-from __future__ import annotations
-
 from functools import partial
 from math import exp, sqrt
 
@@ -20,12 +18,7 @@ from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 SKCES = [BiasedSKCE, UnbiasedSKCE, LinearSKCE]
 HAND = {  # SKCE_b, SKCE_uq, SKCE_ul and its z, of six rows
-    "median": (
-        0.05207411309115408,
-        -0.00017773095728177424,
-        0.09031380539776457,
-        1.3893059550684579,
-    ),
+    "median": (0.05207411309115408, -0.00017773095728177424, 0.09031380539776457, 1.3893059550684579),
     "median_full": (
         0.05092827112532738,
         -0.0015527413162738164,
@@ -37,10 +30,7 @@ HAND = {  # SKCE_b, SKCE_uq, SKCE_ul and its z, of six rows
 
 @pytest.mark.parametrize(
     ("rule", "bandwidth", "biased", "unbiased", "linear", "z"),
-    [
-        ("median", 0.5, *HAND["median"]),
-        ("median_full", 0.425, *HAND["median_full"]),
-    ],
+    [("median", 0.5, *HAND["median"]), ("median_full", 0.425, *HAND["median_full"])],
 )
 def test_six_rows(rule, bandwidth, biased, unbiased, linear, z):
     kernel = Exponential(rule)

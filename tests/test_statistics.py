@@ -1,7 +1,5 @@
 """What every statistic keeps: its value by a formula of NumPy, its law and moments, level and power."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression, minimize
@@ -250,9 +248,7 @@ OF_NUMBERS = {
     "ence": by_spread(lambda n, errors, stated: np.mean(np.abs(1 - np.sqrt(errors / stated)))),
 }
 #: Of kernels, of vectors and of times.
-OTHERS = {"omnibus", "skce_uq", "energy"} | {
-    *("events", "event_slope", "gnd", "ici", "e50", "e90"),
-}
+OTHERS = {"omnibus", "skce_uq", "energy"} | {*("events", "event_slope", "gnd", "ici", "e50", "e90")}
 
 
 @pytest.mark.parametrize("statistic", OF_NUMBERS)

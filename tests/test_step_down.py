@@ -1,7 +1,5 @@
 """Westfall and Young's step-down maxima: hand counts, a plain loop, streaming, family-wise error."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Files that are read a block of rows at a time: the same numbers as in memory, whatever the chunks."""
 
-from __future__ import annotations
-
 import json
 import pickle
 

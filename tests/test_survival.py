@@ -1,7 +1,5 @@
 """Times until an event, some censored: the law, what is seen of it, and p-values with their level."""
 
-from __future__ import annotations
-
 import importlib.resources
 import json
 import re

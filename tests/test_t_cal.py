@@ -1,7 +1,5 @@
 """T-Cal: values by hand and by definition, mean and variance, ties, parts, size and power."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

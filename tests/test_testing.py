@@ -1,7 +1,5 @@
 """`test` and `estimate`: what goes in, what is refused, and properties of what comes out."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

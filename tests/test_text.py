@@ -1,7 +1,5 @@
 """How numbers, names and ranges are written in sentences."""
 
-from __future__ import annotations
-
 import html
 import re
 from dataclasses import replace

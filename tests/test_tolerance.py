@@ -1,7 +1,5 @@
 """`test(..., tolerance=)`: valid for every model within the tolerance."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

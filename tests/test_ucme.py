@@ -1,18 +1,8 @@
 """The unnormalised calibration mean embedding: values by hand and by definition, size, power."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from support import (
-    P6,
-    Y6,
-    binomial_limits,
-    dirichlet,
-    kernels_for,
-    labels_from,
-    residuals,
-)
+from support import P6, Y6, binomial_limits, dirichlet, kernels_for, labels_from, residuals
 
 import caltest
 from caltest import InputError

@@ -1,7 +1,5 @@
 """What the pages say of each study is what its file says, read from the file alone."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter, defaultdict

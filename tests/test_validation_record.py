@@ -331,11 +331,7 @@ AGAIN = {
         "statistic": "skce_uq",
         "null": "monte_carlo",
     },
-    "power_curves": {
-        "alternative": "underconfident, t = 1.25",
-        "statistic": "ecd",
-        "rows": "50",
-    },
+    "power_curves": {"alternative": "underconfident, t = 1.25", "statistic": "ecd", "rows": "50"},
     "widmann": {"group": "closed", "alpha": "0.1", "beta": "any", "m": "2", "pi": "0"},
 }
 TABLES = {"widmann": "widmann_errors.csv"}

@@ -1,7 +1,5 @@
 """The verdict "within" vouches for every view that was asked for, also where it was not checked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

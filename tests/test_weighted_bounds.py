@@ -1,7 +1,5 @@
 """Exact intervals of mean errors with weights, rates and clusters: closed forms and coverage."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

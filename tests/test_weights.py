@@ -1,7 +1,5 @@
 """Rows that count differently: every statistic, against the rows that their weights stand for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Weights in files: whole, a block at a time, and by the commands."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Wrong weights, clusters and sampling rates, one table; each is refused at every door alike."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Probabilities of exactly 0: where they come from, and what to do; no cause before a wrong one."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
