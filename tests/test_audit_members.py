@@ -321,7 +321,7 @@ def test_vectors_in_clusters_and_with_weights():
             {"a": np.zeros(5)},
             {"b": np.zeros((3, 5))},
             {},
-            r"parameters holds \['a'\], and draws \['b'\]",
+            "draws has the columns 'b', and parameters are called 'a'",
         ),
         ({"a": np.zeros(5), "b": np.zeros(4)}, np.zeros((3, 5, 2)), {}, "have the shapes|have shapes"),
         (np.zeros((5, 2)), np.zeros((3, 5, 2)), {"names": ["a", "a"]}, "'a' is the name of two"),

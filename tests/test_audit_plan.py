@@ -75,7 +75,7 @@ def test_rows_of_groups():
         ([1.0, 2.5, float("nan")], ("1", "2.5", "(missing)")),
         ([None, "x", "x"], ("x", "(missing)")),
         ([pd.NA, pd.NaT, "x"], ("x", "(missing)")),
-        (["", "  ", "x"], ("  ", "(empty)", "x")),
+        (["", "  ", "x"], ("(empty)", "x")),
         (["", "(empty)", "x"], ("((empty))", "(empty)", "x")),
         ([None, "(missing)", "x"], ("(missing)", "x", "((missing))")),
         ([True, False, True], ("False", "True")),
@@ -83,7 +83,7 @@ def test_rows_of_groups():
         (["a\nb", "a  b", "a b"], ("a\nb", "a  b", "a b")),
         (["c\x1b[31m", "c\x00[31m", "c\ufffd[31m"], ("c\x00[31m", "c\x1b[31m", "c\ufffd[31m")),
         (["👩‍💻", '<script>alert("x")</script>', "\u202eevil"], None),
-        ([pd.Timestamp("2024-01-02"), pd.Timestamp("2024-01-02"), None], None),
+        ([pd.Timestamp("2024-01-02"), "2024-01-02T00:00", None], ("2024-01-02", "(missing)")),
     ],
 )
 def test_values_as_text(cells, values):
@@ -127,7 +127,7 @@ def test_a_pandas_index_that_says_otherwise():
     frame = pd.DataFrame(dirichlet(4, 2, 0), index=[3, 2, 1, 0], columns=["a", "b"])
     with pytest.raises(InputError, match="the pandas indexes of probs and groups differ"):
         caltest.audit(frame, ["a", "a", "b", "b"], groups=pd.Series(["x"] * 4))
-    with pytest.raises(InputError, match="the pandas indexes of probs and groups differ"):
+    with pytest.raises(InputError, match=r"the pandas indexes of probs and groups.'g'. differ"):
         caltest.audit(frame, ["a", "a", "b", "b"], groups={"g": pd.Series(["x"] * 4)})
     labels = pd.Series([0, 1, 0, 1], index=[3, 2, 1, 0])
     with pytest.raises(InputError, match="the pandas indexes of labels and groups differ"):

@@ -314,13 +314,13 @@ def test_models_in_another_order_of_rows_or_columns():
     usual = quick(models, labels, lens="class:0")
     again = quick({"a": probs, "b": other[["z", "x", "y"]]}, labels, lens="class:0")
     assert again.values == pytest.approx(usual.values, rel=1e-12)
-    with pytest.raises(InputError, match="the pandas indexes of probs and labels differ"):
+    with pytest.raises(InputError, match="the pandas indexes of a and labels differ"):
         quick(models, labels.sample(frac=1, random_state=0))
     shuffled = {"a": probs, "b": other.sample(frac=1, random_state=0)}
     with pytest.raises(InputError, match="the pandas indexes of a and b differ"):
         quick(shuffled, np.zeros(60, dtype=int))
     renamed = {"a": probs, "b": other.rename(columns={"z": "w"})}
-    with pytest.raises(InputError, match="the classes of a are 'x', 'y', 'z', those of b"):
+    with pytest.raises(InputError, match="b has the columns 'x', 'y', 'w', and those of a"):
         quick(renamed, np.zeros(60, dtype=int))
 
 

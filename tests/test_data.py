@@ -201,9 +201,14 @@ def test_hard_predictions_are_probabilities(probs: object) -> None:
         (["prob_0", "prob_1", "prob_2"], [0, 1, 2, 2], [0, 1, 2, 2], None),
         (["p_10", "p_11", "p_12"], [10, 11, 12, 12], [0, 1, 2, 2], "the numbers in the column"),
         (["cat", "dog", "owl"], [0, 1, 2, 2], [0, 1, 2, 2], None),
-        (["p_cat", "p_dog", "p_owl"], NAMES, [0, 1, 2, 2], "without their prefix 'p_'"),
-        (["my_p_cat", "my_p_car", "my_p_owl"], ["cat", "car", "owl", "owl"], [0, 1, 2, 2], "'my_p_'"),
-        (["p_0", "p_1", "p_2"], ["0", "1", "2", "2"], [0, 1, 2, 2], "without their prefix 'p_'"),
+        (["p_cat", "p_dog", "p_owl"], NAMES, [0, 1, 2, 2], "'cat' is 'p_cat'"),
+        (
+            ["my_p_cat", "my_p_car", "my_p_owl"],
+            ["cat", "car", "owl", "owl"],
+            [0, 1, 2, 2],
+            "'my_p_cat'",
+        ),
+        (["p_0", "p_1", "p_2"], ["0", "1", "2", "2"], [0, 1, 2, 2], "'0' is 'p_0'"),
         (["p_cat", "p_dog", "p_owl"], ["p_cat", "p_dog", "p_owl", "p_owl"], [0, 1, 2, 2], None),
     ],
 )

@@ -693,7 +693,7 @@ def started(**options):
         (lambda: caltest.Monitor().update(P, Y, ids=["a", "b"]), "one for every row"),
         (
             lambda: caltest.Monitor().update(P, Y, clusters=["a", None, "b"]),
-            "clusters has no entry in row 1",
+            "clusters has missing values, the first in row 1",
         ),
         (lambda: started().update(None, [1], ids=["x"]), "no row waits"),
         (lambda: caltest.Monitor().update(Normal([0.0], sd=1.0), [1.0], ids=["a"]), "of classes wait"),

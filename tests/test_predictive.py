@@ -238,7 +238,7 @@ WRONG = {
             pd.Series([1.0, 0.0], index=["b", "a"]),
             "ecd",
         ),
-        r"give outcomes.loc\[predictions.index\]",
+        r"give outcomes.loc\[mean.index\]",
     ),
     "consistency": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, lambda p, x: 1.0, null="consistency"),

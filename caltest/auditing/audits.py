@@ -292,7 +292,8 @@ def audit(
     law: Any = whole.rows.law
     options = Options.of(law, **asked)
     counting = whole.rows.places
-    groupings = read_groups(groups, given_rows.n_samples, counting, probs=probs, labels=labels)
+    beside = {"probs": probs, "labels": labels, "weights": weights, "clusters": clusters}
+    groupings = read_groups(groups, given_rows.n_samples, counting, **beside)
     by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
     own_columns = tuple(each.column for each in groupings)
     groupings, afterwards = known_before(groupings, whole)

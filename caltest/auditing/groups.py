@@ -6,34 +6,25 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal
 from hashlib import sha256
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import as_float, has
+from caltest._arguments import has
 from caltest._numbers import counted, leading
-from caltest._visible import attempt, quoted, shown_column, shown_group, shown_value
+from caltest._visible import quoted, shown_column, shown_group, shown_value
+from caltest.alignment import check_rows
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data import Sample
-from caltest.data.containers import (
-    as_entry,
-    cells_of,
-    check_distinct,
-    check_index,
-    check_named,
-    is_missing,
-    name_of,
-    native_of,
-    one_as_text,
-)
+from caltest.data.containers import cells_of, check_distinct, check_named, name_of, native_of
 from caltest.data.premises import NO_CHANCE, chance_of_function, targets
 from caltest.exceptions import InputError, Premise, Row
 from caltest.laws import Law, Pool, Pools, Predictive
+from caltest.spelling import column_of, different, is_missing, number_of
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -47,8 +38,6 @@ _TENTHS = 10  # of what is predicted
 _NAMED = 20  # of the groups of a column that are too small
 _ONLY_NAME = "group"  # of a column that came without one
 _MOST_CROSSED = 50_000_000  # rows held of all groups of several columns: 400 MB
-# Text that is a number, and no code such as "00501".
-_NUMBER = re.compile(r"[+-]?(?=\.?\d)(?:0|[1-9]\d{0,17})?(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?", re.A)
 _CODE = re.compile(r"0\d+")
 
 
@@ -81,10 +70,12 @@ def read_groups(
 
 def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:
     """Read group columns whose values stay as they are, numbers too: by name, a text for every row."""
-    return {
-        name: [MISSING if text is None else text or EMPTY for text in map(_text, cells)]
-        for name, cells in _columns(groups, n_rows, **beside).items()
-    }
+    found = dict[str, list[str]]()
+    for name, cells in _columns(groups, n_rows, **beside).items():
+        codes, texts, _ = column_of(cells, f"column {shown_column(name)!r}", "value")
+        values = [MISSING if text is None else text or EMPTY for text in texts]
+        found[name] = [values[code] for code in codes]
+    return found
 
 
 def _columns(groups: object, n_rows: int, **beside: object) -> dict[str, list[Any]]:
@@ -92,19 +83,17 @@ def _columns(groups: object, n_rows: int, **beside: object) -> dict[str, list[An
     if groups is None:
         return {}
     native = groups if isinstance(groups, Mapping) else native_of(groups, "groups")
-    each = native.values() if isinstance(native, Mapping) else [groups]
-    for (name, data), column in product(beside.items(), each):
-        check_index(data, column, name, "groups")
+    check_rows({**beside, "groups": groups})
     columns: list[tuple[Any, list[Any]]]
     if isinstance(native, Mapping):
         check_named(list(native), "groups")
         columns = [(name, _cells(cells, f"column {quoted(name)}")) for name, cells in native.items()]
     elif isinstance(native, nw.DataFrame):
         check_named(native.columns, "groups")
-        columns = [(name, native.get_column(name).to_list()) for name in native.columns]
+        columns = [(name, cells_of(native.get_column(name), "groups") or []) for name in native.columns]
     elif isinstance(native, nw.Series):
         check_named([native.name], "groups")
-        columns = [(name_of(native) or _ONLY_NAME, native.to_list())]
+        columns = [(name_of(native) or _ONLY_NAME, cells_of(native, "groups") or [])]
     else:
         columns = [(_ONLY_NAME, _cells(groups, "groups"))]
     names = [str(name) or EMPTY for name, _ in columns]
@@ -168,10 +157,12 @@ def functions_of_members(
     the 20 or more that are asked for, none by all of them has a chance below e^-10. A computed column
     loses its exactness with half of the members. Values that are few or far apart lose nothing.
     """
-    if not isinstance(law, Pool | Pools) or law.given is None:
+    if not isinstance(law, Pool | Pools) or law.members is None:
         return ()
-    values: Any = law.given
-    values, weights = values.reshape(*values.shape[:2], -1)[weights > 0.0], weights[weights > 0.0]
+    values, weights = (
+        law.members.reshape(*law.members.shape[:2], -1)[weights > 0.0],
+        weights[weights > 0.0],
+    )
     found = dict[str, str]()  # by column, the first summary that sorts rows so
     n, size = values.shape[:2]
     columns = {f"Column {shown_column(each.column)!r} of groups": each.member for each in groupings}
@@ -225,34 +216,23 @@ def _parts(member: Places, count: int) -> list[Places]:
     return np.split(places, np.cumsum(np.bincount(member, minlength=count))[:-1])
 
 
-def _number(cell: Any) -> float:
-    """Return a cell as a number; NaN for what is none."""
-    if isinstance(cell, str):
-        text = cell.strip()
-        return float(text) if _NUMBER.fullmatch(text) else np.nan
-    if isinstance(cell, Decimal):
-        return np.nan if cell.is_nan() else float(cell)
-    found = as_float(cell)
-    return np.nan if found is None else found
-
-
 def _ranges(
-    column: str, cells: list[Any], codes: Places, distinct: np.ndarray, counting: Places | None
+    column: str, cells: list[Any], codes: Places, values: Any, counting: Places | None
 ) -> Grouping | None:
     """Cut many different numbers at their own quantiles, equal ones together; None if there are few.
 
-    A few entries may be no numbers: they are a group of their own. Codes with leading zeros are text.
+    Values are numbers, or text as it is spelled. A few entries may be no numbers: they are a group of
+    their own. Codes with leading zeros are text.
     """
-    text, absent = np.zeros((2, len(distinct) + 1), dtype=np.bool_)
-    absent[-1] = True  # the code of what is missing
-    if distinct.dtype.kind == "O":
-        text[:-1] = [isinstance(cell, str) and cell != "" for cell in distinct]
-        absent[:-1] = [is_missing(cell) for cell in distinct]
-        if any(_CODE.fullmatch(cell.strip()) for cell in distinct[text[:-1]]):
+    text, absent = np.zeros((2, len(values)), dtype=np.bool_)
+    each = np.asarray(values)
+    if each.dtype.kind not in "iuf":
+        if any(value is not None and _CODE.fullmatch(value) for value in values):
             return None
-        distinct = np.array([_number(cell) for cell in distinct])
-    each, times = np.append(distinct, np.nan), np.bincount(codes, minlength=len(text))
-    is_number = np.isfinite(each)
+        each, text = np.array([number_of(x) for x in values]), np.array([bool(x) for x in values])
+        absent = np.array([value is None or is_missing(value) for value in values])
+    is_number, times = np.isfinite(each), np.bincount(codes, minlength=len(values))
+    absent |= np.isnan(each) & ~text
     other = ~is_number & ~absent
     # Of a column of numbers, at most a tenth may be something else.
     if times[other].sum() > 0.1 * times[~absent].sum():
@@ -300,28 +280,15 @@ def _written(value: float, digits: int) -> str:
 
 
 def _grouping(column: str, cells: list[Any], counting: Places | None) -> Grouping:
-    import pandas as pd  # slow
-
     if counting is not None:
         cells = [cells[row] for row in counting]
-    kinds = set(map(type, cells))
-    values = cells
-    if kinds & {bool, np.bool_}:  # True is not 1
-        values = [str(x) if isinstance(x, bool | np.bool_) else x for x in cells]
-    dtype = None if kinds in ({int}, {float}) else object
-    try:
-        codes, distinct = pd.factorize(pd.Series(values, dtype=dtype).to_numpy())
-    except Exception:  # an entry that has no hash, or cannot be compared
-        codes, distinct = pd.factorize(np.array([_text(cell) for cell in cells], dtype=object))
-    codes = np.where(codes < 0, len(distinct), codes)
-    merged: tuple[str, ...] = ()
-    if distinct.dtype.kind == "O":
-        kept = attempt(lambda: {(type(x), x): x for x in cells}) if values is not cells else None
-        written = distinct.tolist() if kept is None else list(kept.values())
-        merged = one_as_text(f"column {shown_column(column)!r}", "value", written, _text)
-    if found := _ranges(column, cells, codes, distinct, counting):
-        return found._replace(notes=(*found.notes, *merged))
-    texts = [*map(_text, distinct.tolist()), *([None] if len(distinct) in codes else [])]
+    what = f"column {shown_column(column)!r}"
+    codes, numbers = different(cells, what)
+    if numbers.dtype.kind in "iuf" and (found := _ranges(column, cells, codes, numbers, counting)):
+        return found
+    codes, texts, notes = column_of(cells, what, "value")
+    if found := _ranges(column, cells, codes, texts, counting):
+        return found._replace(notes=(*found.notes, *notes))
     names: dict[str | None, str] = {}
     for text in texts:  # what is missing, and what is empty, is named as no other value is
         names[text] = text or (MISSING if text is None else EMPTY)
@@ -342,22 +309,7 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
 
     rank = {text: k for k, text in enumerate(sorted(names, key=place))}
     member = np.array([rank[text] for text in texts], dtype=np.intp)[codes]
-    return Grouping(column, tuple(names[text] for text in rank), member, notes=merged)
-
-
-def _text(cell: Any) -> str | None:
-    """Return a value as text, None for a missing one; whole numbers alike, however they are stored."""
-    if not isinstance(cell, str) and is_missing(cell):
-        return None
-    cell = as_entry(cell)
-    if isinstance(cell, Decimal) and abs(cell) < 1e15:
-        cell = float(cell)
-    if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 1e15:
-        return str(int(cell))
-    try:
-        return str(cell)
-    except Exception as error:  # Python writes no number of more than 4300 digits, for instance
-        raise InputError(f"groups holds {quoted(cell)}; give such values as text.") from error
+    return Grouping(column, tuple(names[text] for text in rank), member, notes=notes)
 
 
 def notes_on(groupings: Iterable[Grouping]) -> tuple[str, ...]:

@@ -219,7 +219,11 @@ def plan(
     rows = predictions(
         probs.rows if isinstance(probs, Sample) else probs, weights, clusters, logits=logits
     )
-    made = make_plan(rows, read_groups(groups, rows.n_samples, probs=probs), options)
+    made = make_plan(
+        rows,
+        read_groups(groups, rows.n_samples, probs=probs, weights=weights, clusters=clusters),
+        options,
+    )
     whose: list[tuple[Look, Group | None, Group | None]] = []
     whose += ((look, look.group, None) for look in made.looks if look.event)
     for each in subtractions(made.hypotheses, _FEWEST):

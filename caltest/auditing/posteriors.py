@@ -11,6 +11,7 @@ import numpy as np
 from caltest._arguments import arguments, has, wrong
 from caltest._arguments import names as names_given
 from caltest._visible import quoted, visible
+from caltest.alignment import check_rows, in_order_of, is_xarray
 from caltest.auditing.audits import audit
 from caltest.auditing.result import POSTERIOR, Audit
 from caltest.exceptions import InputError
@@ -96,22 +97,23 @@ def sbc(
     >>> found.headline
     'The predicted 80% interval of mu is too narrow: about 55% of true values lie in it.'
     """
-    truth, known = _columns("parameters", parameters, ())
-    drawn, own = _columns("draws", draws, known)
+    truth, known = _columns("parameters", parameters)
+    drawn, own = _columns("draws", draws)
+    if known and own:
+        drawn = drawn[..., in_order_of(known, own, "draws", "parameters are called")]
+    called = known or own
     if names is None:
-        names = known or own or tuple(map(str, range(truth.shape[-1] if truth.ndim else 0)))
-    if known and own and set(known) != set(own):
-        raise InputError(
-            f"parameters holds {quoted(list(known))}, and draws {quoted(list(own))}; give both of the "
-            "same parameters."
-        )
+        names = called or tuple(map(str, range(truth.shape[-1] if truth.ndim else 0)))
+    elif called:
+        order = in_order_of([*map(str, names)], called, "their table", "names holds")
+        truth, drawn = truth[..., order] if known else truth, drawn[..., order]
     if truth.ndim != 2 or drawn.shape[1:] != truth.shape or len(names) != truth.shape[1]:
         raise InputError(
             f"parameters has shape {truth.shape}, draws {drawn.shape}, and there are {len(names)} "
             "names; give (N, D) parameters, (L, N, D) draws, and D names."
         )
-    called = [str(name) for name in (*names, *(quantities or {}))]
-    if twice := next((name for name in called if called.count(name) > 1), None):
+    every = [str(name) for name in (*names, *(quantities or {}))]
+    if twice := next((name for name in every if every.count(name) > 1), None):
         raise InputError(
             f"{quoted(twice)} is the name of two parameters or quantities; give each a name of its own."
         )
@@ -122,6 +124,7 @@ def sbc(
     if quantities:
         values = np.stack([each.T for _, each in entries.values()], axis=2)
     members = Members(values, names=list(entries))
+    members.given = parameters
     outcomes = np.stack([each for each, _ in entries.values()], axis=1)
     found = audit(members, outcomes, **options)
     call = found.call.replace("caltest.audit(predicted, outcomes", "caltest.sbc(parameters, draws")
@@ -129,21 +132,26 @@ def sbc(
     return replace(found, about=POSTERIOR, call=call, warnings=(*found.warnings, *notes))
 
 
-def _columns(what: str, given: Any, order: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
-    """Return numbers with the parameters on the last axis, and their names; of dicts in an order."""
+def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:
+    """Return numbers with the parameters on the last axis, and their names."""
+    if is_xarray(given):
+        raise InputError(
+            f"{what} has the dimensions {', '.join(map(quoted, given.dims))}; give .values, along "
+            "(draws, simulations, parameters), or (simulations, parameters)."
+        )
     if isinstance(given, Mapping) or has(given, "columns"):
         labels = list(getattr(given, "columns", given))
         columns = {str(name): given[name] for name in labels}
         if len(columns) < len(labels):
             raise InputError(f"{what} has two columns of one name; give each a name of its own.")
-        names = tuple(order) if set(order) == set(columns) else tuple(columns)
-        each = [finite_table(f"{name!r} of {what}", columns[name]) for name in names]
+        check_rows({f"{what}[{name!r}]": own for name, own in columns.items()})
+        each = [finite_table(f"{name!r} of {what}", own) for name, own in columns.items()]
         if not each or len({one.shape for one in each}) > 1:
-            shapes = ", ".join(f"{name} {one.shape}" for name, one in zip(names, each, strict=True))
+            shapes = ", ".join(f"{name} {one.shape}" for name, one in zip(columns, each, strict=True))
             raise InputError(
                 f"the columns of {what} have shapes {shapes or 'of none'}; give equal ones."
             )
-        return np.stack(each, axis=-1), names
+        return np.stack(each, axis=-1), tuple(columns)
     array = finite_table(what, given)
     return (array[..., None] if array.ndim == (2 if what == "draws" else 1) else array), ()
 

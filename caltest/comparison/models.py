@@ -12,13 +12,13 @@ import numpy as np
 from caltest._arguments import OneOf, Whole, anything, arguments
 from caltest._sums import Array
 from caltest._visible import as_text, quoted
+from caltest.alignment import check_rows, in_order_of
 from caltest.auditing.groups import known_before, notes_on, read_groups
 from caltest.auditing.options import INTERSECTIONS
 from caltest.auditing.views import Group
 from caltest.comparison.errors import ModelDifference, ModelError, sizes_of
 from caltest.data import Rows, Sample, sample
-from caltest.data.containers import check_index, listed
-from caltest.data.labels import without_prefix
+from caltest.data.containers import listed
 from caltest.data.rows import without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
@@ -157,6 +157,7 @@ def wholes_of(
     find_lens(lens)  # a wrong name is no model's fault
     given = {str(key): probs for key, probs in models.items()}
     wholes: dict[str, Sample] = {}
+    check_rows({**given, "labels": labels})
     for name, probs in given.items():
         with _about_model(name):
             law = sample_of_law(probs, labels, **counting)
@@ -179,7 +180,6 @@ def wholes_of(
     (reference, first), *others = wholes.items()
     alone = np.arange(len(first.labels))  # every row by itself
     for name, other in others:
-        check_index(given[reference], given[name], reference, name)
         for what, alike in (("weights", "counted alike"), ("clusters", "in the same clusters")):
             own, known = (getattr(each.rows, what) for each in (other, first))
             if not np.array_equal(alone if own is None else own, alone if known is None else known):
@@ -221,13 +221,7 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
         )
     if known.classes is None or own.classes is None:
         return other
-    names, others = (list(without_prefix(each)[0]) for each in (known.classes, own.classes))
-    if set(names) != set(others):
-        raise InputError(
-            f"the classes of {reference} are {listed(names, 4)}, those of {name} {listed(others, 4)}; "
-            "name the columns alike."
-        )
-    order = [others.index(each) for each in names]
+    order = in_order_of(known.classes, own.classes, name, f"those of {reference} are called")
     return Sample(own.shown_as(own.probs[:, order], known.classes), np.argsort(order)[other.labels])
 
 
@@ -367,7 +361,7 @@ def compare(
         outcomes = outcomes if rows.places is None else outcomes[rows.places]
     given: Any = labels
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
-    beside = {"probs": next(iter(models.values())), "labels": labels}
+    beside = {**models, "labels": labels, "weights": weights, "clusters": clusters}
     columns = read_groups(groups, n_given, rows.places, **beside)
     groupings, afterwards = known_before(columns, first)
     points, left_out = sizes_of(wholes, found_lens, groupings, intersections, confidence, outcomes)

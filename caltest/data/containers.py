@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -16,8 +13,9 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from caltest._arguments import as_float, check_unmasked, has
+from caltest._arguments import check_unmasked, has
 from caltest._visible import as_text, attempt, quoted, reason
+from caltest.alignment import is_xarray
 from caltest.exceptions import InputError
 
 #: What is said of a file that was opened and not read.
@@ -48,7 +46,6 @@ _NO_NUMBERS = {
 }
 _WIDE = (nw.Int128, nw.UInt128)
 _NAMELESS = ("NoneType", "NAType", "NaTType")
-_ABSENT = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +55,7 @@ class NamedArray:
     values: np.ndarray
     names: tuple[str, ...] | None = None
     coarse: bool = False  # some numbers have fewer digits than float64: float32, half or bfloat16
+    given: Any = None  # what has names for the rows
 
     @property
     def is_text(self) -> bool:
@@ -156,11 +154,6 @@ def is_framed(data: object) -> bool:
     return framed or type(data).__name__ == "RecordBatch" or is_xarray(data)
 
 
-def is_xarray(data: Any) -> bool:
-    """Whether data are an array whose dimensions have names and may have coordinates, as xarray's."""
-    return has(data, "dims", "coords", "values") and not callable(data.values)
-
-
 def _of_xarray(data: Any) -> Any:
     """Return such an array as pandas makes one of it: coordinates of columns are their names."""
     import pandas as pd
@@ -171,69 +164,6 @@ def _of_xarray(data: Any) -> Any:
     if len(dims) == 2 and dims[1] in data.coords:
         return pd.DataFrame(values, columns=np.asarray(data.coords[dims[1]]).tolist())
     return values
-
-
-def in_dimensions(given: Any, outcomes: Any) -> Any:
-    """Return outcomes with their dimensions in the order of the predictions', if both have names."""
-    if not is_xarray(given):
-        return outcomes
-    if has(outcomes, "data_vars"):
-        names = [given.name, *([*outcomes.data_vars] if len(outcomes.data_vars) == 1 else ())]
-        outcomes = next((outcomes[name] for name in names if name in outcomes.data_vars), outcomes)
-    if not is_xarray(outcomes) or not {*outcomes.dims} <= {*given.dims}:
-        return outcomes
-    outcomes = outcomes.transpose(*[name for name in given.dims if name in outcomes.dims])
-    for name in outcomes.dims[1:]:
-        coords = [x.coords[name].values.tolist() for x in (given, outcomes) if name in x.coords]
-        if coords[1:] and coords[0] != coords[1]:
-            text = "the coordinates of {name} differ in predictions and outcomes; align them."
-            raise InputError(text, name=quoted(name))
-    return outcomes
-
-
-def row_index(data: Any) -> Any:
-    """Return the index of a frame or series of pandas, or the coordinates of xarray's rows; or None."""
-    if isinstance(data, np.ndarray | list):  # as most are; to ask narwhals takes its time
-        return None
-    data = nw.to_native(data, pass_through=True)
-    if nw.dependencies.is_pandas_dataframe(data) or nw.dependencies.is_pandas_series(data):
-        return data.index
-    if not is_xarray(data) or not data.dims or data.dims[0] not in data.coords:
-        return None
-    import pandas as pd
-
-    return pd.Index(np.asarray(data.coords[data.dims[0]]))
-
-
-def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
-    """Raise if two indexes, of pandas or xarray, show that rows do not correspond."""
-    first, second = row_index(probs), row_index(labels)
-    if first is None or second is None or len(first) != len(second) or first.equals(second):
-        return
-    count = list(range(len(first)))
-    one, other = first.tolist(), second.tolist()
-    same = attempt(lambda: set(one) == set(other))  # None of lists, say, which cannot be looked up
-    if not same and count in (one, other):
-        # The default index: rows correspond by position, unless the other index puts them elsewhere.
-        rest = other if one == count else one
-        places = ((row, value, as_float(value)) for row, value in enumerate(rest))
-        if not any(
-            place is not None and 0 <= place < len(count) and place.is_integer() and value != row
-            for row, value, place in places
-        ):
-            return
-    row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
-    kind, by_place, align = "pandas indexes", "call .reset_index(drop=True) on", "align them"
-    if is_xarray(probs) or is_xarray(labels):
-        kind, by_place = "coordinates of the rows", "give .values of"
-    elif same:
-        align = f"give {second_name}.loc[{first_name}.index], as the rows are the same"
-    found = f"{quoted(one[row])} in {first_name} and {quoted(other[row])} in {second_name}"
-    do = f"{align}, or {by_place} both if rows correspond by position"
-    what = f"{kind} of {first_name} and {second_name}"
-    raise InputError(
-        "the {what} differ: {row} is {found}; {do}.", what=what, row=row, found=found, do=do
-    )
 
 
 def _from_frame(frame: nw.DataFrame[Any], what: str) -> NamedArray:
@@ -377,17 +307,13 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
 # ------------------------------------------------------------------ entries of a column
 
 
-_NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
-_WHOLE = re.compile(r"\s*([+-]?(?:0|[1-9]\d{0,39}))(?:\.0*)?\s*", re.A)
-
-
 def cells_of(column: Any, what: str) -> list[Any] | None:
     """Return the entries of a column in any container, None for masked ones; None if it is none."""
     native = native_of(column, what)
     if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
         native = native.get_column(native.columns[0])
     if isinstance(native, nw.Series):
-        return list(native.to_list())
+        return _short(native.to_list()) if _is_coarse(native.dtype) else list(native.to_list())
     if isinstance(column, list | tuple):
         return list(column)
     try:
@@ -397,56 +323,14 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
                 column = np.where(np.isnat(column), None, column.astype(str).astype(object))
             if column.shape[1:] == (1,):
                 column = column[:, 0]
-        cells = column.tolist() if column.ndim == 1 else None
+        found: Any = column.tolist() if column.ndim == 1 else None
+        if found and str(column.dtype).endswith(("float32", "float16")):
+            found = _short(found)
     except Exception:  # what calls itself an array may raise anything
         return None
-    return cells if isinstance(cells, list) else None
+    return found if isinstance(found, list) else None
 
 
-def is_missing(cell: Any) -> bool:
-    """Say whether an entry is nothing, not a number, or a word that says so ("NA", "null")."""
-    if type(cell).__name__ in _NAMELESS:
-        return True
-    if isinstance(cell, str):
-        return cell.strip().lower() in _ABSENT
-    if isinstance(cell, Decimal):
-        return cell.is_nan()
-    return isinstance(cell, Number | np.generic) and bool(cell != cell)
-
-
-def as_entry(cell: Any) -> Any:
-    """Return what an entry is compared by: text that is written as a number is, is that number.
-
-    >>> [as_entry(cell) for cell in ("1", "1.0", "2.5", "007", "1.10", "x", True)]
-    [1, 1, 2.5, '007', '1.10', 'x', 'True']
-    """
-    if isinstance(cell, bool | np.bool_):
-        return str(cell)
-    if not isinstance(cell, str):
-        return cell
-    if whole := _WHOLE.fullmatch(cell):
-        return int(whole[1])
-    return float(cell) if is_number(cell) and str(float(cell)) == cell else cell
-
-
-def one_as_text(
-    what: str, kind: str, cells: Sequence[Any], key: Callable[[Any], Any]
-) -> tuple[str, ...]:
-    """Return a note if an entry, and a text, are one as ``key`` compares them."""
-    if not 0 < sum(isinstance(cell, str) for cell in cells) < len(cells):
-        return ()
-    others = {key(cell): cell for cell in reversed(cells) if not isinstance(cell, str)}
-    for cell in cells:
-        if isinstance(cell, str) and key(cell) in others:
-            pair = f"{quoted(others[key(cell)])}, and {quoted(cell)} as text"
-            return (f"{what[:1].upper()}{what[1:]} holds {pair}: they count as one {kind}.",)
-    return ()
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell of text is a number, as readers of CSV take it (Python takes "1_000" too).
-
-    >>> is_number(" -1.5e3 "), is_number("inf"), is_number("nan"), is_number("1_000")
-    (True, True, False, False)
-    """
-    return _NUMBER.fullmatch(cell) is not None
+def _short(cells: Sequence[Any]) -> list[Any]:
+    """Return numbers of float32 or half as they are written: 0.1, and not the number next to it."""
+    return [cell if cell is None else float(str(np.float32(cell))) for cell in cells]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from unicodedata import normalize
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import as_float, closest, whole_number
 from caltest._visible import quoted
+from caltest.alignment import bare, forms
 from caltest.data.containers import NamedArray, listed, read_table
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array
@@ -73,9 +73,9 @@ def column_indices(
     """Return the column, 0..m−1, that each label (n,) means, and notes on how they were matched.
 
     Numbers are column indices, unless the columns' names carry numbers of their own (``"1"``,
-    ``"prob_1"``): then labels are matched to these. Text is matched to the names, or to the names
-    without the prefix that all share up to a delimiter (``"prob_cat"``). Of two columns, True and False
-    are matched to the names, never by place.
+    ``"prob_1"``): then labels are matched to these. Text is matched to the names, or to what they
+    differ in ("cat" of "prob_cat" or "P(cat)"), in small letters if need be. Of two columns, True and
+    False are matched to the names, never by place.
     """
     values, are_booleans = labels.values, labels.values.dtype.kind == "b"
     if are_booleans and n_classes != 2:
@@ -108,7 +108,7 @@ def column_indices(
                 note = f"Labels were matched to the column names: 1 is {quoted(names[0])}."
                 return 1 - values.astype(np.intp), (note,)
             raise InputError(_WRONG["opposites"], names=listed(names), no=quoted(names[1]))
-    numbers = None if names is None else numbers_in(names)
+    numbers = None if names is None else numbers_in(bare(names)[0])
     if names is not None and numbers is None:  # some may be numbers: what would a number mean?
         for place, name in enumerate(names):
             if _WHOLE.fullmatch(name) and name.partition(".")[0] != str(place):
@@ -125,15 +125,6 @@ def column_indices(
         one = quoted(int(values[row]))
         raise InputError(_WRONG["numbers"], row=row, found=one, names=listed(names))
     return indices.astype(np.intp), ("Labels were matched to the numbers in the column names.",)
-
-
-def without_prefix(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Drop the prefix that all names share, up to a delimiter; return the rest and the prefix."""
-    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    shared = "".join(letters[0] for letters in alike)
-    end = 1 + max(shared.rfind(delimiter) for delimiter in "_-.:/ ")
-    rest = tuple(name[end:] for name in names)
-    return (rest, shared[:end]) if all(rest) else (tuple(names), "")
 
 
 def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
@@ -156,39 +147,36 @@ def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    indices = _look_up(labels, names)
-    if indices.min() >= 0:
-        return indices, ()
-    short, prefix = without_prefix(names)
-    shortened = _look_up(labels, short)
-    if shortened.min() >= 0:
-        note = f"Labels were matched to the column names without their prefix {quoted(prefix)}."
-        return shortened, (note,)
-    if shortened.max() >= 0:
-        indices = shortened
-    row = int(np.argmin(indices))
+    """Look labels up among names in the first of their forms that has all of them."""
+    different, best = dict.fromkeys(labels), np.full(len(labels), -1)
+    for change, form in forms(names):
+        index = {name: k for k, name in enumerate(form)}
+        places = {label: index.get(change(label), -1) for label in different}
+        found = np.fromiter((places[label] for label in labels), np.intp, len(labels))
+        if found.min() >= 0:
+            apart = next((label for label in different if label != names[places[label]]), None)
+            if apart is None or form == names:
+                return found, ()
+            pair = f"{quoted(apart)} is {quoted(names[places[apart]])}"
+            return found, (f"Labels were matched to the column names by what these differ in: {pair}.",)
+        best = found if (found >= 0).sum() > (best >= 0).sum() else best
+    row = int(np.argmin(best))
     numbers = np.array([_WHOLE.fullmatch(label) is not None for label in labels])
-    if not numbers.all() and numbers.mean() > 0.5 and not numbers[indices >= 0].size:
+    if not numbers.all() and numbers.mean() > 0.5 and not numbers[best >= 0].size:
         odd = int(np.argmin(numbers))  # numbers that one cell has turned to text
         raise InputError(_WRONG["no number"], row=odd, found=quoted(labels[odd]))
-    found, form = quoted(labels[row]), normalize("NFKC", labels[row])
-    alike = [name for name in names if normalize("NFKC", name) == form]
-    if alike:
-        raise InputError(_WRONG["Unicode"], row=row, found=found, name=quoted(alike[0]))
-    close = closest(labels[row], short)
+    said, alike = quoted(labels[row]), normalize("NFKC", labels[row])
+    if same := [name for name in names if normalize("NFKC", name) == alike]:
+        raise InputError(_WRONG["Unicode"], row=row, found=said, name=quoted(same[0]))
+    close = closest(labels[row], bare(names)[0])
     do = f"is {quoted(close)} meant?" if close else "correct it, or rename the columns."
-    raise InputError(_WRONG["unknown"], row=row, found=found, names=listed(names), do=do)
+    raise InputError(_WRONG["unknown"], row=row, found=said, names=listed(names), do=do)
 
 
 def _told_apart(names: Sequence[str]) -> tuple[str, str]:
     """Return two names without the words that they share."""
     one, other = (re.findall(r"[^\W_]+", name.lower()) for name in names)
     return " ".join(x for x in one if x not in other), " ".join(x for x in other if x not in one)
-
-
-def _look_up(labels: list[str], names: Sequence[str]) -> NDArray[np.intp]:
-    index = {name: i for i, name in enumerate(names)}
-    return np.fromiter((index.get(x, -1) for x in labels), dtype=np.intp, count=len(labels))
 
 
 def _check_whole(values: np.ndarray) -> None:

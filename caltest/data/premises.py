@@ -83,7 +83,7 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
     """
     every: list[Any] = [law.values] if isinstance(law, Members) else []
     if isinstance(law, Pool | Pools):  # the whole pool too: each year of a climatology may be left out
-        every = [law.pool, *([] if law.given is None else [law.given])]
+        every = [law.pool, *([] if law.members is None else [law.members])]
     some = (values[:: -(-len(values) // _MOST_LOOKED_AT)] for values in every)
     entries = (entry for x in some for entry in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
     one, others = 0.0, 0.0

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._numbers import counted
-from caltest._visible import quoted
-from caltest.data.containers import as_entry, cells_of, is_missing, one_as_text, read_table, shape_of
+from caltest._visible import quoted, shown
+from caltest.data.containers import cells_of, read_table, shape_of
 from caltest.exceptions import InputError, Premise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
+from caltest.spelling import column_of
 
 # ------------------------------------------------------------------ weights
 
@@ -169,10 +170,7 @@ def on_average_one(weights: Array) -> Array:
 
 # ------------------------------------------------------------------ clusters
 
-_MISSING = (
-    "clusters has missing values, the first{found} in {row}; a row that depends on no other is a "
-    "cluster of its own, so give it a name that no other row has."
-)
+_OWN = "a row that depends on no other is a cluster of its own, so give it a name that no other row has"
 
 
 @dataclass(eq=False)
@@ -185,30 +183,23 @@ class Clustering:
         The number of every name.
     totals
         What the rows of every cluster count, (G,), or more numbers of which the others are 0.
+    notes
+        How names of clusters are written, where that is worth telling.
     """
 
     known: dict[Hashable, int] = field(default_factory=dict)
     totals: Array = field(default_factory=lambda: np.zeros(0))
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.known)
 
     def codes(self, cells: Sequence[Any]) -> NDArray[np.intp]:
         """Return the numbers of the clusters of some rows, of which new ones are taken in."""
-        known, codes = self.known, np.empty(len(cells), dtype=np.intp)
-        here: dict[Hashable, int] = {}  # by type too: True is not 1
-        for row, cell in enumerate(cells):
-            if is_missing(cell):
-                found = f", {quoted(cell)}," if isinstance(cell, str) and cell else ""
-                raise InputError(_MISSING, argument="clusters", found=found, row=row)
-            try:
-                if (kind := (type(cell), cell)) not in here:
-                    here[kind] = known.setdefault(as_entry(cell), len(known))
-                codes[row] = here[kind]
-            except Exception:  # a value of the user's may raise anything
-                text = "clusters holds {found} in {row}; give a name or a number for every row."
-                raise InputError(text, argument="clusters", row=row, found=quoted(cell)) from None
-        return codes
+        found, names, notes = column_of(cells, "clusters", "cluster", _OWN)
+        self.notes = self.notes or notes
+        numbers = [self.known.setdefault(name, len(self.known)) for name in names]
+        return np.array(numbers, np.intp)[found]
 
     def add(self, cells: Sequence[Any], weights: Array | None) -> None:
         """Take in some rows, and what they count; None: as 1 each."""
@@ -241,7 +232,7 @@ class Clustering:
 def check_several(names: Iterable[Any]) -> None:
     """Raise unless there are two clusters or more."""
     if len(some := list(names)[:2]) < 2:
-        raise one_cluster(f"clusters is {quoted(some[0])} for every row")
+        raise one_cluster(f"clusters is {shown(str(some[0]))} for every row")
 
 
 def one_cluster(found: str = "the rows of one cluster alone have weights above 0") -> InputError:
@@ -256,8 +247,8 @@ def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tupl
     Parameters
     ----------
     clusters
-        A column of n names or numbers, in any container: rows of equal entries are one cluster. Text
-        that is written as a number is, as 1 or 1.0, is that number.
+        A column of n names or numbers, in any container: rows of one value, however it is written, are
+        one cluster, see :func:`caltest.spelling.spelled`.
     n_rows
         Number of rows n.
 
@@ -282,7 +273,7 @@ def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tupl
     found = Clustering()
     codes = found.codes(cells)
     check_several(found.known)
-    return codes, one_as_text("clusters", "cluster", cells, as_entry)
+    return codes, found.notes
 
 
 def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
@@ -387,6 +378,11 @@ class Rows:
         return self.law.n_samples
 
     @property
+    def given(self) -> Any:
+        """What the predictions were read from, with names of the rows; None if they have none."""
+        return self.law.given
+
+    @property
     def n_classes(self) -> Any:
         """Number of classes, m; None if outcomes are no classes."""
         return self.law.n_classes
@@ -463,7 +459,7 @@ class Rows:
 
     def shown_as(self, law: Law | Array, names: tuple[str, ...] | None = None) -> Rows:
         """Return the same rows with another law, as a lens shows them."""
-        return replace(self, law=law if isinstance(law, Law) else Classes(law, names))
+        return replace(self, law=law if isinstance(law, Law) else Classes(law, names, self.given))
 
     def sampler(self, seed: int, first: int = 0) -> Any:
         """Prepare to draw outcomes from ``seed``; of rows that start with block ``first`` of many."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,10 +16,9 @@ from caltest._arguments import arguments, flag, has
 from caltest._numbers import counted
 from caltest._sums import over_columns
 from caltest._visible import attempt, quoted, reason, shown
+from caltest.alignment import check_rows, in_dimensions, in_order_of, row_names, rows_first
 from caltest.data.containers import (
     NamedArray,
-    check_index,
-    in_dimensions,
     listed,
     name_of,
     native_of,
@@ -26,7 +26,7 @@ from caltest.data.containers import (
     shape_of,
 )
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
-from caltest.data.labels import column_indices, kept_at, without_prefix
+from caltest.data.labels import column_indices, kept_at
 from caltest.data.premises import check_weights, shared_members
 from caltest.data.rows import Note, Rows, Sample, cluster_codes, row_weights
 from caltest.exceptions import Argument, InputError, Phrase
@@ -61,8 +61,8 @@ _WRONG = {
     "stated": "probs was divided by the sums of its rows when it was read, and what was stated is "
     "lost; give {rounding} to what read it too, caltest.data.sample or caltest.files.read.",
     "width": "class_names has {count} for {n} classes; give one for each, in the order of the columns.",
-    "order": "class_names holds {names}, and the columns of probs are called {own}, in another order; "
-    "leave class_names out.",
+    "first": "the one column of probs is called {column}, and class_names says that it is that of "
+    "{name}; give the probability of {name}, or turn class_names round.",
     "event": "event is {found}, which names the one event of two classes, and there are {n}; give "
     "class_names instead, one for every class.",
 }
@@ -220,21 +220,15 @@ def sample(
     if logits and (rounding is not None or isinstance(probs, Rows | Law)):
         wrong = _WRONG["read" if rounding is None else "logits"]
         raise InputError(wrong, rounding=Argument("rounding"), logits=Argument("logits", True))
-    _check_alike(weights, clusters, probs=probs, labels=labels)
+    probs = rows_first(probs, "probs", labels, weights, clusters)
+    check_rows({"probs": probs, "labels": labels, "weights": weights, "clusters": clusters})
     rows, outcomes = _matched(probs, labels, class_names, part, rounding, logits)
-    rows = counted_as(rows, weights, clusters)
+    rows = counted_as(_named(rows, weights, clusters), weights, clusters)
     check_weights(rows, outcomes)
     if sampling_rates is not None:
         kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
         rows = replace(rows, law=Classes(kept, rows.classes), notes=(*rows.notes, note))
     return Sample(rows, outcomes)
-
-
-def _check_alike(weights: object, clusters: object, **given: object) -> None:
-    """Raise if weights or clusters have another index than one of several columns, by name."""
-    for what, column in (("weights", weights), ("clusters", clusters)):
-        for name, other in given.items() if column is not None else ():
-            check_index(other, column, name, what)
 
 
 def counted_as(rows: Rows, weights: object, clusters: object) -> Rows:
@@ -253,7 +247,6 @@ def _matched(
     given_names = None if class_names is None else _class_names(class_names)
     known = Rows(probs) if isinstance(probs, Law) else probs if isinstance(probs, Rows) else None
     if known is None:
-        check_index(probs, labels, "probs", "labels")
         table, truth = read_table(probs, "probs"), read_table(labels, "labels")
     elif not isinstance(known.law, Classes):
         raise InputError(f"probs is read as probabilities of classes, and these are {known.law.about}.")
@@ -261,7 +254,8 @@ def _matched(
         truth = read_table(labels, "labels")
         if given_names is not None:
             _check_width(given_names, known.n_classes)
-            known = known.shown_as(known.probs, given_names)
+            own = NamedArray(known.probs, known.classes)
+            known = known.shown_as(known.probs, _in_order(own, given_names))
         if rounding is not None and known.stated is None and known.sums_off > 0.0:
             raise InputError(_WRONG["stated"], rounding=Argument("rounding", rounding))
         names = known.classes if truth.is_text or truth.values.dtype.kind == "b" else None
@@ -272,18 +266,31 @@ def _matched(
     _check_shapes(table, len(truth.values), part)
     if known is None and given_names is not None:
         _check_width(given_names, 2 if table.n_columns == 1 else table.n_columns)
-        own = (table.names if table.n_columns > 1 else None) or given_names
-        for names in () if own == given_names else (own, without_prefix(own)[0]):
-            if names != given_names and set(names) == set(given_names):
-                raise InputError(_WRONG["order"], names=listed(given_names, 4), own=listed(own, 4))
-        table = replace(table, names=given_names)
+        table = replace(table, names=_in_order(table, given_names))
         if len(given_names) != table.n_columns and truth.values.dtype.kind == "b":
             truth = NamedArray(truth.values.astype(np.int64))  # of one column, True is class 1
     found = _softmax(table) if logits else _simplex(table, rounding)
     indices, matched = column_indices(truth, found["law"].n_classes, found["law"].names)
     if known is None:
-        return Rows(**found | {"notes": (*found["notes"], *matched)}), indices
+        return _named(Rows(**found | {"notes": (*found["notes"], *matched)}), probs, labels), indices
     return known if rounding is None else replace(known, stated=found["stated"]), indices
+
+
+def _named(rows: Rows, *given: object) -> Rows:
+    """Return rows with the names that they have in the first of the arguments that has some."""
+    names = next((own for each in (rows, *given) for own in row_names(each, "probs")), None)
+    return rows if names is rows.given else replace(rows, law=Classes(rows.probs, rows.classes, names))
+
+
+def _in_order(table: NamedArray, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of classes in the order of the columns, if these have names; raise for others."""
+    if table.n_columns > 1:
+        places = in_order_of(names, table.names, "probs", "class_names holds") if table.names else []
+        return tuple(names[place] for place in np.argsort(places)) or names
+    words = [] if table.names is None else re.findall(r"\w+", table.names[0].casefold())
+    if names[0].casefold() in words and names[1].casefold() not in words:
+        raise InputError(_WRONG["first"], column=quoted(table.names[0]), name=quoted(names[1]))  # type: ignore[index]
+    return names
 
 
 def _class_names(class_names: Any) -> tuple[str, ...]:
@@ -369,14 +376,16 @@ def predictions(
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
-    _check_alike(weights, clusters, probs=probs)
+    probs = rows_first(probs, "probs", weights, clusters)
+    check_rows({"probs": probs, "weights": weights, "clusters": clusters})
     if isinstance(probs, Rows):
         if logits:
             raise InputError(_WRONG["read"], logits=Argument("logits", True))
         return counted_as(probs, weights, clusters)
     table = read_table(probs, "probs")
     _check_shapes(table, len(table.values), part)
-    return counted_as(Rows(**(_softmax if logits else _simplex)(table)), weights, clusters)
+    found = _named(Rows(**(_softmax if logits else _simplex)(table)), probs)
+    return counted_as(found, weights, clusters)
 
 
 def _softmax(table: NamedArray) -> dict[str, Any]:
@@ -487,7 +496,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
             found += ", which predicts no probabilities"
             do = "give one that does (scikit-learn's CalibratedClassifierCV makes one of a classifier)"
         raise InputError(argument="model", found=found, do=do)
-    check_index(X, y, "X", "y")
+    check_rows({"X": X, "y": y})
     try:
         probs = model.predict_proba(X) if regression is None else regression(X)
     except InputError:
@@ -497,11 +506,15 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
         text = _OF_MODELS["not fitted" if kind == "NotFittedError" else "fails"]
         facts = {"model": quoted(model), "error": kind, "reason": shown(why, 200)}
         raise InputError(Phrase(text, facts)) from error
+    named = next((own for each in (X, y) for own in row_names(each, "X")), None)
     if regression is not None or has(probs, "cdf"):  # of skpro
+        if isinstance(probs, Law):
+            probs.given = named
         return probs, y
     if isinstance(probs, list) and probs and getattr(probs[0], "ndim", 0) == 2:
         raise InputError(_OF_MODELS["several"], model=quoted(model), n=len(probs))
     table, truth = read_table(probs, "probs"), read_table(y, "y")
+    table = replace(table, given=named)
     if (classes := getattr(model, "classes_", None)) is None:
         return table, truth
     known: Any = classes if isinstance(classes, list) else attempt(lambda: np.asarray(classes).tolist())
@@ -517,7 +530,9 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
     if row is not None:
         found = quoted(labels[row])
         raise InputError(_OF_MODELS["unknown"], argument="y", row=row, found=found, names=listed(known))
-    return replace(table, names=tuple(names.values())), [names[each] for each in labels]
+    return replace(table, names=_in_order(table, tuple(names.values()))), [
+        names[each] for each in labels
+    ]
 
 
 def whole_sample(probs: object, outcomes: object, **options: Any) -> Sample:
@@ -545,8 +560,10 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
                 argument=name,
             )
     outcomes = in_dimensions(law.given, outcomes)
-    check_index(law.given, outcomes, "predictions", "outcomes")
-    _check_alike(weights, clusters, predictions=law.given, outcomes=outcomes)
+    if isinstance(outcomes, list) and len(outcomes) < 4:  # times and events, say
+        outcomes = tuple(outcomes)
+    own = {"predictions": law, "outcomes": outcomes, "weights": weights, "clusters": clusters}
+    check_rows(own)
     rows = counted_as(probs if isinstance(probs, Rows) else Rows(law), weights, clusters)
     met, checked = law.met(outcomes, rows.weights)
     doubts = shared_members(met)

@@ -20,7 +20,7 @@ from caltest._arguments import Kind, Number, closest, flag, level, name_or_place
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.containers import NamedArray, check_distinct, is_number, listed
+from caltest.data.containers import NamedArray, check_distinct, listed
 from caltest.data.premises import shared_members
 from caltest.data.rows import Clustering, Weighing, checked_weights
 from caltest.data.sample import counted_as
@@ -30,6 +30,7 @@ from caltest.laws.classes import read_only
 from caltest.laws.gaussian import Normal
 from caltest.laws.objects import stepwise, upwards
 from caltest.laws.quantiles import level_called
+from caltest.spelling import is_number
 
 # ------------------------------------------------------------------ what states numbers
 

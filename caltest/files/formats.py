@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from caltest._arguments import whole_number
 from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data.containers import check_distinct, is_number, listed, read_table, shape_of
+from caltest.data.containers import check_distinct, listed, read_table, shape_of
 from caltest.exceptions import Argument, InputError
 from caltest.files.columns import COPIES, Content, Roles, check_there, unread_note
 from caltest.files.paths import first_bytes, is_remote, reading, size_of
 from caltest.sampling import ROWS
+from caltest.spelling import is_number
 
 _BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
 

@@ -14,13 +14,14 @@ from caltest._arguments import arguments, flag, texts_by_name
 from caltest._arguments import path as path_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
-from caltest.data.containers import as_entry, is_framed, is_missing, is_number, listed, read_table
+from caltest.data.containers import is_framed, listed, read_table
 from caltest.exceptions import Argument, InputError
 from caltest.files import paths
 from caltest.files.batches import NUMPY, Stored, StoredArrays, as_texts, stored_table
 from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there
 from caltest.files.formats import FORMATS, check_array, column_of_labels, read_npy, read_npz
 from caltest.files.paths import Place
+from caltest.spelling import is_missing, is_number, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -356,7 +357,6 @@ _OUTPUT = ("output_type", "output_type_id", "value")
 _READ = {"quantile": "quantiles", "sample": "members", "cdf": "cdf", "pmf": ""}  # in NumberColumns
 _POINTS = ("mean", "median")  # state no distribution
 _OBSERVED = ("observation", "oracle_value", "target_value", "value")
-_MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?Z?$")
 _WRONG = {
     "columns": "{truth} is for a hub's long table, which says itself what was predicted; leave "
     "{columns} out.",
@@ -439,14 +439,14 @@ def _texts(path: str | Path) -> Any:
             paths.check_file(place)
         frame = as_texts(place).to_pandas().astype(object).fillna("")
     for name in frame.columns.difference(["value"]):
-        known = {cell: str(as_entry(_MIDNIGHT.sub("", cell))) for cell in frame[name].unique()}
+        known = {cell: spelled(cell) for cell in frame[name].unique()}
         frame[name] = frame[name].map(known)
     return frame
 
 
 def _picked(frame: Any, name: str, value: str) -> Any:
     """Return rows of one value, if there is such a column."""
-    chosen = frame[name] == str(as_entry(value)) if name in frame else np.ones(len(frame), np.bool_)
+    chosen = frame[name] == spelled(value) if name in frame else np.ones(len(frame), np.bool_)
     if not chosen.any():
         known = listed(frame[name].unique())
         raise InputError(_WRONG["no value"], name=quoted(name), found=quoted(value), known=known)

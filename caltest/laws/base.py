@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, expit
 
 from caltest._sums import blocks
+from caltest._visible import attempt
+from caltest.alignment import column_names, in_order_of
 from caltest.exceptions import InputError
 from caltest.laws.classes import Array, Law, read_only
 from caltest.sampling import DRAWS, generator
@@ -61,6 +63,8 @@ class Predictive(Law):
     @abstractmethod
     def dimension(self) -> int | None:
         """Number of entries d of an outcome that is a vector; None if it is a number."""
+
+    entries: tuple[str, ...] = ()  #: What the entries of a vector are called, if they have names.
 
     # A law defines those of these that it can answer; what it lacks is said where it is asked for.
     entropy: Callable[[], Array]  #: Takes nothing, returns the (n,) entropies, in nats.
@@ -170,6 +174,9 @@ class Predictive(Law):
         n, d = self.n_samples, self.dimension
         wanted = (n,) if d is None else (n, d)
         array = finite_table("the outcomes", values)
+        columns = column_names(values)
+        if d is not None and columns and self.entries and array.shape == wanted:
+            array = array[:, in_order_of(self.entries, columns, "the outcomes", "predictions are of")]
         if array.ndim == 2 and array.shape[1] == 1 and d is None:
             array = array[:, 0]
         if array.ndim == 1 and d == 1:
@@ -471,6 +478,26 @@ class OutcomeSampler:
             for part in blocks(stop - start, self.block)
         ]
         return np.concatenate(parts)[: stop - start]
+
+
+def as_stated(values: Any) -> Any:
+    """Return numbers of float32 or half as they are written: 0.1, and not the number next to it."""
+    array = attempt(lambda: np.asarray(values))
+    coarse = array is not None and array.dtype.kind == "f" and array.dtype.itemsize < 8
+    return array.astype(str).astype(np.float64) if array is not None and coarse else values
+
+
+def in_columns(what: str, at: Array, table: Array, called: Sequence[float]) -> tuple[Array, Array]:
+    """Return numbers (K,) in their order, and the columns of a table (n, K) that state them by name."""
+    order = np.argsort(called, kind="stable")
+    if not np.allclose(np.sort(at), np.take(called, order), rtol=1e-9, atol=0.0):
+        found = ", ".join(f"{number:g}" for number in called[:8])
+        raise InputError(
+            f"the columns state {found} by their names, and {what} holds "
+            f"{', '.join(f'{number:g}' for number in at[:8])}; give what the columns state, or a table "
+            "without names."
+        )
+    return np.sort(at), table[:, order]
 
 
 def finite_table(

@@ -55,8 +55,8 @@ class Law(ABC):
     instead: str = "use 'ecd', or a function of your own"
     #: Number of classes m; None if outcomes are no classes.
     n_classes: int | None = None
-    #: What the parameters were read from: outcomes in another order of rows are recognised.
-    given: object = None
+    #: What the parameters were read from, by name if several: rows in another order are recognised.
+    given: Any = None
     #: What was observed before it was completed, (n,); None where nothing had to be.
     seen: Any = None
 
@@ -130,6 +130,8 @@ class Classes(Law):
         Probabilities, float64 of shape (n, m), C-contiguous and read-only; rows sum to 1.
     names
         The m class names, in column order, if known. Default None.
+    given
+        The names of the rows, see :func:`caltest.alignment.row_names`. Default None.
 
     Examples
     --------
@@ -142,6 +144,7 @@ class Classes(Law):
 
     probs: Array = field(repr=False)
     names: tuple[str, ...] | None = None
+    given: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         probs = self.probs

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from caltest._arguments import Number, arguments
 from caltest._sums import blocks
+from caltest.alignment import check_rows, column_names, in_dimensions, rows_first
 from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Shaped, finite_table
 from caltest.laws.classes import Array
@@ -56,11 +57,15 @@ class GaussianPredictions(Shaped):
     _by_row = ("mean", "_centre", "_factor", "whitener", "log_scale")
 
     def __init__(self, mean: object, covariance: object) -> None:
+        mean = rows_first(mean, "the mean")
         location = finite_table("the mean", mean, "(n,) numbers or (n, d) vectors", ndim=(1, 2))
-        self.mean, self.given, self._shape = location, mean, location.shape
+        spread = finite_table(f"the {self._second}", covariance)
+        by_row = covariance if spread.shape == location.shape[:1] else None
+        self.given = {"mean": mean, self._second: by_row}
+        check_rows(self.given)
+        self.mean, self._shape, self.entries = location, location.shape, column_names(mean)
         self._centre = location.reshape(len(location), -1)
         n, d = self._centre.shape
-        spread = finite_table(f"the {self._second}", covariance)
         given = spread.shape
         if d == 1 and spread.ndim <= 1:
             spread = spread.reshape(-1, 1, 1)
@@ -215,6 +220,10 @@ class Normal(GaussianPredictions):
     _second = "variance"
 
     def __init__(self, mean: Any, sd: object = None, *, variance: object = None) -> None:
+        mean = rows_first(mean, "mean")
+        sd, variance = in_dimensions(mean, sd), in_dimensions(mean, variance)
+        named = {"mean": mean, "sd": sd, "variance": variance}
+        check_rows(named)
         if (sd is None) == (variance is None):
             raise InputError(
                 "{which} of {sd} and {variance} given; give one of them.",
@@ -239,6 +248,7 @@ class Normal(GaussianPredictions):
                 )
             variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
         super().__init__(mean, variance)
+        self.given = named
 
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
         """Say so where the spread looks like its square, or its root."""
@@ -311,6 +321,7 @@ class Ensemble(Shaped):
 
     def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
         shapes = "(n, S) numbers or (n, S, d) vectors, at least two members per row"
+        members = rows_first(members, "members")
         array = finite_table("members", members, shapes, ndim=(2, 3))
         if array.shape[1] < 2:
             raise InputError(f"members has shape {array.shape}; give {shapes}.")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments
 from caltest._arguments import names as names_given
 from caltest._visible import quoted
+from caltest.alignment import rows_first
 from caltest.exceptions import InputError
 from caltest.laws.base import OutcomeSampler, Predictive, Shaped, finite_table
 from caltest.laws.classes import Array, Outcomes, read_only
@@ -77,6 +78,7 @@ class Members(Shaped):
 
     def __init__(self, values: object, names: Sequence[str] | None = None) -> None:
         shapes = "(n, L) numbers or (n, L, d) vectors, one row of members for every outcome"
+        values = rows_first(values, "members")
         array = finite_table("members", values, shapes, ndim=(2, 3))
         if names is not None and array.ndim == 2:
             raise InputError(
@@ -84,7 +86,7 @@ class Members(Shaped):
                 "members are plain numbers; leave names out."
             )
         self.values, self.given, self._shape = array, values, array[:, 0].shape
-        self.names = _names(names, self.dimension)
+        self.names = self.entries = _names(names, self.dimension)
 
     @property
     def size(self) -> int:
@@ -96,16 +98,13 @@ class Members(Shaped):
 
         Columns of outcomes that are called as the entries are taken in their order.
         """
-        columns = [str(name) for name in getattr(outcomes, "columns", ())]
-        if self.dimension is not None and set(columns) == set(self.names) and len(columns) > 1:
-            outcomes = np.asarray(outcomes)[:, [columns.index(name) for name in self.names]]
         checked = self.outcomes(outcomes)
         pool = np.concatenate([self.values, checked[:, None]], axis=1)
         if self.dimension is None:
-            return Pool(np.sort(pool, axis=1), self.values), checked
+            return Pool(np.sort(pool, axis=1), self.values, self.given), checked
         order = np.lexsort(np.moveaxis(pool, 2, 0)[::-1], axis=1)
         pool = np.take_along_axis(pool, order[:, :, None], axis=1)
-        return Pools(pool, self.names, self.values), order.argmax(axis=1)
+        return Pools(pool, self.names, self.values, self.given), order.argmax(axis=1)
 
 
 def _names(names: Sequence[str] | None, dimension: int | None) -> tuple[str, ...]:
@@ -167,8 +166,8 @@ class Pool(_Exchangeable):
 
     dimension = None
 
-    def __init__(self, pool: Array, given: object = None) -> None:
-        self.pool, self.given = pool, given
+    def __init__(self, pool: Array, members: Array | None = None, given: object = None) -> None:
+        self.pool, self.members, self.given = pool, members, given
 
     def take(self, rows: Any) -> Pool:
         """Return the pools of some rows."""
@@ -261,8 +260,10 @@ class Pools(_Exchangeable):
     about = "members that are vectors"
     instead = "leave the statistic out, or give a lens of one entry, such as 'entry:0'"
 
-    def __init__(self, pool: Array, names: tuple[str, ...], given: object = None) -> None:
-        self.pool, self.names, self.given = pool, names, given
+    def __init__(
+        self, pool: Array, names: tuple[str, ...], members: Array | None = None, given: object = None
+    ) -> None:
+        self.pool, self.names, self.members, self.given = pool, names, members, given
 
     @property
     def dimension(self) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, has
 from caltest._visible import attempt, quoted
+from caltest.alignment import MEMBERS, check_rows, rows_first
 from caltest.exceptions import InputError
 from caltest.laws.base import Predictive, Shaped, masses_of_counts
 from caltest.laws.classes import Array
@@ -66,6 +67,10 @@ class Distribution(Shaped):
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
+        parameters = {str(k): own for k, own in enumerate(getattr(distribution, "args", ()) or ())}
+        parameters |= getattr(distribution, "kwds", {}) or {}  # of SciPy's
+        self.given = parameters or distribution
+        check_rows({f"the parameter {name}": own for name, own in parameters.items()})
         if has(distribution, "columns") and np.size(distribution.columns) == 1:
             distribution = _Column(distribution)
         self._parts = [_counts(each) for each in ([distribution] if self._alone else distribution)]
@@ -371,8 +376,6 @@ def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array
 
 # ------------------------------------------------------------------ forecasts of other packages
 
-#: How dimensions of members are called in arrays of xarray, ArviZ's among them.
-_MEMBERS = ("member", "number", "realization", "realisation", "ensemble", "draw", "chain")
 _PATHS, _OF_QUANTILES = ("samples", "prediction_length"), ("forecast_array", "forecast_keys")
 
 
@@ -400,7 +403,7 @@ def _of_dimensions(given: Any) -> Members | None:
         return None
     # Stacked chains and draws are called sample, as rows may be too.
     stacked = ("sample",) if "chain" in given.coords else ()
-    own = [name for name in given.dims if name in (*_MEMBERS, *stacked)]
+    own = [name for name in given.dims if name in (*MEMBERS, *stacked)]
     if own and has(given, "data_vars"):
         if len(arrays := list(given.data_vars)) > 1:
             found = ", ".join(map(quoted, arrays))
@@ -415,6 +418,8 @@ def _of_dimensions(given: Any) -> Members | None:
             "of members leave one of rows, and one of entries that belong together if there are some, "
             "as .stack(row=[…]) does."
         )
+    if others[1:]:
+        others = [*rows_first(given.isel(dict.fromkeys(own, 0)), "the predictions").dims]
     array = given.transpose(*others, *own)
     values = np.asarray(array.values).reshape(*array.shape[: len(others)], -1)
     named = len(others) == 2 and others[1] in given.coords

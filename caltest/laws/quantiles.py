@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._visible import quoted
+from caltest.alignment import are_counted, column_names, rows_first
 from caltest.exceptions import InputError
-from caltest.laws.base import Shaped, finite_table
+from caltest.laws.base import Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Outcomes, read_only
 
 _SAME = 1e-9  # levels that differ by rounding
@@ -69,8 +70,12 @@ class Quantiles(Shaped):
 
     def __init__(self, levels: object, values: object) -> None:
         shape = f"(K,) levels, at most {_MOST}"
-        at = finite_table("levels", _named(values) if levels is None else levels, shape, ndim=(1, 2))
+        values = rows_first(values, "values")
+        called = _named(values, levels is None)
+        at = finite_table("levels", called if levels is None else as_stated(levels), shape, ndim=(1, 2))
         table = finite_table("values", values)
+        if called is not None and at.shape == (len(called),) == table.shape[1:]:
+            at, table = in_columns("levels", at, table, called)
         if at.ndim == 2 and table.ndim == 1:
             raise InputError(
                 f"levels and values look swapped, of shapes {at.shape} and {table.shape}; give levels "
@@ -185,13 +190,15 @@ def level_called(name: str) -> float | None:
     return None if number is None else float(number[1]) / (100.0 if number[2] else 1.0)
 
 
-def _named(values: Any) -> list[float]:
-    """Return levels as columns are called."""
-    names = [str(name) for name in getattr(values, "columns", [])]
+def _named(values: Any, needed: bool) -> list[float] | None:
+    """Return levels as columns are called; None, unless they are needed, if these say none."""
+    names = column_names(values)
     found = [level for level in map(level_called, names) if level is not None]
+    if not needed and (len(found) < len(names) or not names or are_counted(names)):
+        return None
     if len(found) < len(names):
         raise InputError(
-            f"levels is None, and the columns of values are called {quoted(names)}; give levels, or "
+            f"levels is None, and the columns of values are called {quoted([*names])}; give levels, or "
             "columns such as '0.05', 'q0.05', '5%' or 'model-lo-90'."
         )
     return found

@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, has
 from caltest._visible import quoted
+from caltest.alignment import are_counted, check_rows, column_names, rows_first
 from caltest.exceptions import InputError
-from caltest.laws.base import Predictive, Shaped, finite_table
+from caltest.laws.base import Predictive, Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Law
 from caltest.laws.objects import Distribution
 from caltest.sampling import child_seed, generator
+from caltest.spelling import number_of, spelled
 
 _ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]
 _BETWEEN: Any = {"low": -_ROUNDED, "high": 1.0 + _ROUNDED}
@@ -128,9 +130,10 @@ class Survival(Shaped):
         if interpolation not in (None, "linear", "step"):
             raise InputError(f"interpolation is {quoted(interpolation)}; give 'linear' or 'step'.")
         self.interpolation = interpolation
-        self.given, self.steps, self.horizon = given[0], interpolation == "step", None
+        self.steps, self.horizon, curves = interpolation == "step", None, given[0]
         if has(survival, "cdf") or (survival is not None and _functions(survival, "cdf")):
             self._law = law = Distribution(survival)
+            curves = law.given
             if law.dimension is not None:
                 raise InputError("survival is about vectors; give distributions of a time, a number.")
             if interpolation is not None or times is not None:
@@ -145,24 +148,25 @@ class Survival(Shaped):
                 )
             if risk is not None:
                 chances = finite_table("risk", risk, f"(n,) {_CHANCES}", ndim=(1,), **_BETWEEN)
-                at = np.atleast_1d(finite_table("times", times))
+                at = np.atleast_1d(finite_table("times", as_stated(times)))
                 if at.shape != (1,):
                     raise InputError(f"times has shape {at.shape}; give the one time of the risk.")
                 self.horizon, self.steps, table = float(at[0]), True, 1.0 - chances[:, None]
             elif hazard is not None:
-                at = finite_table("times", times)
+                at = finite_table("times", as_stated(times))
                 chances = finite_table("hazard", hazard, _CHANCES, **_BETWEEN)
                 table = np.asarray(np.cumprod(1.0 - chances, axis=-1), dtype=np.float64)
             else:
                 at, table = _curves(survival, times)
                 if times is None and has(survival, "T"):  # as lifelines has it: a column for every row
-                    self.given = survival.T
+                    curves = survival.T
             self._times, self._chances = _checked(at, table)
             if self._times.shape == (1, 2) and interpolation is None:
                 self.horizon, self.steps = float(self._times[0, 1]), True  # as a risk, and no curve
             self._shape, last = (len(table),), self._times[:, -1]
             end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
-        self.ends = end
+        self.ends, self.given = end, {"predictions": curves, "follow_up": follow_up}
+        check_rows(self.given)
         if follow_up is not None:
             until = np.asarray(follow_up)
             if until.dtype.kind in "fiu" and np.isinf(until).any():
@@ -521,7 +525,13 @@ def _curves(survival: Any, times: object) -> tuple[Array, Array]:
         if index is None or callable(index):
             raise InputError("times is None; give the times of the columns of survival.")
         return finite_table("the index of survival", index), finite_table("survival", survival).T
-    return finite_table("times", times), finite_table("survival", survival)
+    survival = rows_first(survival, "survival")
+    at, table = finite_table("times", as_stated(times)), finite_table("survival", survival)
+    called = [number_of(spelled(name)) for name in column_names(survival)]
+    stated = at.shape == (len(called),) == table.shape[1:] and np.isfinite(called).all()
+    if stated and not are_counted(column_names(survival)):
+        return in_columns("times", at, table, called)
+    return at, table
 
 
 def _checked(times: Array, table: Array) -> tuple[Array, Array]:
@@ -568,7 +578,7 @@ def read_times(values: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
             f"event holds {quoted(first)}; give 1 where the event came, and 0 where the row was "
             "censored."
         )
-    time, event = finite_table("time", columns[0]), finite_table("event", columns[1])
+    time, event = finite_table("time", as_stated(columns[0])), finite_table("event", columns[1])
     if len(time) != n or len(event) != n:
         raise InputError(
             f"time has {len(time):,} entries and event {len(event):,}, and the predictions are about "

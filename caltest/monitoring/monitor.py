@@ -14,6 +14,7 @@ import numpy as np
 
 from caltest._arguments import OneOf, arguments, choose
 from caltest._visible import quoted
+from caltest.alignment import check_rows
 from caltest.data import Rows, predictions, sample
 from caltest.data.containers import cells_of, listed
 from caltest.data.rows import Clustering
@@ -220,9 +221,11 @@ class Monitor:
             )
         if predicted is None and ids is None and not self._queue:
             raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
-        beside = {"groups": groups, "clusters": clusters, "predicted": predicted, "outcomes": outcomes}
+        beside = {"groups": groups, "clusters": clusters}
+        check_rows({"predicted": predicted, "outcomes": outcomes, **beside, "ids": ids})
         if ids is not None or self._queue:
-            self._late({**beside, "logits": logits}, ids, batch, date)
+            own = {"predicted": predicted, "outcomes": outcomes, "logits": logits}
+            self._late(own, beside, ids, batch, date)
             return self.state
         found = sample_of_law(predicted, outcomes, logits=logits)
         whole = found or sample(predicted, outcomes, part=True, logits=logits)
@@ -390,12 +393,19 @@ class Monitor:
             )
         return member, processes
 
-    def _late(self, given: dict[str, Any], ids: object, batch: str | None, date: str | None) -> None:
+    def _late(
+        self,
+        given: dict[str, Any],
+        beside: dict[str, Any],
+        ids: object,
+        batch: str | None,
+        date: str | None,
+    ) -> None:
         """Keep rows until their turn, and take in those whose turn it is."""
         if ids is None:
             waits = f"{len(self._queue):,} rows wait for their outcomes, by the names of rows"
             raise InputError(f"{waits}; give ids.")
-        predicted, outcomes, logits = given["predicted"], given["outcomes"], given.pop("logits")
+        predicted, outcomes, logits = given.values()
         if (cells := cells_of(outcomes, "outcomes")) is None:
             raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
         names, queue = state.names_of(ids, len(cells), "ids"), list(self._queue)
@@ -418,7 +428,7 @@ class Monitor:
                     "rows names of their own."
                 )
             # What could not be taken in later, as far as is known, is not let wait.
-            new = state.batch_of(rows, np.zeros(len(cells), np.intp), **given)
+            new = state.batch_of(rows, np.zeros(len(cells), np.intp), **beside)
             _, shape = self._checked(new)
             batches = [*batches, self._new_batch(batch, repr(names))]
             units = names if new.clusters is None else new.clusters

@@ -21,7 +21,7 @@ from caltest._version import __version__
 from caltest._visible import quoted
 from caltest.auditing.groups import group_texts
 from caltest.data import Rows, sample
-from caltest.data.containers import as_entry, cells_of, check_index, is_missing
+from caltest.data.containers import cells_of
 from caltest.exceptions import InputError
 from caltest.files.paths import named, opened
 from caltest.files.writing import write_whole
@@ -29,6 +29,7 @@ from caltest.laws import Classes, Survival
 from caltest.laws.classes import Array
 from caltest.monitoring.bettors import Bettors, Books, limits
 from caltest.results import Facts, Result
+from caltest.spelling import column_of, is_missing
 
 Mode: TypeAlias = Literal["ever", "change"]
 
@@ -363,17 +364,10 @@ class Batch(NamedTuple):
     clusters: list[str] | None
 
 
-def batch_of(
-    rows: Rows, labels: Any, *, groups: object, clusters: object, predicted: object, outcomes: object
-) -> Batch:
+def batch_of(rows: Rows, labels: Any, *, groups: object, clusters: object) -> Batch:
     """Put a batch together: what belongs to rows besides is read as text."""
-    n, beside = rows.n_samples, {"predicted": predicted, "outcomes": outcomes}
-    names = None
-    if clusters is not None:
-        for name, other in beside.items():
-            check_index(other, clusters, name, "clusters")
-        names = names_of(clusters, n, "clusters")
-    return Batch(rows, labels, group_texts(groups, n, **beside), names)
+    names = None if clusters is None else names_of(clusters, rows.n_samples, "clusters")
+    return Batch(rows, labels, group_texts(groups, rows.n_samples), names)
 
 
 def names_of(column: object, n: int, what: str) -> list[str]:
@@ -382,10 +376,8 @@ def names_of(column: object, n: int, what: str) -> list[str]:
     if cells is None or len(cells) != n:
         found = quoted(column) if cells is None else f"of {len(cells)} entries"
         raise InputError(f"{what} is {found}; give one for every row, {n} in all.")
-    for row, cell in enumerate(cells):
-        if is_missing(cell):
-            raise InputError("{argument} has no entry in {row}; give one.", argument=what, row=row)
-    return [str(as_entry(cell)) for cell in cells]
+    codes, names, _ = column_of(cells, what, "row", "give every row one")
+    return [str(names[code]) for code in codes]
 
 
 class Waiting(NamedTuple):

@@ -15,6 +15,7 @@ from caltest._arguments import Number, arguments, positive_number, real_array, t
 from caltest._numbers import points
 from caltest._sums import Array
 from caltest._visible import quoted
+from caltest.alignment import check_rows
 from caltest.data import Rows, Sample
 from caltest.data.rows import on_average_one, refuse_clusters
 from caltest.exceptions import Argument, InputError, Phrase
@@ -140,6 +141,7 @@ def pilot(
         if truth is not None:
             raise InputError("simulated data know their truth; give these data alone.")
         truth, probs = probs.truth, probs.probs
+    check_rows({"probs": probs, "weights": weights, "truth": truth})
     predictions = data.predictions(probs.rows if isinstance(probs, Sample) else probs, weights)
     refuse_clusters(predictions.clusters, "a pilot")
     if bias is None and target is not None:

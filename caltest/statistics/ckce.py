@@ -14,6 +14,7 @@ from caltest._arguments import Number, Whole, anything, changed, choose, options
 from caltest._memory import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
+from caltest.alignment import check_rows, row_names
 from caltest.data import Rows
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError, Row
@@ -32,6 +33,7 @@ from caltest.kernels import fitted as fitted_kernel
 from caltest.kernels.bandwidth import fixed_order
 from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.sampling import MOST_SEED
+from caltest.spelling import column_of
 from caltest.statistics.base import Listed
 from caltest.statistics.skce import UnbiasedSKCE
 
@@ -62,6 +64,7 @@ class Groups:
 
     numbers: tuple[float, ...]
     kernel: Kernel
+    given: Any = None  # the names of the rows
 
     @classmethod
     def of(cls, given: object) -> Groups:
@@ -86,9 +89,10 @@ class Groups:
             raise InputError(
                 f"groups has shape {values.shape}; give one column, with an entry per row."
             )
+        names = next(row_names(given, "groups"), None)
         if values.dtype.kind != "f":
-            _, codes = np.unique(values.astype(str), return_inverse=True)
-            return cls(tuple(codes.astype(np.float64).tolist()), _Equal())
+            codes, _, _ = column_of(values.tolist(), "groups", "group")
+            return cls(tuple(codes.astype(np.float64).tolist()), _Equal(), names)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             raise InputError(
@@ -98,7 +102,7 @@ class Groups:
         quantity = values.astype(np.float64)
         quantity -= quantity.min()
         quantity /= quantity.max() or 1.0
-        return cls(tuple(quantity.tolist()), Gaussian("median").fitted(quantity[:, None]))
+        return cls(tuple(quantity.tolist()), Gaussian("median").fitted(quantity[:, None]), names)
 
     @property
     def described(self) -> int | str:
@@ -362,6 +366,7 @@ class CKCE(Listed, row="ckce"):
             raise InputError(
                 f"groups has {len(self.groups.numbers)} entries for {n} rows; give one per row."
             )
+        check_rows({"probs": predictions, "groups": self.groups})
         method = self.method
         if method == "auto":
             method = "exact" if self.features is None and n <= EXACT_UP_TO else "nystrom"

@@ -1,0 +1,289 @@
+"""Alignment: rows and columns that have names belong together by these, or are refused.
+
+Rows have names in the index of pandas and in the coordinates of xarray. All arguments must name them
+alike, in one order; the default index says that rows correspond by position. Columns that have the same
+names in another order, or in another form ("cat", "P(cat)", "prob_cat"), are matched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from caltest._arguments import as_float, has
+from caltest._visible import attempt, quoted
+from caltest.exceptions import InputError
+from caltest.spelling import spelled
+
+# ------------------------------------------------------------------ rows
+
+_DEFAULT = re.compile(r"dim_\d+")  # of xarray, where nobody named a dimension
+#: How dimensions of members are called in arrays of xarray, ArviZ's among them.
+MEMBERS = ("member", "number", "realization", "realisation", "ensemble", "draw", "chain")
+#: How those of rows are, the first of these that there is, and those of columns.
+_ROWS = (
+    "row",
+    "rows",
+    "case",
+    "simulation",
+    "sample",
+    "samples",
+    "obs",
+    "obs_id",
+    "observation",
+    "time",
+)
+_COLUMNS = ("class", "classes", "category", "label", "quantile", "level", "entry", "variable")
+_WRONG = {
+    "rows": "the {kind} of {first} and {second} differ: {row} is {one} in {first} and {other} in "
+    "{second}; {align}, or {by_place} both if rows correspond by position.",
+    "dimensions": "the rows of {first} are along {one}, and those of {second} along {other}; give both "
+    "along one dimension, or .values of both if rows correspond by position.",
+    "unsaid": "{what} has the dimensions {names}, which do not say what a row is; call that of rows "
+    "'row', as .rename({first}='row') does, or give .values with rows first.",
+    "columns": "{what} has the columns {found}, and {whose} {names}; name both alike, or give one of "
+    "them without names, in the order of the other.",
+}
+
+
+class RowNames(NamedTuple):
+    """The names that an argument has for its rows."""
+
+    what: str  #: What it is called in messages.
+    index: Any  #: An index of pandas; None of xarray without coordinates.
+    dimension: str | None = None  #: That of the rows, of xarray; None of others.
+
+
+def row_names(data: Any, what: str) -> Iterator[RowNames]:
+    """Yield the names that an argument, or each of several columns in it, has for its rows.
+
+    What was read before, such as a law, has those of what it was read from as ``given``.
+    """
+    if data is None or isinstance(
+        data, np.ndarray | list | str
+    ):  # as most are; the rest takes its time
+        return
+    if isinstance(data, RowNames):
+        yield data
+    elif isinstance(data, Mapping):
+        for name, column in data.items():
+            yield from row_names(column, f"{what}[{quoted(name)}]")
+    elif isinstance(data, tuple):
+        for place, column in enumerate(data[:3]):  # times and events, say
+            yield from row_names(column, f"{what}[{place}]")
+    elif is_xarray(data):
+        if data.dims and not _DEFAULT.fullmatch(str(data.dims[0])):
+            yield RowNames(what, _coordinates(data), str(data.dims[0]))
+    elif index := [getattr(data, name) for name in ("index", "time_index") if has(data, name)]:
+        if has(index[0], "equals", "tolist"):
+            yield RowNames(what, index[0])
+    elif has(data, "given"):
+        if not isinstance(given := data.given, Mapping):
+            yield from row_names(given, what)
+        for name, own in given.items() if isinstance(given, Mapping) else ():
+            yield from row_names(own, name)
+
+
+def check_rows(parts: Mapping[str, Any]) -> None:
+    """Raise if arguments, by their names, have the same number of rows and other names for these."""
+    known: list[RowNames] = []
+    for what, data in parts.items():
+        for found in row_names(data, what):
+            for other in known:
+                _check_pair(other, found)
+            if not any(x.index is found.index and x.dimension == found.dimension for x in known):
+                known.append(found)
+
+
+def _check_pair(one: RowNames, other: RowNames) -> None:
+    """Raise if one index is no other, unless one is the default and the other no order of its rows."""
+    if one.dimension and other.dimension and one.dimension != other.dimension:
+        raise InputError(
+            _WRONG["dimensions"],
+            first=one.what,
+            one=quoted(one.dimension),
+            second=other.what,
+            other=quoted(other.dimension),
+        )
+    first, second = one.index, other.index
+    if first is None or second is None or len(first) != len(second) or first.equals(second):
+        return
+    count, values = list(range(len(first))), (first.tolist(), second.tolist())
+    same = attempt(lambda: set(values[0]) == set(values[1]))  # None of what cannot be looked up
+    if not same and count in values:
+        rest = values[1] if values[0] == count else values[0]
+        places = ((row, value, as_float(value)) for row, value in enumerate(rest))
+        if not any(
+            place is not None and 0 <= place < len(count) and place.is_integer() and value != row
+            for row, value, place in places
+        ):
+            return
+    row = next((k for k, pair in enumerate(zip(*values, strict=True)) if pair[0] != pair[1]), 0)
+    kind, by_place, align = "pandas indexes", "call .reset_index(drop=True) on", "align them"
+    if one.dimension or other.dimension:
+        kind, by_place = "coordinates of the rows", "give .values of"
+    elif same:
+        align = f"give {other.what}.loc[{one.what}.index], as the rows are the same"
+    raise InputError(
+        _WRONG["rows"],
+        kind=kind,
+        first=one.what,
+        second=other.what,
+        row=row,
+        one=quoted(values[0][row]),
+        other=quoted(values[1][row]),
+        align=align,
+        by_place=by_place,
+    )
+
+
+# ------------------------------------------------------------------ dimensions that have names
+
+
+def is_xarray(data: Any) -> bool:
+    """Whether data are an array whose dimensions have names and may have coordinates, as xarray's."""
+    return has(data, "dims", "coords", "values") and not callable(data.values)
+
+
+def _coordinates(data: Any) -> Any:
+    if data.dims[0] not in data.coords:
+        return None
+    import pandas as pd
+
+    return pd.Index(np.asarray(data.coords[data.dims[0]]))
+
+
+def rows_first(data: Any, what: str, *beside: Any) -> Any:
+    """Return an array whose dimensions have names with that of the rows first, then those of members.
+
+    Rows are along the dimension of what is given ``beside``, if it has one, or that which is called so.
+
+    Raises
+    ------
+    InputError
+        If neither says which it is.
+    """
+    if not is_xarray(data) or len(data.dims) < 2:
+        return data
+    members = [name for name in data.dims if name in MEMBERS]
+    others = [name for name in data.dims if name not in members]
+    told = [x.dims[0] for x in beside if is_xarray(x) and len(x.dims) == 1 and x.dims[0] in others]
+    told += [name for name in _ROWS if name in others]
+    rest = [name for name in others if name not in _COLUMNS]
+    if len(rest) == 1 or all(_DEFAULT.fullmatch(str(name)) for name in data.dims):
+        told += others[:1] if len(rest) > 1 else rest
+    if not told and len(others) > 1:
+        names = ", ".join(map(quoted, data.dims))
+        raise InputError(_WRONG["unsaid"], what=what, names=names, first=others[0])
+    rows = told[:1] or others
+    order = (*rows, *members, *[name for name in others if name not in rows])
+    return data if order == tuple(data.dims) else data.transpose(*order)
+
+
+def in_dimensions(given: Any, outcomes: Any) -> Any:
+    """Return outcomes with their dimensions in the order of the predictions', if both have names."""
+    given = next(iter(given.values())) if isinstance(given, dict) else given
+    if not is_xarray(given):
+        return outcomes
+    if has(outcomes, "data_vars"):
+        names = [given.name, *([*outcomes.data_vars] if len(outcomes.data_vars) == 1 else ())]
+        outcomes = next((outcomes[name] for name in names if name in outcomes.data_vars), outcomes)
+    if not is_xarray(outcomes) or not {*outcomes.dims} <= {*given.dims}:
+        return outcomes
+    outcomes = outcomes.transpose(*[name for name in given.dims if name in outcomes.dims])
+    for name in outcomes.dims[1:]:
+        coords = [x.coords[name].values.tolist() for x in (given, outcomes) if name in x.coords]
+        if coords[1:] and coords[0] != coords[1]:
+            text = "the coordinates of {name} differ in predictions and outcomes; align them."
+            raise InputError(text, name=quoted(name))
+    return outcomes
+
+
+# ------------------------------------------------------------------ columns
+
+
+def column_names(data: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a frame, or the coordinates of xarray's, if there are any."""
+    if is_xarray(data) and len(data.dims) > 1:
+        last = data.dims[-1]
+        return tuple(map(str, data.coords[last].values.tolist())) if last in data.coords else ()
+    columns = None if isinstance(data, np.ndarray | list) else getattr(data, "columns", None)
+    return attempt(lambda: tuple(map(str, columns))) or ()  # type: ignore[arg-type]
+
+
+def bare(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Drop what all names begin and end with, up to a delimiter; return the rest, and what went.
+
+    >>> bare(["P(cat)", "P(dog)"]), bare(["cat_prob", "dog_prob"])
+    ((('cat', 'dog'), 'P(…)'), (('cat', 'dog'), '…_prob'))
+    """
+    start, end = _shared(names), _shared([name[::-1] for name in names])
+    start = start[: 1 + max(start.rfind(each) for each in "_-.:/|= ([{<'\"")]
+    end = end[: 1 + max(end.rfind(each) for each in "_-.:/|= )]}>'\"")][::-1]
+    rest = tuple(name[len(start) : len(name) - len(end)] for name in names)
+    if len(names) < 2 or not all(rest):
+        return tuple(names), ""
+    return rest, f"{start}…{end}" if end else start
+
+
+def _shared(names: Sequence[str]) -> str:
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return "".join(letters[0] for letters in alike)
+
+
+def forms(names: Sequence[str]) -> Iterator[tuple[Callable[[str], str], tuple[str, ...]]]:
+    """Yield forms that names may have elsewhere: as they are spelled, bare, and in small letters.
+
+    With each comes the function that makes it of a name. A form in which two are one is left out.
+    """
+    for some in (names, bare(names)[0]):
+        for change in (_spelled, lambda name: _spelled(name).casefold()):
+            form = tuple(map(change, some))
+            if len(set(form)) == len(form):
+                yield change, form
+
+
+def _spelled(name: str) -> str:
+    return spelled(name) or ""
+
+
+def matched(names: Sequence[str], columns: Sequence[str]) -> list[int] | None:
+    """Return the place of every name among columns of the same names, in any form; None of others.
+
+    >>> matched(["cat", "dog"], ["P(Dog)", "P(Cat)"])
+    [1, 0]
+    """
+    for _, form in forms(names) if len(names) == len(columns) else ():
+        for _, other in forms(columns):
+            if set(form) == set(other):
+                return [other.index(name) for name in form]
+    return None
+
+
+def are_counted(names: Sequence[str]) -> bool:
+    """Whether names say nothing but their place, counted from 0 or 1: "0", "1", or "p1", "p2"."""
+    ends = [re.fullmatch(r"(.*?)(\d{1,9})", name) for name in bare(names)[0]]
+    numbers = [int(end[2]) for end in ends if end]
+    several = len({end[1] for end in ends if end}) > 1
+    return not several and numbers in ([*range(len(names))], [*range(1, len(names) + 1)])
+
+
+def in_order_of(names: Sequence[str], columns: Sequence[str], what: str, whose: str) -> list[int]:
+    """Return the place of every name among the columns of an argument.
+
+    Raises
+    ------
+    InputError
+        If the columns have other names, and neither say their places alone.
+    """
+    places = matched(names, columns)
+    if places is None and len(names) == len(columns) and (are_counted(names) or are_counted(columns)):
+        places = [*range(len(names))]
+    if places is None:
+        found, called = (", ".join(map(quoted, some[:8])) for some in (columns, names))
+        raise InputError(_WRONG["columns"], what=what, found=found, whose=whose, names=called)
+    return places

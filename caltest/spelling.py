@@ -1,0 +1,206 @@
+"""Spelling: a value is one group, cluster or name, however and in whatever container it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Number
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+
+_NAMELESS = ("NoneType", "NAType", "NaTType")
+_ABSENT = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
+_NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
+# Text that is a number, and no code such as "00501".
+_COUNTED = re.compile(
+    r"[+-]?(?=\.?\d)(?:0|[1-9]\d{0,39})?(?:\.\d{0,40})?(?:e[+-]?\d{1,3})?", re.A | re.I
+)
+_LONGEST = 40  # digits of a whole number
+_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d| UTC)?", re.A | re.I
+)
+_UTC = ("Z", "z", "+00:00", "+0000", " UTC")
+# Cyrillic and Greek letters, dashes, 0 and o, 1 and l and i; and what is not seen.
+_TAKEN_FOR = str.maketrans(
+    "асеһіјкмнорѕтухѵαβεικνορτυχ‐‑–—−’oli",
+    "acehijkmhopstyxvabeikvoptux-----'011",
+    "\u200b\u200c\u200d\ufeff",
+)
+_NAMES = 1000  # different values, of which more are numbers of something rather than names
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell of text is a number, as readers of CSV take it (Python takes "1_000" too).
+
+    >>> is_number(" -1.5e3 "), is_number("inf"), is_number("nan"), is_number("1_000")
+    (True, True, False, False)
+    """
+    return _NUMBER.fullmatch(cell) is not None
+
+
+def is_missing(cell: Any) -> bool:
+    """Say whether an entry is nothing, not a number, or a word that says so ("NA", "null")."""
+    if type(cell).__name__ in _NAMELESS:
+        return True
+    if isinstance(cell, str):
+        return cell.strip().lower() in _ABSENT
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    return isinstance(cell, Number | np.generic) and bool(cell != cell)
+
+
+def spelled(cell: Any) -> str | None:
+    """Return the text that all ways to write a value have in common; None for a missing one.
+
+    Numbers are read, unless they are codes, with leading zeros; so are booleans, dates and times. Other
+    text is compared character by character, without blanks at its ends.
+
+    >>> [spelled(cell) for cell in (1, 1.0, "1.0", "0.10", "1e+06", "007", True, "TRUE", b"a ")]
+    ['1', '1', '1', '0.1', '1000000', '007', 'True', 'True', 'a']
+    >>> spelled("2024-01-05T00:00:00"), spelled(float("nan"))
+    ('2024-01-05', None)
+    """
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "surrogateescape")
+    elif not isinstance(cell, str):
+        if is_missing(cell):
+            return None
+        cell = str(cell)  # of numbers the shortest text that is the number in its own precision
+    text: str = cell.strip().strip("\ufeff")
+    if _COUNTED.fullmatch(text):
+        return text if text.isdecimal() else _as_number(text)
+    if (word := text[:5].capitalize()) in ("True", "False") and len(word) == len(text):
+        return word
+    if time := _TIME.fullmatch(text):
+        return _as_time(*(each or "" for each in time.groups()))
+    return text if text.isascii() else normalize("NFC", text)
+
+
+def _as_number(text: str) -> str:
+    number = Decimal(text)
+    if number == number.to_integral_value() and number.adjusted() < _LONGEST:
+        return str(int(number))
+    return repr(float(number))
+
+
+def _as_time(date: str, minute: str, second: str, part: str, zone: str) -> str:
+    """Write a time; one at midnight, here or in Greenwich, is a date."""
+    clock, zone = f"{minute}{second or ':00'}{part.rstrip('.0')}", "+00:00" if zone in _UTC else zone
+    at_midnight = clock == "00:00:00" and zone in ("", "+00:00")
+    return date if at_midnight else f"{date} {clock}{zone}"
+
+
+def number_of(text: str | None) -> float:
+    """Return a value, as it is spelled, as a number; NaN if it is none.
+
+    >>> number_of("2.5"), number_of("007")
+    (2.5, nan)
+    """
+    return float(text) if text is not None and _COUNTED.fullmatch(text) else np.nan
+
+
+# ------------------------------------------------------------------ columns of values
+
+
+_BOOLEANS = ((False,), (True,))
+
+
+def different(cells: Sequence[Any], what: str) -> tuple[NDArray[np.intp], np.ndarray]:
+    """Return a number for every row, and the cells, as they are written, that the numbers stand for.
+
+    What is missing stands last. ``what`` is the name of the argument.
+    """
+    import pandas as pd  # slow
+
+    kinds = set(map(type, cells))
+    if kinds & {bool, np.bool_}:  # True is not 1
+        cells = [_BOOLEANS[bool(x)] if isinstance(x, bool | np.bool_) else x for x in cells]
+    if Decimal in kinds:  # one that is no number cannot be compared
+        cells = [None if isinstance(x, Decimal) and x.is_nan() else x for x in cells]
+    try:
+        dtype = None if kinds in ({int}, {float}) else object
+        codes, distinct = pd.factorize(pd.Series(cells, dtype=dtype).to_numpy())
+    except Exception:  # an entry that has no hash, or cannot be compared
+        row = next((row for row, cell in enumerate(cells) if not _has_hash(cell)), 0)
+        raise _no_value(what, row, cells[row]) from None
+    if kinds & {bool, np.bool_}:
+        distinct = np.array([x[0] if x in _BOOLEANS else x for x in distinct.tolist()], object)
+    if len(codes) and codes.min() < 0:
+        codes = np.where(codes < 0, len(distinct), codes)
+        distinct = np.append(distinct, [np.nan if distinct.dtype.kind == "f" else None])
+    return codes, distinct
+
+
+def _has_hash(cell: Any) -> bool:
+    try:
+        hash(cell)
+    except Exception:  # a value of the user's may raise anything
+        return False
+    return True
+
+
+def _no_value(what: str, row: int, cell: Any) -> InputError:
+    text = (
+        "{argument} holds {found} in {row}; give a name or a number for every row, as text if need be."
+    )
+    return InputError(text, argument=what, found=quoted(cell), row=row)
+
+
+def column_of(
+    cells: Sequence[Any], what: str, kind: str, needed: str = ""
+) -> tuple[NDArray[np.intp], list[str | None], tuple[str, ...]]:
+    """Return a number for every row, the value that each stands for, and notes on how they are written.
+
+    Parameters
+    ----------
+    cells
+        The cells of a column.
+    what, kind
+        What the column is called in messages, and what rows of one value are: "cluster".
+    needed
+        What to do about missing values, where there must be none.
+    """
+    codes, distinct = different(cells, what)
+    places = np.empty(len(distinct), np.intp)
+    known: dict[str | None, tuple[int, Any]] = {}
+    merged = ""
+    for number, cell in enumerate(distinct.tolist()):
+        try:
+            text = spelled(cell)
+        except Exception:  # as Python writes no number of more than 4300 digits
+            raise _no_value(what, int(np.argmax(codes == number)), cell) from None
+        if needed and is_missing(cell):
+            word = f", {quoted(cell)}," if isinstance(cell, str) and cell else ""
+            said = "{argument} has missing values, the first{found} in {row}; {do}."
+            row = int(np.argmax(codes == number))
+            raise InputError(said, argument=what, found=word, row=row, do=needed)
+        places[number], first = known.setdefault(text, (len(known), cell))
+        if first is not cell and not merged and (isinstance(first, str) or isinstance(cell, str)):
+            mixed = not (isinstance(first, str) and isinstance(cell, str))
+            pair = [quoted(x) + " as text" * (mixed and isinstance(x, str)) for x in (first, cell)]
+            both = ", and ".join(pair)
+            merged = f"{what[:1].upper()}{what[1:]} holds {both}: they count as one {kind}."
+    texts = list(known)
+    return places[codes], texts, tuple(filter(None, (merged, _alike(texts, what, kind))))
+
+
+def _alike(texts: Iterable[str | None], what: str, kind: str) -> str:
+    """Return a note on two values that look like one, nothing if there are none."""
+    names = [text for text in texts if text and not _COUNTED.fullmatch(text)]
+    first: dict[str, str] = {}
+    for name in names if len(names) <= _NAMES else ():
+        key = "".join(normalize("NFKC", name).casefold().translate(_TAKEN_FOR).split())
+        if (other := first.setdefault(key, name)) is not name:
+            return (
+                f"{what[:1].upper()}{what[1:]} holds {quoted(other)} and {quoted(name)}, which differ "
+                f"by case, blanks or letters that look alike: they are two {kind}s; if they are one, "
+                "write them alike."
+            )
+    return ""
