@@ -211,8 +211,9 @@ def column_names(data: Any) -> tuple[str, ...]:
     if is_xarray(data) and len(data.dims) > 1:
         last = data.dims[-1]
         return tuple(map(str, data.coords[last].values.tolist())) if last in data.coords else ()
-    columns = None if isinstance(data, np.ndarray | list) else getattr(data, "columns", None)
-    return attempt(lambda: tuple(map(str, columns))) or ()  # type: ignore[arg-type]
+    names = ("column_names", "columns")  # of tables of Arrow, of others
+    own = next((getattr(data, name) for name in names if has(data, name)), ())
+    return attempt(lambda: tuple(map(str, own))) or ()
 
 
 def bare(names: Sequence[str]) -> tuple[tuple[str, ...], str]:

@@ -26,7 +26,7 @@ from caltest.data.containers import (
     shape_of,
 )
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
-from caltest.data.labels import column_indices, kept_at
+from caltest.data.labels import column_indices, kept_at, numbers_in
 from caltest.data.premises import check_weights, shared_members
 from caltest.data.rows import Note, Rows, Sample, cluster_codes, row_weights
 from caltest.exceptions import Argument, InputError, Phrase
@@ -61,6 +61,8 @@ _WRONG = {
     "stated": "probs was divided by the sums of its rows when it was read, and what was stated is "
     "lost; give {rounding} to what read it too, caltest.data.sample or caltest.files.read.",
     "width": "class_names has {count} for {n} classes; give one for each, in the order of the columns.",
+    "order": "class_names holds {names}, and the columns of probs are called {own}, in another order, "
+    "so that it is not clear what a label 0 is; leave class_names out, or give labels as names.",
     "first": "the one column of probs is called {column}, and class_names says that it is that of "
     "{name}; give the probability of {name}, or turn class_names round.",
     "event": "event is {found}, which names the one event of two classes, and there are {n}; give "
@@ -266,7 +268,10 @@ def _matched(
     _check_shapes(table, len(truth.values), part)
     if known is None and given_names is not None:
         _check_width(given_names, 2 if table.n_columns == 1 else table.n_columns)
+        called = table.names or ()
         table = replace(table, names=_in_order(table, given_names))
+        if table.names != given_names and not truth.is_text and numbers_in(given_names) is None:
+            raise InputError(_WRONG["order"], names=listed(given_names, 4), own=listed(called, 4))
         if len(given_names) != table.n_columns and truth.values.dtype.kind == "b":
             truth = NamedArray(truth.values.astype(np.int64))  # of one column, True is class 1
     found = _softmax(table) if logits else _simplex(table, rounding)

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from caltest._arguments import Number, arguments
 from caltest._sums import blocks
-from caltest.alignment import check_rows, column_names, in_dimensions, rows_first
+from caltest.alignment import check_rows, column_names, in_dimensions, in_order_of, rows_first
 from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Shaped, finite_table
 from caltest.laws.classes import Array
@@ -60,6 +60,9 @@ class GaussianPredictions(Shaped):
         mean = rows_first(mean, "the mean")
         location = finite_table("the mean", mean, "(n,) numbers or (n, d) vectors", ndim=(1, 2))
         spread = finite_table(f"the {self._second}", covariance)
+        places = self._places(mean, covariance)
+        if places and spread.ndim == 2:
+            spread = spread[np.ix_(places, places)]
         by_row = covariance if spread.shape == location.shape[:1] else None
         self.given = {"mean": mean, self._second: by_row}
         check_rows(self.given)
@@ -97,6 +100,13 @@ class GaussianPredictions(Shaped):
         self._factor = np.asarray(factor, dtype=np.float64)
         self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
         self.whitener = np.linalg.inv(self._factor)
+
+    def _places(self, mean: Any, spread: Any) -> list[int]:
+        """Return where the entries of the mean are among the columns of a table, if both have names."""
+        entries, columns = column_names(mean), column_names(spread)
+        if not (entries and columns and len(entries) == len(columns)):
+            return []
+        return in_order_of(entries, columns, f"the {self._second}", "the mean")
 
     def squares(self, outcomes: Array) -> Array:
         """Return the normalised squared errors (x − μ)ᵀ C⁻¹ (x − μ), (…, n)."""
@@ -235,6 +245,8 @@ class Normal(GaussianPredictions):
         if sd is not None:
             do = "standard deviations above 0 whose squares are numbers, and the mean first"
             spread, size = finite_table("sd", sd, do, low=1e-150, high=1e150), np.shape(mean)
+            if (places := self._places(mean, sd)) and spread.ndim == 2:
+                spread = spread[:, places]
             squares = spread**2
             alone = len(size) == 1 or size[1:] == (1,)
             right = [size, (1, *size[1:]), *[(), (1,), size[:1]] * alone]
