@@ -14,9 +14,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import has
 from caltest._numbers import counted, leading
-from caltest._visible import quoted, shown_column, shown_group, shown_value
+from caltest._visible import attempt, quoted, shown_column, shown_group, shown_value
 from caltest.alignment import check_rows
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data import Sample
@@ -196,7 +195,7 @@ def functions_of_members(
 def _cells(column: object, what: str) -> list[Any]:
     """Return the cells of one column."""
     cells = cells_of(column, what)
-    ndim = column.ndim if has(column, "ndim") else 1  # type: ignore[attr-defined]
+    ndim = attempt(lambda: int(column.ndim)) or 1  # type: ignore[attr-defined]
     if ndim > 1 or {list, tuple, np.ndarray} & set(map(type, cells or ())):
         raise InputError(
             f"{what} is a table without column names; give a data frame or a dict of columns, as in "

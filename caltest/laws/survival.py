@@ -153,8 +153,7 @@ class Survival(Shaped):
                     raise InputError(f"times has shape {at.shape}; give the one time of the risk.")
                 self.horizon, self.steps, table = float(at[0]), True, 1.0 - chances[:, None]
             elif hazard is not None:
-                at = finite_table("times", as_stated(times))
-                chances = finite_table("hazard", hazard, _CHANCES, **_BETWEEN)
+                at, chances = _at_times("hazard", hazard, times, _CHANCES, **_BETWEEN)
                 table = np.asarray(np.cumprod(1.0 - chances, axis=-1), dtype=np.float64)
             else:
                 at, table = _curves(survival, times)
@@ -525,13 +524,17 @@ def _curves(survival: Any, times: object) -> tuple[Array, Array]:
         if index is None or callable(index):
             raise InputError("times is None; give the times of the columns of survival.")
         return finite_table("the index of survival", index), finite_table("survival", survival).T
-    survival = rows_first(survival, "survival")
-    at, table = finite_table("times", as_stated(times)), finite_table("survival", survival)
-    called = [number_of(spelled(name)) for name in column_names(survival)]
+    return _at_times("survival", survival, times)
+
+
+def _at_times(what: str, given: Any, times: object, *do: str, **between: float) -> tuple[Array, Array]:
+    """Return times, and a table with a column for each, in the order of its columns' names."""
+    given = rows_first(given, what)
+    at, table = finite_table("times", as_stated(times)), finite_table(what, given, *do, **between)  # type: ignore[arg-type]
+    names = column_names(given)
+    called = [number_of(spelled(name)) for name in names]
     stated = at.shape == (len(called),) == table.shape[1:] and np.isfinite(called).all()
-    if stated and not are_counted(column_names(survival)):
-        return in_columns("times", at, table, called)
-    return at, table
+    return in_columns("times", at, table, called) if stated and not are_counted(names) else (at, table)
 
 
 def _checked(times: Array, table: Array) -> tuple[Array, Array]:
