@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._visible import quoted
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, Premise
 
 _NAMELESS = ("NoneType", "NAType", "NaTType")
 _ABSENT = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
@@ -153,10 +153,17 @@ def _no_value(what: str, row: int, cell: Any) -> InputError:
     return InputError(text, argument=what, found=quoted(cell), row=row)
 
 
-def column_of(
-    cells: Sequence[Any], what: str, kind: str, needed: str = ""
-) -> tuple[NDArray[np.intp], list[str | None], tuple[str, ...]]:
-    """Return a number for every row, the value that each stands for, and notes on how they are written.
+class Spelled(NamedTuple):
+    """A column as it is spelled: a number for every row, and the value that each stands for."""
+
+    codes: NDArray[np.intp]
+    texts: list[str | None]
+    notes: tuple[str, ...]  #: On values that are written in several ways.
+    doubts: tuple[Premise, ...]  #: On different values that look like one.
+
+
+def column_of(cells: Sequence[Any], what: str, kind: str, needed: str = "") -> Spelled:
+    """Read the values of a column.
 
     Parameters
     ----------
@@ -188,19 +195,19 @@ def column_of(
             both = ", and ".join(pair)
             merged = f"{what[:1].upper()}{what[1:]} holds {both}: they count as one {kind}."
     texts = list(known)
-    return places[codes], texts, tuple(filter(None, (merged, _alike(texts, what, kind))))
+    return Spelled(places[codes], texts, (merged,) * bool(merged), _alike(texts, what, kind))
 
 
-def _alike(texts: Iterable[str | None], what: str, kind: str) -> str:
-    """Return a note on two values that look like one, nothing if there are none."""
+def _alike(texts: Iterable[str | None], what: str, kind: str) -> tuple[Premise, ...]:
+    """Ask about the first two values that look like one."""
     names = [text for text in texts if text and not _COUNTED.fullmatch(text)]
     first: dict[str, str] = {}
     for name in names if len(names) <= _NAMES else ():
         key = "".join(normalize("NFKC", name).casefold().translate(_TAKEN_FOR).split())
         if (other := first.setdefault(key, name)) is not name:
-            return (
+            seen = (
                 f"{what[:1].upper()}{what[1:]} holds {quoted(other)} and {quoted(name)}, which differ "
-                f"by case, blanks or letters that look alike: they are two {kind}s; if they are one, "
-                "write them alike."
+                f"by case, blanks or letters that look alike, and count as two {kind}s"
             )
-    return ""
+            return (Premise(f"names of {kind}s", seen, "if they are one, write them alike"),)
+    return ()

@@ -297,7 +297,8 @@ def audit(
     by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
     own_columns = tuple(each.column for each in groupings)
     groupings, afterwards = known_before(groupings, whole)
-    doubts = (*afterwards, *by_members, *premises_of(whole))
+    of_names = (doubt for each in groupings for doubt in each.doubts)
+    doubts = (*afterwards, *by_members, *of_names, *premises_of(whole))
     levels = not isinstance(law, Survival) or law.follow_up is None
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]

@@ -49,6 +49,7 @@ class Grouping(NamedTuple):
     cut: int = 0  # the distinct numbers that were cut into ranges, if they were
     notes: tuple[str, ...] = ()  # on entries of another kind than most
     crosses: bool = True  # with other columns
+    doubts: tuple[Premise, ...] = ()  # on values that look like one
 
     def rows(self) -> list[Places]:
         """Return the places of the rows of each value."""
@@ -71,9 +72,9 @@ def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list
     """Read group columns whose values stay as they are, numbers too: by name, a text for every row."""
     found = dict[str, list[str]]()
     for name, cells in _columns(groups, n_rows, **beside).items():
-        codes, texts, _ = column_of(cells, f"column {shown_column(name)!r}", "value")
-        values = [MISSING if text is None else text or EMPTY for text in texts]
-        found[name] = [values[code] for code in codes]
+        own = column_of(cells, f"column {shown_column(name)!r}", "group")
+        values = [MISSING if text is None else text or EMPTY for text in own.texts]
+        found[name] = [values[code] for code in own.codes]
     return found
 
 
@@ -285,7 +286,7 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
     codes, numbers = different(cells, what)
     if numbers.dtype.kind in "iuf" and (found := _ranges(column, cells, codes, numbers, counting)):
         return found
-    codes, texts, notes = column_of(cells, what, "value")
+    codes, texts, notes, doubts = column_of(cells, what, "group")
     if found := _ranges(column, cells, codes, texts, counting):
         return found._replace(notes=(*found.notes, *notes))
     names: dict[str | None, str] = {}
@@ -308,7 +309,7 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
 
     rank = {text: k for k, text in enumerate(sorted(names, key=place))}
     member = np.array([rank[text] for text in texts], dtype=np.intp)[codes]
-    return Grouping(column, tuple(names[text] for text in rank), member, notes=notes)
+    return Grouping(column, tuple(names[x] for x in rank), member, notes=notes, doubts=doubts)
 
 
 def notes_on(groupings: Iterable[Grouping]) -> tuple[str, ...]:

@@ -364,6 +364,7 @@ def compare(
     beside = {**models, "labels": labels, "weights": weights, "clusters": clusters}
     columns = read_groups(groups, n_given, rows.places, **beside)
     groupings, afterwards = known_before(columns, first)
+    doubts = (*afterwards, *(x for each in groupings for x in each.doubts), *first.rows.doubts)
     points, left_out = sizes_of(wholes, found_lens, groupings, intersections, confidence, outcomes)
     values = []
     for name, whole in wholes.items():
@@ -390,7 +391,7 @@ def compare(
         n_samples=rows.n_samples,
         n_classes=rows.n_classes,
         lens=found_lens.label if found_lens else None,
-        warnings=(*said, *map(str, afterwards), *notes_on(groupings), *left_out),
+        warnings=(*said, *map(str, doubts), *notes_on(groupings), *left_out),
         n_clusters=count,
         sampling_rates=None if sampling_rates is None else dict(sampling_rates),
     )

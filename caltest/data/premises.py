@@ -42,6 +42,7 @@ def premises_of(sample: Sample, pvalue: float | None = None) -> tuple[Premise, .
     fitted = pvalue is None or pvalue > 0.05
     return (
         *sample.premises,
+        *sample.rows.doubts,
         *(_used_to_fit(sample, pvalue is None) if fitted else ()),
         *copied_rows(sample),
     )

@@ -17,7 +17,7 @@ from caltest.data.containers import cells_of, read_table, shape_of
 from caltest.exceptions import InputError, Premise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
-from caltest.spelling import column_of
+from caltest.spelling import Spelled, column_of
 
 # ------------------------------------------------------------------ weights
 
@@ -183,23 +183,19 @@ class Clustering:
         The number of every name.
     totals
         What the rows of every cluster count, (G,), or more numbers of which the others are 0.
-    notes
-        How names of clusters are written, where that is worth telling.
     """
 
     known: dict[Hashable, int] = field(default_factory=dict)
     totals: Array = field(default_factory=lambda: np.zeros(0))
-    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.known)
 
     def codes(self, cells: Sequence[Any]) -> NDArray[np.intp]:
         """Return the numbers of the clusters of some rows, of which new ones are taken in."""
-        found, names, notes = column_of(cells, "clusters", "cluster", _OWN)
-        self.notes = self.notes or notes
-        numbers = [self.known.setdefault(name, len(self.known)) for name in names]
-        return np.array(numbers, np.intp)[found]
+        found = column_of(cells, "clusters", "cluster", _OWN)
+        numbers = [self.known.setdefault(name, len(self.known)) for name in found.texts]
+        return np.array(numbers, np.intp)[found.codes]
 
     def add(self, cells: Sequence[Any], weights: Array | None) -> None:
         """Take in some rows, and what they count; None: as 1 each."""
@@ -241,8 +237,8 @@ def one_cluster(found: str = "the rows of one cluster alone have weights above 0
     return InputError(f"{found}, and {depend}; give at least two clusters that count.")
 
 
-def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Return the cluster of every row, (n,) of 0..G−1 in the order in which clusters come, and notes.
+def cluster_codes(clusters: object, n_rows: int) -> Spelled:
+    """Return the cluster of every row, (n,) of 0..G−1 in the order in which clusters come.
 
     Parameters
     ----------
@@ -259,8 +255,7 @@ def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tupl
 
     Examples
     --------
-    >>> codes, notes = cluster_codes(["b", "a", "b"], 3)
-    >>> codes.tolist()
+    >>> cluster_codes(["b", "a", "b"], 3).codes.tolist()
     [0, 1, 0]
     """
     cells = cells_of(clusters, "clusters")
@@ -270,10 +265,9 @@ def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tupl
     if len(cells) != n_rows:
         count = f"{len(cells)} entries for {n_rows} rows of probs"
         raise InputError(f"clusters has {count}; give one for every row.")
-    found = Clustering()
-    codes = found.codes(cells)
-    check_several(found.known)
-    return codes, found.notes
+    found = column_of(cells, "clusters", "cluster", _OWN)
+    check_several(found.texts)
+    return found
 
 
 def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
@@ -321,6 +315,8 @@ class Rows:
         What was predicted of n rows; probabilities (n, m) are read as :class:`caltest.laws.Classes`.
     notes
         What was done to the input and is worth telling. Default none.
+    doubts
+        What they put in doubt, such as whether two clusters are one. Default none.
     stated
         Of rows that were read as rounded, the values as they were stated, (n, m), which need not sum
         to 1. Default None.
@@ -347,6 +343,7 @@ class Rows:
     law: Law = field(repr=False)
     _: KW_ONLY
     notes: tuple[str, ...] = ()
+    doubts: tuple[Premise, ...] = ()
     stated: Array | None = field(default=None, repr=False, metadata={"by_row": np.float64})
     weights: Array = field(default=None, repr=False, metadata={"by_row": np.float64})  # type: ignore[arg-type]
     clusters: NDArray[np.intp] | None = field(default=None, repr=False, metadata={"by_row": np.intp})

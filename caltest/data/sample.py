@@ -237,8 +237,8 @@ def counted_as(rows: Rows, weights: object, clusters: object) -> Rows:
     """Return rows with weights and clusters, if these are given."""
     own: dict[str, Any] = {} if weights is None else {"weights": row_weights(weights, rows.n_samples)}
     if clusters is not None:
-        own["clusters"], notes = cluster_codes(clusters, rows.n_samples)
-        own["notes"] = (*rows.notes, *notes)
+        found = cluster_codes(clusters, rows.n_samples)
+        own |= {"clusters": found.codes, "notes": (*rows.notes, *found.notes), "doubts": found.doubts}
     return replace(rows, **own) if own else rows
 
 

@@ -376,8 +376,8 @@ def names_of(column: object, n: int, what: str) -> list[str]:
     if cells is None or len(cells) != n:
         found = quoted(column) if cells is None else f"of {len(cells)} entries"
         raise InputError(f"{what} is {found}; give one for every row, {n} in all.")
-    codes, names, _ = column_of(cells, what, "row", "give every row one")
-    return [str(names[code]) for code in codes]
+    named = column_of(cells, what, "row", "give every row one")
+    return [str(named.texts[code]) for code in named.codes]
 
 
 class Waiting(NamedTuple):

@@ -91,7 +91,7 @@ class Groups:
             )
         names = next(row_names(given, "groups"), None)
         if values.dtype.kind != "f":
-            codes, _, _ = column_of(values.tolist(), "groups", "group")
+            codes = column_of(values.tolist(), "groups", "group").codes
             return cls(tuple(codes.astype(np.float64).tolist()), _Equal(), names)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
