@@ -105,9 +105,9 @@ def audit(
         distributions of numbers and outcomes; or times until an event and ``(time, event)``.
     groups
         Columns that group the rows, such as age or region: a data frame, a dict of columns, or one
-        series or list, each with n entries. Use only what was known before the outcome. Values are
-        compared as text, but text that is written as a number is that number, and missing values
-        are a group of their own. A column with more than 20 different numbers is cut at its
+        series or list, each with n entries. Use only what was known before the outcome. A value is
+        one group, however it is written (see :func:`caltest.data.sample`, ``clusters``), and missing
+        values are a group of their own. A column with more than 20 different numbers is cut at its
         quantiles into five ranges; up to 10% of its entries may be no numbers, and are a group of
         their own. Default None: no groups.
     intersections

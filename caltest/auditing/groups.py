@@ -61,8 +61,8 @@ def read_groups(
 ) -> tuple[Grouping, ...]:
     """Read group columns, as `audit` takes them; ``beside``, by name, is what has the same rows.
 
-    Values are compared as text, character by character; missing ones are a group of their own. Groups
-    are made of the ``counting`` rows, if given, as if there were no others.
+    Values are compared as they are spelled; missing ones are a group of their own. Groups are made of
+    the ``counting`` rows, if given, as if there were no others.
     """
     columns = _columns(groups, n_rows, **beside)
     return tuple(_grouping(name, cells, counting) for name, cells in columns.items())

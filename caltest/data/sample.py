@@ -164,13 +164,14 @@ def sample(
     labels
         The observed classes, of shape (n,): whole numbers 0..m−1; if m = 2 also booleans, or words such
         as yes and no; or, for ``probs`` with column names or ``class_names``, class names. Names match
-        a column's name, or its name without a prefix that all columns share (``"cat"`` for
-        ``"prob_cat"``); integers match the numbers in column names that carry them (``"1"``,
+        a column's name, or what it differs in from the others (``"cat"`` for ``"prob_cat"`` or
+        ``"P(Cat)"``); integers match the numbers in column names that carry them (``"1"``,
         ``"prob_1"``), and are column indices otherwise.
     class_names
         Names of the classes, (m,), text or whole numbers, in the order of the columns, such as a
-        model's ``classes_``: an array with them is read as a data frame with these columns. Default
-        None: the names that ``probs`` has, if any.
+        model's ``classes_``: an array with them is read as a data frame with these columns. Columns
+        that have names must have these, in any order and form ("cat", "Cat", "prob_cat", "cat_prob",
+        "P(cat)"), or numbers. Default None: the names that ``probs`` has, if any.
     part
         Whether these are only some of the rows. Then a single row is enough, and a column that is
         1 in every row is not refused. Default False.
@@ -184,8 +185,10 @@ def sample(
         Default None: all rows have equal weight, as they do if all weights are equal.
     clusters
         Which rows belong together, a column of n names or numbers: rows with the same entry may
-        depend on each other, and text that is written as a number is that number. Default None:
-        those of ``probs``, if it is a :class:`Rows`; otherwise all rows are independent.
+        depend on each other. An entry is the same however it is written: 1, 1.0 and "1.0", True and
+        "true", a date and its midnight, with blanks at its ends or without; codes such as "007" are
+        text. Default None: those of ``probs``, if it is a :class:`Rows`; otherwise all rows are
+        independent.
     sampling_rates
         If rows were sampled by their label: for each class (its name or column), the share of its
         rows that was kept; 1 for classes not listed. Predictions are transformed to what they mean
