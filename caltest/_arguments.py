@@ -450,3 +450,20 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
         return function(*args, **kwargs)
 
     return checked
+
+
+# ------------------------------------------------------------------ the environment
+
+#: What variables that libraries read may be, and how that is said.
+_VARIABLES = {
+    "NUMBA_NUM_THREADS": ("(0*[1-9][0-9]{0,3})?", "a whole number from 1 to 9999"),
+    "SOURCE_DATE_EPOCH": ("[0-9]{0,11}", "whole seconds since 1970"),
+}
+
+
+def check_variable(name: str) -> None:
+    """Raise if a variable of the environment is one with which a library cannot be imported."""
+    known, do = _VARIABLES[name]
+    if not re.fullmatch(known, given := os.environ.get(name, "")):
+        text = f"the environment variable {name} is {quoted(given)}; set it to {do}, or unset it."
+        raise InputError(text)

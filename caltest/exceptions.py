@@ -11,12 +11,19 @@ from caltest._visible import message
 
 @dataclass(frozen=True)
 class Row:
-    """A row in a sentence, counted from 0."""
+    """A row in a sentence, counted from 0: in all of a table, or in one of its files."""
 
     number: int
+    of: str = ""  # the one of several files that it is counted in
 
     def __str__(self) -> str:
-        return f"row {self.number} (counting from 0)"
+        return f"row {self.number} (counting from 0){self.of and f' of {self.of}'}"
+
+
+class OfAll(str):
+    """What a sentence says of all rows, left out where only some of them were read."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -178,8 +185,15 @@ class InputError(ValueError):
         return InputError(self.phrase.renamed(names))
 
     def moved(self, rows: int) -> InputError:
-        """Return it with rows that so many others stand before."""
-        return self.changed(lambda fact: Row(fact.number + rows) if isinstance(fact, Row) else fact)
+        """Return it with rows that so many others stand before, and nothing that is said of all."""
+        without = self.changed(lambda fact: "" if isinstance(fact, OfAll) else fact)
+        return without.placed(lambda number: Row(number + rows))
+
+    def placed(self, place: Callable[[int], object]) -> InputError:
+        """Return it with other words for its rows, those whose file is not known yet."""
+        return self.changed(
+            lambda fact: place(fact.number) if isinstance(fact, Row) and not fact.of else fact
+        )
 
     def within(self, name: str) -> InputError:
         """Return it as one of what is called so, a file for instance."""

@@ -18,7 +18,7 @@ from caltest.data.diagnose import impossible_labels
 from caltest.data.premises import premises_of
 from caltest.data.rows import without_zeros
 from caltest.data.sample import whole_sample
-from caltest.exceptions import Argument, InputError
+from caltest.exceptions import Argument, InputError, Premise
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.kernel_matrices import HELD_UP_TO
@@ -293,6 +293,16 @@ def estimate(
     return value_of(measure, _given(probs, labels, find_lens(lens), measure, **own).view, n_jobs)
 
 
+def notes_of_estimate(
+    probs: object, labels: object, statistic: str, *, lens: str | None = None, **own: Any
+) -> tuple[tuple[Premise, ...], tuple[str, ...]]:
+    """Return the premises in doubt, and the notes, that a test prints with the value of an estimate."""
+    measure = find_statistic(statistic)
+    given = _given(probs, labels, find_lens(lens), measure, **own)
+    fitted = measure.fitted(given.view.rows)
+    return premises_of(given.whole, 1.0), _notes(given, fitted, fitted.given(given.view.rows))
+
+
 def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> float:
     """Return the value of a statistic; for rows in clusters, over pairs from different ones."""
     rows, observed = view.rows, view.labels
@@ -459,10 +469,16 @@ def _answered(
         answer = beside_events(question, answer)
     if isinstance(form, LabelFunction) and not (exact or rows.clusters is not None):
         form.check_unmoved(question.labels, question.observed)
-    unlikely = impossible_labels(given.view, what=seen_through(given.lens, rows))
-    notes = (*rows.notes, *unlikely, *_bins_of_vectors(form, given.lens), *fitted.notes)
+    notes = _notes(given, fitted, form)
     parameters = {**fitted.parameters, **_counted(rows, sampling_rates)}
     return (question, null, answer, notes), given.stated(answer, parameters=parameters)
+
+
+def _notes(given: _Given, fitted: Statistic, form: Form) -> tuple[str, ...]:
+    """Return what is said of the rows, and of what was computed of them."""
+    rows = given.view.rows
+    unlikely = impossible_labels(given.view, what=seen_through(given.lens, rows))
+    return (*rows.notes, *unlikely, *_bins_of_vectors(form, given.lens), *fitted.notes)
 
 
 def _tolerated(

@@ -33,7 +33,7 @@ def here(tmp_path, monkeypatch):
     mixed.to_csv("runs.csv", index=False)
     mixed.to_parquet("runs.parquet")
     arrays = {name: np.array(each.tolist()) for name, each in MORE.items()}
-    np.savez("runs.npz", run_all=VALUES, **arrays)
+    np.savez("runs.npz", run_=VALUES, **arrays)
     wider = {name: CENTRE + 1.3 * (ROWS[name] - CENTRE) for name in NAMES}
     ROWS.assign(**wider).to_csv("wide.csv", index=False)
 
@@ -105,10 +105,16 @@ def test_a_single_member_and_vectors_in_an_archive():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--members q", "--members is 'q', and no column begins so; the columns are"),
+        (
+            "--members q",
+            "--members is 'q', and no column is called so with a number behind it, as 'q1'; give",
+        ),
         ("--members run_ --mean run_0", "both --mean and --members are given; give one of them."),
         ("--members run_ --columns run_0", "--columns names probabilities of classes, and --members"),
-        ("--members reg", "column 'region' holds '(a|b)' at row 0 (counting from 0), which is not a"),
+        (
+            "--members region",
+            "column 'region' holds '(a|b)' at row 0 (counting from 0), which is not a",
+        ),
         ("--members run_ --logits", "--logits is about probabilities, and the columns state"),
     ],
 )

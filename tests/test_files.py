@@ -526,7 +526,7 @@ def parts(folder: Path, *labels: Any) -> Path:
 )
 def test_parts_of_kinds_that_do_not_go_together(tmp_path: Path, one: Any, other: Any) -> None:
     with pytest.raises(
-        InputError, match=r"column 'label' is .* in one file and .* in another; save all"
+        InputError, match=r"column 'label' is .* in 0.parquet and .* in 1.parquet; save all"
     ):
         read(parts(tmp_path / "parts", one, other))
 
@@ -542,7 +542,8 @@ def test_the_first_part_does_not_round_the_others(tmp_path: Path, first: Any) ->
         pq.write_table(table, folder / f"{number}.parquet")
     found, groups = read_with_groups(folder, groups=["group"])
     assert found.rows.probs[2].tolist() == [0.1, 0.9]
-    assert groups["group"].tolist()[2:] == [0.3, 2049.0]
+    as_numbers = first in (pa.float16(), pa.null())  # other types that differ are written alike
+    assert groups["group"].tolist()[2:] == ([0.3, 2049.0] if as_numbers else ["0.3", "2049"])
 
 
 @pytest.mark.slow

@@ -236,7 +236,7 @@ def test_wrong_tables_are_sentences():
     assert "no column of the truth is called observation or oracle_value" in fails(
         LONG, TRUTH.rename(columns={"observation": "seen"})
     )
-    assert "the truth of row 57 (counting from 0) is of the same" in fails(
+    assert "long.csv: known.csv: the truth of row 57 (counting from 0) is of the same" in fails(
         LONG, pd.concat([TRUTH, TRUTH[:1]])
     )
     assert "there is no truth of any task, such as reference_date 2024-11-02, location 01" in fails(
@@ -244,7 +244,8 @@ def test_wrong_tables_are_sentences():
     )
     falling = LONG.assign(value=LONG["value"].where(LONG["output_type_id"] != "15", 0.0))
     assert re.search(
-        r"the cdf of row \d+ \(counting from 0\) is 0 at 15; give", fails(falling, kind="cdf")
+        r"cdf of the task that begins in row 12 \(counting from 0\) is 0 at 15",
+        fails(falling, kind="cdf"),
     )
     with pytest.raises(
         InputError, match=r"where= picks|where picks rows of a hub's long table; give its"

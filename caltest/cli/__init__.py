@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from caltest._arguments import check_variable
 from caltest._memory import check_address_space
 from caltest._version import __version__
 from caltest.cli._commands import (
@@ -24,7 +25,6 @@ from caltest.cli._commands import (
 from caltest.cli._options import WithChoices
 from caltest.cli._output import WRONG_INPUT, Commands, write
 from caltest.exceptions import InputError
-from caltest.files.writing import check_epoch
 
 app = typer.Typer(
     cls=Commands,
@@ -50,7 +50,8 @@ def main() -> None:
         os.environ.pop("SOURCE_DATE_EPOCH", None)
     try:
         check_address_space()
-        check_epoch()  # SciPy cannot be imported with one that is no time
+        check_variable("SOURCE_DATE_EPOCH")  # SciPy cannot be imported with one that is no time
+        check_variable("NUMBA_NUM_THREADS")
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(WRONG_INPUT)

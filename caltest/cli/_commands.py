@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -94,10 +93,17 @@ def estimate(asked: Input, *, statistic: str, lens: str | None = None, **given: 
     sample = asked.sample()
 
     from caltest import testing
+    from caltest.results import plain
 
-    value = testing.estimate(sample.rows, sample.labels, statistic, lens=lens, **given)
-    number = value if math.isfinite(value) else str(value)
-    return Found({**asked.source, "name": statistic, "lens": lens, "statistic": number}, repr(value))
+    jobs = given.pop("n_jobs")
+    own: dict[str, Any] = {"statistic": statistic, "lens": lens, **given}
+    value = testing.estimate(sample.rows, sample.labels, **own, n_jobs=jobs)
+    premises, warnings = testing.notes_of_estimate(sample.rows, sample.labels, **own)
+    if asked["json"] is None:
+        for each in (*premises, *warnings):
+            out.note(f"Note: {each}")
+    data = {"name": statistic, "lens": lens, "statistic": value, "warnings": warnings}
+    return Found({**asked.source, **plain(data | {"premises": premises})}, repr(value))
 
 
 @command

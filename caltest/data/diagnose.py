@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.data.containers import NamedArray
-from caltest.exceptions import Argument, InputError, Phrase, Row
+from caltest.exceptions import Argument, InputError, OfAll, Phrase, Row
 from caltest.laws.classes import Array
 
 _LOOKS = {
@@ -29,7 +29,7 @@ _LOOKS = {
     "of times too (predictive.Survival, --time).",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
     "percentage": "probs looks like percentages: {entry}, outside [0, 1]; divide by 100.",
-    "counts": "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by "
+    "counts": "probs looks like counts: whole numbers, {row} with the sum {found}; divide each row by "
     "its sum.",
     "logits": "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; give "
     "{logits}, and their softmax is taken, or say that these are members of an ensemble "
@@ -38,15 +38,14 @@ _LOOKS = {
     "function is taken.",
     "labels": "probs looks like class labels: {entry}; give probabilities first and labels second, "
     "P(class 1) or one column of probabilities for every class.",
-    "not finite": "probs has entries that are not finite, in {wrong} of {rows} rows: {entry}; find "
-    "where the model's numbers break, or leave these rows out of probs and labels alike.",
-    "outside": "probs has entries outside [0, 1], in {wrong} of {rows} rows: {entry}; correct these "
-    "rows, or leave them out of probs and labels alike.",
-    "sums": "probs has rows that do not sum to 1, {wrong} of {rows}, off by up to {most}: {row} sums "
-    "to {found}; {do}.",
-    "no multiples": "probs has values that are not multiples of {step}, in {wrong} of {rows} rows: "
-    "{entry}; give as rounding the step in which they were stated, or leave it out.",
-    "no steps": "probs has rows that no probabilities round to in steps of {step}, {wrong} of {rows}: "
+    "not finite": "probs has entries that are not finite{share}: {entry}; find where the model's "
+    "numbers break, or leave these rows out of probs and labels alike.",
+    "outside": "probs has entries outside [0, 1]{share}: {entry}; correct these rows, or leave them "
+    "out of probs and labels alike.",
+    "sums": "probs has rows that do not sum to 1{share}: {row} sums to {found}; {do}.",
+    "no multiples": "probs has values that are not multiples of {step}{share}: {entry}; give "
+    "as rounding the step in which they were stated, or leave it out.",
+    "no steps": "probs has rows that no probabilities round to in steps of {step}{share}: "
     "{row} sums to {found}; give one column for every class, or correct these rows.",
 }
 
@@ -83,14 +82,15 @@ class Suspect:
 
     def entries(self, wrong: NDArray[np.bool_]) -> dict[str, Any]:
         """Return facts on wrong entries: in how many rows they are, and the first."""
-        in_rows = int(wrong.any(axis=1).sum())
-        return {"wrong": in_rows, "rows": len(wrong), "entry": self.entry(wrong)}
+        share = OfAll(f", in {wrong.any(axis=1).sum()} of {len(wrong)} rows")
+        return {"share": share, "entry": self.entry(wrong)}
 
-    def rows(self, wrong: NDArray[np.bool_], digits: int) -> dict[str, Any]:
+    def rows(self, wrong: NDArray[np.bool_], digits: int, most: str = "") -> dict[str, Any]:
         """Return facts on rows with a wrong sum: how many there are, and the first."""
         row = int(np.argmax(wrong))
         found = f"{self.sums[row]:.{digits}g}"
-        return {"wrong": int(wrong.sum()), "rows": len(wrong), "row": row, "found": found}
+        share = OfAll(f", {wrong.sum()} of {len(wrong)}{most}")
+        return {"share": share, "row": row, "found": found}
 
 
 # ------------------------------------------------------------------ rounded
@@ -187,7 +187,7 @@ def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
     if low >= 0 and np.abs(sums - 100).max() <= 1:
         return "percentages", {}
     if low >= 0 and sums.min() >= 1 and high > 1 and np.all(values == np.round(values)):
-        return "counts", {"found": f"{sums[0]:.6g}"}
+        return "counts", {"row": Row(0), "found": f"{sums[0]:.6g}"}
     off = np.abs(sums - 1)
     # A few bad rows are bad rows; logits are off in most.
     if outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5:
@@ -198,8 +198,8 @@ def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
         return "logits", {"entry": suspect.entry(outside)}
     if outside.any():
         return "outside", suspect.entries(outside)
-    facts = suspect.rows(off > suspect.tolerance, 9)
-    return "sums", {**facts, "most": f"{off.max():.2g}", "do": _advice(suspect)}
+    facts = suspect.rows(off > suspect.tolerance, 9, f", off by up to {off.max():.2g}")
+    return "sums", {**facts, "do": _advice(suspect)}
 
 
 def _of_one_column(suspect: Suspect) -> tuple[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
@@ -21,7 +21,7 @@ from caltest.data.rows import Clustering, Extent, Weighing, check_some, checked_
 from caltest.exceptions import InputError, Row
 from caltest.files import formats, paths
 from caltest.files.columns import Columns, Content, Roles, check_held
-from caltest.files.formats import FORMATS, Format, Survey
+from caltest.files.formats import FORMATS, Format, Survey, Wanted
 from caltest.files.paths import Place
 from caltest.sampling import ROWS
 
@@ -96,8 +96,12 @@ class Stored(ABC):
             try:
                 sample = self._check(block)
             except InputError as error:
-                raise error.moved(number * ROWS).within(self.name) from error
+                raise error.moved(number * ROWS).placed(self.row).within(self.name) from error
             yield sample
+
+    def row(self, number: int) -> Row:
+        """Return what messages call a row of all."""
+        return Row(number)
 
     def _changed(self) -> InputError:
         return InputError(
@@ -131,6 +135,7 @@ class StoredTable(Stored):
     """A table in one file, or in several of one kind: what the first look at each of them found."""
 
     files: tuple[Place, ...]
+    parts: tuple[str, ...]  # what messages call them; of one file nothing
     format: Format
     surveys: tuple[Survey, ...]
     schema: Any  # of the columns that are read, in Arrow
@@ -140,6 +145,12 @@ class StoredTable(Stored):
     def grain(self) -> int:
         """Rows of the largest part of a file."""
         return max(rows for survey in self.surveys for rows in survey.parts)
+
+    def row(self, number: int) -> Row:
+        """Return what messages call a row of all: of several files, one of its own."""
+        starts = np.cumsum([0, *(survey.rows for survey in self.surveys)])
+        part = int(np.searchsorted(starts[1:-1], number, "right"))
+        return Row(number - int(starts[part]), self.parts[part])
 
     def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
         """Read some columns of the rows from ``start`` on, a few thousand at a time."""
@@ -155,16 +166,17 @@ class StoredTable(Stored):
             with _opened(path, self.format, several) as file:
                 if paths.size_of(file) != survey.size:
                     raise self._changed()
-                for batch in self.format.batches(file, survey, schema, part):
+                own = schema if self.format.is_text else _some(schema.names, survey.schema)
+                for batch in self.format.batches(file, survey, own, part):
                     if start < batch.num_rows:
                         yield formats.cast(batch, schema).slice(start)
                     start = max(0, start - batch.num_rows)
 
     def table(self, *names: str) -> Any:
-        """Read some columns of all rows."""
+        """Read some columns of all rows, or all."""
         import pyarrow as pa
 
-        schema = self.schema_of(*names)
+        schema = _some(names or self.schema.names, self.schema)
         return pa.Table.from_batches(self.batches(schema), schema)
 
     def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
@@ -192,7 +204,7 @@ class StoredTable(Stored):
         weighing = None if roles.weights is None else Weighing()
         clustering = None if roles.clusters is None else Clustering()
         names = [name for name in (roles.weights, roles.clusters) if name is not None]
-        for batch in self.batches(self.schema_of(*names)) if names else ():
+        for batch in self.batches(_some(names, self.schema)) if names else ():
             cells, weights = [column.to_pylist() for column in batch.columns], None
             try:
                 if weighing is not None:
@@ -204,33 +216,34 @@ class StoredTable(Stored):
                     do = "cluster by what holds more rows, or test some of the clusters"
                     check_fits(_BYTES_OF_A_CLUSTER * len(clustering), what, do)
             except InputError as error:
-                raise error.moved(rows) from error
+                raise error.moved(rows).placed(self.row) from error
             rows += batch.num_rows
         if weighing is not None:
             check_some(weighing.largest)
         clustering = None if clustering is None else clustering.counted()
         return replace(self, weighing=weighing, clustering=clustering)
 
-    def schema_of(self, *names: str) -> Any:
-        """Return the schema of some columns."""
-        import pyarrow as pa
-
-        return pa.schema([self.schema.field(name) for name in names])
-
     def content(self) -> Content:
         """Read all rows, as they are."""
         check_held(self.n_samples, len(self.schema.names))
         size = _COPIES * sum(survey.nbytes for survey in self.surveys)
         check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
-        table = self.table(*self.schema.names)
+        table = self.table()
         if table.num_rows != self.n_samples:
             raise self._changed()
-        return self.columns.content(table)
+        return replace(self.columns.content(table), place=self.row)
+
+
+def _some(names: Iterable[str], schema: Any) -> Any:
+    """Return the schema of some columns."""
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in names])
 
 
 def _surveyed(
-    path: Place, *, whole: bool
-) -> tuple[str, int, tuple[Place, ...], Format, tuple[Survey, ...]]:
+    path: Place, wanted: Wanted, *, whole: bool
+) -> tuple[str, int, tuple[Place, ...], tuple[str, ...], Format, tuple[Survey, ...]]:
     """Look at the files of a table, and return what a `StoredTable` says of these."""
     files, kind = _files(path)
     if whole and kind.is_text:
@@ -243,7 +256,7 @@ def _surveyed(
         with _opened(each, kind, len(files) > 1) as file:
             if (size := paths.size_of(file)) == 0:
                 raise InputError("the file is empty; write it again.")
-            surveys.append(replace(kind.look(file), size=size))
+            surveys.append(replace(kind.look(file, wanted), size=size))
     names = surveys[0].schema.names
     for each, survey in zip(files, surveys, strict=True):
         if sorted(survey.schema.names) != sorted(names):
@@ -254,48 +267,54 @@ def _surveyed(
     check_distinct(names)
     if not (rows := sum(survey.rows for survey in surveys)):
         raise InputError("there are no rows; write the file again.")
-    return paths.called(path), rows, tuple(files), kind, tuple(surveys)
+    parts = tuple(paths.called(each) if len(files) > 1 else "" for each in files)
+    return paths.called(path), rows, tuple(files), parts, kind, tuple(surveys)
 
 
-def as_texts(path: Place) -> Any:
-    """Read a table whose cells are all text, as Arrow has it; what is missing is null."""
+def as_texts(path: Place) -> StoredTable:
+    """Open a table whose cells are all read as text; what is missing is null."""
     import pyarrow as pa
 
-    found = _surveyed(path, whole=True)
+    found = _surveyed(path, lambda names: names[:1], whole=True)
     names = found[-1][0].schema.names
     check_held(found[1], len(names))
     schema = pa.schema([(name, pa.string()) for name in names])
-    return StoredTable(*found, schema, Columns(Roles(None))).table(*names)
+    return StoredTable(*found, schema, Columns(Roles(None)))
 
 
 def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     """Open the files of a table, which is to be read as a whole or a block at a time."""
     import pyarrow as pa
 
-    found = _surveyed(path, whole=whole)
-    *_, kind, surveys = found
+    found = _surveyed(path, lambda names: Columns.of(roles, names).read, whole=whole)
+    *_, parts, kind, surveys = found
     columns = Columns.of(roles, surveys[0].schema.names)
     notes = [*columns.notes]
-    for survey in surveys:
+    for part, survey in zip(parts, surveys, strict=True):
         for name, row in survey.swallowed.items():
             if name in columns.read:
                 raise InputError(
-                    "the cell of column {column} at {row} seems to hold further rows, as if a quote "
+                    "the cell of column {column} at {place} seems to hold further rows, as if a quote "
                     "were not closed; correct it, or take the line breaks out of the cell.",
                     column=quoted(name),
-                    row=row,
+                    place=Row(row, part),
                 )
             notes.append(
-                f"A cell of column {quoted(name)} seems to hold further rows, the first in {Row(row)}: "
-                "if a quote is not closed there, rows are missing."
+                f"A cell of column {quoted(name)} seems to hold further rows, the first in "
+                f"{Row(row, part)}: if a quote is not closed there, rows are missing."
             )
     raw = columns.roles.groups if kind.is_text else ()
+    labels = {columns.label} - {*columns.numeric}
     fields = dict.fromkeys(columns.read, pa.string())
     for name in (name for name in fields if name not in raw):
-        fields[name] = formats.one_type(name, [each.schema.field(name).type for each in surveys])
+        kinds = [survey.schema.field(name).type for survey in surveys]
+        role = "group" if name in columns.roles.groups else "label" if name in labels else "number"
+        own = formats.kind_of(kinds) if kind.is_text else formats.one_type(name, kinds, parts, role)
+        fields[name] = own
     schema = pa.schema(list(fields.items()))
     stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
-    columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
+    with paths.placed(stored.row):
+        columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
     return stored if whole else stored.counted()
 
 

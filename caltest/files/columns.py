@@ -6,6 +6,7 @@ A user says which is which, or names do; arrays of an archive are found as colum
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,7 +25,8 @@ from caltest.data.containers import NamedArray, check_distinct, listed
 from caltest.data.premises import shared_members
 from caltest.data.rows import Clustering, Weighing, checked_weights
 from caltest.data.sample import counted_as
-from caltest.exceptions import Argument, InputError, Phrase
+from caltest.exceptions import Argument, InputError, Phrase, Row
+from caltest.files.paths import placed
 from caltest.laws.base import Predictive, finite_table
 from caltest.laws.classes import read_only
 from caltest.laws.gaussian import Normal
@@ -89,10 +91,11 @@ class NumberColumns:
     of
         The name of a column by what it holds: "mean" with "sd" or "variance". Or, of "quantiles", the
         level of every column by its name, or a pattern of names whose star is the level. Or, of
-        "members", how the names of their columns begin, or all of these. Or, of "cdf", the number up
-        to which every column has the probability, by its name. Or, of "survival", the time of every
-        column, or a pattern of names whose star is the time, with the column "event" (the outcomes are
-        times), and perhaps "follow_up", and the "interpolation" of the curves, "linear" or "step".
+        "members", what stands before the number in the names of their columns, or all of these. Or, of
+        "cdf", the number up to which every column has the probability, by its name. Or, of "survival",
+        the time of every column, or a pattern of names whose star is the time, with the column "event"
+        (the outcomes are times), and perhaps "follow_up", and the "interpolation" of the curves,
+        "linear" or "step".
     """
 
     of: Mapping[str, Any]
@@ -110,7 +113,7 @@ class NumberColumns:
                 what, number = _NUMBERS[name]
                 number(f"the {what} of column {quoted(each)}", value)
         given = tuple(name for name in _KNOWN if name in self.of)
-        twice = [name for name in self.names if self.names.count(name) > 1]
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
         if given not in _STATED or twice or (_CURVES in self.of and "survival" not in given):
             of_times = not {*_OF_TIMES, "follow_up", _CURVES}.isdisjoint(self.of)
             wrong = "times" if of_times else "alone" if len(given) < 2 else "both"
@@ -132,15 +135,18 @@ class NumberColumns:
         """Return them by name, those of a pattern too, of a table that has these besides others."""
         prefix = self.of.get("members")
         if isinstance(prefix, str):
-            members = tuple(name for name in names if name.startswith(prefix))
-            if not members:
+            numbered = re.compile(re.escape(prefix) + "[0-9]+")
+            members = [name for name in names if numbered.fullmatch(name)]
+            if not members and prefix not in names:
                 raise InputError(
-                    "{members} is {prefix}, and no column begins so; the columns are {names}.",
+                    "{members} is {prefix}, and no column is called so with a number behind it, as "
+                    "{example}; give how their names begin, or rename them: the columns are {names}.",
                     members=Argument("members"),
                     prefix=quoted(prefix),
+                    example=quoted(f"{prefix}1"),
                     names=listed(names),
                 )
-            return NumberColumns({"members": members})
+            return NumberColumns({"members": members or [prefix]})
         of = next((each for each in _STARS if isinstance(self.of.get(each), str)), None)
         if of is None:
             return self
@@ -181,7 +187,7 @@ class NumberColumns:
             return laws.Survival(table, at, follow_up=end, interpolation=self.of.get(_CURVES))
         return laws.Quantiles(at, table) if several == "quantiles" else stepwise(at, table)
 
-    def sample(self, columns: Mapping[str, Any], outcomes: Any, *, part: bool) -> Sample:
+    def sample(self, columns: Mapping[str, Any], outcomes: Any, weights: Any, *, part: bool) -> Sample:
         """Return them with what was observed: of a part, as the law has it."""
         law = self.law(columns)
         if "cdf" in self.of:
@@ -190,7 +196,8 @@ class NumberColumns:
             if part:
                 raise InputError("times until an event are read all at once; use caltest.files.read.")
             outcomes = np.column_stack([finite_table("time", outcomes), columns[self.of["event"]]])
-        met, checked = law.met(outcomes)
+        counting = None if weights is None else checked_weights(weights, law.n_samples)
+        met, checked = law.met(outcomes, counting)
         if part:
             shared_members(met)
             return Sample(Rows(met), checked)
@@ -378,8 +385,12 @@ class Columns:
         advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
         if not self.probs:
             raise InputError("there is no column besides the labels; add the probabilities.")
-        for name, dtype in frame.select(self.numeric).schema.items():
-            if not (dtype.is_float() or dtype.is_integer()):
+        weights = [name for name in [self.roles.weights] if name is not None]
+        for name, dtype in frame.select(*self.numeric, *weights).schema.items():
+            if name in weights:
+                if dtype == nw.String:
+                    raise _not_numbers(name, load(name), dtype, Phrase("give weights that are numbers"))
+            elif not (dtype.is_float() or dtype.is_integer()):
                 alone = "name one that holds the predicted probabilities"
                 one = Phrase(alone if len(self.probs) == 1 else "leave the column out")
                 do = one if given else advice
@@ -428,6 +439,7 @@ class Content:
     notes: tuple[str, ...] = ()
     origin: str | None = None  # from where in the file, as a clause; None if there are no names
     weights: Any = None
+    place: Callable[[int], object] = Row  # what messages call a row
 
     @property
     def event(self) -> str | None:
@@ -437,10 +449,11 @@ class Content:
 
     def checked(self, *, rounding: float | None = None, part: bool = False) -> Sample:
         """Check predictions, labels, weights and clusters."""
-        with self._explained():
-            found = self._sample(rounding=rounding, part=part)
-            rows = counted_as(found.rows, self.weights, None)
-        return replace(found, rows=self._noting(counted_as(rows, None, self._clusters)))
+        with placed(self.place):
+            with self._explained():
+                found = self._sample(rounding=rounding, part=part)
+                rows = counted_as(found.rows, self.weights, None)
+            return replace(found, rows=self._noting(counted_as(rows, None, self._clusters)))
 
     def checked_part(self, weighing: Weighing | None, clustering: Clustering | None) -> Sample:
         """Check those of some of the rows, as all of them weigh and are clustered."""
@@ -455,12 +468,13 @@ class Content:
 
     def checked_predictions(self, *, part: bool = False) -> Rows:
         """Check predictions, weights and clusters alone."""
-        with self._explained():
-            if self.roles.numbers is not None:
-                found = counted_as(Rows(self.roles.numbers.law(self.probs)), self.weights, None)
-            else:
-                found = predictions(self.probs, self.weights, logits=self.roles.logits, part=part)
-        return self._noting(counted_as(found, None, self._clusters))
+        with placed(self.place):
+            with self._explained():
+                if self.roles.numbers is not None:
+                    found = counted_as(Rows(self.roles.numbers.law(self.probs)), self.weights, None)
+                else:
+                    found = predictions(self.probs, self.weights, logits=self.roles.logits, part=part)
+            return self._noting(counted_as(found, None, self._clusters))
 
     @property
     def _clusters(self) -> list[Any] | None:
@@ -478,7 +492,7 @@ class Content:
                     "numbers; leave it out.",
                     argument=name,
                 )
-        return self.roles.numbers.sample(self.probs, self.labels, part=block)
+        return self.roles.numbers.sample(self.probs, self.labels, self.weights, part=block)
 
     def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))

@@ -10,14 +10,16 @@ since the type of a column depends on all its cells, and keeps where blocks begi
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedReader
 from itertools import pairwise
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,9 @@ from caltest.files.columns import COPIES, Content, Roles, check_there, unread_no
 from caltest.files.paths import first_bytes, is_remote, reading, size_of
 from caltest.sampling import ROWS
 from caltest.spelling import is_number
+
+#: Which of a table's columns are read: in text, the types of others are not looked for.
+Wanted: TypeAlias = Callable[[Sequence[str]], Collection[str]]
 
 _BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
 
@@ -58,7 +63,7 @@ class Format:
 
     kind: str
     suffixes: tuple[str, ...]
-    look: Callable[[BufferedReader], Survey]
+    look: Callable[[BufferedReader, Wanted], Survey]
     batches: Callable[[BufferedReader, Survey, Any, int], Iterator[Any]]  # from a part on; of a schema
     is_text: bool = False  # whether cells have no types, so that groups stay as they are written
 
@@ -73,33 +78,40 @@ def cast(batch: Any, schema: Any) -> Any:
     return pa.record_batch([c if c.type == kind else c.cast(kind) for c, kind in pairs], schema=schema)
 
 
-def one_type(column: str, kinds: Sequence[Any]) -> Any:
+def one_type(column: str, kinds: Sequence[Any], parts: Sequence[str], role: str) -> Any:
     """Return the type of a column of several parts that holds what all of them hold.
+
+    A "group" of several types is read as text, and so is a "number" that is not always one, so that the
+    cell is found that is none.
 
     Raises
     ------
     InputError
-        If there is none: numbers in one part and text, truth values or dates in another.
+        If labels have none: numbers in one part and text, truth values or dates in another.
     """
     import pyarrow as pa
 
-    is_coded = pa.types.is_dictionary
-    known = dict.fromkeys(kind.value_type if is_coded(kind) else kind for kind in kinds)
-    schemas = [pa.schema([(column, kind)]) for kind in known]
+    plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
+    known = {kind: part for kind, part in zip(plain, parts, strict=True) if kind != pa.null()}
+    nested = any(pa.types.is_nested(kind) or pa.types.is_float16(kind) for kind in known)
+    if role == "group" and len(known) > 1 and not nested:
+        return pa.string()
+    schemas = [pa.schema([(column, kind)]) for kind in plain]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
     except pa.ArrowException as error:
-        one, other = [kind for kind in known if kind != pa.null()][:2]
+        if role == "number" and not nested:
+            return pa.string()
+        one, other, *_ = (f"{kind} in {part}" for kind, part in known.items())
         raise InputError(
-            f"column {quoted(column)} is {one} in one file and {other} in another; save all files with "
-            "the same types."
+            f"column {quoted(column)} is {one} and {other}; save all files with the same types."
         ) from error
 
 
 # ------------------------------------------------------------------ Parquet and Arrow
 
 
-def _look_at_parquet(file: BufferedReader) -> Survey:
+def _look_at_parquet(file: BufferedReader, _: Wanted) -> Survey:
     import pyarrow.parquet as pq
 
     first_bytes(file, b"PAR1")
@@ -122,7 +134,7 @@ def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) 
         )
 
 
-def _look_at_arrow(file: BufferedReader) -> Survey:
+def _look_at_arrow(file: BufferedReader, _: Wanted) -> Survey:
     import pyarrow as pa
 
     first_bytes(file, b"ARROW1")
@@ -211,12 +223,12 @@ def _read_text(
 # ------------------------------------------------------------------ CSV
 
 
-def _look_at_csv(file: BufferedReader) -> Survey:
+def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
     """Go through all rows, a block at a time: a type is that of a whole column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kinds, swallowed = dict[str, set[Any]](), dict[str, int]()
+    names, kinds, swallowed = list[str](), dict[str, set[Any]](), dict[str, int]()
     parts, starts = list[int](), list[int]()
     for lines in _lines(file, quotes=True):
         if (place := lines.masked.find(b"\0")) >= 0:
@@ -229,41 +241,46 @@ def _look_at_csv(file: BufferedReader) -> Survey:
             raise InputError(
                 f"line {line} holds a null character, so the file is not valid CSV; save it as UTF-8."
             )
-        if not kinds:
+        if not names:
             if not (header := _HEADER.match(lines.masked)):
                 continue
-            names = _parsed(lines.text[slice(*header.span(1))], None).column_names
-            _check_header(names)
-            kinds = {name or f"Unnamed: {k}": set() for k, name in enumerate(names)}
+            first = io.StringIO(lines.text[slice(*header.span(1))].decode(), newline="")
+            _check_header(names := next(csv.reader(first)))
+            names = [name or f"Unnamed: {k}" for k, name in enumerate(names)]
+            chosen = set(wanted(names))
+            kinds = {name: set() for name in names if name in chosen}
             lines = lines.after(header.end())
         if not lines.text.strip(b"\r\n"):
             continue
         as_text = {name: pa.string() for name, seen in kinds.items() if pa.string() in seen}
-        found = _parsed(lines.text, list(kinds), as_text, lines=lines)
-        for seen, column in zip(kinds.values(), found.columns, strict=True):
-            is_nan = pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
+        several = b'"' in lines.text and lines.text.count(b"\n") > lines.masked.count(b"\n")
+        some = names if several else list(kinds)
+        found, nan = _parsed(lines.text, names, as_text, some, lines), b"nan" in lines.text.lower()
+        for name, seen in kinds.items():
+            column = found.column(name)
+            is_nan = nan and pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
             seen.add(pa.string() if is_nan else column.type)  # "nan" is text
-        if b'"' in lines.text and lines.text.count(b"\n") > lines.masked.count(b"\n"):
-            for name, column in zip(kinds, found.columns, strict=True):
+        if several:
+            for name, column in zip(names, found.columns, strict=True):
                 for row, cell in enumerate(map(str, column.to_pylist()), start=sum(parts)):
                     # From a quote that is not closed to another one in the same column, rows later.
                     further = len(cell.splitlines()) - 1
-                    if further > 0 and cell.count(",") >= further * (len(kinds) - 1):
+                    if further > 0 and cell.count(",") >= further * (len(names) - 1):
                         swallowed.setdefault(name, row)
         parts.append(found.num_rows)
         starts.append(lines.start)
-    if not kinds:
+    if not names:
         raise InputError("the file is not valid CSV: No columns, but blank lines; write it again.")
     if not sum(parts):
         raise InputError("there is a header but no row beneath it; save the predictions as rows.")
-    schema = pa.schema([(name, _kind_of(seen)) for name, seen in kinds.items()])
+    schema = pa.schema([(name, kind_of(kinds.get(name, ()))) for name in names])
     return Survey(schema, tuple(parts), starts=tuple(starts), swallowed=swallowed)
 
 
 def _parsed(
-    text: bytes, names: Sequence[str] | None, types: Any = None, lines: _Lines | None = None
+    text: bytes, names: Sequence[str], types: Any, some: Any = None, lines: _Lines | None = None
 ) -> Any:
-    """Read rows; the first has the names if none are given. Of the columns of a schema, read no others.
+    """Read some of the columns with the types that are known, or those of a schema.
 
     Only an empty cell is missing, as "NA" may be a class.
     """
@@ -281,7 +298,7 @@ def _parsed(
     parse = pc.ParseOptions(newlines_in_values=True, invalid_row_handler=handled)
     convert = pc.ConvertOptions(
         column_types=types,
-        include_columns=getattr(types, "names", None),
+        include_columns=types.names if some is None else some,
         null_values=[""],
         true_values=["True", "TRUE", "true"],
         false_values=["False", "FALSE", "false"],
@@ -305,11 +322,11 @@ def _parsed(
     raise InputError(f"line {line} has {found}; {do}.")
 
 
-def _kind_of(seen: set[Any]) -> Any:
+def kind_of(seen: Iterable[Any]) -> Any:
     """Return the type of a column from those of its blocks: text if no other holds all cells."""
     import pyarrow as pa
 
-    numbers, known = {pa.int64(), pa.float64()}, seen - {pa.null()}
+    numbers, known = {pa.int64(), pa.float64()}, {*seen} - {pa.null()}
     if len(known) == 1 and known <= {*numbers, pa.bool_()}:
         return known.pop()
     return pa.float64() if known <= numbers else pa.string()
@@ -340,7 +357,7 @@ def _too_deep(text: bytes) -> NDArray[np.intp]:
     return np.flatnonzero(steps.cumsum() > _DEEPEST)
 
 
-def _look_at_json(file: BufferedReader) -> Survey:
+def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
     """Go through all objects: a type is that of a column in all of them, and dates stay text."""
     import pyarrow as pa
 
@@ -359,7 +376,11 @@ def _look_at_json(file: BufferedReader) -> Survey:
         kinds = [pa.string() if pa.types.is_temporal(kind) else kind for kind in found.schema.types]
         schema = pa.schema(list(zip(found.schema.names, kinds, strict=True)))
         try:
-            known = pa.unify_schemas([known or schema, schema], promote_options="permissive")
+            known = (
+                schema
+                if schema == known
+                else pa.unify_schemas([known or schema, schema], promote_options="permissive")
+            )
         except pa.ArrowException:  # parse it again by what is known, to say where it differs
             kinds = [pa.float64() if pa.types.is_integer(kind) else kind for kind in known.types]
             known = pa.schema(list(zip(known.names, kinds, strict=True)))

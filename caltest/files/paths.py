@@ -10,7 +10,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -239,6 +239,15 @@ def named(name: str) -> Iterator[None]:
         raise error.within(name) from error
     except MemoryError as error:
         raise InputError(f"{name}: {_sentence('', error)}") from error
+
+
+@contextmanager
+def placed(place: Callable[[int], object]) -> Iterator[None]:
+    """Call the rows of what goes wrong in the body as they are called where they stand."""
+    try:
+        yield
+    except InputError as error:
+        raise error.placed(place) from error
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from caltest._arguments import path as path_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, listed, read_table
-from caltest.exceptions import Argument, InputError
+from caltest.exceptions import Argument, InputError, Phrase, Row
 from caltest.files import paths
 from caltest.files.batches import NUMPY, Stored, StoredArrays, as_texts, stored_table
 from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there
@@ -197,7 +197,7 @@ def read_late(
     where the file has none of their columns: outcomes alone.
     """
     with paths.named(paths.called(path)):
-        table = as_texts(paths.located(path))
+        table = as_texts(paths.located(path)).table()
         for name, what in ((label, "labels"), (ids, "ids")):
             check_there(name, table.column_names, "column", f" of {what}")
         others = set(columns or set(table.column_names) - {label, ids, *groups})
@@ -383,7 +383,7 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     if roles.columns is not None:
         given = Argument(next(iter(roles.numbers.of)) if roles.numbers else "columns")
         raise InputError(_WRONG["columns"], truth=Argument("truth"), columns=given)
-    table, observed = _texts(path), _texts(truth)
+    (table, place), (observed, of_truth) = _texts(path), _texts(truth)
     for name in _OUTPUT:
         check_there(name, table.columns, "column", " of a hub's long table")
     untold = "target" in table and "target" not in observed and table["target"].nunique() > 1
@@ -405,43 +405,52 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
         raise InputError(_WRONG["no tasks"])
     for name in filter(None, (*roles.groups, roles.weights)):
         check_there(name, tasks, "column", "", "the columns of tasks are")
-    wide = _wide(table, tasks, kind)
+    with paths.placed(place):
+        wide = _wide(table, tasks, kind)
+    begins = table.reset_index(names="").groupby(tasks)[""].min().reindex(wide.index).to_numpy()
     found = wide.index.to_frame(index=False)
-    label, keys, outcomes = _outcomes(observed, found, kind, roles.label)
-    found, values = found[known := (outcomes != "").to_numpy()], wide.to_numpy()[known]
-    if not known.all():
-        first = ", ".join(map(" ".join, zip(tasks, np.atleast_1d(wide.index[~known][0]), strict=True)))
+    with paths.named(paths.called(truth)), paths.placed(of_truth):
+        label, keys, outcomes = _outcomes(observed, found, kind, roles.label)
+        known = (outcomes != "").to_numpy()
+        lacking = (zip(tasks, np.atleast_1d(task), strict=True) for task in wide.index[~known][:1])
+        first = "".join(", ".join(map(" ".join, task)) for task in lacking)
         if not known.any():
-            raise InputError(_WRONG["no truth"], found=first).within(paths.called(truth))
+            raise InputError(_WRONG["no truth"], found=first)
+        seen = outcomes[known] if kind == "pmf" else _numbers(outcomes[known])
+    if first:
         notes.append(f"Left out for want of truth: {(~known).sum()} of {len(wide)} tasks ({first}, …).")
+    found, values, begins = found[known], wide.to_numpy()[known], begins[known]
     notes.append(
         f"Truth was found by {listed(keys)}{', and is taken for that of the target' * untold}."
     )
     if kind == "cdf":
         notes.append("Outcomes count as the next threshold, as nothing is stated between these.")
-    names = [str(at) if kind == "pmf" else f"{kind}_{at:g}" for at in wide.columns]
+    names = [str(at) if kind == "pmf" else f"{kind}_{at:.15g}" for at in wide.columns]
     numbers = None
     if kind != "pmf":
         of = tuple(names) if kind == "sample" else dict(zip(names, wide.columns, strict=True))
         numbers = NumberColumns({_READ[kind]: of})
     columns = {name: found[name].tolist() for name in tasks if name in (*roles.groups, roles.weights)}
-    columns[label] = outcomes[known].tolist() if kind == "pmf" else _numbers(outcomes[known]).tolist()
+    columns[label] = seen.tolist()
     read = pa.table(columns | dict(zip(names, values.T, strict=True)))
     stated = replace(roles, label=label, columns=tuple(names), numbers=numbers)
-    return replace(Columns.of(stated, read.column_names), notes=tuple(notes)).content(read)
+    content = replace(Columns.of(stated, read.column_names), notes=tuple(notes)).content(read)
+    text = "the task that begins in {row}"
+    return replace(content, place=lambda row: Phrase(text, {"row": place(int(begins[row]))}))
 
 
-def _texts(path: str | Path) -> Any:
-    """Read a table as a frame of text, in which 1.0 is 1 and midnight is a date."""
+def _texts(path: str | Path) -> tuple[Any, Callable[[int], Row]]:
+    """Read a table as a frame of text, in which 1.0 is 1 and midnight is a date; and name its rows."""
     with paths.named(paths.called(path)):
         place = paths.located(path)
         if not (paths.is_folder(place) or paths.is_pattern(place)):
             paths.check_file(place)
-        frame = as_texts(place).to_pandas().astype(object).fillna("")
+        stored = as_texts(place)
+        frame = stored.table().to_pandas().astype(object).fillna("")
     for name in frame.columns.difference(["value"]):
-        known = {cell: spelled(cell) for cell in frame[name].unique()}
+        known = {cell: spelled(cell) or "" for cell in frame[name].unique()}
         frame[name] = frame[name].map(known)
-    return frame
+    return frame, stored.row
 
 
 def _picked(frame: Any, name: str, value: str) -> Any:

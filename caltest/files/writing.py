@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from caltest._visible import quoted, shown
+from caltest._visible import shown
 from caltest.exceptions import InputError
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -58,16 +57,6 @@ def check_file(path: Path) -> None:
     part = _part_of(target)
     os.close(os.open(part, _NEW, _PRIVATE))
     part.unlink()
-
-
-def check_epoch() -> None:
-    """Raise if the variable by which Matplotlib dates pictures, and which NumPy reads, is no time."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not re.fullmatch("[0-9]{0,11}", given):
-        raise InputError(
-            f"the environment variable SOURCE_DATE_EPOCH is {quoted(given)}; set it to whole seconds "
-            "since 1970, or unset it."
-        )
 
 
 def write_whole(contents: Mapping[Path, str | bytes]) -> None:

@@ -14,8 +14,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
-import numba
-from numba.core import event
+from caltest._arguments import check_variable
+
+check_variable("NUMBA_NUM_THREADS")
+
+import numba  # noqa: E402
+from numba.core import event  # noqa: E402
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from caltest._arguments import anything, arguments, axes
+from caltest._arguments import anything, arguments, axes, check_variable
 from caltest._visible import escaped, shown
 from caltest.data import Rows
 from caltest.data.sample import predicted_by
 from caltest.exceptions import InputError
-from caltest.files.writing import check_epoch, write_whole
+from caltest.files.writing import write_whole
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.lenses import event as event_of
 from caltest.pictures import BAD, DIAGONAL, GRID, LINEAR, OK, Array, Limits, Mark, Scale, zoomed
@@ -386,7 +386,7 @@ class Display(ABC):
             raise InputError(
                 f"path is {shown(str(path))}; give a file that ends in .png, .pdf or .svg."
             )
-        check_epoch()
+        check_variable("SOURCE_DATE_EPOCH")
         figure: Any = self._figure or self.plot().figure_
         try:
             figure.savefig(picture, format=target.suffix[1:].lower(), dpi=150)
