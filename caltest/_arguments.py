@@ -11,6 +11,7 @@ import difflib
 import inspect
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy

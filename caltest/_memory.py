@@ -11,6 +11,8 @@ from pathlib import Path
 from caltest.exceptions import InputError
 
 _LEAST_ADDRESSES = 1e9  # bytes that the libraries reserve when they are loaded, and the smallest data
+
+
 def available() -> float:
     """Return the bytes of memory that this process can have: the machine's, within its own limit."""
     machine = math.inf

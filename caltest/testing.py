@@ -18,7 +18,7 @@ from caltest.data.diagnose import impossible_labels
 from caltest.data.premises import premises_of
 from caltest.data.rows import without_zeros
 from caltest.data.sample import whole_sample
-from caltest.exceptions import Argument, InputError, Premise
+from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.kernel_matrices import HELD_UP_TO
@@ -293,12 +293,10 @@ def estimate(
     return value_of(measure, _given(probs, labels, find_lens(lens), measure, **own).view, n_jobs)
 
 
-def notes_of_estimate(
-    probs: object, labels: object, statistic: str, *, lens: str | None = None, **own: Any
-) -> tuple[tuple[Premise, ...], tuple[str, ...]]:
+def notes_of_estimate(probs: object, labels: object, statistic: str, **how: Any) -> tuple[Any, ...]:
     """Return the premises in doubt, and the notes, that a test prints with the value of an estimate."""
     measure = find_statistic(statistic)
-    given = _given(probs, labels, find_lens(lens), measure, **own)
+    given = _given(probs, labels, find_lens(how.pop("lens")), measure, **how)
     fitted = measure.fitted(given.view.rows)
     return premises_of(given.whole, 1.0), _notes(given, fitted, fitted.given(given.view.rows))
 
@@ -469,9 +467,10 @@ def _answered(
         answer = beside_events(question, answer)
     if isinstance(form, LabelFunction) and not (exact or rows.clusters is not None):
         form.check_unmoved(question.labels, question.observed)
-    notes = _notes(given, fitted, form)
     parameters = {**fitted.parameters, **_counted(rows, sampling_rates)}
-    return (question, null, answer, notes), given.stated(answer, parameters=parameters)
+    return (question, null, answer, _notes(given, fitted, form)), given.stated(
+        answer, parameters=parameters
+    )
 
 
 def _notes(given: _Given, fitted: Statistic, form: Form) -> tuple[str, ...]:

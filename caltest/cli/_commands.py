@@ -182,14 +182,15 @@ def _models(
     if example is not None:
         asked.check_example(", ".join(map(str, files)))
 
-        from caltest.data import Rows
-        from caltest.datasets import digits_models, load_digits_predictions
-        from caltest.laws import Classes
+        from caltest.datasets import digits_models
 
         choose("example to compare", example, {"digits": True})
-        loaded = [load_digits_predictions(model) for model in digits_models()]
-        models = {each.model: Rows(Classes(each.probs, each.classes)) for each in loaded}
-        return None, models, loaded[0].labels
+        loaded = {each: asked.but(example=f"digits:{each}").sample() for each in digits_models()}
+        return (
+            None,
+            {name: each.rows for name, each in loaded.items()},
+            loaded[digits_models()[0]].labels,
+        )
     if len(files) == 1 and asked["columns"] and len(asked["columns"]) > 1:  # one of P(class 1) a model
         read = {name: asked.but(FILE=files[0], columns=[name]) for name in asked["columns"]}
     elif len(files) < 2:

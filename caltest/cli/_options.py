@@ -376,8 +376,10 @@ def command(run: Callable[..., Found]) -> Any:
     own = [option for each, option in known.items() if each not in apart]
     names = {option.argument: f"--{each}" for each, option in known.items() if not each.isupper()}
 
+    beside = {each.argument: f"caltest test --{each.name}" for each in COMMANDS["test"].values()}
+
     def main(**typed: Any) -> None:
-        with out.errors_reported(names):
+        with out.errors_reported(names, beside):
             config, given = _given(known, {each: typed[of.name] for each, of in parameters.items()})
             found = {each.argument: given.get(each.name, each.default) for each in own}
             values = {name: value for name, value in found.items() if value is not None}

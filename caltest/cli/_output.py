@@ -31,11 +31,11 @@ NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3,
 
 
 @contextmanager
-def errors_reported(names: Mapping[str, str]) -> Iterator[None]:
+def errors_reported(names: Mapping[str, str], beside: Mapping[str, str]) -> Iterator[None]:
     """Turn an exception into a line on standard error and an exit status that says what it was.
 
     A warning that work will take long is a line there too, before the work starts. Arguments of Python
-    are called by these ``names``, those of options.
+    are called by these ``names``, those of options; in a warning also by those of another command.
     """
     try:
         with warnings.catch_warnings():
@@ -44,7 +44,7 @@ def errors_reported(names: Mapping[str, str]) -> Iterator[None]:
 
             def show(warning: Warning | str, *where: Any) -> None:
                 if isinstance(warning, LongWorkWarning):
-                    note(f"Note: {message(str(warning.phrase.renamed(names)))}")
+                    note(f"Note: {message(str(warning.phrase.renamed({**beside, **names})))}")
                 else:
                     otherwise(warning, *where)
 

@@ -36,10 +36,7 @@ from caltest.spelling import is_number
 
 # ------------------------------------------------------------------ what states numbers
 
-_KNOWN = (
-    *("mean", "sd", "variance", "quantiles", "members", "cdf"),
-    *("survival", "event", "follow_up"),
-)
+_KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf", "survival", "event", "follow_up")
 _OF_TIMES = ("survival", "event")
 _CURVES = "interpolation"  # no column, but how curves run between their times
 _STATED = (

@@ -288,12 +288,10 @@ def _sentence(failure: str, error: Exception, do: str = "") -> str:
     return f"{failure}: {words}; {do or 'save it anew'}."
 
 
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd"}
 #: First bytes of what has the suffix of another format, or of none that is read, and what to do.
 _OTHERS = {
-    b"\x1f\x8b": "is compressed with gzip; unpack it first",
-    b"BZh": "is compressed with bzip2; unpack it first",
-    b"\xfd7zXZ": "is compressed with xz; unpack it first",
-    b"(\xb5/\xfd": "is compressed with zstd; unpack it first",
+    **{first: f"is compressed with {name}; unpack it first" for first, name in _COMPRESSED.items()},
     b"PK\x03\x04": "is a zip archive, Excel or NPZ; unpack it, or rename it to .npz if it is that",
     b"PAR1": "is a Parquet file; rename it to .parquet",
     b"PARE": "is encrypted Parquet; save it without encryption",
