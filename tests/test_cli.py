@@ -194,6 +194,48 @@ def test_wrong_file(folder, command, file, clue):
     assert clue in fails(command, folder / file)
 
 
+NOTED = {
+    "a column that is not read": ({"age": 7}, "--columns p", "Columns not read: 'age'."),
+    "weights of 0": (
+        {"w": [0.0] + [1.0] * 59},
+        "--weights w",
+        "Left out: 1 of 60 rows, whose weight is 0.",
+    ),
+    "logits": (
+        {"p": 0.7},
+        "--logits",
+        "One column of logits, made P(class 1) by the logistic function.",
+    ),
+    "no chance": (
+        {"p": [0.0] + [0.5] * 59, "y": 1},
+        "",
+        "had probability 0: that alone proves the model",
+    ),
+    "rates": ({}, "--sampling-rate 1=0.5", "kept"),
+    "copies": ({"p": [0.1, 0.7] * 30}, "", "One column, read as P(class 1)."),
+}
+
+
+@pytest.mark.parametrize("case", NOTED)
+def test_an_estimate_notes_what_a_test_notes(case, tmp_path):
+    columns, options, said = NOTED[case]
+    rng, path = np.random.default_rng(0), tmp_path / "rows.csv"
+    p = rng.random(60)
+    pd.DataFrame({"p": p, "y": (rng.random(60) < p) * 1, **columns}).to_csv(path, index=False)
+    asked = [path, "--statistic", "brier", *options.split()]
+    found, of_test = (
+        json.loads(run(*each, *asked, "--json").stdout)
+        for each in (["estimate"], ["test", "--seed", 1])
+    )
+    notes = [each["seen"] for each in found["premises"]] + found["warnings"]
+    assert {*of_test["warnings"], *(each["seen"] for each in of_test["premises"])} <= {*notes}
+    assert said in " ".join(notes)
+    shown = run("estimate", *asked).stderr.splitlines()
+    assert [each for each in shown if not each.startswith("Note: ")] == []
+    assert len(shown) == len(notes)
+    assert said in " ".join(shown)
+
+
 def test_unknown_names(folder):
     assert "skce_uq" in fails("test", folder / "sharp.csv", "--statistic", "skce_uk")
     assert "monte_carlo" in fails("test", folder / "sharp.csv", "--null", "monte_karlo")

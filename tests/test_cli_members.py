@@ -74,6 +74,36 @@ def test_readers_and_one_pass(suffix):
     np.testing.assert_array_equal(part.rows.law.pool, np.sort(np.column_stack([VALUES, TRUTH])))
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES[:2])
+@pytest.mark.parametrize(
+    ("prefix", "own", "others"),
+    [
+        ("run_", ["run_1", "run_2"], ["run_id", "run_mean", "run_", "rerun_1", "run_1b", "run_-1"]),
+        ("run_", ["run_01", "run_2"], ["run_1.5", "run_1_sd", "run_x1"]),
+        ("m", ["m0", "m10"], ["mean", "m", "month"]),
+        ("a.", ["a.1", "a.2"], ["ab1", "a.b"]),
+        ("", ["1", "2"], ["x", "x1"]),
+    ],
+)
+def test_members_are_numbered(prefix, own, others, suffix):
+    if not prefix:
+        prefix, own = "1", ["11", "12"]
+    rows = pd.DataFrame({name: VALUES[:, k % L] for k, name in enumerate([*own, *others])})
+    rows = rows.assign(y=TRUTH)
+    rows.to_csv("own.csv", index=False)
+    rows.to_parquet("own.parquet")
+    found = read(f"own.{suffix}", columns={"members": prefix})
+    np.testing.assert_array_equal(found.rows.law.values, rows[own].to_numpy())
+    assert found.rows.notes[0] == f"Columns not read: {', '.join(map(repr, others))}."
+
+
+@pytest.mark.parametrize("cells", ["x", True, pd.Timestamp("2024-01-05"), "2024-01-05", "1,5", "5%"])
+def test_a_member_that_is_no_number_is_named(cells):
+    ROWS.assign(run_99=cells).to_parquet("odd.parquet")
+    with pytest.raises(InputError, match=r"odd\.parquet: column 'run_99' holds .* at row 0"):
+        read("odd.parquet", "run_truth", columns={"members": "run_"})
+
+
 @pytest.mark.slow
 def test_estimate_audit_and_compare():
     found = float(run("estimate", "runs.csv", *STATED, "--statistic", "crps").stdout)

@@ -452,6 +452,15 @@ def test_a_date_that_is_none_is_refused_before_anything_is_imported(command, mon
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("given", ["0", "x", "99999", "-1", "1.5", " 2"])
+@pytest.mark.parametrize("command", ["test", "estimate", "audit", "plan"])
+def test_threads_that_are_none_are_refused(command, given, monkeypatch):
+    said = f"variable NUMBA_NUM_THREADS is '{given}'; set it to a whole number from 1 to 9999, or unset"
+    monkeypatch.setenv("NUMBA_NUM_THREADS", given)
+    assert shell(command, "d.csv") == (2, "", f"Error: the environment {said} it.\n")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["", "0"])
 def test_an_empty_date_is_none_given(given, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", given)

@@ -6,6 +6,7 @@ import random
 import re
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def arrow_stream(folder: Path) -> str:
 
 def json_lines(frame: pd.DataFrame) -> Callable[[Path], str]:
     def write(folder: Path) -> str:
-        frame.to_json(folder / "a.jsonl", orient="records", lines=True)
+        frame.to_json(folder / "a.jsonl", orient="records", lines=True, date_format="iso")
         return "a.jsonl"
 
     return write
@@ -529,6 +530,93 @@ def test_parts_of_kinds_that_do_not_go_together(tmp_path: Path, one: Any, other:
         InputError, match=r"column 'label' is .* in 0.parquet and .* in 1.parquet; save all"
     ):
         read(parts(tmp_path / "parts", one, other))
+
+
+WRITERS = {"csv": csv, "jsonl": json_lines, "parquet": parquet, "arrow": arrow}
+
+
+def two_writers(folder: Path, kind: str, *frames: pd.DataFrame) -> Path:
+    """Write a directory with a file for every frame."""
+    (folder / "parts").mkdir()
+    for number, frame in enumerate(frames):
+        name = WRITERS[kind](frame)(folder)
+        (folder / name).rename(folder / "parts" / f"{number}.{kind}")
+    return folder / "parts"
+
+
+BAD = {  # by column: a cell, and what is said of it
+    "cat": ("1/2", "column 'cat' holds '1/2' at {row}, which is not a number, in 1 of 8 rows"),
+    "dog": (-3.0, "entries outside [0, 1], in 1 of 8 rows: {row}, column 'dog' is -3"),
+    "owl": (None, "probs has missing values, the first in {row}, column 'owl'"),
+    "label": ("elk", "label 'elk' in {row} is not the name of a column"),
+    "w": ("x", "column 'w' holds 'x' at {row}, which is not a number, in 1 of 8 rows"),
+    "c": (None, "clusters has missing values, the first in {row}"),
+    "w again": (-1.0, "weights has -1 in {row}; give finite numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("column", BAD)
+def test_a_bad_cell_is_named_with_its_file(tmp_path: Path, column: str, kind: str) -> None:
+    whole = NAMED.assign(w=1.0, c=["a", "b", "c", "d"])
+    (cell, said), name = BAD[column], column.split()[0]
+    cells = whole[name].tolist()
+    cells[2] = cell
+    cells = [*map(str, cells)] if isinstance(cell, str) else cells
+    folder = two_writers(tmp_path, kind, whole, whole.assign(**{name: cells}))
+    roles: dict[str, Any] = {"columns": list(FRAME), "weights": "w", "clusters": "c"}
+    said, some = said.format(row=f"row 2 (counting from 0) of 1.{kind}"), ", in 1 of 8 rows"
+    with pytest.raises(InputError, match=re.escape(said)):
+        read(folder, **roles)
+    with pytest.raises(InputError) as caught:  # of a block it is not said in how many rows
+        list(scan(folder, **roles).samples())
+    assert said.replace(some, "") in str(caught.value).replace(some, "")
+
+
+#: Two values, and how another writer wrote the same.
+TWICE = {
+    "floats": ([1, 2], [1.0, 2.0]),
+    "long": ([2**53 + 1, 2], [2.0**53 + 2, 2.0]),
+    "text": ([1, 2], ["1", "2.0"]),
+    "booleans": ([True, False], ["true", "FALSE"]),
+    "dates": ([date(2024, 1, 5), date(2024, 1, 6)], ["2024-01-05", "2024-01-06T00:00:00"]),
+    "midnight": ([pd.Timestamp(2024, 1, day) for day in (5, 6)], ["2024-01-05", "2024-01-06"]),
+    "times": ([pd.Timestamp(2024, 1, 5, hour) for hour in (0, 6)], ["2024-01-05", "2024-01-05T06:00"]),
+    "short": (np.array([0.1, 0.2], np.float32), np.array([0.1, 0.2])),
+    "codes": (["007", "7"], ["007", "7"]),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("case", TWICE)
+def test_two_writers_of_one_folder(tmp_path: Path, case: str, kind: str) -> None:
+    """In any order of the columns; what is one value is one cluster, whatever wrote it."""
+    pair = [NAMED[:2].assign(c=cells) for cells in TWICE[case]]
+    pair[1] = pair[1][["c", "owl", "label", "dog", "cat"]]
+    folder = two_writers(tmp_path, kind, *pair)
+    for source in (read(folder, clusters="c"), scan(folder, clusters="c").load()):
+        codes = [0, 1, 0, 1]
+        if case == "long" or (case, kind) == ("short", "jsonl"):  # digits that pandas adds
+            codes = [0, 1, 2, 1] if case == "long" else [0, 1, 2, 3]
+        assert source.rows.clusters is not None
+        assert source.rows.clusters.tolist() == codes
+        np.testing.assert_array_equal(source.rows.probs, np.tile(PROBS[:2], (2, 1)))
+        assert source.labels.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [4, 40])
+def test_columns_that_are_not_read_cost_nothing(tmp_path: Path, rows: int) -> None:
+    width, path = 100_000, tmp_path / "wide.csv"
+    lines = [f"label,p,g,{','.join(f'c{k}' for k in range(width))}"]
+    lines += [f"{k % 2},0.{k % 9},{'ab'[k % 2]}{',0.5' * width}" for k in range(rows)]
+    path.write_text("\n".join(lines))
+    start = time.perf_counter()
+    found, groups = read_with_groups(path, columns=["p"], groups=["g"])
+    assert time.perf_counter() - start < 5
+    assert found.rows.probs[:, 1].tolist() == [k % 9 / 10 for k in range(rows)]
+    assert groups["g"].tolist() == [*"ab"] * (rows // 2)
+    assert found.rows.notes[-1].startswith("Columns not read: 'c0', 'c1'")
 
 
 @pytest.mark.parametrize("first", [pa.float16(), pa.float32(), pa.int8(), pa.null()])

@@ -150,6 +150,59 @@ def test_types_of_keys_do_not_matter():
     np.testing.assert_array_equal(one.rows.law.values, other.rows.law.values)
 
 
+@pytest.mark.parametrize(
+    ("row", "column", "cell", "said"),
+    [
+        (
+            3,
+            "value",
+            "many",
+            "long: column 'value' holds 'many' in {row}, which is not a number; correct",
+        ),
+        (
+            130,
+            "value",
+            "?",
+            "long: column 'value' holds '?' in {row}, which is not a number; correct it.",
+        ),
+        (13, "value", 2.0, "long: the cdf of the task that begins in {first} is "),
+        (
+            14,
+            "value",
+            0.0,
+            "long: the cdf of the task that begins in {first} is 0 at 15; give probabilit",
+        ),
+        (
+            14,
+            "output_type_id",
+            "10",
+            "long: output '10' of a task is stated in {row} again; keep one of",
+        ),
+        (
+            134,
+            "output_type_id",
+            "x",
+            "long: column 'output_type_id' holds 'x' in {row}, which is not a",
+        ),
+    ],
+)
+def test_rows_are_those_of_the_file_after_a_pick_and_the_pivot(row, column, cell, said):
+    """In a folder of two files, of a type that is picked, whose tasks become rows."""
+    long = LONG.astype({column: object})
+    kind = "cdf" if column == "output_type_id" or cell in (0.0, 2.0) else LONG.output_type[row]
+    start = {13: 12, 14: 12}.get(row, row)
+    long.loc[row, column] = cell
+    Path("long").mkdir()
+    long[:100].to_csv("long/a.csv", index=False)
+    long[100:].to_csv("long/b.csv", index=False)
+    names = {
+        each: f"row {each % 100} (counting from 0) of {'ab'[each // 100]}.csv" for each in (row, start)
+    }
+    with pytest.raises(InputError) as wrong:
+        read("long", truth="truth.csv", where={"output_type": kind})
+    assert str(wrong.value).startswith(said.format(row=names[row], first=names[start]))
+
+
 def changed(**columns):
     LONG.assign(**columns).to_csv("changed.csv", index=False)
     return "changed.csv"
@@ -241,6 +294,11 @@ def test_wrong_tables_are_sentences():
     )
     assert "there is no truth of any task, such as reference_date 2024-11-02, location 01" in fails(
         LONG, TRUTH.assign(horizon=9)
+    )
+    spoilt = TRUTH.astype({"observation": object})
+    spoilt.loc[4, "observation"] = "many"
+    assert "long.csv: known.csv: column 'observation' holds 'many' in row 4 (counting from 0)" in (
+        fails(LONG, spoilt, kind="cdf")
     )
     falling = LONG.assign(value=LONG["value"].where(LONG["output_type_id"] != "15", 0.0))
     assert re.search(

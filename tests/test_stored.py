@@ -306,8 +306,8 @@ def test_an_error_says_in_which_row_it_is(rows, tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([probs, rows[1]]))
     source = scan(tmp_path / "rows.npy", label=-1)
     for statistic in ("ecd", "omnibus"):
-        with pytest.raises(InputError, match=r"rows.npy: .*row 9000 \(counting from 0\)"):
-            caltest.test(source, statistic=statistic)
+        with pytest.raises(InputError, match=r"not finite: row 9000 \(counting from 0\)"):
+            caltest.test(source, statistic=statistic)  # how many of all are wrong is not known
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from support import dirichlet, labels_from, some_fast
 import caltest
 from caltest import InputError, testing
 from caltest.files import read, read_with_groups, scan
+from caltest.predictive import Survival
 
 PROBS = dirichlet(5000, 3, 2)
 LABELS = labels_from(PROBS, np.random.default_rng(3))
@@ -109,6 +110,28 @@ def test_a_row_of_weight_0_may_be_impossible(tmp_path, monkeypatch):
     found = caltest.test(stored, None, "ecd", n_resamples=9, rng=0)
     assert found.statistic == pytest.approx(caltest.estimate(probs, labels, "ecd", weights=weights))
     assert not any("probability 0" in note for note in found.warnings)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_times_of_rows_that_do_not_count(weight, tmp_path):
+    """Events at the times of the curves alone, but for one row: steps are refused where it counts."""
+    curves = np.tile([0.8, 0.5, 0.2], (40, 1))
+    frame = pd.DataFrame(curves, columns=["s1", "s2", "s3"])
+    frame = frame.assign(time=np.arange(40) % 3 + 1.0, event=1, w=1.0)
+    frame.loc[7, ["time", "w"]] = 1.5, weight
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    states = {"survival": "s*", "event": "event"}
+    found = read(tmp_path / "rows.csv", "time", columns=states, weights="w")
+    law = Survival(curves, [1.0, 2.0, 3.0])
+    pair = [frame.time, frame.event]
+    expected, got = (
+        caltest.test(rows, outcomes, "pit_ad", weights=own, n_resamples=19, rng=1).pvalue
+        for rows, outcomes, own in (
+            (law, np.column_stack(pair), frame.w),
+            (found.rows, found.labels, None),
+        )
+    )
+    assert got == expected
 
 
 def test_the_commands(tmp_path):

@@ -134,7 +134,11 @@ def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monke
     (line,) = invoke(*arguments).stderr.splitlines()
     assert line.startswith("Note: ")
     assert "takes about 0 seconds on " in line
-    shown = {"audit": "--resamples", "test": "--approximation 'nystrom'", "estimate": "approximation="}
+    shown = {
+        "audit": "--resamples",
+        "test": "--approximation 'nystrom'",
+        "estimate": "caltest test --app",
+    }
     assert shown[command] in line  # "estimate" has no such option
 
 
