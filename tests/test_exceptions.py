@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -45,12 +46,13 @@ IN_ROW_3 = {
 
 @pytest.mark.parametrize("name", IN_ROW_3)
 def test_a_row_is_a_fact(name):
-    """So that rows of a block are counted from the start of the file."""
+    """So that rows of a block are counted from the start of the file; how many of all, nobody knows."""
     error = error_of(data.sample, *IN_ROW_3[name])
     assert "row 3 (counting from 0)" in str(error)
     assert error.fact("row").number == 3
     moved = error.moved(ROWS)
-    assert str(moved) == str(error).replace("row 3 (", f"row {3 + ROWS} (")
+    whole = re.sub(r",( in)? 1 of 20( rows)?(, off by up to [\d.]+\d)?", "", str(error))
+    assert str(moved) == whole.replace("row 3 (", f"row {3 + ROWS} (")
     assert str(moved.within("x.npz")) == f"x.npz: {moved}"
 
 

@@ -179,7 +179,7 @@ def test_types_of_keys_do_not_matter():
             "long: output '10' of a task is stated in {row} again; keep one of",
         ),
         (
-            134,
+            138,
             "output_type_id",
             "x",
             "long: column 'output_type_id' holds 'x' in {row}, which is not a",

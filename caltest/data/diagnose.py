@@ -187,7 +187,7 @@ def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
     if low >= 0 and np.abs(sums - 100).max() <= 1:
         return "percentages", {}
     if low >= 0 and sums.min() >= 1 and high > 1 and np.all(values == np.round(values)):
-        return "counts", {"row": Row(0), "found": f"{sums[0]:.6g}"}
+        return "counts", {"row": 0, "found": f"{sums[0]:.6g}"}
     off = np.abs(sums - 1)
     # A few bad rows are bad rows; logits are off in most.
     if outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5:
