@@ -43,8 +43,8 @@ variance COL  The column of its variance. [default: --sd]
 quantiles COLS  If quantiles of a number were predicted: their columns and levels, low=0.05,high=0.95;
     or a pattern whose star is the level, 'q*' for q0.05, 'model-*' for model-lo-90 and others.
     [default: probabilities were predicted]
-members PREFIX  If members of an ensemble, or draws, were predicted: how the names of their columns
-    begin, sample_ for sample_0 and others. [default: probabilities were predicted]
+members PREFIX  If members of an ensemble, or draws, were predicted: what their columns are called
+    before the number, sample_ for sample_0 and others. [default: probabilities were predicted]
 truth PATH  If FILE is the long table of a forecast hub (output_type, output_type_id, value): the table
     of what was observed, which has columns of the tasks too. [default: FILE has the labels]
 where COL=VALUE…  Which rows of such a table are read: output_type=quantile; once for each column.

@@ -289,6 +289,7 @@ def _sentence(failure: str, error: Exception, do: str = "") -> str:
 
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd"}
+_WIDE = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32, b"\xff\xfe": 16, b"\xfe\xff": 16}
 #: First bytes of what has the suffix of another format, or of none that is read, and what to do.
 _OTHERS = {
     **{first: f"is compressed with {name}; unpack it first" for first, name in _COMPRESSED.items()},
@@ -299,10 +300,7 @@ _OTHERS = {
     b"\xff\xff\xff\xff": "is a stream of Arrow; write a file instead, with pyarrow.ipc.new_file",
     b"FEA1": "is Feather of version 1; save it in version 2",
     b"\x93NUMPY": "is a NumPy array; rename it to .npy",
-    b"\xff\xfe\0\0": "is UTF-32 text, not UTF-8; save it as UTF-8",
-    b"\0\0\xfe\xff": "is UTF-32 text, not UTF-8; save it as UTF-8",
-    b"\xff\xfe": "is UTF-16 text, not UTF-8; save it as UTF-8",
-    b"\xfe\xff": "is UTF-16 text, not UTF-8; save it as UTF-8",
+    **{first: f"is UTF-{n} text, not UTF-8; save it as UTF-8" for first, n in _WIDE.items()},
 }
 
 

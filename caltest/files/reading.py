@@ -65,8 +65,8 @@ def read(
         of it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
         distributions; or ``{"quantiles": {"low": 0.05, "high": 0.95}}``, the level of each column, or
         ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star; or
-        ``{"members": "sample_"}``, all columns whose names begin so, members of an ensemble in any
-        order. The label is then the column of outcomes.
+        ``{"members": "sample_"}``, all columns called so with a number behind it, members of an
+        ensemble in any order. The label is then the column of outcomes.
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
