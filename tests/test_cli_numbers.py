@@ -333,3 +333,23 @@ def test_wrong_columns_in_python(columns, said):
             reader("demand.csv", "demand", columns=columns)
     with pytest.raises(InputError, match="rounding is about probabilities, and the columns"):
         read("demand.csv", "demand", columns=NUMBERS, rounding=0.1)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("q*", lambda level: f"q{level:g}"),
+        ("q_*", lambda level: f"q_{level:.6f}"),
+        ("*", lambda level: f"{level:g}"),
+        ("p*", lambda level: f"p{100 * level:g}%"),
+        ("m-*", lambda level: f"m-lo-{100 - 200 * level:.6g}"),
+        ("x*y", lambda level: f"x{level:.1e}y"),
+    ],
+)
+def test_levels_in_names_stay_what_they_are(pattern, name, tmp_path):
+    levels = [0.01, 0.025, 0.05, 0.1, 0.15, 0.3, 0.45]
+    table = pd.DataFrame({name(level): level + np.arange(5.0) for level in reversed(levels)})
+    table.assign(seen=1.0).to_csv(tmp_path / "q.csv", index=False)
+    found = read(tmp_path / "q.csv", "seen", columns={"quantiles": pattern}).rows.law
+    assert found.levels.tolist() == levels
+    np.testing.assert_array_equal(found.values, np.arange(5.0)[:, None] + levels)
