@@ -17,20 +17,8 @@ from scipy.fft import dct, idct
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks, over_columns
 from caltest.clusters import Clusters
-from caltest.forms.base import (
-    CERTAIN,
-    ROUNDING,
-    Array,
-    BrownianFunctional,
-    BrownianLimit,
-    ChiSquare,
-    HasChiSquare,
-    HasLeadingSum,
-    HasMoments,
-    Labels,
-    Moments,
-    effective_surprises,
-)
+from caltest.forms import base
+from caltest.forms.base import ROUNDING, Array, HasMoments, Labels, Moments
 from caltest.forms.kernel_matrices import LowRankWeights, Term
 from caltest.forms.moments import binary_cumulants, quadratic_moments
 from caltest.forms.paths import strayed
@@ -49,7 +37,7 @@ _ALONE = 1.0 + 1e-9  # effective rows of a bin that holds one
 
 
 @dataclass(frozen=True, eq=False)
-class Binned(HasLeadingSum, Sums):
+class Binned(base.HasLeadingSum, Sums):
     """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} w_i D_i.
 
     What depends on the predictions alone is added up beside them: of every bin its rows n_b, as they
@@ -264,7 +252,7 @@ class BinnedSquares(HasMoments, Binned):
         means = np.einsum("ik,ik->i", self.probs, table)
         alone = np.einsum("ik,ik->i", self.probs, (table - means[:, None]) ** 2)
         shares = 2.0 * quadratic[self.cells] ** 2 * own * others.clip(min=0.0) + alone
-        surprises = effective_surprises(shares, 1.0 - over_columns(np.maximum, self.probs))
+        surprises = base.effective_surprises(shares, 1.0 - over_columns(np.maximum, self.probs))
         return Moments.of_cumulants(mean + constant, variance, third, error, surprises)
 
     def _in_bins(self, values: Array) -> Array:
@@ -282,7 +270,7 @@ class BinnedSquares(HasMoments, Binned):
 
 
 @dataclass(frozen=True, eq=False)
-class PearsonGroups(HasChiSquare, BinnedSquares):
+class PearsonGroups(base.HasChiSquare, BinnedSquares):
     """T = Σ_b S_b² / (n_b p̄_b (1 − p̄_b)) for the residuals S_b of class 1 in every bin, two classes.
 
     If rows have weights w, p̄_b is their weighted mean, and n_b is Σ w². A bin whose predictions are
@@ -293,7 +281,7 @@ class PearsonGroups(HasChiSquare, BinnedSquares):
         """Return α_b = 1/(2 n_b p̄_b (1 − p̄_b)), 0 where that is infinite; and the rarer classes."""
         (sizes, squares), expected = fixed[:2], fixed[2:]
         variances = expected.prod(axis=0) * squares / np.where(sizes > 0.0, sizes, 1.0) ** 2
-        varied = variances > CERTAIN
+        varied = variances > base.CERTAIN
         quadratic = np.where(varied, 0.5 / np.where(varied, variances, 1.0), 0.0)
         return quadratic, np.zeros_like(expected.T), 0.0, expected.argmin(axis=0)
 
@@ -314,10 +302,10 @@ class PearsonGroups(HasChiSquare, BinnedSquares):
         return 2.0 * ROUNDING * float(self.here[0] @ self.fixed[2:].min(axis=0) ** 2)
 
     @cached_property
-    def chi_square(self) -> ChiSquare:
+    def chi_square(self) -> base.ChiSquare:
         """As many degrees of freedom as bins that can vary."""
         variances = self.per_bin(self.weights * over_columns(np.multiply, self.probs))
-        return ChiSquare(int(np.count_nonzero(variances > CERTAIN)))
+        return base.ChiSquare(int(np.count_nonzero(variances > base.CERTAIN)))
 
 
 # ------------------------------------------------------------------ cells of one event
@@ -342,7 +330,7 @@ class EventCells(OfOneEvent, Sums):
 class GriddedDifference(HasMoments, EventCells):
     """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0 where x is an edge of a grid."""
 
-    functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
+    functional: base.BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
 
     @property
     def resolution(self) -> float:
@@ -359,7 +347,7 @@ class GriddedDifference(HasMoments, EventCells):
         """
         variance = float(np.mean(self.weights**2 * self.chances * (1.0 - self.chances)))
         scale = float(np.sqrt(variance / self.total))
-        return BrownianLimit(self.functional, scale, float(self.total)).moments
+        return base.BrownianLimit(self.functional, scale, float(self.total)).moments
 
 
 _ROUNDS = 22  # halvings of the bandwidth's interval: 2e-7

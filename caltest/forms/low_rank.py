@@ -15,24 +15,9 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._sums import Array, blocks
 from caltest.clusters import Clusters
-from caltest.forms.base import (
-    FEATURE,
-    LABEL,
-    ROUNDING,
-    Form,
-    HasLeadingSum,
-    HasMoments,
-    Labels,
-    Moments,
-)
-from caltest.forms.kernel_matrices import (
-    ComputedFeatures,
-    Features,
-    LowRankWeights,
-    MappedFeatures,
-    Term,
-    longest,
-)
+from caltest.forms import base, kernel_matrices
+from caltest.forms.base import Form, Labels
+from caltest.forms.kernel_matrices import ComputedFeatures, LowRankWeights, MappedFeatures, Term
 from caltest.forms.moments import diagonal_table, is_worthwhile, low_rank_moments
 from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
@@ -51,7 +36,7 @@ _MOST_HELD = 2**25  # numbers of clusters: 256 MiB
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
+class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
     """T = scale · Σ_ij ⟨ψ_i, ψ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j.
 
     Over all pairs it is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by
@@ -59,7 +44,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     """
 
     probs: Array  #: The predictions, (n, m).
-    features: Features  #: Ψ, (n, F), which depend on the predictions only.
+    features: kernel_matrices.Features  #: Ψ, (n, F), which depend on the predictions only.
     matrix: Array | None = None  #: A, (m, m), positive semi-definite; None is the identity.
     scale: float = 1.0
     diagonal: bool = True  #: Count the pairs i = j.
@@ -103,7 +88,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         return tuple(map(id, (self.probs, *each)))
 
     def seconds(self, draws: int) -> float:
-        return draws * len(self.probs) * (LABEL + FEATURE * float(self.features.shape[1]))
+        return draws * len(self.probs) * (base.LABEL + base.FEATURE * float(self.features.shape[1]))
 
     @cached_property
     def pairs(self) -> Pairwise:
@@ -122,16 +107,16 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         """Rounding of the sum over all pairs, of these rows with the whole."""
         size = 1.0 if self.matrix is None else float(np.abs(self.matrix).max())
         pairs = float(len(self.probs)) * (self.whole or len(self.probs))
-        return ROUNDING * abs(self.scale) * pairs * size * longest(self.features)
+        return base.ROUNDING * abs(self.scale) * pairs * size * kernel_matrices.longest(self.features)
 
-    def moments(self, workers: Workers = ALONE) -> Moments:
+    def moments(self, workers: Workers = ALONE) -> base.Moments:
         (n, m), f = self.probs.shape, self.features.shape[1]
         identity = self.matrix is None and self.targets is None
         if not (identity and is_worthwhile(n, m, f)):
             return self.pairs.moments(workers)
         linear = self._own if self.diagonal else np.zeros_like(self.probs)
         cumulants = low_rank_moments(self.probs, self.features[:].astype(np.float64), linear, workers)
-        return Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
+        return base.Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
         if self.targets is not None:
@@ -331,7 +316,7 @@ class JointSums:
                 total += signs[:, clusters].astype(np.float64) @ part
             return squared_norms(scale, own, total)
 
-        seconds = FEATURE * len(self.residuals) * self.width
+        seconds = base.FEATURE * len(self.residuals) * self.width
         return Signed(of_signs, self.clusters.count, True, rounding, self.width, seconds)
 
 

@@ -10,15 +10,8 @@ from scipy.linalg import eigh
 
 from caltest._parallel import Workers
 from caltest._sums import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
-from caltest.forms.kernel_matrices import (
-    Chain,
-    LowRankWeights,
-    ScaledWeights,
-    Term,
-    Weights,
-    incomplete_cholesky,
-    without_diagonal,
-)
+from caltest.forms import kernel_matrices
+from caltest.forms.kernel_matrices import Term, Weights, incomplete_cholesky, without_diagonal
 from caltest.kernels.bandwidth import fixed_order
 from caltest.sampling import generator
 
@@ -63,7 +56,7 @@ def quadratic_moments(
 
 
 def chain_moments(
-    chain: Chain, probs: Array, linear: Array | None
+    chain: kernel_matrices.Chain, probs: Array, linear: Array | None
 ) -> tuple[float, float, float, float]:
     """Return the same for two classes where W is a chain: all exact, O(n).
 
@@ -333,9 +326,8 @@ def _of_low_rank(probs: Array, terms: tuple[Term, ...]) -> tuple[float, Callable
     matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
     scale = np.sqrt(1.0 - np.einsum("ik,ik->i", probs, probs).clip(max=1.0))
     order = fixed_order(probs)
-    factors = [
-        incomplete_cholesky(ScaledWeights(term.weights, scale), order, _PIVOTS).factor for term in terms
-    ]
+    scaled = (kernel_matrices.ScaledWeights(term.weights, scale) for term in terms)
+    factors = [incomplete_cholesky(each, order, _PIVOTS).factor for each in scaled]
     # The leading left singular vectors of a tall matrix, through its small Gram matrix.
     factor = np.hstack(factors)
     values, vectors = eigh(factor.T @ factor)
@@ -468,7 +460,7 @@ def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
     shuffled = fixed_order(probs)[generator(0).permutation(n)]
     every, found = slice(0, size), []
     for sample in blocks(_SAMPLES * size, size):
-        g, weights = probs[shuffled[sample]], LowRankWeights(features[shuffled[sample]])
+        g, weights = probs[shuffled[sample]], kernel_matrices.LowRankWeights(features[shuffled[sample]])
         sums = identity_sums(g, None, weights, every, every)
         found.append(sums[1] * n * (n - 1) / (size * (size - 1)))
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(_SAMPLES))

@@ -29,21 +29,8 @@ from caltest._parallel import ALONE, Workers
 from caltest._sums import TILE, Array, Tile, blocks, multiply, sum_over_strips, sum_over_tiles
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
-from caltest.forms.base import (
-    CERTAIN,
-    LABEL,
-    PAIR,
-    ROUNDING,
-    HasCumulantGenerator,
-    HasLeadingSum,
-    HasMoments,
-    HasTerms,
-    Labels,
-    Lattice,
-    Moments,
-    TailBound,
-    effective_surprises,
-)
+from caltest.forms import base
+from caltest.forms.base import ROUNDING, Labels, Moments, TailBound
 from caltest.forms.kernel_matrices import Chain, Term, without_diagonal
 from caltest.forms.moments import chain_moments, diagonal_table, quadratic_moments
 from caltest.forms.signs import HasSigns, OverPairs, Signed, Signs, signed_pairs
@@ -97,7 +84,7 @@ _OF_ROWS, _OF_PAIRS = 1.6, 0.33
 
 
 @dataclass(frozen=True, eq=False)
-class Pairwise(OverPairs, HasMoments, HasLeadingSum):
+class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     """T = scale · Σ_ij D_iᵀ M_ij D_j with M_ij = Σ_l W_l,ij A_l, over i ≠ j or over all pairs."""
 
     probs: Array  #: The predictions, (n, m).
@@ -120,9 +107,9 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     def seconds(self, draws: int) -> float:
         n, m = map(float, self.probs.shape)
         if self._chain is not None:
-            return LABEL * draws * n
+            return base.LABEL * draws * n
         pairs = len(self.kernel_terms) * 0.5 * n**2
-        return PAIR * pairs * (2.0 * m + draws)  # a coordinate of the distance takes two
+        return base.PAIR * pairs * (2.0 * m + draws)  # a coordinate of the distance takes two
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         n, m = self.probs.shape
@@ -160,7 +147,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
             _loops.chain_sums_of_signs(signs, codes, d, chain.decay, sums)
             return np.asarray(4.0 * scale * sums + constant)
 
-        return Signed(of_signs, clusters.count, True, self.resolution, 1, LABEL * len(d))
+        return Signed(of_signs, clusters.count, True, self.resolution, 1, base.LABEL * len(d))
 
     @property
     def is_u_statistic(self) -> bool:  # type: ignore[override]
@@ -273,13 +260,13 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         """
         lengths = np.einsum("ik,ik->i", self.probs, self.probs)
         unlike = 1.0 - self.probs.max(axis=1)
-        labels = effective_surprises(1.0 - lengths, unlike)
+        labels = base.effective_surprises(1.0 - lengths, unlike)
         sums = self.probs.sum(axis=0)
         found = min(labels, 0.5 * float(sums @ sums - lengths.sum()))
         rows, shares, squares, stands_for = self._shares
         # A row that stands for w rows is w rows of that share: w u unlikely labels, not one of w s.
-        carrying = effective_surprises(stands_for * shares, stands_for * unlike[rows])
-        pairs = float(stands_for @ shares) ** 2 / max(2.0 * float(stands_for @ squares), CERTAIN)
+        carrying = base.effective_surprises(stands_for * shares, stands_for * unlike[rows])
+        pairs = float(stands_for @ shares) ** 2 / max(2.0 * float(stands_for @ squares), base.CERTAIN)
         return float(min(found, _OF_ROWS * carrying, _OF_PAIRS * pairs))
 
     @cached_property
@@ -355,7 +342,7 @@ _AT_ONCE = 2**21  # outcomes that are held
 
 
 @dataclass(frozen=True, eq=False)
-class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
+class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
     """T = ⌊n/2⌋⁻¹ Σ_p h_p, with h_p = D_iᵀ M_p D_j for pair p of rows i and j, and M_p = Σ_l w_lp A_l.
 
     Given the predictions, the terms are independent with mean 0, and the law of each is known under
@@ -452,11 +439,11 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
         return 4.0 * ROUNDING * float(sum(sizes))
 
     @cached_property
-    def lattice(self) -> Lattice:
+    def lattice(self) -> base.Lattice:
         """The lattice of nearly equal kernel values and predictions, which only count equal labels."""
         n = self.rows.shape[1]
         if n * self.probs.shape[1] ** 2 > _OUTCOMES:
-            return Lattice()  # so many outcomes of a pair crowd
+            return base.Lattice()  # so many outcomes of a pair crowd
         parts = [(values, chances) for _, values, chances in self._outcomes()]
         values, chances = (np.concatenate(each) for each in zip(*parts, strict=True))
         return LinearSum(values / n, chances).lattice
@@ -473,7 +460,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
             return 0.0
         second, fourth = second / scale, fourth / scale / scale
         flatness = float(np.abs(fourth - 3.0 * second**2).sum())
-        return float(second.sum() ** 2) / max(flatness, CERTAIN)
+        return float(second.sum() ** 2) / max(flatness, base.CERTAIN)
 
     def _central_moments(self) -> tuple[Array, Array]:
         """Return E h² and E h⁴ of every pair, (⌊n/2⌋,) each.

@@ -15,17 +15,8 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest.clusters import Clusters
-from caltest.forms.base import (
-    LABEL,
-    ROUNDING,
-    Array,
-    BrownianFunctional,
-    BrownianLimit,
-    Form,
-    HasBrownianLimit,
-    Labels,
-    effective_surprises,
-)
+from caltest.forms import base
+from caltest.forms.base import ROUNDING, Array, Form, Labels
 from caltest.forms.signs import OfOneEvent, Signed, Signs
 from caltest.forms.sums import FEWEST_ROWS, HasEvents, Rows, Sums
 from caltest.scores import Steps, steps_of
@@ -33,25 +24,25 @@ from caltest.scores import Steps, steps_of
 # ------------------------------------------------------------------ cumulative
 
 
-def strayed(paths: Array, functional: BrownianFunctional) -> Array:
+def strayed(paths: Array, functional: base.BrownianFunctional) -> Array:
     """Return how far paths (B, K) that start in 0 stray from it, (B,)."""
     return apart(paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0), functional)
 
 
-def apart(lowest: Array, highest: Array, functional: BrownianFunctional) -> Array:
+def apart(lowest: Array, highest: Array, functional: base.BrownianFunctional) -> Array:
     """Return the same from the least and the largest value of every path, 0 included."""
     return np.asarray(highest - lowest if functional == "range" else np.maximum(highest, -lowest))
 
 
 @dataclass(frozen=True, eq=False)
-class CumulativeDifference(OfOneEvent, HasBrownianLimit, HasEvents):
+class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
     """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, where it starts.
 
     All rows of one score are one step of C, so their order cannot matter. Given the predictions and
     under H0, C is a martingale in x.
     """
 
-    functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
+    functional: base.BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
     weights: Array  #: w of w (y − p), (n,), and n their sum.
 
     @property
@@ -110,7 +101,7 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit, HasEvents):
         return 2.0 * rounding / self._total + ROUNDING
 
     @property
-    def brownian_limit(self) -> BrownianLimit:
+    def brownian_limit(self) -> base.BrownianLimit:
         """The scale is the standard deviation of C at its end, n⁻¹ √(Σ w_i² p_i (1 − p_i))."""
         others = 1.0 - self._ordered
         variances = self._ordered * others
@@ -119,10 +110,10 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit, HasEvents):
             variances *= self._steps**2
         total = float(variances.sum())
         scale = float(np.sqrt(total)) / self._total
-        surprises = effective_surprises(variances, np.minimum(self._ordered, others))
+        surprises = base.effective_surprises(variances, np.minimum(self._ordered, others))
         weighted = float(np.vdot(steps, np.sqrt(steps)))
         step = weighted / total / self._total if total > 0.0 else 0.0
-        return BrownianLimit(self.functional, scale, surprises, step)
+        return base.BrownianLimit(self.functional, scale, surprises, step)
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         steps, ends = (self.weights * (labels - self.chances))[self._order], self._ends
@@ -198,7 +189,7 @@ class RisingBins(Form):
         return 2.0 * ROUNDING
 
     def seconds(self, draws: int) -> float:
-        return LABEL * draws * len(self.chances)
+        return base.LABEL * draws * len(self.chances)
 
     @cached_property
     def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:

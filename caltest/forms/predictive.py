@@ -17,16 +17,8 @@ from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
-from caltest.forms.base import (
-    FEATURE,
-    ROUNDING,
-    Array,
-    ChiSquare,
-    HasChiSquare,
-    HasNormalLimit,
-    Labels,
-    Moments,
-)
+from caltest.forms import base
+from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.forms.signs import Comonotone, Signed, signed_pairs
 from caltest.forms.sums import Sums, tilted_cumulants
 from caltest.laws import GaussianPredictions, Outcomes, Pool, Predictive, Quantiles
@@ -101,7 +93,7 @@ class ComonotoneNumbers(Comonotone):
         return self.law.quantile(levels.clip(_LEAST, 1.0 - _LEAST))
 
 
-class MeanScore(HasNormalLimit, NumberForm):
+class MeanScore(base.HasNormalLimit, NumberForm):
     """A mean of scores, whose moments are sums over outcomes of every row."""
 
     even: ClassVar[bool] = False
@@ -162,7 +154,7 @@ class MeanSurprise(MeanOfNumbers):
 
 
 @dataclass(frozen=True, eq=False)
-class MeanSquare(HasChiSquare, MeanOfNumbers):
+class MeanSquare(base.HasChiSquare, MeanOfNumbers):
     """T = the mean of factor · (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions."""
 
     factor: float = 1.0  #: Positive.
@@ -182,11 +174,11 @@ class MeanSquare(HasChiSquare, MeanOfNumbers):
         return cls(law, weights, of_rows, factor=factor, offset=offset)
 
     @property
-    def chi_square(self) -> ChiSquare:
+    def chi_square(self) -> base.ChiSquare:
         """The law of the sum: n·d squares of independent standard normal variables."""
         n, d = self.law.n_samples, self.law.dimension or 1
         scale = n / self.factor
-        return ChiSquare(n * d, scale, -self.offset * scale, exact=True)
+        return base.ChiSquare(n * d, scale, -self.offset * scale, exact=True)
 
 
 # ------------------------------------------------------------------ probability integral transform
@@ -384,12 +376,12 @@ class DrawnMoments:
 
     forms: tuple[PitForm, ...]
 
-    def of(self, place: int, workers: Workers = ALONE) -> Moments:
+    def of(self, place: int, workers: Workers = ALONE) -> base.Moments:
         """Return those of one form."""
         return self._every[place]
 
     @cached_property
-    def _every(self) -> list[Moments]:
+    def _every(self) -> list[base.Moments]:
         values = [
             np.stack([form.of_labels(drawn) for form in self.forms])
             for drawn in _drawn(self.forms[0].law)
@@ -398,7 +390,8 @@ class DrawnMoments:
         for own in np.concatenate(values, axis=1):
             centred = own - own.mean()
             variance = float(centred @ centred) / (_DRAWN - 1)
-            every.append(Moments.of_cumulants(float(own.mean()), variance, float(np.mean(centred**3))))
+            third = float(np.mean(centred**3))
+            every.append(base.Moments.of_cumulants(float(own.mean()), variance, third))
         return every
 
 
@@ -506,7 +499,7 @@ class WavePairs(NumberForm):
         return ROUNDING * self.scale * float(self.waves.squares.sum()) * self.law.n_samples
 
     def seconds(self, draws: int) -> float:
-        return FEATURE * draws * self.law.n_samples * self.waves.size
+        return base.FEATURE * draws * self.law.n_samples * self.waves.size
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         cut = blocks(len(labels), max(1, _HELD // self.waves.size))

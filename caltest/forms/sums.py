@@ -21,20 +21,8 @@ from scipy import sparse
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks, over_columns
 from caltest.clusters import Clusters
-from caltest.forms.base import (
-    CERTAIN,
-    ROUNDING,
-    Array,
-    Form,
-    HasCumulantGenerator,
-    HasLeadingSum,
-    HasMoments,
-    Labels,
-    Lattice,
-    LatticeTerms,
-    Moments,
-    effective_surprises,
-)
+from caltest.forms import base
+from caltest.forms.base import Array, Form, Labels, Lattice, Moments
 from caltest.forms.signs import HasSigns, Signed, signed_sums
 from caltest.lenses import taken
 from caltest.sampling import ROWS
@@ -207,7 +195,7 @@ class EventColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums):
+class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, HasEvents, Sums):
     """T = Σ_i A[i, y_i] for a table A that depends on the predictions only, perhaps standardised.
 
     Given the predictions, T is a sum of independent terms, and all its cumulants are known.
@@ -237,7 +225,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
         total = sums[:, 0]
         if not len(fixed):
             return total
-        if fixed[0] > CERTAIN:
+        if fixed[0] > base.CERTAIN:
             return np.asarray(total / np.sqrt(fixed[0]))
         return np.where(np.abs(total) > 0.5, np.copysign(np.inf, total), 0.0)
 
@@ -249,14 +237,14 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
     def resolution(self) -> float:
         """Rounding of the sum of the table's entries; Σ_i max_k |A_ik| is at most √n ‖A‖."""
         size = 1.0 if self.standardised else float(np.linalg.norm(self._finite))
-        return ROUNDING * float(np.sqrt(len(self.table))) * size
+        return base.ROUNDING * float(np.sqrt(len(self.table))) * size
 
     @cached_property
     def _finite(self) -> Array:
         """A, in units of T, and 0 where a label cannot be."""
         if not self.standardised:
             return self.scores.finite
-        return self.scores.finite / float(np.sqrt(max(self.fixed[0], CERTAIN)))
+        return self.scores.finite / float(np.sqrt(max(self.fixed[0], base.CERTAIN)))
 
     @cached_property
     def _variances(self) -> Array:
@@ -295,7 +283,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
                 return Lattice(span, float(np.sqrt(left)) if unlike > _SAME * span else 0.0)
         return Lattice()
 
-    def lattice_terms(self, most: int) -> LatticeTerms | None:
+    def lattice_terms(self, most: int) -> base.LatticeTerms | None:
         """Return whole numbers that add up to T, whose law can be computed exactly.
 
         None if T is no such sum, or has more than ``most`` possible values.
@@ -317,7 +305,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
         for column in range(self.probs.shape[1]):
             places = whole[moving, column].astype(np.intp)
             masses[rows, places] += self.probs[moving, column]
-        return LatticeTerms(float(lowest.sum()), span, masses)
+        return base.LatticeTerms(float(lowest.sum()), span, masses)
 
     def _mean_steps(self) -> Iterator[float]:
         """Yield the mean step, and the mean of those that are not below it."""
@@ -344,7 +332,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasEvents, Sums
     @property
     def surprises(self) -> float:
         """Effective number of labels other than the likeliest."""
-        return effective_surprises(self._variances, 1.0 - over_columns(np.maximum, self.probs))
+        return base.effective_surprises(self._variances, 1.0 - over_columns(np.maximum, self.probs))
 
     @property
     def reach(self) -> float:  # type: ignore[override]

@@ -16,20 +16,7 @@ from caltest._parallel import ALONE
 from caltest._sums import blocks, multiply, quadratic_forms
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
-from caltest.forms import (
-    Binned,
-    Combined,
-    Form,
-    HasBrownianLimit,
-    HasChiSquare,
-    HasCumulantGenerator,
-    HasMoments,
-    HasTerms,
-    LabelFunction,
-    MeanSquare,
-    MeanSurprise,
-)
-from caltest.forms.base import BrownianFunctional, HasNormalLimit
+from caltest.forms import Binned, Combined, Form, LabelFunction, MeanSquare, MeanSurprise, base
 from caltest.laws import Classes, Law
 from caltest.laws.classes import LabelSampler
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws, from_sides
@@ -80,7 +67,7 @@ class NormalApproximation(Null):
     guarantee = "asymptotic"
     assumption = "many independent terms, none of which dominates: their sum is normal"
     requires = "a sum of independent terms of known mean and variance"
-    forms = HasTerms, HasNormalLimit
+    forms = base.HasTerms, base.HasNormalLimit
 
     @classmethod
     def fits(cls, form: Form) -> bool:
@@ -89,9 +76,9 @@ class NormalApproximation(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
-        form: HasTerms | HasNormalLimit = self.form_of(question)
+        form: base.HasTerms | base.HasNormalLimit = self.form_of(question)
         margin = form.resolution
-        if isinstance(form, HasTerms):
+        if isinstance(form, base.HasTerms):
             terms = form.terms(question.labels)
             if len(terms) <= self.ddof:
                 raise InputError(
@@ -111,7 +98,7 @@ class NormalApproximation(Null):
         if variance <= margin**2:
             return from_sides(float(distance <= margin), float(distance >= -margin), question)
         z = distance / np.sqrt(variance)
-        others = "'moments' or " if isinstance(form, HasCumulantGenerator) else ""
+        others = "'moments' or " if isinstance(form, base.HasCumulantGenerator) else ""
         note = (
             "The statistic depends on few unlikely outcomes and is far from normal, so that small "
             f"p-values may be much too small; null={others}'monte_carlo' is right."
@@ -152,20 +139,21 @@ class Chi2(Null):
     guarantee = "asymptotic"
     assumption = "many rows in every group, whose sums are then normal"
     requires = "a statistic with a chi-square law"
-    forms = (HasChiSquare,)
+    forms = (base.HasChiSquare,)
 
     def guarantee_for(self, form: Form) -> Guarantee:
         """Return "exact" where the law is."""
-        return "exact" if isinstance(form, HasChiSquare) and form.chi_square.exact else self.guarantee
+        exact = isinstance(form, base.HasChiSquare) and form.chi_square.exact
+        return "exact" if exact else self.guarantee
 
     def answer(self, question: Question) -> Answer:
         """Return the chi-square p-value."""
-        form: HasChiSquare = self.form_of(question)
+        form: base.HasChiSquare = self.form_of(question)
         law = form.law_of(question.labels)
         notes: tuple[str, ...] = (law.caveat,) if law.caveat else ()
         if law.degrees == 0:
             return from_sides(float(question.observed <= form.resolution), 1.0, question, notes)
-        if isinstance(form, HasMoments):
+        if isinstance(form, base.HasMoments):
             ratio = form.moments(question.workers).variance * law.factor**2 / (2.0 * law.degrees)
             if ratio > _WIDE:
                 notes += (
@@ -223,11 +211,11 @@ class Brownian(Null):
     guarantee = "asymptotic"
     assumption = "many rows of uncertain labels, whose cumulated errors are Brownian"
     requires = "a statistic of cumulative differences"
-    forms = (HasBrownianLimit,)
+    forms = (base.HasBrownianLimit,)
 
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
-        form: HasBrownianLimit = self.form_of(question)
+        form: base.HasBrownianLimit = self.form_of(question)
         limit = form.brownian_limit
         observed = question.observed - form.resolution  # rounding counts for the null
         if limit.scale == 0.0:  # every label is certain
@@ -240,7 +228,7 @@ class Brownian(Null):
         return from_sides(*tails(limit.functional, observed / limit.scale), question, notes)
 
 
-def tails(functional: BrownianFunctional, x: float) -> tuple[float, float]:
+def tails(functional: base.BrownianFunctional, x: float) -> tuple[float, float]:
     """Return P(T > x) and P(T ≤ x) for sup |W| ("maximum") or sup W − inf W ("range").
 
     Each law has two series, one of its theta function and one of that function's transform (Poisson
@@ -280,7 +268,7 @@ def tails(functional: BrownianFunctional, x: float) -> tuple[float, float]:
     return 1.0 - less, less
 
 
-_SERIES: dict[BrownianFunctional, tuple[Callable[[float], Any], Callable[[float], Any], float]] = {
+_SERIES: dict[base.BrownianFunctional, tuple[Callable[[float], Any], Callable[[float], Any], float]] = {
     "maximum": (
         # Reflect at both walls: 4 Σ_{k≥1} (−1)^{k−1} Q((2k − 1) x), Q = 1 − Φ.
         lambda x: 4.0 * _SIGNS @ ndtr(-_ODD * x),

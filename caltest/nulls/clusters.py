@@ -28,6 +28,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest import pvalues
 from caltest._arguments import arguments, positive_integer
 from caltest._sums import Array, blocks
 from caltest.data.containers import listed
@@ -35,13 +36,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, HasSigns, LinearSum
 from caltest.forms.signs import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
 from caltest.nulls.base import Answer, Guarantee, MonteCarlo, Null, Question, Trial, of_parts, ranked
-from caltest.pvalues import (
-    Alternative,
-    combine_sides,
-    evidence_of_draws,
-    interval_of_adjusted,
-    step_down,
-)
+from caltest.pvalues import Alternative
 from caltest.resampling import Carried, Column, carried, columns_of, sign_draws, signed_columns, table
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
 
@@ -269,14 +264,14 @@ class Confirmation(NamedTuple):
         for family in (~self.few, self.few):
             if not family.any():
                 continue
-            found[family] = step_down(evidence[0, family] - tied, evidence[1:, family])
+            found[family] = pvalues.step_down(evidence[0, family] - tied, evidence[1:, family])
             again = family[self.places]
             if again.any():
                 places = self.places[again]
                 those = [sides[h] for h in places.tolist()]
-                other = evidence_of_draws(self.values[:, again], those, self.resolutions[again])
+                other = pvalues.evidence_of_draws(self.values[:, again], those, self.resolutions[again])
                 other[np.isnan(other)] = 0.0
-                found[places] = np.maximum(found[places], step_down(other[0] - tied, other[1:]))
+                found[places] = np.maximum(found[places], pvalues.step_down(other[0] - tied, other[1:]))
             found[family] = np.minimum(found[family] * (len(sides) / family.sum()), 1.0)
         return found
 
@@ -292,7 +287,7 @@ def rank(
     if not isinstance(form, Combined):
         found = ranked(values[1:, 0], float(values[0, 0]), sides[0], resolutions[0])
         return found if confirmed is None else confirmed.larger([found], sides)[0]
-    evidence = evidence_of_draws(values, sides, resolutions)
+    evidence = pvalues.evidence_of_draws(values, sides, resolutions)
     found = of_parts(form, values[0], evidence, _TIED)
     if confirmed is None or not len(confirmed.places):
         return found
@@ -303,7 +298,7 @@ def rank(
     parts = tuple(replace(part, pvalue=own, adjusted=joint) for part, own, joint in both)
     p, best = float(together.min()), int(together.argmin())
     share = len(sides) / int((confirmed.few == confirmed.few[best]).sum())  # of the level
-    ends = interval_of_adjusted(p, len(values) - 1, share)
+    ends = pvalues.interval_of_adjusted(p, len(values) - 1, share)
     return replace(found, parts=parts, pvalue=p, pvalue_interval=ends)
 
 
@@ -390,7 +385,7 @@ class ComonotoneLabels(_OfSums):
         entries = scores[np.arange(len(scores)), question.labels]
         excess = float((entries - np.einsum("ik,ik->i", form.probs, scores)).sum())
         greater, less = (atoms.superquantile(excess, sign) for sign in (1.0, -1.0))
-        return Answer(pvalue=min(combine_sides(greater, less, question.alternative), 1.0))
+        return Answer(pvalue=min(pvalues.combine_sides(greater, less, question.alternative), 1.0))
 
 
 # ------------------------------------------------------------------ one row a cluster

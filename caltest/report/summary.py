@@ -17,21 +17,9 @@ from caltest.auditing.views import Check, Part, Rest, View
 from caltest.lenses import within
 from caltest.report import charts
 from caltest.text import audit as words
-from caltest.text import captions, findings
+from caltest.text import captions, findings, vocabulary
 from caltest.text.sizes import bracketed, decided_apart, least_settled, rates
-from caltest.text.vocabulary import (
-    capital,
-    event_name,
-    group_name,
-    lens_name,
-    made_by,
-    narrow_name,
-    of_probabilities,
-    rows_called,
-    short_group,
-    short_name,
-    view_name,
-)
+from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name, short_name
 
 _ROWS = 9  # of the table of slices
 _GROUPS = 4  # of them, at least, where intervals and quantiles stand above
@@ -73,10 +61,10 @@ def first_screen(
     return SimpleNamespace(
         audit=audit,
         title=visible(title) if title else "Calibration audit",
-        event=event_name(audit) if audit.n_classes == 2 else None,
+        event=vocabulary.event_name(audit) if audit.n_classes == 2 else None,
         columns=[name(column, 24).short for column in audit.groups[:6]],
         date=date,
-        rows=rows_called(audit),
+        rows=vocabulary.rows_called(audit),
         kind=audit.verdict.replace(" ", "-"),
         icon=captions.ICONS[audit.verdict],
         chip=sentence(chip),
@@ -99,7 +87,7 @@ def first_screen(
 
 def _ends_of(audit: Audit) -> tuple[str, str]:
     """Return what errors below 0 are, and those above: of probabilities, or of outcomes somewhere."""
-    return ("too low", "too high") if of_probabilities(audit) else ("too many", "too few")
+    return ("too low", "too high") if vocabulary.of_probabilities(audit) else ("too many", "too few")
 
 
 def _subject(audit: Audit) -> View | None:
@@ -130,7 +118,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     parts, halves = charts.parts_of(view)
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
     bad = [of for of in sized if shows(audit, of)]
-    label = capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
+    label = capital(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
     told = audit.told if audit.rejected and not audit.n_classes else None
     whole = told
     if told is None or told.event is not None:  # that of the whole distribution, in the same rows
@@ -294,7 +282,7 @@ def _called(audit: Audit, view: View, by_class: bool, one_column: bool) -> str:
     if view.group is None:
         return "All rows"
     if not audit.n_classes:
-        return short_group(view.group)
+        return vocabulary.short_group(view.group)
     return shown_value(view.group.value) if one_column else group_name(view.group)
 
 
@@ -313,7 +301,7 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -
         if set(view.group.conditions) < own:
             return 2
         sibling = subject.group is not None and view.group.column == subject.group.column
-        return 4 - sibling + 2 * bool(made_by(audit, view.group))
+        return 4 - sibling + 2 * bool(vocabulary.made_by(audit, view.group))
 
     by_size = sorted(pool, key=_by_size)
     if not by_class:
