@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -56,19 +56,16 @@ class Surface(ABC):
     notes: tuple[str, ...] = ()
 
     @abstractmethod
-    def diagonal(self) -> Array:
-        """Return h(p, p), (e,)."""
-
-    @abstractmethod
     def factors(self) -> tuple[Array, Array]:
         """Return (e, q) matrices U and V with h(p, p') = ⟨U(p), V(p')⟩."""
 
     @abstractmethod
-    def squares(self, own: Array) -> tuple[float, Array]:
-        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, and h(p, p), (e,).
+    def squares(self, own: Array) -> float:
+        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, r (e, k) its own rows' residuals."""
 
-        r are the residuals of the surface's own rows, (e, k). Most of the work serves both.
-        """
+    def diagonal(self) -> Array:
+        """Return h(p, p), (e,)."""
+        return np.asarray(np.einsum("eq,eq->e", *self.factors()))
 
     def mean(self) -> float:
         """Return the mean of h(p, p): the squared calibration error."""
@@ -76,9 +73,9 @@ class Surface(ABC):
 
     def risk(self, own: Array) -> float:
         """Return the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j, r its own rows' residuals."""
-        e, (squares, diagonal) = len(own), self.squares(own)
-        same = float(((_squared_lengths(own) - diagonal) ** 2).sum())
-        return max(squares - same, 0.0) / (e * (e - 1.0))  # no rounding below 0
+        e, lengths = len(own), np.einsum("ek,ek->e", own, own)
+        same = float(((lengths - self.diagonal()) ** 2).sum())
+        return max(self.squares(own) - same, 0.0) / (e * (e - 1.0))  # no rounding below 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,27 +85,21 @@ class PlugIn(Surface):
     curve: Array
     notes: tuple[str, ...] = ()
 
-    def diagonal(self) -> Array:
-        """Return ‖ĉ(p)‖²."""
-        return _squared_lengths(self.curve)
-
     def factors(self) -> tuple[Array, Array]:
         """Return the curve twice."""
         return self.curve, self.curve
 
-    def squares(self, own: Array) -> tuple[float, Array]:
-        """Return ‖RᵀR‖² − 2 ‖RᵀC‖² + ‖CᵀC‖², in k² operations a row, and ‖ĉ(p)‖²."""
+    def squares(self, own: Array) -> float:
+        """Return ‖RᵀR‖² − 2 ‖RᵀC‖² + ‖CᵀC‖², in k² operations a row."""
         products = [a.T @ b for a, b in ((own, own), (own, self.curve), (self.curve, self.curve))]
         first, mixed, last = (float(np.vdot(each, each)) for each in products)
-        return first - 2.0 * mixed + last, self.diagonal()
+        return first - 2.0 * mixed + last
 
 
-def _squared_lengths(vectors: Array) -> Array:
-    return np.asarray(np.einsum("ek,ek->e", vectors, vectors))
-
-
-#: From predictions (e, m) to the fitted h there, for one value of the tuned option after the other.
-Surfaces: TypeAlias = Callable[[Array], Iterator[Surface]]
+#: The fitted h, for one value of the tuned option after the other.
+Path: TypeAlias = Iterator[Surface]
+#: From predictions (e, m) to the fitted h there.
+Surfaces: TypeAlias = Callable[[Array], Path]
 
 
 class EstimationFunction(ABC):
@@ -179,10 +170,10 @@ class EstimationFunction(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The options in force, flat and ready for JSON."""
-        options = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         kept = str | int | float
         return {
-            key: value if isinstance(value, kept) else repr(value) for key, value in options.items()
+            name: value if isinstance(value, kept) else repr(value)
+            for name, value in vars(self).items()
         }
 
 

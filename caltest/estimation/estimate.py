@@ -342,36 +342,26 @@ def estimate_squared_error(
     check_alike(view.rows, "the estimate of lowest risk", do, weighted="the estimate")
     n, m = len(view.labels), view.rows.n_classes
     candidates = _candidates(functions, regularization_scaling, n, m)
-    folds, tested = _split(n, n_folds, test_size, seed, order)
-    tasks = [(each, view, folds, fold, tested) for each in candidates for fold in range(n_folds)]
+    parts = Parts(view, *_split(n, n_folds, test_size, seed, order))
+    tasks, tested = [(each, fold) for each in candidates for fold in range(n_folds)], parts.tested
     with single_threaded_blas():
-        made = list(workers.map(_one_fold, tasks, "functions and folds"))
+        made = list(workers.map(parts.one_fold, tasks, "functions and folds"))
         found, notes = [], list[str]()
         for place, (label, function, values) in enumerate(candidates):
             own = made[place * n_folds : (place + 1) * n_folds]
             risks, estimates, errors = np.stack([numbers for numbers, _ in own], axis=2)
             best = int(risks.mean(axis=1).argmin())
             notes += own[0][1]
-            found.append(
-                FunctionRisk(
-                    label=label,
-                    name=function.name,
-                    is_a=function.is_a,
-                    tuned=function.tuned,
-                    values=np.array(values, dtype=np.float64),
-                    risks=risks,
-                    estimates=estimates,
-                    errors=errors,
-                    parameters=function.with_value(values[best]).parameters,
-                )
-            )
+            kind, tried = (function.name, function.is_a, function.tuned), np.array(values, np.float64)
+            options = function.with_value(values[best]).parameters
+            found.append(FunctionRisk(label, *kind, tried, risks, estimates, errors, options))
         least = int(np.argmin([each.risk for each in found]))
         result: CalibrationResult | None = None
         if pvalue != "none":
             result = test(
                 view.rows.take(tested),
                 view.labels[tested],
-                _held_out(view, folds, tested, candidates[least], found[least].best),
+                parts.held_out(candidates[least], found[least].best),
                 n_resamples=_DRAWS if n_resamples is None else int(n_resamples),
                 rng=child_seed(seed, 0),
                 n_jobs=n_jobs,
@@ -390,7 +380,7 @@ def estimate_squared_error(
             f"The best {first.tuned} of {first.label}, {first.value:.4g}, is at the end of the values "
             "tried: one beyond may be better still."
         )
-    zeros = [PlugIn(np.zeros_like(own)).risk(own) for own in (_residuals(view, fold) for fold in folds)]
+    zeros = [PlugIn(np.zeros_like(own)).risk(own) for own in map(parts.residuals, parts.folds)]
     return SquaredErrorEstimate(
         functions=tuple(found),
         zero_risks=np.array(zeros),
@@ -476,47 +466,48 @@ def _split(
     return np.array_split(rows[:tuning], n_folds), rows[tuning:]
 
 
-def _residuals(view: Sample, rows: Places) -> Array:
-    return residuals(view.rows.probs[rows], view.labels[rows])
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Rows through a lens, cut into folds and a test part."""
 
+    view: Sample
+    folds: Sequence[Places]
+    tested: Places
 
-def _learned(
-    candidate: Candidate, values: Sequence[Any], view: Sample, folds: Sequence[Places], fold: int
-) -> Surfaces:
-    """Return what is learned from the tuning rows that are not in a fold."""
-    rows = np.concatenate([own for number, own in enumerate(folds) if number != fold])
-    return candidate.function.learned(view.rows.probs[rows], _residuals(view, rows), values)
+    def residuals(self, rows: Places) -> Array:
+        """Return those of some rows, (rows, k)."""
+        return residuals(self.view.rows.probs[rows], self.view.labels[rows])
 
+    def learned(self, candidate: Candidate, values: Sequence[Any], fold: int) -> Surfaces:
+        """Return what is learned from the tuning rows that are not in a fold."""
+        rows = np.concatenate([own for number, own in enumerate(self.folds) if number != fold])
+        return candidate.function.learned(self.view.rows.probs[rows], self.residuals(rows), values)
 
-def _one_fold(
-    candidate: Candidate, view: Sample, folds: Sequence[Places], fold: int, tested: Places
-) -> tuple[Array, tuple[str, ...]]:
-    """Return risks, estimates, errors (3, G), and notes, of a function fitted without a fold."""
-    surfaces = _learned(candidate, candidate.values, view, folds, fold)
-    found, notes = np.empty((3, len(candidate.values))), tuple[str, ...]()
-    places = (view.rows.probs[rows] for rows in (folds[fold], tested, tested[:_SPREAD_ROWS]))
-    for number, (validation, final, some) in enumerate(zip(*map(surfaces, places), strict=True)):
-        spread = some.diagonal().std(ddof=1)
-        risk = validation.risk(_residuals(view, folds[fold]))
-        found[:, number] = risk, final.mean(), spread / np.sqrt(len(tested))
-        if np.isnan(found[:, number]).any():
-            raise InputError(
-                f"{candidate.label} is not a number for some predictions, with "
-                f"{candidate.function.tuned} {quoted(candidate.values[number])}; correct it, or leave "
-                "the value out."
-            )
-        notes = validation.notes
-    return found, notes
+    def one_fold(self, candidate: Candidate, fold: int) -> tuple[Array, tuple[str, ...]]:
+        """Return risks, estimates, errors (3, G), and notes, of a function fitted without a fold."""
+        surfaces, probs = self.learned(candidate, candidate.values, fold), self.view.rows.probs
+        found, notes = np.empty((3, len(candidate.values))), tuple[str, ...]()
+        places = (probs[rows] for rows in (self.folds[fold], self.tested, self.tested[:_SPREAD_ROWS]))
+        for number, (validation, final, some) in enumerate(zip(*map(surfaces, places), strict=True)):
+            spread = some.diagonal().std(ddof=1)
+            risk = validation.risk(self.residuals(self.folds[fold]))
+            found[:, number] = risk, final.mean(), spread / np.sqrt(len(self.tested))
+            if np.isnan(found[:, number]).any():
+                raise InputError(
+                    f"{candidate.label} is not a number for some predictions, with "
+                    f"{candidate.function.tuned} {quoted(candidate.values[number])}; correct it, or "
+                    "leave the value out."
+                )
+            notes = validation.notes
+        return found, notes
 
-
-def _held_out(
-    view: Sample, folds: Sequence[Places], tested: Places, chosen: Candidate, best: int
-) -> HeldOut:
-    """Return the agreement with what the fold models of the best function learned."""
-    values, probs = (chosen.values[best],), view.rows.probs[tested]
-    models = [next(_learned(chosen, values, view, folds, fold)(probs)) for fold in range(len(folds))]
-    left, right = map(np.hstack, zip(*(each.factors() for each in models), strict=True))
-    return HeldOut(chosen.label, left / len(folds), right)
+    def held_out(self, chosen: Candidate, best: int) -> HeldOut:
+        """Return the agreement with what the fold models of the best function learned."""
+        values, probs = (chosen.values[best],), self.view.rows.probs[self.tested]
+        learned = (self.learned(chosen, values, fold) for fold in range(len(self.folds)))
+        factors = zip(*(next(surfaces(probs)).factors() for surfaces in learned), strict=True)
+        left, right = map(np.hstack, factors)
+        return HeldOut(chosen.label, left / len(self.folds), right)
 
 
 # ------------------------------------------------------------------ the statistic of the p-value

@@ -6,7 +6,7 @@ All but Kronecker ridge are plug-ins, h(p, p') = ⟨ĉ(p), ĉ(p')⟩ for an esti
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -19,7 +19,7 @@ from scipy.special import gammaln, softmax
 from caltest._arguments import arguments, choose, positive_number, real_kernel
 from caltest._sums import Array, blocks
 from caltest.binning import EqualWidth, intervals
-from caltest.estimation.base import EstimationFunction, PlugIn, Surface, Surfaces, coordinates
+from caltest.estimation.base import EstimationFunction, Path, PlugIn, Surface, Surfaces, coordinates
 from caltest.forms.kernel_matrices import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 
@@ -36,9 +36,7 @@ class _PlugIn(EstimationFunction):
         """Keep the rows: values of the option share no more."""
         return partial(self._at, train, residuals, values)
 
-    def _at(
-        self, train: Array, residuals: Array, values: Sequence[Any], probs: Array
-    ) -> Iterator[Surface]:
+    def _at(self, train: Array, residuals: Array, values: Sequence[Any], probs: Array) -> Path:
         for value in values:
             yield PlugIn(self.with_value(value).curve(train, residuals, probs))
 
@@ -286,6 +284,8 @@ class Ridge(EstimationFunction):
 
     tuned: ClassVar[str] = "regularization"
     powers: ClassVar[dict[str, float]]
+    #: Of the regularization: from, to before, and step, for two classes and for more.
+    exponents: ClassVar[tuple[tuple[float, float, float], ...]]
 
     def __post_init__(self) -> None:
         choose("regularization_scaling", self.regularization_scaling, self.powers)
@@ -299,9 +299,16 @@ class Ridge(EstimationFunction):
 
     @staticmethod
     @abstractmethod
-    def _at(
-        spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array
-    ) -> Iterator[Surface]: ...
+    def _at(spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array) -> Path: ...
+
+    def search_space(self, n_classes: int) -> tuple[float, ...]:
+        """Return powers of ten, as published.
+
+        "two_step_ridge": 1e-1 to 1e-9 for two classes, 1e4 to 10^-4.5 in half steps for more.
+        "kronecker_ridge": 1e-1, 1e-3, …, 1e-17 for two classes, 1e8 to 1e-9 in half steps for more.
+        """
+        exponents = np.arange(*self.exponents[0 if n_classes == 2 else 1])
+        return tuple((10.0**exponents).tolist())
 
 
 @arguments(regularization=positive_number, kernel=real_kernel)
@@ -338,16 +345,10 @@ class TwoStepKernelRidge(Ridge):
     name: ClassVar[str] = "two_step_ridge"
     is_a: ClassVar[str] = "kernel ridge regression of the residuals"
     powers: ClassVar[dict[str, float]] = {"usual": 1.0, "published": 0.75}
-
-    def search_space(self, n_classes: int) -> tuple[float, ...]:
-        """Return 1e-1 to 1e-9 for two classes, 1e4 to 10^-4.5 in half steps for more, as published."""
-        exponents = np.arange(-1.0, -10.0, -1.0) if n_classes == 2 else np.arange(4.0, -5.0, -0.5)
-        return tuple((10.0**exponents).tolist())
+    exponents = (-1.0, -10.0, -1.0), (4.0, -5.0, -0.5)
 
     @staticmethod
-    def _at(
-        spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array
-    ) -> Iterator[Surface]:
+    def _at(spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array) -> Path:
         phi = spectrum.at(probs)
         for constant in constants:
             yield PlugIn(phi @ (images / (spectrum.values + constant)[:, None]), spectrum.notes)
@@ -384,16 +385,10 @@ class KroneckerKernelRidge(Ridge):
     name: ClassVar[str] = "kronecker_ridge"
     is_a: ClassVar[str] = "kernel ridge regression of pairs of residuals"
     powers: ClassVar[dict[str, float]] = {"usual": 2.0, "published": 1.5}
-
-    def search_space(self, n_classes: int) -> tuple[float, ...]:
-        """Return 1e-1, 1e-3, …, 1e-17 for two classes, 1e8 to 1e-9 in half steps for more."""
-        exponents = np.arange(-1.0, -18.0, -2.0) if n_classes == 2 else np.arange(8.0, -9.5, -0.5)
-        return tuple((10.0**exponents).tolist())
+    exponents = (-1.0, -18.0, -2.0), (8.0, -9.5, -0.5)
 
     @staticmethod
-    def _at(
-        spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array
-    ) -> Iterator[Surface]:
+    def _at(spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array) -> Path:
         phi, outer = spectrum.at(probs), images @ images.T
         products = cache(lambda: phi.T @ phi)  # for all constants, if one asks for it
         for constant in constants:
@@ -430,9 +425,6 @@ class _Kronecker(Surface):
     def _left(self) -> Array:
         return np.asarray(self.features @ self.middle)
 
-    def diagonal(self) -> Array:
-        return np.asarray(np.einsum("er,er->e", self._left, self.features))
-
     def factors(self) -> tuple[Array, Array]:
         return self._left, self.features
 
@@ -440,8 +432,8 @@ class _Kronecker(Surface):
         rank = len(self.middle)
         return float(np.vdot(self.middle, self.products()[:rank, :rank])) / len(self.features)
 
-    def squares(self, own: Array) -> tuple[float, Array]:
-        """Return ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖² (the paper's Equation 30), and h(p, p)."""
+    def squares(self, own: Array) -> float:
+        """Return ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖², the paper's Equation 30."""
         phi, left, rank = self.features, self._left, len(self.middle)
         if len(phi) < rank:
             values = left @ phi.T
@@ -450,7 +442,7 @@ class _Kronecker(Surface):
             turned = self.middle @ self.products()[:rank, :rank]
             last = float(np.vdot(turned, turned.T))
         outer, crossed = own.T @ own, float(np.vdot(own, left @ (phi.T @ own)))
-        return float(np.vdot(outer, outer)) - 2.0 * crossed + last, self.diagonal()
+        return float(np.vdot(outer, outer)) - 2.0 * crossed + last
 
 
 #: Estimation functions by name.
