@@ -75,15 +75,11 @@ class Form(ABC):
 
 
 class OneByOne(Form):
-    """A form that looks at one label vector at a time."""
+    """A form that looks at one label vector at a time: it has a `value` of its own."""
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         return np.array([self.value(row) for row in labels], dtype=np.float64)
-
-    @abstractmethod
-    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
-        """Return the value for one label vector (n,)."""
 
 
 # ------------------------------------------------------------------ what can be known of a form
@@ -101,18 +97,13 @@ class Moments:
 
     @classmethod
     def of_cumulants(
-        cls,
-        mean: float,
-        variance: float,
-        third: float,
-        third_error: float = 0.0,
-        surprises: float = np.inf,
+        cls, mean: float, variance: float, third: float, error: float = 0.0, surprises: float = np.inf
     ) -> Moments:
         """Standardise a third cumulant; a constant statistic has skewness 0."""
         if variance <= 0.0:
             return cls(mean, 0.0, 0.0, surprises=surprises)
         deviation = variance**0.5  # its third power may be beyond the range of floats
-        skewness, error = (each / variance / deviation for each in (third, third_error))
+        skewness, error = (each / variance / deviation for each in (third, error))
         return cls(mean, variance, skewness, error, surprises)
 
     def scaled(self, factor: float) -> Moments:

@@ -138,14 +138,14 @@ def _kernels(name: str, value: object) -> object:
     raise InputError(f"{name} is {quoted(value)}; give kernels, as in (Linear(), Gaussian()).")
 
 
-class _Joined(Kernel):
+class Joined(Kernel):
     """Kernels whose values are joined entry by entry; so are their bounds."""
 
     kernels: tuple[Kernel, ...]
 
-    @abstractmethod
     def _join(self, values: Iterable[Any]) -> Any:
-        """Join numbers or arrays, the first of which may be overwritten."""
+        """Join numbers or arrays, the first of which may be overwritten: here by a sum."""
+        return reduce(operator.iadd, values)
 
     def __call__(self, x: Array, y: Array) -> Array:
         return np.asarray(self._join(kernel(x, y) for kernel in self.kernels))
@@ -172,7 +172,7 @@ class _Joined(Kernel):
 
 @arguments(kernels=_kernels)
 @dataclass(frozen=True, repr=False)
-class _Several(_Joined):
+class _Several(Joined):
     """What sums and products share."""
 
     kernels: tuple[Kernel, ...]
@@ -200,9 +200,6 @@ class Sum(_Several):
     Linear() + Gaussian(bandwidth=0.5, distance='euclidean')
     """
 
-    def _join(self, values: Iterable[Any]) -> Any:
-        return reduce(operator.iadd, values)
-
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.kernels))
 
@@ -226,7 +223,7 @@ class Product(_Several):
 
 @arguments(kernel=real_kernel, scale=positive_number)
 @dataclass(frozen=True, repr=False)
-class Scaled(_Joined):
+class Scaled(Joined):
     """A positive multiple of a kernel; made by ``*`` with a number.
 
     Examples

@@ -17,7 +17,7 @@ from caltest._sums import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import DISTANCES, Bandwidth, Distance, checked, exponent_tiles, resolve
-from caltest.kernels.base import Kernel, Parameters, Scaled, Sum
+from caltest.kernels.base import Joined, Kernel, Parameters, Scaled, Sum
 from caltest.sampling import generator
 
 # ------------------------------------------------------------------ radial
@@ -215,7 +215,7 @@ class Gaussian(_Radial):
 
 
 @options()
-class LinearGaussian(_WithBandwidth):
+class LinearGaussian(_WithBandwidth, Joined):
     r"""Inner product plus Gaussian kernel, the default of the CKCE.
 
     :math:`s \cdot t + \exp(-|s - t|^2 / (2 \gamma^2))`.
@@ -243,17 +243,8 @@ class LinearGaussian(_WithBandwidth):
     """
 
     @property
-    def _sum(self) -> Kernel:
-        return Gaussian(self._width) + Linear()
-
-    def __call__(self, x: Array, y: Array) -> Array:
-        return self._sum(x, y)
-
-    def tiles(self, points: Array) -> Tile:
-        return self._sum.tiles(points)
-
-    def paired(self, x: Array, y: Array) -> Array:
-        return self._sum.paired(x, y)
+    def kernels(self) -> tuple[Kernel, ...]:  # type: ignore[override]
+        return Gaussian(self._width), Linear()
 
     @property
     def bound(self) -> float:

@@ -277,10 +277,7 @@ class Confirmation(NamedTuple):
 
 
 def rank(
-    question: Question,
-    values: Array,
-    resolutions: Sequence[float],
-    confirmed: Confirmation | None = None,
+    question: Question, values: Array, resolutions: list[float], confirmed: Confirmation | None = None
 ) -> Answer:
     """Rank a statistic by the values (1 + B, H) of its columns, the observed ones first."""
     form, sides = question.form, names_and_sides(question)[1]

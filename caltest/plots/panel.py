@@ -22,7 +22,7 @@ from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
 from caltest.lenses import ClassWise, Lens, lens_of, through
-from caltest.pictures import Array
+from caltest.pictures import Array, Limits
 from caltest.plots import canvas
 from caltest.results import CalibrationResult
 from caltest.sampling import DRAWS
@@ -31,6 +31,7 @@ from caltest.testing import test
 
 Indices: TypeAlias = NDArray[np.intp]
 Bands: TypeAlias = tuple[ConsistencyBand, ConsistencyBand]
+Draws: TypeAlias = tuple[int, int, Workers]  # their number, their seed, and who draws
 
 MOST_MODELS = 4  # in one diagram
 _STATISTICS = {"ece": "ECE", "mcb_brier": "Brier MCB"}
@@ -142,8 +143,8 @@ def panel_of(
     whole: Sample,
     lens: Lens | None,
     binning: Binning | None,
-    levels: tuple[float, float],
-    draws: tuple[int, int, Workers],
+    levels: Limits,
+    draws: Draws,
     *,
     kept: bool,
 ) -> Panel:

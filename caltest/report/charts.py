@@ -197,7 +197,7 @@ def _with_intervals(x: Sequence[float], y: Sequence[float], ends: Any, bad: Sequ
     return told_apart(x, low, bad, "intervals", high) + told_apart(x, y, bad)
 
 
-def curve(view: View, label: str, shown: Shown, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
+def curve(view: View, label: str, shown: Shown) -> tuple[Drawing, ...]:
     """Draw observed against predicted, a dot a part; ``shown``: of which an error is."""
     parts, _ = parts_of(view)
     x, y = [part.predicted for part in parts], [part.observed for part in parts]
@@ -217,12 +217,10 @@ def curve(view: View, label: str, shown: Shown, sizes: Sequence[Size] = FIRST) -
     # Each label stands in its corner, unless a dot or its interval is there.
     marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too low"))
     marks.append(Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too high"))
-    return tuple(Drawing(size, label).draw(marks, axis, axis, of_x, of_y) for size in sizes)
+    return tuple(Drawing(size, label).draw(marks, axis, axis, of_x, of_y) for size in FIRST)
 
 
-def errors(
-    view: View, label: str, shown: Shown, limit: float | None, sizes: Sequence[Size] = FIRST
-) -> tuple[Drawing, ...]:
+def errors(view: View, label: str, shown: Shown, limit: float | None) -> tuple[Drawing, ...]:
     """Draw the error by prediction: dots for parts, boxes for halves, the limit shaded."""
     parts, halves = parts_of(view)
     every = [end for part in (*parts, *halves) for end in (part.low, part.high)]
@@ -253,7 +251,7 @@ def errors(
         marks.append(Mark("text", "lab", 0.0, 1.0, (6, 13), "too high ▴"))
     if y.at(0.0) > 0.12:
         marks.append(Mark("text", "lab", 0.0, 0.0, (6, -5), "too low ▾"))
-    wanted = [size.without_rows() if ranked else size for size in sizes]
+    wanted = [size.without_rows() if ranked else size for size in FIRST]
     of_y = "error (predicted − observed), points"
     return tuple(Drawing(size, label).draw(marks, x, y, of_x, of_y) for size in wanted)
 

@@ -364,11 +364,9 @@ def rendered(
     audit: Audit,
     kind: str,
     *,
-    title: str | None,
-    command: str | None,
-    date: str | None = None,
     gate: str | None = None,
     fail_on: FailOn | None = None,
+    **told: str | None,
 ) -> str:
     """Return a report in a format of :data:`SUFFIXES`.
 
@@ -376,7 +374,7 @@ def rendered(
     in JSON among the warnings.
     """
     if kind in _TEMPLATES:
-        report = summarise(audit, title=title, command=command, date=date, gate=gate)
+        report = summarise(audit, gate=gate, **told)
         template = _environment().get_template(_TEMPLATES[kind])
         # The page allows this one script, by its hash, and no other.
         script = files("caltest.report").joinpath("templates", "tables.js").read_text(encoding="utf-8")

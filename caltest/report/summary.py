@@ -333,14 +333,7 @@ def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
 # ------------------------------------------------------------------ the whole report
 
 
-def summarise(
-    audit: Audit,
-    *,
-    title: str | None = None,
-    command: str | None = None,
-    date: str | None = None,
-    gate: str | None = None,
-) -> SimpleNamespace:
+def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -> SimpleNamespace:
     """Return what a report says of an audit; ``gate``: what lets more pass than the defaults."""
     views = words.worst_first(audit)
     sized = [view for view in views if view.low is not None]
@@ -363,7 +356,7 @@ def summarise(
     more = {table: max(len(rows) - _ROOM[table], 0) for table, (rows, _) in tables.items()}
     return SimpleNamespace(
         audit=audit,
-        first=first_screen(audit, title=title, date=date, gate=gate),
+        first=first_screen(audit, **told),
         bounded=any(view.at_least_over is not None for view in sized),
         unbounded=any(view.at_least_over is None for view in sized),
         null=null,
