@@ -162,7 +162,13 @@ class Spelled(NamedTuple):
     doubts: tuple[Premise, ...]  #: On different values that look like one.
 
 
-def column_of(cells: Sequence[Any], what: str, kind: str, needed: str = "") -> Spelled:
+def column_of(
+    cells: Sequence[Any],
+    what: str,
+    kind: str,
+    needed: str = "",
+    read: tuple[NDArray[np.intp], np.ndarray] | None = None,
+) -> Spelled:
     """Read the values of a column.
 
     Parameters
@@ -173,8 +179,12 @@ def column_of(cells: Sequence[Any], what: str, kind: str, needed: str = "") -> S
         What the column is called in messages, and what rows of one value are: "cluster".
     needed
         What to do about missing values, where there must be none.
+    read
+        What :func:`different` returns of them, if that is known.
     """
-    codes, distinct = different(cells, what)
+    codes, distinct = read or different(cells, what)
+    if distinct.dtype.kind in "iu":
+        return Spelled(codes, list(map(str, distinct.tolist())), (), ())
     places = np.empty(len(distinct), np.intp)
     known: dict[str | None, tuple[int, Any]] = {}
     merged = ""

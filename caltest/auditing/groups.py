@@ -283,10 +283,10 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
     if counting is not None:
         cells = [cells[row] for row in counting]
     what = f"column {shown_column(column)!r}"
-    codes, numbers = different(cells, what)
+    codes, numbers = read = different(cells, what)
     if numbers.dtype.kind in "iuf" and (found := _ranges(column, cells, codes, numbers, counting)):
         return found
-    codes, texts, notes, doubts = column_of(cells, what, "group")
+    codes, texts, notes, doubts = column_of(cells, what, "group", read=read)
     if found := _ranges(column, cells, codes, texts, counting):
         return found._replace(notes=(*found.notes, *notes))
     names: dict[str | None, str] = {}
