@@ -210,10 +210,10 @@ def column_names(data: Any) -> tuple[str, ...]:
     """Return the names of the columns of a frame, or the coordinates of xarray's, if there are any."""
     if is_xarray(data) and len(data.dims) > 1:
         last = data.dims[-1]
-        return tuple(map(str, data.coords[last].values.tolist())) if last in data.coords else ()
+        return tuple(map(str, data.coords[last].values)) if last in data.coords else ()
     names = ("column_names", "columns")  # of tables of Arrow, of others
     own = next((getattr(data, name) for name in names if has(data, name)), ())
-    return attempt(lambda: tuple(map(str, own))) or ()
+    return attempt(lambda: tuple(map(str, getattr(own, "values", own)))) or ()
 
 
 def bare(names: Sequence[str]) -> tuple[tuple[str, ...], str]:

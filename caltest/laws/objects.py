@@ -419,7 +419,7 @@ def _of_dimensions(given: Any) -> Members | None:
             "as .stack(row=[…]) does."
         )
     if others[1:]:
-        others = [*rows_first(given.isel(dict.fromkeys(own, 0)), "the predictions").dims]
+        others = [*rows_first(given.isel(dict.fromkeys(own, 0)), "the forecast").dims]
     array = given.transpose(*others, *own)
     values = np.asarray(array.values).reshape(*array.shape[: len(others)], -1)
     named = len(others) == 2 and others[1] in given.coords
