@@ -95,13 +95,11 @@ def estimate(asked: Input, *, statistic: str, lens: str | None = None, **given: 
     from caltest import testing
     from caltest.results import plain
 
-    jobs = given.pop("n_jobs")
-    own: dict[str, Any] = {"statistic": statistic, "lens": lens, **given}
-    value = testing.estimate(sample.rows, sample.labels, **own, n_jobs=jobs)
-    premises, warnings = testing.notes_of_estimate(sample.rows, sample.labels, **own)
-    if asked["json"] is None:
-        for each in (*premises, *warnings):
-            out.note(f"Note: {each}")
+    jobs, whole = given.pop("n_jobs"), (sample.rows, sample.labels, statistic)
+    value = testing.estimate(*whole, lens=lens, n_jobs=jobs, **given)
+    premises, warnings = testing.notes_of_estimate(*whole, lens=lens, **given)
+    for each in () if asked["json"] else (*premises, *warnings):
+        out.note(f"Note: {each}")
     data = {"name": statistic, "lens": lens, "statistic": value, "warnings": warnings}
     return Found({**asked.source, **plain(data | {"premises": premises})}, repr(value))
 
