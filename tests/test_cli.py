@@ -158,6 +158,8 @@ def test_estimate_json(folder):
         "name": "skce_uq",
         "lens": "top_label",
         "statistic": value,
+        "warnings": [],
+        "premises": [],
     }
 
 
