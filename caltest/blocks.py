@@ -186,7 +186,7 @@ def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[A
     check_fits(
         _COPIES * 8.0 * each * min(n_resamples, DRAWS),
         f"{each} sums of {DRAWS} draws",
-        "take fewer features (rank=64), or look through a lens",
+        "take fewer features (a rank of 64), or look through a lens",
     )
     for part in blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS):
         found = _total(rows, partial(_of_draws, part), workers, "label draws")
@@ -216,7 +216,7 @@ def signed_columns_of_blocks(
     check_fits(
         _COPIES_OF_CLUSTERS * 8.0 * width * count,
         f"{width} sums of each of {count} clusters",
-        "take a statistic with fewer sums ('ecd', 'brier'), a smaller rank=, or larger clusters",
+        "take a statistic with fewer sums ('ecd', 'brier'), a smaller rank, or larger clusters",
     )
     found = _total(rows, partial(_of_clusters, count), workers, "clusters")
     signed = []

@@ -75,7 +75,7 @@ class Clusters:
         check_fits(
             16.0 * self.count**2,
             f"a number for every pair of {self.count} clusters",
-            "take a kernel of low rank (approximation='nystrom')",
+            "take a kernel of low rank (the approximation 'nystrom')",
         )
         found = np.zeros((self.count, self.count))
         cut = blocks(len(self.codes), WIDE_TILE)

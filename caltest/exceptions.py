@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 from caltest._visible import message
@@ -26,19 +27,29 @@ class OfAll(str):
     __slots__ = ()
 
 
+#: Where a command runs: the options, and commands, by what these are called in Python.
+IN_SHELL: ContextVar[Mapping[str, str]] = ContextVar("IN_SHELL")
+
+
 @dataclass(frozen=True)
 class Argument:
-    """An argument in a sentence, or an option: its name, with the value it is given, ``...`` if any."""
+    """An argument in a sentence, with the value it is given, ``...`` if any; or an expression.
+
+    It is written as in Python; where a command runs, as the option that it is there, or in the words
+    ``shell``.
+    """
 
     name: str
     value: object = None
+    shell: str = ""
 
     def __str__(self) -> str:
+        name = (IN_SHELL.get({}) and self.shell) or IN_SHELL.get({}).get(self.name, self.name)
         if self.value is None:
-            return self.name
-        if self.name.startswith("--"):
-            return self.name if self.value in (..., True) else f"{self.name} {self.value!r}"
-        return f"{self.name}=" if self.value is ... else f"{self.name}={self.value!r}"
+            return name
+        if "--" in name:
+            return name if self.value in (..., True) else f"{name} {self.value}"
+        return f"{name}=" if self.value is ... else f"{name}={self.value!r}"
 
 
 @dataclass(frozen=True)
@@ -65,16 +76,6 @@ class Phrase:
             for name, fact in self.facts.items()
         }
         return Phrase(self.text, facts)
-
-    def renamed(self, names: Mapping[str, str]) -> Phrase:
-        """Return it with other names of arguments: options, for who typed these."""
-
-        def called(fact: object) -> object:
-            if not isinstance(fact, Argument):
-                return fact
-            return replace(fact, name=names.get(fact.name, fact.name))
-
-        return self.changed(called)
 
 
 @dataclass(frozen=True)
@@ -179,10 +180,6 @@ class InputError(ValueError):
     def changed(self, change: Callable[[object], object]) -> InputError:
         """Return it with other facts."""
         return InputError(self.phrase.changed(change))
-
-    def renamed(self, names: Mapping[str, str]) -> InputError:
-        """Return it with other names of arguments: options, for who typed these."""
-        return InputError(self.phrase.renamed(names))
 
     def moved(self, rows: int) -> InputError:
         """Return it with rows that so many others stand before, and nothing that is said of all."""

@@ -314,7 +314,7 @@ def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> flo
             if isinstance(form, Combined):
                 raise InputError(
                     f"with clusters {measure.name!r} is standardised by its draws; take "
-                    "caltest.test, or estimate one of its parts."
+                    f"{Argument('caltest.test')}, or estimate one of its parts."
                 )
             if isinstance(form, HasSigns):
                 columns = columns_of(form)
@@ -364,7 +364,7 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
             if value is not None:
                 raise InputError(
                     f"{probs.name} was opened already; leave {name} out, and say there what columns "
-                    "are, as in caltest.files.scan(path, clusters='patient')."
+                    "are, to caltest.files.scan."
                 )
         return probs
     if labels is None:
@@ -527,8 +527,8 @@ def _check_possible(null: nulls.Null, clustered: bool, tolerant: bool, sampling_
     if clustered and tolerant:
         raise InputError(
             "tolerances, and what rounding explains, are tested for independent rows only; for rows in "
-            "clusters use caltest.audit, which then tests means, or leave out the tolerance or "
-            "rounding: errors are then found that rounding may explain."
+            f"clusters use {Argument('caltest.audit')}, which tests means, or leave out tolerance and "
+            "rounding: errors are then found that rounding may explain.",
         )
     if clustered and not null.of_clusters:
         raise InputError(
@@ -550,5 +550,5 @@ def _bins_of_vectors(form: Form, lens: str | None) -> tuple[str, ...]:
         return ()
     return (
         f"Bins are cells of the full probability vector, {form.n_cells} for {len(form.probs)} rows; "
-        "what is usually printed of a network looks at the top class only, lens='top_label'.",
+        "what is usually printed of a network looks at the top class only, the lens 'top_label'.",
     )

@@ -173,7 +173,7 @@ def test_a_refusal_leaves_no_picture_behind_and_an_old_one_as_it_was(given, tmp_
         (["--functions", "temperature,temperature"], "each one once"),
         (["--functions", "binning"], "'binning' measures one probability, and there are 3 classes"),
         (["--pvalue", "heldout"], "did you mean 'held_out'"),
-        (["--pvalue", "none", "--resamples", "9"], "--resamples is 9, and --pvalue 'none' draws none"),
+        (["--pvalue", "none", "--resamples", "9"], "--resamples is 9, and --pvalue none draws none"),
         (["--folds", "1"], "--folds is 1"),
         (["--test-size", "20"], "--test-size is 20.0; give a share between 0 and 1"),
         (["--folds", "60"], "which leaves 1 in a fold"),

@@ -46,6 +46,13 @@ def wrong_numbers() -> Iterator[tuple[str, object, object]]:
     yield "rounded", [[0.3, 0.3, 0.3], [0.5, 0.3, 0.2]], [0, 1]
     yield "rounded, a class short", np.tile([[0.32, 0.67], [0.53, 0.46]], (50, 1)), [0, 1] * 50
     yield "bfloat16", P * 1.0051, Y
+    yield "prices", np.array([13.0, 250.5, 31, 99]), [17.5, 241.0, 30.2, 80.0]
+    yield "counts, predicted means", [4.25, 0.5, 2, 7, 5, 3], [4, 0, 1, 9, 5, 3]
+    yield "shares", [-0.25, 0.5, 0.75, 1.25], [0.125, 0.5, 0.5, 1.0]
+    yield "counts, whole", np.array([14, 30, 2, 7]), [4.5, 0.25, 1.0, 9.0]
+    yield "columns of quantiles", np.column_stack([P[:, 0] - 9, P[:, 0], P[:, 0] + 9]), [1.5, -2, 0, 4]
+    yield "percentages, two labels too many", P * 100, [0, 1, 3, 4]
+    yield "percentages of the top class", [80.0, 95, 60, 99, 70, 50], [0, 1, 2, 3, 4, 5]
     yield "one bad row", put(2, 0, 0.25), Y
     yield "one high entry", put(2, 0, 1.25), Y
     yield "one negative entry", put(1, 2, -0.125), Y

@@ -1,8 +1,12 @@
 """An option is told once: signatures of Python, and what commands take, are held to one table."""
 
+import ast
 import inspect
 import re
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from support import command
 
@@ -93,3 +97,68 @@ def test_an_option_is_checked_as_the_argument(option):
     found = command("audit", "a.csv", f"--{option}=-2000")
     assert found.exit_code == 2
     assert re.match(f"Error: --{option} is -2000(.0)?; give ", found.stderr)
+
+
+# --- a shell is told of options, never of Python
+
+_ARGUMENTS = {of.argument for known in COMMANDS.values() for of in known.values()} - {"target", "error"}
+_NAMES = f"({'|'.join(_ARGUMENTS)}|groups)=|caltest\\.({'|'.join(COMMANDS).replace('-', '_')})\\b"
+PYTHON = re.compile(rf"\b({_NAMES}|np\.)|\.T\b|to_frame\(|in Python")
+#: Rooms and files of objects, which no command takes, and the table of options itself.
+OF_OBJECTS = {
+    *("plots", "kernels", "laws", "_arguments.py", "alignment.py", "containers.py", "rows.py"),
+    *("sample.py", "posteriors.py", "simulate.py", "sampling.py", "options.py", "_options.py"),
+    "formats.py",
+}
+
+
+def sentences(path):
+    """Texts of a module, but for docstrings and what `Argument` writes as an option."""
+    tree, apart = ast.parse(path.read_text("utf-8")), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) or getattr(getattr(node, "func", None), "id", "") == "Argument":
+            apart |= {*ast.walk(node)}
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in apart:
+            yield node.value
+
+
+def test_messages_name_arguments_as_facts_alone():
+    root = Path(caltest.__file__).parent
+    paths = [each for each in root.rglob("*.py") if OF_OBJECTS.isdisjoint(each.relative_to(root).parts)]
+    told = [(path.name, text) for path in paths for text in sentences(path) if " " in text.strip()]
+    assert len(told) > 1000
+    assert [each for each in told if PYTHON.search(each[1])] == []
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    p, path = rng.random(300), tmp_path_factory.mktemp("shell") / "p.csv"
+    rows = pd.DataFrame({"p": p, "label": rng.random(300) < p, "age": rng.integers(20, 80, 300)})
+    rows = rows.assign(high=p**0.3, score=9 * p - 5, log=np.log(p), price=99 * p, paid=90 * p + 0.1)
+    pd.concat([rows, rows]).astype({"label": int}).to_csv(path, index=False)
+    return path
+
+
+TOLD = """
+test --columns score : give --logits, and
+test --columns log : give their exponentials, or --logits if
+test --columns price --label paid : predictions of numbers: .* distributions .--mean, --quantiles
+test --columns p,age : 'age' is .*; use --group for it, or --columns for the others
+test --columns p --label paid : labels has fractions: .*; give observed classes
+test --columns p --clusters age --tolerance .1 : for rows in clusters use caltest audit
+test --columns high --seed 1 : say which rows belong together .--clusters.
+audit --columns high --group age --min-rows 500 --seed 1 --resamples 99 : lower --min-rows
+compare --columns p,high --group age : use caltest test to test
+plan --columns p --materiality .05 : with --error 0.005
+power --columns p --sample-size --temperature .9 --max-n 60 --datasets 20 : most rows allowed, 60
+"""
+
+
+@pytest.mark.parametrize("each", TOLD.strip().splitlines())
+def test_a_shell_is_told_of_options(table, each):
+    call, told = each.split(" : ")
+    name, *options = call.split()
+    text = " ".join(command(name, table, *options).output.split())
+    assert re.search(told, text), text
+    assert not PYTHON.search(text), text

@@ -52,11 +52,11 @@ def test_a_power_that_is_not_reached():
     found = caltest.sample_size(m1, "ecd", min_n=20, max_n=80, n_datasets=50, rng=0)
     assert (found.n, found.reached, found.interval) == (None, "no", found.points[-1].interval)
     assert [point.n for point in found.points] == [20, 40, 80]
-    assert "A power of 0.8 is not reached with max_n = 80 rows" in found.summary()
+    assert "A power of 0.8 is not reached with the most rows allowed, 80: with" in found.summary()
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["n"] is None
 
 
 def test_a_power_that_is_reached_at_once():
     found = caltest.sample_size(m2, "ecd", min_n=200, n_datasets=50, rng=0)
     assert (found.n, found.reached, len(found.points)) == (200, "at the smallest", 1)
-    assert "is already reached with min_n = 200 rows" in found.summary()
+    assert "is already reached with the fewest rows asked for, 200, where" in found.summary()

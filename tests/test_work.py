@@ -136,7 +136,7 @@ def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monke
     assert "takes about 0 seconds on " in line
     shown = {
         "audit": "--resamples",
-        "test": "--approximation 'nystrom'",
+        "test": "--approximation nystrom",
         "estimate": "caltest test --app",
     }
     assert shown[command] in line  # "estimate" has no such option

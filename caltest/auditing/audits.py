@@ -396,7 +396,7 @@ def audit(
             f"Your limit of {points(by)} is larger than the mean prediction of "
             f"{name if len(below) == 1 else f'{len(below)} classes'}, so "
             "it says nothing there: predicting 0 would be within it, too. For rare events give the "
-            "limit as a ratio alone, for example materiality_ratio=1.25."
+            f"limit as a ratio alone, for example {Argument('materiality_ratio', 1.25)}."
         )
     line = recalibration_of(whole) if two and p <= level and design.plain else None
     describes = of_classes and error is None and sampling_rates is None
@@ -459,7 +459,7 @@ def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
     needed = max(math.ceil(2 * n / (size * level)) for size in (n_few, n - n_few) if size)
     if needed <= draws + 1:
         return said
-    more = f"give n_resamples={needed} (--resamples)"
+    more = f"give {Argument('n_resamples', needed)}"
     return f"{said} With so few draws the smaller share cannot be found: {more}."
 
 

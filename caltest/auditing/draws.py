@@ -143,7 +143,7 @@ def draw_all(
                 if not isinstance(column.form, HasSigns):
                     raise InputError(
                         f"{statistic.name!r} has no form for rows in clusters; leave it out, or test "
-                        "it alone with null='one_per_cluster'."
+                        f"it alone with {Argument('null', 'one_per_cluster')}."
                     )
             drawn = signed_columns(columns, labels, clusters, whole.weights)
         values[:, here] = table(drawn, draws, workers)

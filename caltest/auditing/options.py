@@ -16,7 +16,7 @@ from caltest._arguments import choose, has
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted
 from caltest.auditing.limits import Limit
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.laws import Law, Pools, Quantiles, Survival
 from caltest.lenses import Entry, Lens, OfVectors, Pair, find_lens
 from caltest.nulls import MonteCarlo
@@ -171,7 +171,7 @@ class Options:
         elif tolerance is not None:
             raise InputError(
                 "with a tolerance every p-value has draws of its own, which 'westfall_young' cannot "
-                "adjust jointly; give correction='holm', or leave it out."
+                f"adjust jointly; give {Argument('correction', 'holm')}, or leave it out."
             )
         usual = isinstance(lenses, tuple) and lenses == LENSES
         found = _lenses(lenses if law is None else _lenses_for(law, lenses, usual))
@@ -227,7 +227,7 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
             raise InputError("lenses holds None; the full probability vector is 'canonical'.")
         found[lens.label] = lens
     if not found:
-        raise InputError("lenses is empty; give at least one, such as 'top_label'.")
+        raise InputError("{argument} holds nothing; give one, such as 'top_label'.", argument="lenses")
     return found
 
 

@@ -17,7 +17,7 @@ from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_e
 from caltest.auditing.options import CANONICAL, CLASSWISE, DISTRIBUTION, TOP_LABEL, Options
 from caltest.auditing.views import Group, Skipped
 from caltest.data import Rows, Sample
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
 from caltest.laws import Classes
@@ -302,8 +302,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             skip(f"{len(many):,} {what}", f"an audit has at most {MOST_HYPOTHESES:,} hypotheses", many)
         if long:
             reason = (
-                "with so many rows they would take long; ask for lenses='classwise' by itself, or for "
-                "fewer draws or groups, to have them"
+                f"with so many rows they would take long; ask for {Argument('lenses', 'classwise')} by "
+                "itself, or for fewer draws or groups, to have them"
             )
             skip(f"{len(long):,} {what}", reason, long)
 

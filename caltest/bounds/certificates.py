@@ -198,7 +198,7 @@ def certificate(
     elif n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
     whole = whole_sample(probs, labels, class_names=class_names)
-    check_alike(whole.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
+    check_alike(whole.rows, "a certificate", "test with a tolerance, which takes weights")
     view, label = one_probability(whole, lens, "a certificate is of")
     bins = reliability_curve(view.rows, view.labels, binning)
     counts = bins.counts.astype(np.float64)

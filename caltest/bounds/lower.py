@@ -21,7 +21,7 @@ from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels
 from caltest.data.rows import check_alike
 from caltest.data.sample import whole_sample
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import Intervals, Side
 from caltest.laws import Classes
 from caltest.lenses import ClassWise, Lens, event, one_probability, seen_through, through
@@ -316,7 +316,7 @@ def miscalibration_bounds(
     confidence = float(confidence)
     classwise = isinstance(lens, str) and lens == "classwise"
     whole = whole_sample(probs, labels, class_names=class_names)
-    check_alike(whole.rows, "a bound", "test with caltest.test, whose tolerance= takes weights")
+    check_alike(whole.rows, "a bound", "test with a tolerance, which takes weights")
     m = whole.rows.n_classes
     if classwise:
         # Of two classes, one says all: claiming too much of it is claiming too little of the other.
@@ -332,10 +332,10 @@ def miscalibration_bounds(
     n_draws = max(_DRAWS, reserved, needed) if n_resamples is None else int(n_resamples)
     check_draws("n_resamples", n_draws, level)
     if n_resamples is None and len(views) * n_draws * (n + _ROWS_OF_A_DRAW) > _MOST_WORK:
-        many = "one class, as in lens='class:3', " if len(views) > 1 else "fewer rows "
+        many = f"one class, as in {Argument('lens', 'class:3')}, " if len(views) > 1 else "fewer rows "
         raise InputError(
             f"{len(views):,} probabilities of {n:,} rows with {n_draws:,} draws each would take hours; "
-            f"give {many}or a lower confidence, or n_resamples={n_draws} if it is to be done."
+            f"give {many}or a lower confidence, or {Argument('n_resamples', n_draws)} to do it."
         )
     seed, workers, family = seed_of(rng), Workers(n_jobs, progress), 2 * len(views)
     with single_threaded_blas():

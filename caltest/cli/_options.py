@@ -26,7 +26,7 @@ from typer.core import TyperCommand
 from caltest._arguments import KINDS, Whole, choose, closest, flag
 from caltest._visible import quoted
 from caltest.cli import _output as out
-from caltest.exceptions import InputError
+from caltest.exceptions import IN_SHELL, InputError
 from caltest.files.paths import is_file, is_url, named, opened
 from caltest.options import COMMANDS, Option
 
@@ -332,7 +332,6 @@ class Input:
         if file is None:
             raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
         from caltest.files import reading
-        from caltest.files.columns import NAME_COLUMNS
 
         for each in ("weights", "clusters", "truth"):
             more |= {each: self[each]} if self[each] is not None else {}
@@ -343,12 +342,8 @@ class Input:
             more["where"] = dict(each.split("=", 1) for each in self["where"])
         label = self["label"] if self["time"] is None else self["time"]
         columns, groups = self.stated, self["group"] or ()
-        try:
-            more["logits"] = bool(self["logits"])
-            return getattr(reading, how)(file, label, columns=columns, groups=groups, **more)
-        except InputError as error:  # what is no probability may be meant as a group
-            meant = f"{NAME_COLUMNS}, or say what it is, with --group or --clusters"
-            raise error.changed(lambda fact: meant if fact == NAME_COLUMNS else fact) from error
+        more["logits"] = bool(self["logits"])
+        return getattr(reading, how)(file, label, columns=columns, groups=groups, **more)
 
 
 # ------------------------------------------------------------------ commands
@@ -367,6 +362,15 @@ class Found:
     problem: InputError | None = None  # that is told last
 
 
+#: What stands for an argument or a call in the shell: an option of some command, or a command.
+_SPOKEN = {
+    **{option.argument: f"--{option.name}" for of in COMMANDS.values() for option in of.values()},
+    **{option.argument: f"caltest test --{option.name}" for option in COMMANDS["test"].values()},
+    **{f"caltest.{name.replace('-', '_')}": f"caltest {name}" for name in COMMANDS},
+    **dict.fromkeys(("to_frame()", "where()", "pandas.DataFrame(found.errors)"), "--json"),
+}
+
+
 def command(run: Callable[..., Found]) -> Any:
     """Make a function of an `Input` and its own options a command."""
     name = run.__name__.replace("_", "-")
@@ -374,12 +378,11 @@ def command(run: Callable[..., Found]) -> Any:
     parameters = {each: _parameter(option) for each, option in known.items()}
     apart = {*READ, *_written(known), "config", "json"}
     own = [option for each, option in known.items() if each not in apart]
-    names = {option.argument: f"--{each}" for each, option in known.items() if not each.isupper()}
-
-    beside = {each.argument: f"caltest test --{each.name}" for each in COMMANDS["test"].values()}
+    names = _SPOKEN | {of.argument: f"--{each}" for each, of in known.items() if not each.isupper()}
 
     def main(**typed: Any) -> None:
-        with out.errors_reported(names, beside):
+        IN_SHELL.set(names)
+        with out.errors_reported():
             config, given = _given(known, {each: typed[of.name] for each, of in parameters.items()})
             found = {each.argument: given.get(each.name, each.default) for each in own}
             values = {name: value for name, value in found.items() if value is not None}

@@ -13,6 +13,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -31,11 +32,10 @@ NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3,
 
 
 @contextmanager
-def errors_reported(names: Mapping[str, str], beside: Mapping[str, str]) -> Iterator[None]:
+def errors_reported() -> Iterator[None]:
     """Turn an exception into a line on standard error and an exit status that says what it was.
 
-    A warning that work will take long is a line there too, before the work starts. Arguments of Python
-    are called by these ``names``, those of options; in a warning also by those of another command.
+    A warning that work will take long is a line there too, before the work starts.
     """
     try:
         with warnings.catch_warnings():
@@ -44,14 +44,14 @@ def errors_reported(names: Mapping[str, str], beside: Mapping[str, str]) -> Iter
 
             def show(warning: Warning | str, *where: Any) -> None:
                 if isinstance(warning, LongWorkWarning):
-                    note(f"Note: {message(str(warning.phrase.renamed({**beside, **names})))}")
+                    note(f"Note: {message(str(warning.phrase))}")
                 else:
                     otherwise(warning, *where)
 
             warnings.showwarning = show  # type: ignore[assignment]
             yield
     except InputError as error:
-        fail(str(error.renamed(names)), WRONG_INPUT)
+        fail(str(error.phrase), WRONG_INPUT)  # that of a worker is written as in Python
     except typer.Exit:
         raise
     except KeyboardInterrupt:
@@ -86,7 +86,8 @@ class Commands(TyperGroup):
     def main(self, *given: Any, **how: Any) -> NoReturn:
         """Parse the options, and run a command."""
         try:
-            sys.exit(_parsed(partial(super().main, *given, **{**how, "standalone_mode": False})))
+            run = partial(super().main, *given, **{**how, "standalone_mode": False})
+            sys.exit(copy_context().run(_parsed, run))  # in which arguments are options
         except typer.Exit as end:
             sys.exit(end.exit_code)
 

@@ -19,21 +19,21 @@ from caltest.laws.classes import Array
 
 _LOOKS = {
     "log-probabilities": "probs looks like log-probabilities: no entry is positive, and the "
-    "exponentials of each row sum to 1; give np.exp(probs).",
+    "exponentials of each row sum to 1; give {exponentials}.",
     "logarithms": "probs looks like log-probabilities: {entry}, outside [0, 1], none positive; give "
-    "np.exp(probs), or {logits} if these are logits.",
+    "{exponentials}, or {logits} if these are logits.",
     "no probability": "{column} of probs seems to be no probability, since the other columns of each "
-    "row sum to 1; leave that column out.",
-    "other columns": "probs has columns that are no probabilities: {entry}, outside [0, 1], while "
-    "{column} lies inside; give the columns of probabilities alone, or of survival curves the column "
-    "of times too (predictive.Survival, --time).",
+    "row sum to 1; {leave}.",
+    "other columns": "probs has columns that are no probabilities, beside {column}: {entry}, outside "
+    "[0, 1]; {leave}, or of survival curves give the column of times too.",
+    "numbers": "probs looks like predictions of numbers: {entry}, and the outcome there is {outcome}; "
+    "give predicted distributions ({laws}), since one number states no probability.",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
     "percentage": "probs looks like percentages: {entry}, outside [0, 1]; divide by 100.",
     "counts": "probs looks like counts: whole numbers, {row} with the sum {found}; divide each row by "
     "its sum.",
     "logits": "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; give "
-    "{logits}, and their softmax is taken, or say that these are members of an ensemble "
-    "(predictive.Members, --members).",
+    "{logits}, and their softmax is taken, or say what numbers they state ({laws}).",
     "logit": "probs looks like logits: {entry}, outside [0, 1]; give {logits}, and the logistic "
     "function is taken.",
     "labels": "probs looks like class labels: {entry}; give probabilities first and labels second, "
@@ -48,14 +48,21 @@ _LOOKS = {
     "no steps": "probs has rows that no probabilities round to in steps of {step}{share}: "
     "{row} sums to {found}; give one column for every class, or correct these rows.",
 }
+_WORDS: dict[str, Any] = {
+    "logits": Argument("logits", True),
+    "exponentials": Argument("np.exp(probs)", shell="their exponentials"),
+    "leave": Argument("leave that column out", shell="use --group for it, or --columns for the others"),
+    "laws": Argument("predictive.Normal, Quantiles, Members", shell="--mean, --quantiles, --members"),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Suspect:
-    """Predictions, (n,), (n, 1) or (n, m), farther from the simplex than the tolerance."""
+    """Predictions, (n,), (n, 1) or (n, m), farther from the simplex than the tolerance; and labels."""
 
     table: NamedArray
     tolerance: float
+    labels: NDArray[Any] | None = None
 
     @cached_property
     def values(self) -> Array:
@@ -91,6 +98,19 @@ class Suspect:
         found = f"{self.sums[row]:.{digits}g}"
         share = OfAll(f", {wrong.sum()} of {len(wrong)}{most}")
         return {"share": share, "row": row, "found": found}
+
+    def as_numbers(self) -> tuple[str, dict[str, Any]] | None:
+        """Return "numbers" and facts on the first row if outcomes are no classes; else None."""
+        p, y = self.values, self.labels
+        if y is None or y.dtype.kind not in "iuf" or not np.isfinite(p).all() or np.isin(p, y).all():
+            return None
+        off = self.outside.any(axis=1) | ((np.abs(self.sums - 1) > 1e-2) & (p.shape[1] > 1))
+        known = np.unique(y[np.isfinite(y) & (y != -1)])  # which marks a missing label
+        whole = (known == np.round(known)).all()
+        few = len(known) <= 2 * p.shape[1] + 2 or np.median(p) > known[-1]
+        if off.mean() < (0.5 if whole else 0.1) or (whole and few):
+            return None
+        return "numbers", {"entry": self.entry(np.isfinite(p)), "outcome": f"{y[0]:.6g}"}
 
 
 # ------------------------------------------------------------------ rounded
@@ -166,8 +186,8 @@ def probs_error(suspect: Suspect) -> InputError:
     """Say what predictions that are not on the simplex look like."""
     look = _of_one_column if suspect.values.shape[1] == 1 else _of_columns
     with np.errstate(over="ignore", invalid="ignore"):
-        kind, facts = look(suspect)
-    return InputError(_LOOKS[kind], logits=Argument("logits", True), **facts)
+        kind, facts = suspect.as_numbers() or look(suspect)
+    return InputError(_LOOKS[kind], **_WORDS, **facts)
 
 
 def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
@@ -224,7 +244,7 @@ def _advice(suspect: Suspect) -> str:
     values, columns, tolerance = suspect.values, suspect.values.shape[1], suspect.tolerance
     off, decimals = np.abs(suspect.sums - 1), _decimals(suspect)
     if len(values) == columns and np.abs(values.sum(axis=0) - 1).max() <= tolerance:
-        return "its columns do, so give probs.T"
+        return f"its columns do, so give {Argument('probs.T', shell='its transpose')}"
     for step in (10.0**-decimals if decimals else None, step_of(values)):
         if step is None or off.max() > columns * 0.5 * step + 1e-9:
             continue
@@ -235,14 +255,15 @@ def _advice(suspect: Suspect) -> str:
             f"its sum, or {ask_about_one(step, columns)}"
         )
     if off.max() <= 0.02:
-        return "compute the softmax in float32 or float64, or divide each row by its sum"
+        few = "values of few digits, as in bfloat16 and float16, sum so"
+        return f"{few}: compute the softmax in float32 or float64, or divide each row by its sum"
     if np.mean(off > tolerance) < 0.5:
         return "correct these rows, or leave them out of probs and labels alike"
     if suspect.sums.max() < 1 + tolerance:
         return "a class may be missing, so give one column for every class"
     return (
         "they look like one sigmoid score a class, or columns of several models: give softmax "
-        "probabilities, or one column at a time, as P(class 1) (--columns NAME of a file)"
+        f"probabilities, or one column at a time{Argument('', shell=', with --columns')}, as P(class 1)"
     )
 
 
@@ -304,8 +325,10 @@ def step_of(probs: Array) -> float | None:
 
 def ask_about_one(step: float, n_classes: int) -> str:
     """Say how to test one probability that was rounded to a step."""
-    lens = "" if n_classes == 2 else "lens='top_label', "
-    return f"ask about one probability: caltest.test(..., {lens}rounding={step:.6g})"
+    lens = "lens='top_label', " * (n_classes > 2)
+    typed = f"{'--lens top_label ' * (n_classes > 2)}--rounding {step:.6g}"
+    call = Argument(f"caltest.test(..., {lens}rounding={step:.6g})", shell=f"caltest test {typed}")
+    return f"ask about one probability: {call}"
 
 
 def impossible_labels(

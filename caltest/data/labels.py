@@ -53,8 +53,8 @@ _WRONG = {
     "unknown": "label {found} in {row} is not the name of a column of probs ({names}); {do}",
     "places": "labels are integers, and column {place} of probs (counting from 0) is called {name}, "
     "where other columns have words for names; give labels as these names, or rename the column.",
-    "fractions": "{argument} has fractions: {row} is {found}; labels are the observed classes, given "
-    "second, after the probabilities.",
+    "fractions": "{argument} has fractions: {row} is {found}; give observed classes, second, a row for "
+    "each label that a soft label sums up, or, if outcomes are numbers, predicted distributions.",
     "not finite": "{argument} has entries that are not finite, the first, {found}, in {row}; leave "
     "these rows out of probs and labels alike.",
     "signs": "labels are -1 and 1; give 0 in place of -1.",

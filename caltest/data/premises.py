@@ -106,13 +106,12 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
         one = max(one, _alike(ordered[telling], off[telling])[0])
         telling = different >= 10
         others = max(others, _alike(ordered[telling], off[telling])[1])
+    laws = Argument("predictive.Quantiles, predictive.Distribution", shell="--quantiles, --mean, --sd")
     if one > _SHARED:
         raise InputError(
-            "the members of {share} of the rows are one set of values, moved and scaled, so that rows "
-            "are not independent given their members; draw members anew for every row, or give the "
-            "distribution that these are from, as {quantiles} or caltest.predictive.Distribution.",
-            share=f"{one:.0%}",
-            quantiles=Argument("quantiles"),
+            f"the members of {one:.0%} of the rows are one set of values, moved and scaled, so that "
+            "rows are not independent given their members; draw members anew for every row, or give "
+            f"the distribution that these are from ({laws})."
         )
     if others <= _SHARED:
         return ()
@@ -120,7 +119,7 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
         f"The members of {others:.0%} of the rows are those of other rows, moved and scaled. If they "
         "are one set of residuals, or one climatology, rows are not independent given these"
     )
-    do = "give the distribution that they are from (predictive.Quantiles, predictive.Distribution)"
+    do = f"give the distribution that they are from ({laws})"
     return (Premise("independent rows", seen, do, withholds=True),)
 
 
@@ -465,8 +464,8 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
             f"{expected:,.0f} should have different labels, and {seen:,.0f} have"
         )
         do = (
-            "leave copies out, or say which rows belong together (clusters=); if the labels were used "
-            "to fit the model, test it on other rows"
+            f"leave copies out, or say which rows belong together ({Argument('clusters', ...)}); if "
+            "the labels were used to fit the model, test it on other rows"
         )
         return (Premise("independent rows", told, do, withholds=True),)
     few = len(rows) <= 16 * len(predictions)  # one patient's rows, and no tree's leaf
@@ -477,7 +476,7 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
         "these are repeated measurements (of a patient, a user, a day), p-values take them for more "
         "evidence than they are"
     )
-    return (Premise("independent rows", told, "say which belong together (clusters=)"),)
+    return (Premise("independent rows", told, f"say which belong together ({Argument('clusters')})"),)
 
 
 def _tied(values: NDArray[np.uint64]) -> NDArray[np.intp]:

@@ -78,7 +78,7 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
     if unlike and p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
         with np.errstate(invalid="ignore"):
             classes = not numbers or np.all(p == np.round(p))
-            fractional = y.dtype.kind == "f" and np.any(y != np.round(y))
+            fractional = y.dtype.kind == "f" and np.any(y % 1) and np.all((y >= 0) & (y <= 1))
         wide = y.ndim == 2 and y.shape[1] > 2 and not probs.is_text and np.max(p) > 1
         if classes and (fractional or wide):
             raise InputError(_WRONG["swapped"], shape=shape_of(p), other=shape)
@@ -277,7 +277,7 @@ def _matched(
             raise InputError(_WRONG["order"], names=listed(given_names, 4), own=listed(called, 4))
         if len(given_names) != table.n_columns and truth.values.dtype.kind == "b":
             truth = NamedArray(truth.values.astype(np.int64))  # of one column, True is class 1
-    found = _softmax(table) if logits else _simplex(table, rounding)
+    found = _softmax(table) if logits else _simplex(table, rounding, truth.values)
     indices, matched = column_indices(truth, found["law"].n_classes, found["law"].names)
     if known is None:
         return _named(Rows(**found | {"notes": (*found["notes"], *matched)}), probs, labels), indices
@@ -412,19 +412,19 @@ def _softmax(table: NamedArray) -> dict[str, Any]:
     return {"law": Classes(powers / powers.sum(axis=1, keepdims=True), names), "notes": (note,)}
 
 
-def _simplex(table: NamedArray, rounding: float | None = None) -> dict[str, Any]:
+def _simplex(table: NamedArray, rounding: float | None = None, labels: Any = None) -> dict[str, Any]:
     """Return fields of rows: probabilities on the simplex, with what was done to them as notes."""
     values = table.values
     binary = values.ndim == 1 or values.shape[1] == 1
     n_classes = 2 if binary else values.shape[1]
     tolerance = _TOLERANCE_COARSE if table.coarse else 1e-6 * n_classes
     low, high = float(values.min()), float(values.max())  # NaN if there is one
-    suspect, notes = Suspect(table, tolerance), list[str]()
+    suspect, notes = Suspect(table, tolerance, labels), list[str]()
     if not (-tolerance <= low and high <= 1 + tolerance):
         raise probs_error(suspect)
     if low < 0 or high > 1:
         values = np.clip(values, 0, 1)
-        suspect = Suspect(replace(table, values=values), tolerance)
+        suspect = Suspect(replace(table, values=values), tolerance, labels)
         notes.append(Note("clipped", max(-low, high - 1)))
     stated = None
     if rounding is not None:

@@ -338,7 +338,7 @@ def estimate_squared_error(
         )
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = through(sample(probs, labels, class_names=class_names), lens)
-    do = "estimate with caltest.estimate, which takes weights"
+    do = f"estimate with {Argument('caltest.estimate')}, which takes weights"
     check_alike(view.rows, "the estimate of lowest risk", do, weighted="the estimate")
     n, m = len(view.labels), view.rows.n_classes
     candidates = _candidates(functions, regularization_scaling, n, m)
@@ -453,8 +453,7 @@ def _split(
     if fold < _FEWEST_ROWS or n - tuning < _FEWEST_ROWS:
         raise InputError(
             f"there are {n} rows, which leaves {fold} in a fold and {n - tuning} in the test part; "
-            f"{_FEWEST_ROWS} are needed in each: give more rows, or other values of n_folds and "
-            "test_size."
+            f"{_FEWEST_ROWS} are needed in each: give more rows, fewer folds, or another share to test."
         )
     rows = generator(seed, _ORDER).permutation(n)
     if order is not None:

@@ -212,10 +212,10 @@ def _ordered(columns: Sequence[str] | Mapping[str, float]) -> list[str]:
 # ------------------------------------------------------------------ which columns are what
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")
+_LABEL = Argument("label", ...)
 _INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
 
-#: How columns of probabilities are named; a command may know another way.
-NAME_COLUMNS = "with --columns (columns=… in Python)"
+_OR_GROUP = "--columns, or say what it is, with --group or --clusters"
 _NO_OUTCOMES = Phrase("name outcomes that are numbers, or give probabilities if they are classes")
 COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
 
@@ -295,8 +295,7 @@ class Roles:
             if name == label:
                 raise InputError(
                     f"the {kind} {quoted(name)} holds the labels, so it cannot be {role} too; give "
-                    "what was known before, or say what holds the labels, with --label (label=… in "
-                    "Python)."
+                    f"what was known before, or say what holds the labels, with {_LABEL}."
                 )
             if name in taken:
                 both = "twice" if taken[name] == role else f"as {taken[name]} and as {role}"
@@ -322,13 +321,12 @@ def _chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
     likely = [name for name in names if name.lower() in _LABELS]
     if len(likely) > 1:
         raise InputError(
-            f"the {kind}s {listed(likely)} could all be the labels; say which is, with --label "
-            "(label=… in Python)."
+            f"the {kind}s {listed(likely)} could all be the labels; say which is, with {_LABEL}."
         )
     if not likely:
         raise InputError(
             f"no {kind} is called {', '.join(_LABELS[:-1])} or {_LABELS[-1]}; say which holds the "
-            f"labels, with --label (label=… in Python): the {kind}s are {listed(names)}."
+            f"labels, with {_LABEL}: the {kind}s are {listed(names)}."
         )
     return likely[0]
 
@@ -379,7 +377,7 @@ class Columns:
         """
         frame: Any = nw.from_native(schema.empty_table(), eager_only=True)
         given = self.roles.columns is not None
-        advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
+        advice = Phrase(f"name the probability columns, with {Argument('columns', ..., _OR_GROUP)}")
         if not self.probs:
             raise InputError("there is no column besides the labels; add the probabilities.")
         weights = [name for name in [self.roles.weights] if name is not None]
@@ -514,8 +512,8 @@ def check_held(rows: int, width: int) -> None:
     check_fits(
         COPIES * 8.0 * rows * width,
         f"a table of {rows} rows and {width} columns",
-        "take fewer rows or, for a test, a statistic that reads the rows of a file in one pass, such "
-        "as 'omnibus', 'ecd' or 'brier' (caltest.files.scan in Python)",
+        f"take fewer rows or, for {Argument('a test by caltest.files.scan', shell='caltest test')}, a "
+        "statistic that reads a file in one pass, such as 'omnibus', 'ecd' or 'brier'",
     )
 
 

@@ -514,7 +514,7 @@ def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
     if roles.label is None:
         raise InputError(
             f"the table has {width} columns without names; say which holds the labels, with "
-            "--label (label=… in Python), for instance --label=-1 for the last."
+            f"{Argument('label', ...)}, for instance {Argument('label', -1)} for the last."
         )
     number = whole_number(roles.label.removeprefix("-"))
     index = None if number is None else -number if roles.label.startswith("-") else number

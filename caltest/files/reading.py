@@ -339,7 +339,7 @@ def _as_array(data: Any, what: str) -> Any:
     if is_framed(data):
         raise InputError(
             f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays; give it "
-            "to caltest.test as it is."
+            f"to {Argument('caltest.test')} as it is."
         )
     in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
     if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
@@ -361,7 +361,7 @@ _WRONG = {
     "columns": "{truth} is for a hub's long table, which says itself what was predicted; leave "
     "{columns} out.",
     "no value": "column {name} holds {known}, and {found} in no row; give one of those.",
-    "several": "column {name} holds {known}; choose one, {where}.",
+    "several": "column {name} holds {known}; choose one, with {where}.",
     "type": "the output type {found} states no distribution that can be read; give quantile, sample, "
     "cdf or pmf.",
     "no tasks": "there are no columns of tasks, such as location and horizon; add them.",
@@ -369,8 +369,8 @@ _WRONG = {
     "again": "output {found} of a task is stated in {row} again; keep one of each.",
     "uneven": "the task {found} has fewer rows of output than others; give every task the same.",
     "no keys": "no column of the truth ({known}) is one of the tasks' ({found}); name them alike.",
-    "no label": "no column of the truth is called {found}; say which holds what was observed, with "
-    "--label (label=… in Python): the columns are {known}.",
+    "no label": "no column of the truth is called {found}; give as the label that of what was "
+    "observed: the columns are {known}.",
     "two": "the truth of {row} is of the same {name} as another; keep one, such as the last version.",
     "no truth": "there is no truth of any task, such as {found}; write the keys alike.",
 }
@@ -395,7 +395,7 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     notes, table = (notes, table[~points]) if 0 < points.sum() < len(table) else ([], table)
     for name in ("output_type", "target", "model_id"):
         if len(known := table[name].unique() if name in table else [""]) > 1:
-            how = f"with --where '{name}={known[0]}' (where={{{name!r}: …}} in Python)"
+            how = Argument(f"where={{{name!r}: {known[0]!r}}}", shell=f"--where '{name}={known[0]}'")
             raise InputError(_WRONG["several"], name=quoted(name), known=listed(known), where=how)
     kind = str(table["output_type"].iloc[0])
     if kind not in _READ:

@@ -23,7 +23,7 @@ from caltest._arguments import choose
 from caltest._sums import Array, Tile, blocks
 from caltest._visible import quoted
 from caltest.data import Rows, subsample
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.kernels import Kernel, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.kernels.radial import fourier_features, has_fourier_features
@@ -568,5 +568,5 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
     if method == "fourier" and not has_fourier_features(kernel.terms[0][0]):
         raise InputError(
             f"there are no Fourier features of {quoted(kernel.terms[0][0], 200)}; use "
-            "approximation='nystrom', which takes any kernel."
+            f"{Argument('approximation', 'nystrom')}, which takes any kernel."
         )

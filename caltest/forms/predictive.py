@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest.clusters import Clusters
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import base
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.forms.signs import Comonotone, Signed, signed_pairs
@@ -62,7 +62,7 @@ class NumberForm(Sums):
         if law.dimension is not None:
             raise InputError(
                 "signs of clusters need quantiles, which vectors do not have; give "
-                "null='one_per_cluster', or an entry of the vectors at a time."
+                f"{Argument('null', 'one_per_cluster')}, or an entry of the vectors at a time."
             )
         if self.direction is None:
             return None

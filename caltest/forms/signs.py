@@ -28,7 +28,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._sums import WIDE_TILE, blocks
 from caltest._visible import quoted
 from caltest.clusters import Clusters
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms.base import FEATURE, LABEL, Array, Form, Labels
 from caltest.laws.classes import LabelSampler
 from caltest.sampling import generator
@@ -372,7 +372,7 @@ def _by_draws(name: str, form: Any, clusters: Clusters) -> float:
         raise InputError(
             f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average, "
             "too few for signs of clusters; take fewer bins, 'ece_squared', or "
-            "null='one_per_cluster'."
+            f"{Argument('null', 'one_per_cluster')}."
         )
     return min(effective, here)
 

@@ -101,7 +101,7 @@ class NormalApproximation(Null):
         others = "'moments' or " if isinstance(form, base.HasCumulantGenerator) else ""
         note = (
             "The statistic depends on few unlikely outcomes and is far from normal, so that small "
-            f"p-values may be much too small; null={others}'monte_carlo' is right."
+            f"p-values may be much too small; the null {others}'monte_carlo' is right."
         )
         notes = () if nearly_normal(form, _WELL_WITHIN) else (note,)
         return from_sides(float(ndtr(-z)), float(ndtr(z)), question, notes)
@@ -159,7 +159,7 @@ class Chi2(Null):
                 notes += (
                     f"The statistic's variance is {ratio:.2g} times that of its chi-square law: "
                     "unlikely labels count too much, and small p-values may be much too small; "
-                    "null='monte_carlo' is right.",
+                    f"{Argument('null', 'monte_carlo')} is right.",
                 )
         half = max(0.0, 0.5 * (law.factor * question.observed + law.offset))
         greater = float(gammaincc(0.5 * law.degrees, half))
@@ -222,7 +222,7 @@ class Brownian(Null):
             return from_sides(float(observed <= 0.0), 1.0, question)
         note = (
             f"The statistic depends on some {limit.surprises:.2g} unlikely labels, too few for a "
-            "Brownian path: p is unreliable; use null='monte_carlo'."
+            f"Brownian path: p is unreliable; use {Argument('null', 'monte_carlo')}."
         )
         notes = (note,) if limit.surprises < _SURPRISES else ()
         return from_sides(*tails(limit.functional, observed / limit.scale), question, notes)
@@ -458,8 +458,8 @@ class Consistency(Null):
         """Return the resampling p-value."""
         if not isinstance(question.rows.law, Classes):
             raise InputError(
-                f"null='consistency' draws rows of classes, and these are {question.rows.law.about}; "
-                "use null='monte_carlo'."
+                f"the null 'consistency' draws rows of classes, and these are "
+                f"{question.rows.law.about}; use {Argument('null', 'monte_carlo')}."
             )
         sampler = question.rows.sampler(question.seed)
         resample = partial(_resample, question.statistic, question.rows, sampler)
@@ -472,7 +472,7 @@ class Consistency(Null):
         warning = "Consistency resampling is not valid in finite samples"
         if crowd:
             warning = f"With {crowd}, consistency resampling may reject every calibrated model"
-        notes = (f"{warning}; null='monte_carlo' is the valid version.",)
+        notes = (f"{warning}; {Argument('null', 'monte_carlo')} is the valid version.",)
         return from_draws(draws, question, notes=notes)
 
 

@@ -32,7 +32,7 @@ from caltest import pvalues
 from caltest._arguments import arguments, positive_integer
 from caltest._sums import Array, blocks
 from caltest.data.containers import listed
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import Combined, Form, HasSigns, LinearSum
 from caltest.forms.signs import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
 from caltest.nulls.base import Answer, Guarantee, MonteCarlo, Null, Question, Trial, of_parts, ranked
@@ -149,8 +149,8 @@ def answer_of_signs(
             f"Few clusters carry {few}: about {confirmed.effective.min():.0f} of {n_clusters:,} in "
             f"effect, judged by the predictions. With fewer than {FEWEST_CLUSTERS} random signs may "
             "reject too often, so the p-value is the larger of two: by signs, and by labels for which "
-            "all rows of a cluster are surprised together. It is approximate; null='one_per_cluster' "
-            "is exact."
+            "all rows of a cluster are surprised together. It is approximate; "
+            f"{Argument('null', 'one_per_cluster')} is exact."
         )
         found = replace(found, guarantee="approximate")
     return replace(found, notes=tuple(notes))
@@ -374,8 +374,8 @@ class ComonotoneLabels(_OfSums):
         form, codes = question.form, question.clusters
         if not isinstance(form, LinearSum):
             raise InputError(
-                f"guaranteed=True is for sums over rows of classes, and {question.statistic.name!r} is "
-                "none; leave it out, or take 'citl', 'brier' or 'ecd'."
+                f"{Argument('guaranteed', True)} is for sums over rows of classes, and "
+                f"{question.statistic.name!r} is none; leave it out, or take 'citl', 'brier' or 'ecd'."
             )
         scores = form.row_scores
         atoms = Atoms.of(scores, form.probs, codes, int(codes.max()) + 1)

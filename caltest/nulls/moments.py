@@ -323,7 +323,7 @@ def _exact_instead(question: Question) -> Answer:
     answer = MonteCarlo().answer(question)
     note = (
         "The statistic depends on so few unlikely labels, or takes so few values, that no curve fits "
-        "its distribution; labels were drawn instead, as null='monte_carlo' does."
+        "its distribution; labels were drawn instead, as the null 'monte_carlo' does."
     )
     return replace(answer, notes=(*answer.notes, note))
 

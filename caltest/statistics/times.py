@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from caltest._arguments import Number, options
 from caltest._parallel import ALONE, Workers
 from caltest.data import Rows
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import MeanOfNumbers
 from caltest.forms.base import Array, ChiSquare, HasChiSquare, OneByOne
 from caltest.forms.predictive import LEVELS, STEPS, sums_of_scores
@@ -320,7 +320,7 @@ class GNDForm(HasChiSquare, AtHorizon):
             len(self.strata),
             caveat="The chi-square law is that of many events in every tenth, and p-values are too "
             "small with fewer: of 200 rows, 14 to 30% of calibrated models are rejected at 5%. "
-            "null='monte_carlo', the default, is right.",
+            f"{Argument('null', 'monte_carlo')}, the default, is right.",
         )
 
     def law_of(self, labels: Any) -> ChiSquare:
@@ -360,9 +360,9 @@ class _AtHorizon(Listed):
         law: Any = predictions.law
         at = self.horizon or law.horizon
         if at is None:
+            own, view = f"caltest.statistics.{type(self).__name__}(horizon=365)", "--lens until:365"
             raise InputError(
-                f"{self.name!r} looks at one time; give it, as in caltest.statistics."
-                f"{type(self).__name__}(horizon=365)."
+                f"{self.name!r} looks at one time; give it, as in {Argument(own, shell=view)}."
             )
         law.check_horizon(float(at))
         if not predictions.are_alike:

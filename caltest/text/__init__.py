@@ -25,7 +25,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest import _numbers
 from caltest._visible import line, message, shown, visible
-from caltest.exceptions import Premise
+from caltest.exceptions import Argument, Premise
 from caltest.results import Page
 from caltest.text.vocabulary import TENDS, WRONG
 
@@ -74,7 +74,7 @@ def _environment() -> Environment:
     )
     environment.globals |= dict(inspect.getmembers(_numbers, inspect.isfunction))
     environment.globals |= {"shown": shown, "through": through, "finite": math.isfinite}
-    environment.globals |= {"TENDS": TENDS, "WRONG": WRONG}
+    environment.globals |= {"TENDS": TENDS, "WRONG": WRONG, "Argument": Argument}
     environment.filters |= {"quoted": repr, "visible": visible}
     return environment
 

@@ -19,6 +19,7 @@ from caltest._numbers import (
 from caltest._visible import line, shortened, shown, shown_column, visible
 from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
 from caltest.auditing.views import Check, Group, Rest, View
+from caltest.exceptions import Argument
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
 from caltest.text import captions, findings, page, paragraph, row, said, sizes
@@ -203,7 +204,7 @@ def _close(audit: Audit) -> Iterable[str]:
         yield (
             f"p = {pvalue(audit.pvalue, audit.alpha)} is close to {audit.alpha:g}: another seed could "
             "change the verdict. Use more resamples, "
-            f"n_resamples={10 * audit.n_resamples + 9} (--resamples)."
+            f"{Argument('n_resamples', 10 * audit.n_resamples + 9)}."
         )
 
 
@@ -218,7 +219,7 @@ def _as_they_are(audit: Audit) -> Iterable[str]:
     if any(sizes.cannot_fail(audit)):
         yield (
             "Before you use the probabilities, audit again with a limit for rare events: a ratio "
-            "alone, such as materiality_ratio=1.25."
+            f"alone, such as {Argument('materiality_ratio', 1.25)}."
         )
     else:
         yield (
@@ -565,7 +566,7 @@ def _table(audit: Audit) -> list[str]:
         right = "  ".join(f"{each:>{w}}" for each, w in zip(cells, widths, strict=True))
         lines.append(f"  {name:<{width}}  {right}  {by}".rstrip())
     more = len(sized) - len(views)
-    lines += [f"  and {more:,} more, in to_frame()"] if more > 0 else []
+    lines += [f"  and {more:,} more, in {Argument('to_frame()')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]
     if audit.verdict in ("within", "undecided"):
         notes.append(sizes.decided_apart(audit, views))

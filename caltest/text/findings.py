@@ -9,6 +9,7 @@ from caltest._numbers import about_points, confidence_text, counted, outward_poi
 from caltest._visible import shown_column
 from caltest.auditing.result import Audit, against_limit, finds_mean, intervals, shows
 from caltest.auditing.views import Part, Rest, Sized, View
+from caltest.exceptions import Argument
 from caltest.lenses import within
 from caltest.text import sizes
 from caltest.text.vocabulary import (
@@ -45,7 +46,7 @@ def found(audit: Audit) -> list[str]:
     texts = [f"In doubt: {premise}" for premise in audit.premises]
     texts += [
         f"Column {shown_column(column)!r}: {rows:,} of {audit.n_samples:,} rows are in groups too "
-        "small to check; merge its values, or lower min_rows."
+        f"small to check; merge its values, or lower {Argument('min_rows')}."
         for column, rows in audit.unseen.items()
     ]
     few = [each for each in audit.skipped if each.rows and "fewer than" in each.reason]
@@ -249,7 +250,7 @@ def supposed(audit: Audit) -> str:
     text = (
         f"This supposes that no effect is confined to fewer than {share:g}% of the clusters; to rule "
     )
-    return f"{text}that out, use guaranteed=True (--guaranteed)." if share else ""
+    return f"{text}that out, use {Argument('guaranteed', True)}." if share else ""
 
 
 def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:

@@ -19,6 +19,7 @@ from caltest._numbers import (
 )
 from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.auditing.views import View
+from caltest.exceptions import Argument
 from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
 from caltest.text import filled
@@ -144,7 +145,7 @@ def _places(side: SideBound) -> list[str]:
         least = f"> {points(place.somewhere_by)}" if place.somewhere_by > 0.0 else "not shown"
         lines.append(layout.format(*ends, f"{place.rows:,}", *rates, least))
     if len(named) > _PLACES:
-        lines.append(f"  and {len(named) - _PLACES} more, in where()")
+        lines.append(f"  and {len(named) - _PLACES} more, in {Argument('where()')}")
     return lines
 
 
