@@ -24,7 +24,7 @@ from caltest.binning import EqualWidth
 from caltest.data import Rows
 from caltest.forms import FeatureSquares, low_rank
 from caltest.forms.kernel_matrices import DenseWeights, incomplete_cholesky
-from caltest.forms.moments import identity_sums
+from caltest.forms.moments import identity_tile
 from caltest.kernels import Gaussian, LinearGaussian, MatrixKernel
 from caltest.kernels.radial import fourier_features
 from caltest.statistics import CKCE, ECE, JKCE, UnbiasedSKCE
@@ -249,7 +249,7 @@ def test_moments_without_pairs(n, m, many_rows, monkeypatch):
     def over_all_rows(probs, features):
         form = FeatureSquares(probs, features)
         every = slice(0, n)
-        return identity_sums(probs, None, form.pairs.kernel_terms[0].weights, every, every)[1], 0.0
+        return identity_tile(probs, None, form.pairs.kernel_terms[0].weights, every, every)[0][1], 0.0
 
     monkeypatch.setattr("caltest.forms.moments._sampled_cubes", over_all_rows)
     probs = np.vstack([dirichlet(n - 2, m, 3), np.eye(m)[:1], [[0.99] + [0.01 / (m - 1)] * (m - 1)]])

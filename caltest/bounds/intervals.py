@@ -47,16 +47,14 @@ def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Arra
     return lower(events), 1.0 - lower(counts - events)
 
 
-def absolute_bounds(
-    predicted: Array, counts: Array, events: Array, level: float
-) -> tuple[float, float]:
+def absolute_bounds(stated: Array, counts: Array, events: Array, level: float) -> tuple[float, float]:
     """Return bounds of the mean absolute error of (P,) groups, each missed with ``level`` at most.
 
     It is the largest of all 2^P mean errors in which the signs of groups are chosen in any way. To turn
     the sign of a group is to predict the opposite event there, so that each of them is a mean error of
     all rows, with the bounds of :func:`mean_bounds`; all are correct at once, at ``level`` / 2^P.
 
-    Groups have ``counts`` rows and ``events``; ``predicted`` are mean predictions. P is 12 or fewer.
+    Groups have ``counts`` rows and ``events``; ``stated`` are mean predictions. P is 12 or fewer.
 
     Examples
     --------
@@ -68,7 +66,7 @@ def absolute_bounds(
     turned = np.array(list(product((False, True), repeat=len(counts))))
     n = np.full(len(turned), float(counts.sum()))
     seen = np.where(turned, counts - events, events).sum(axis=1)
-    stated = np.where(turned, 1.0 - predicted, predicted) @ counts / n
+    stated = np.where(turned, 1.0 - stated, stated) @ counts / n
     least, most = mean_bounds(n, seen, level / len(turned))
     return max(float((stated - most).max()), 0.0), float((stated - least).max())
 

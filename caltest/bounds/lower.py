@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -320,9 +320,8 @@ def miscalibration_bounds(
     m = whole.rows.n_classes
     if classwise:
         # Of two classes, one says all: claiming too much of it is claiming too little of the other.
-        views = [
-            through(whole, each) for each in ([ClassWise(k) for k in range(m)] if m > 2 else [None])
-        ]
+        lenses = [ClassWise(k) for k in range(m)] if m > 2 else [None]
+        views = [through(whole, each) for each in lenses]
     else:
         do = "give 'top_label', 'classwise', 'class:0' or 'top:5'"
         views = [one_probability(whole, lens, "the bounds are about", do)]
@@ -401,9 +400,8 @@ def places(
     scores, bounds = scan.probs[:, 1], scan.intervals.bounds
     chosen = np.flatnonzero(found & scan.intervals.filled)
     rows = np.diff(bounds, axis=1)[:, 0]  # of equal bounds, that of the shortest interval says most
-    order = chosen[
-        np.lexsort((-observed[chosen], pvalues[chosen], rows[chosen], -somewhere_by[chosen]))
-    ]
+    keys = -observed, pvalues, rows, -somewhere_by
+    order = chosen[np.lexsort([each[chosen] for each in keys])]
     _, first = np.unique(bounds[order], axis=0, return_index=True)  # ties may make intervals the same
     taken = np.zeros(len(scores), dtype=bool)
     described = []
@@ -528,16 +526,13 @@ class ShiftedScan:
             chances = zip(self.chances_of_counts, uniforms.T, strict=True)
             events = np.stack([np.searchsorted(law, u, side="right") for law, u in chances], axis=1)
             return np.stack([np.diff(edges) - events, events], axis=2).astype(np.uint32)
-        most = int(np.diff(edges).max())
-        counts = np.zeros(
-            (n_draws, len(edges) - 1, width), dtype=np.uint16 if most < 2**16 else np.uint32
-        )
+        kind: Any = np.uint16 if np.diff(edges).max() < 2**16 else np.uint32
+        counts = np.zeros((n_draws, len(edges) - 1, width), kind)
         for number, rows in enumerate(blocks(len(self.probs), ROWS)):
             uniforms = generator(seed, number, block).random((n_draws, rows.stop - rows.start))
             pieces = np.searchsorted(edges, np.arange(rows.start, rows.stop), side="right") - 1
-            _loops.count_shifted(
-                uniforms, self.probs[rows, 1].copy(), float(UNIT), pieces, self._cell_of, counts
-            )
+            scores = self.probs[rows, 1].copy()
+            _loops.count_shifted(uniforms, scores, float(UNIT), pieces, self._cell_of, counts)
         return counts
 
     @cached_property

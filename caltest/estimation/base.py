@@ -171,10 +171,7 @@ class EstimationFunction(ABC):
     def parameters(self) -> dict[str, Any]:
         """The options in force, flat and ready for JSON."""
         kept = str | int | float
-        return {
-            name: value if isinstance(value, kept) else repr(value)
-            for name, value in vars(self).items()
-        }
+        return {k: v if isinstance(v, kept) else repr(v) for k, v in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -394,11 +394,8 @@ class KroneckerKernelRidge(Ridge):
         for constant in constants:
             rank = _rank(spectrum, constant)
             values = spectrum.values[:rank]
-            denominators = np.outer(values, values)
-            denominators += constant
-            yield _Kronecker(
-                phi[:, :rank], outer[:rank, :rank] / denominators, products, spectrum.notes
-            )
+            middle = outer[:rank, :rank] / (np.outer(values, values) + constant)
+            yield _Kronecker(phi[:, :rank], middle, products, spectrum.notes)
 
 
 def _rank(spectrum: Spectrum, constant: float) -> int:

@@ -442,9 +442,8 @@ class Combined(Form):
     def with_rounding(self, rounding: Array) -> Combined:
         """Return the same of parts whose values may differ by (P,) numbers through rounding."""
         pairs = zip(self.components, rounding, strict=True)
-        return Combined(
-            tuple(replace(part, rounding=max(float(by), part.rounding)) for part, by in pairs)
-        )
+        parts = (replace(part, rounding=max(float(by), part.rounding)) for part, by in pairs)
+        return Combined(tuple(parts))
 
     def evidence(self, values: Array, workers: Workers = ALONE) -> Array:
         """Return −log of the parts' tail probabilities, (B, P); +∞ where a value is infinite."""

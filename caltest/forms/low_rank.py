@@ -156,9 +156,8 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         features = self.features[rows.ravel()].astype(np.float64).reshape(*rows.shape, f)
         seen = residuals if self.matrix is None else residuals @ self.matrix
         turned = features.swapaxes(1, 2)
-        return np.asarray(
-            features @ turned @ seen if rows.shape[1] <= f else features @ (turned @ seen)
-        )
+        found = features @ turned @ seen if rows.shape[1] <= f else features @ (turned @ seen)
+        return np.asarray(found)
 
     def _in_metric(self, labels: Labels) -> Array:
         """Return residuals in the metric of the classes, (n, m)."""

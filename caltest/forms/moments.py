@@ -37,15 +37,15 @@ def quadratic_moments(
     table = table - means[:, None]
     n, tilted = len(probs), probs * table
     probes, image = None, None
-    given = probs, tilted if tilted.any() else None, terms[0].weights
+    tile = partial(identity_tile, probs, tilted if tilted.any() else None, terms[0].weights)
     if _plain(terms) and not _is_exact(probs, terms):
         # In one pass with the probes, beside whose error rounding is nothing.
-        tile, probes = partial(identity_tile, *given), _dealt(probs)
+        probes = _dealt(probs)
         vectors = _spread(probs, probes).reshape(n, -1).astype(np.float32)
         sums, image = sum_and_multiply(tile, vectors, workers, description="moments")
     else:
         general = partial(_general_tile, probs, tilted, terms)
-        of_tile = partial(identity_sums, *given) if _plain(terms) else general
+        of_tile = (lambda *cut: tile(*cut)[0]) if _plain(terms) else general
         sums = sum_over_tiles(of_tile, n, workers, description="moments")
     trace, error = _cubic_trace(probs, terms, workers, probes, image)
     second, third, mixed, cross = sums
@@ -153,13 +153,6 @@ def identity_tile(
         mixed = 0.5 * (_mixed(w2, a, c, b, s) + _mixed(w2.T, b, d, a, s.T))
         cross = float(np.vdot(w, c @ d.T))
     return np.array([second, third, mixed, cross]), w
-
-
-def identity_sums(
-    probs: Array, tilted: Array | None, weights: Tile, rows: slice, columns: slice
-) -> Array:
-    """Return the sums alone."""
-    return identity_tile(probs, tilted, weights, rows, columns)[0]
 
 
 def _powers(probs: Array) -> tuple[Array, Array, Array, Array]:
@@ -436,11 +429,9 @@ def _covariance(probs: Array, features: Array, rows: slice) -> Array:
     return np.asarray(total)
 
 
-def _inner_products(
-    probs: Array, features: Array, tilted: Array, covariance: Array, rows: slice
-) -> Array:
+def _inner_products(probs: Array, features: Array, v: Array, covariance: Array, rows: slice) -> Array:
     """Return ⟨w Σ² ⊗ ψψᵀ, C⟩ and ⟨U ⊗ ψψᵀ, C⟩, summed over some rows."""
-    g, q, v = probs[rows], features[rows], tilted[rows]
+    g, q, v = probs[rows], features[rows], v[rows]
     m, f = g.shape[1], q.shape[1]
     corners = [covariance[k * f : (k + 1) * f, k * f : (k + 1) * f] for k in range(m)]
     alone = np.stack([np.einsum("if,if->i", q @ corner, q) for corner in corners], axis=1)
@@ -461,6 +452,6 @@ def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
     every, found = slice(0, size), []
     for sample in blocks(_SAMPLES * size, size):
         g, weights = probs[shuffled[sample]], kernel_matrices.LowRankWeights(features[shuffled[sample]])
-        sums = identity_sums(g, None, weights, every, every)
+        sums, _ = identity_tile(g, None, weights, every, every)
         found.append(sums[1] * n * (n - 1) / (size * (size - 1)))
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(_SAMPLES))

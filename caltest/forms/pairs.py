@@ -120,8 +120,13 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
             one = partial(self._tile_sum, residuals_of(self.probs, labels[0].astype(np.intp)))
             return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
         total, usual = np.zeros(len(labels)), usual_classes(self.probs)
-        for term in self.kernel_terms:
-            total += self._linear_part(term, usual, hands, labels)
+        fixed = fixed_residuals(self.probs, usual)
+        for weights, matrix in self.kernel_terms:  # what depends on one label at most
+            table = multiply(self._counted(weights), fixed if matrix is None else fixed @ matrix, hands)
+            constant = float(np.vdot(fixed, table))
+            if usual[0] >= 0:
+                table -= table[np.arange(n), usual][:, None]
+            total += constant + 2.0 * Table(table, self.probs).sums(labels)[:, 0]
         for draws in blocks(len(labels), max(1, _SORTED // n)):
             for weights, matrix in self.kernel_terms:
                 sums = _LabelSums(self._counted(weights), matrix, labels[draws], usual, m)
@@ -190,18 +195,6 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     def _counted(self, tile: Tile) -> Tile:
         """Return the tiles of the pairs that count."""
         return tile if self.diagonal else without_diagonal(tile)
-
-    def _linear_part(
-        self, term: Term, usual: NDArray[np.int32], workers: Workers, labels: Labels
-    ) -> Array:
-        """Return what depends on one label at most of a term, (B,): W D⁰ A is multiplied once."""
-        (weights, matrix), fixed = term, fixed_residuals(self.probs, usual)
-        images = fixed if matrix is None else fixed @ matrix
-        table = multiply(self._counted(weights), images, workers)
-        constant = float(np.vdot(fixed, table))
-        if usual[0] >= 0:
-            table -= table[np.arange(len(table)), usual][:, None]
-        return constant + 2.0 * Table(table, self.probs).sums(labels)[:, 0]
 
     @property
     def _chain(self) -> Chain | None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
@@ -72,9 +72,8 @@ class NumberForm(Sums):
 
     def comonotone(self) -> Comonotone:
         cells, scores = Comonotone.of(self), self.row_scores
-        falls = (
-            np.zeros(self.probs.shape, bool) if scores is None else np.gradient(scores, axis=1) < 0.0
-        )
+        never = np.zeros(self.probs.shape, bool)
+        falls = never if scores is None else np.gradient(scores, axis=1) < 0.0
         return ComonotoneNumbers(cells.sampler, cells.order, self.law, falls)
 
 
@@ -105,10 +104,8 @@ class MeanScore(base.HasNormalLimit, NumberForm):
     @cached_property
     def _terms(self) -> tuple[Array, Array]:
         """What rows add to T at some outcomes, and the masses of these, (n, K)."""
-        alone, (outcomes, masses) = (
-            Clusters(np.arange(len(self.probs)), len(self.probs)),
-            self.law.expecting(),
-        )
+        alone = Clusters(np.arange(len(self.probs)), len(self.probs))
+        outcomes, masses = self.law.expecting()
         terms = [self.reduce(self.scores.by_cluster(y, alone), self.fixed) for y in outcomes]
         return np.where(masses > 0.0, terms, 0.0).T, masses.T
 
@@ -237,21 +234,19 @@ class PitScores(Scores):
         if rows != ALL:
             law, weights = law.take(rows), weights[rows]
         of_draws = np.zeros(len(weights), dtype=np.intp)
-        return sums_of_scores(*law.cdf(outcomes), weights, of_draws, len(outcomes), self.steps)
+        return sums_of_scores(law.cdf(outcomes), weights, of_draws, len(outcomes), self.steps)
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
         found = self.law.cdf(outcomes)
-        return sums_of_scores(*found, self.weights, clusters.codes, clusters.count, self.steps)
+        return sums_of_scores(found, self.weights, clusters.codes, clusters.count, self.steps)
 
 
-def sums_of_scores(
-    below: Array, at: Array, weights: Array, owners: Any, count: int, steps: int
-) -> Array:
-    """Return sums of scores, (count, T), of outcomes (B, n): of row i of draw b, owners[i] + b."""
+def sums_of_scores(cdf: Sequence[Array], weights: Array, owners: Any, count: int, steps: int) -> Array:
+    """Return sums of scores, (count, T), from F(y−), F(y) (B, n): of row i of draw b, owners[i] + b."""
     from caltest.loops import rows as _loops
 
     slopes, starts = np.zeros((count, steps)), np.zeros((count, steps))
-    below, at = np.atleast_2d(below), np.atleast_2d(at)
+    below, at = map(np.atleast_2d, cdf)
     _loops.rising_scores(below, at, weights, owners, _ATOM, slopes, starts)
     whole = np.bincount(owners, weights, count) if count > len(at) else weights.sum()
     rising, begun = (np.cumsum(found[:, :-1], axis=1) for found in (slopes, starts))
@@ -382,10 +377,7 @@ class DrawnMoments:
 
     @cached_property
     def _every(self) -> list[base.Moments]:
-        values = [
-            np.stack([form.of_labels(drawn) for form in self.forms])
-            for drawn in _drawn(self.forms[0].law)
-        ]
+        values = [[form.of_labels(drawn) for form in self.forms] for drawn in _drawn(self.forms[0].law)]
         every = []
         for own in np.concatenate(values, axis=1):
             centred = own - own.mean()

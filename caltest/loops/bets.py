@@ -234,9 +234,8 @@ def bet_on_classes(given: Any, bases: Any, labels: Any, sides: Any, *more: Any) 
                             a, b = begins[t], begins[t + 1]
                             _tilt(base, phi[row - start], columns[a:b], theta[p, s, a:b], q[s, t])
                             won = np.log(max(q[s, t, label], 1e-300)) - np.log(base[label])
-                            of_event = np.log(max(q[s, t, m - 1], 1e-300)) - np.log(
-                                max(base[m - 1], 1e-300)
-                            )
+                            stated_chance = np.log(max(base[m - 1], 1e-300))
+                            of_event = np.log(max(q[s, t, m - 1], 1e-300)) - stated_chance
                             each[i, at + grid + t] = _kept(won, of_event, sides[s])
                 if not size:
                     continue

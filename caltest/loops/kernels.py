@@ -123,9 +123,8 @@ def pair_sums(w: Any, *more: Any) -> None:
                 b_end = _end_of(l, 2 * other + 1, b_minus, others)
                 entry = np.float64(own == other) if plain else matrix[own, other]
                 if entry != 0.0:
-                    total += entry * _signed_block(
-                        w, rows, a, a_minus, a_end, columns, b, b_minus, b_end
-                    )
+                    found = _signed_block(w, rows, a, a_minus, a_end, columns, b, b_minus, b_end)
+                    total += entry * found
                 b = b_end
                 if plain:  # no later class meets the same one
                     start = b
@@ -198,9 +197,7 @@ def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums
 
     def generate(target: Any, build: Any, signature: Any, values: Any) -> Any:
         kinds = signature.args
-        arrays = [
-            target.make_array(kinds[place])(target, build, values[place]).data for place in (0, 1, 4)
-        ]
+        arrays = [target.make_array(kinds[k])(target, build, values[k]).data for k in (0, 1, 4)]
         whole = ir.IntType(64)
         short, long = (ir.VectorType(ir.IntType(bits), WIDTH) for bits in (16, 32))
         nothing = ir.Constant(long, [0] * WIDTH)

@@ -566,6 +566,5 @@ def curve_inverse(times: Any, chances: Any, levels: Any, steps: bool, values: An
             else:
                 low = chances[i, first - 1]
                 share = (level - low) / (chances[i, first] - low)
-                values[b, i] = times[own, first - 1] + share * (
-                    times[own, first] - times[own, first - 1]
-                )
+                step = times[own, first] - times[own, first - 1]
+                values[b, i] = times[own, first - 1] + share * step

@@ -405,9 +405,8 @@ class Bootstrap(Null):
             return answer
         low, high = answer.pvalue_interval
         note = "p was raised to the probability of the observed labels, which the bootstrap cannot see."
-        return replace(
-            answer, pvalue=floor, pvalue_interval=(max(low, floor), max(high, floor)), notes=(note,)
-        )
+        ends = max(low, floor), max(high, floor)
+        return replace(answer, pvalue=floor, pvalue_interval=ends, notes=(note,))
 
 
 # ------------------------------------------------------------------ consistency
@@ -476,13 +475,11 @@ class Consistency(Null):
         return from_draws(draws, question, notes=notes)
 
 
-def _resample(
-    statistic: Statistic, predictions: Rows, sampler: LabelSampler, start: int, stop: int
-) -> Array:
-    n, values = predictions.n_samples, []
+def _resample(statistic: Statistic, rows: Rows, sampler: LabelSampler, start: int, stop: int) -> Array:
+    n, values = rows.n_samples, []
     for number in range(start, stop):
         stream = generator(sampler.seed, number)
-        rows = stream.integers(n, size=n)
-        labels = (sampler.cumulative[rows] <= stream.random((n, 1))).sum(axis=1)
-        values.append(statistic.given(predictions.take(rows)).value(labels, ALONE))
+        drawn = stream.integers(n, size=n)
+        labels = (sampler.cumulative[drawn] <= stream.random((n, 1))).sum(axis=1)
+        values.append(statistic.given(rows.take(drawn)).value(labels, ALONE))
     return np.array(values)

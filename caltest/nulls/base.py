@@ -355,10 +355,8 @@ def combined(answers: Sequence[Answer]) -> Answer:
         "the smallest running mean of those of each."
     )
     p = pvalues.of_exchangeable([each.pvalue for each in answers])
-    notes = *first.notes, note
-    return replace(
-        first, pvalue=p, parts=tuple(parts), pvalue_interval=None, exceedances=None, notes=notes
-    )
+    several = replace(first, pvalue_interval=None, exceedances=None, notes=(*first.notes, note))
+    return replace(several, pvalue=p, parts=tuple(parts))
 
 
 def answer_of(

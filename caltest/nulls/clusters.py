@@ -214,16 +214,15 @@ class Confirmation(NamedTuple):
         ``by_signs`` are values (1 + B, H) of the columns, the observed ones first.
         """
         every = _carried(columns, trial)
-        pairs = zip(names, every, strict=True)
-        effective = np.array(
-            [effective_clusters(name, c.form, c.clusters, c.observed[0]) for name, c in pairs]
+        facts = (
+            (name, c.form, c.clusters, c.observed[0]) for name, c in zip(names, every, strict=True)
         )
+        effective = np.array([effective_clusters(*each) for each in facts])
         resolutions = np.array([each.form.resolution for each in every], dtype=np.float64)
         by_column = zip(by_signs.T, sides, resolutions, strict=True)
         clear = [ranked(x[1:], float(x[0]), *each).pvalue < _FAR for x, *each in by_column]
-        places = np.flatnonzero(
-            (effective < FEWEST_CLUSTERS) | ((effective < _MANY) & np.array(clear, bool))
-        )
+        doubtful = (effective < _MANY) & np.array(clear, bool)
+        places = np.flatnonzero((effective < FEWEST_CLUSTERS) | doubtful)
         if not len(places):
             return cls(effective, places, np.empty((1, 0)), np.empty(0))
         values = table_of_labels([columns[h] for h in places.tolist()], trial)

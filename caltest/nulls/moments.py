@@ -295,10 +295,8 @@ def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
 
 def _tied(form: HasCumulantGenerator | HasLeadingSum) -> bool:
     """Say whether many rows add the same, or nearly."""
-    if (
-        isinstance(form, Binned)
-        or _repeats(form.probs, np.log(form.probs.clip(1e-300)) / _SAME) >= _SHARED
-    ):
+    same = np.log(form.probs.clip(1e-300)) / _SAME
+    if isinstance(form, Binned) or _repeats(form.probs, same) >= _SHARED:
         return True
     squared = not isinstance(form, HasCumulantGenerator)
     return squared and len(form.probs) < _DISTINCT * _repeats(form.probs, form.probs / _NEAR)

@@ -120,11 +120,8 @@ def beside_events(question: Question, answer: Answer) -> Answer:
     parts = [replace(each, adjusted=min(1.0, 2.0 * each.adjusted)) for each in answer.parts]
     for measure in (Events(), EventSlope()):
         own = EventSigns().answer(seen.question(measure, measure.given(rows), "two-sided"))
-        parts.append(
-            ComponentAnswer(
-                measure.name, float(own.statistic or 0.0), own.pvalue, min(1.0, 4.0 * own.pvalue)
-            )
-        )
+        value, p = float(own.statistic or 0.0), own.pvalue
+        parts.append(ComponentAnswer(measure.name, value, p, min(1.0, 4.0 * p)))
     note = (
         "Events less expected ones have half of the level, by random signs of rows, which is about "
         "right; the parts of completed times have the other half."

@@ -180,10 +180,8 @@ def filled(label: str) -> Any:
 def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
     """Draw a grid behind everything, and no frame above and on the right."""
     if grid:
-        faint: dict[str, Any] = (
-            {"linewidth": 0.5, "alpha": 0.6} if grid == "both" else {"linewidth": 0.6}
-        )
-        ax.grid(axis=grid, color=PALE, zorder=0, **faint)
+        width, alpha = (0.5, 0.6) if grid == "both" else (0.6, 1.0)
+        ax.grid(axis=grid, color=PALE, zorder=0, linewidth=width, alpha=alpha)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
 

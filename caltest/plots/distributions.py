@@ -281,10 +281,8 @@ class PITDisplay(Display):
             low, high = low.repeat(2), high.repeat(2)
         (along, up), above, name = of.names, of.above, _NAMES[self.kind]
         if self.members is not None and self.kind != "coverage":
-            along, name = (
-                "rank of the outcome, from 0, below all members, to 1, above all",
-                _RANKS[name],
-            )
+            along = "rank of the outcome, from 0, below all members, to 1, above all"
+            name = _RANKS[name]
             if self.kind == "difference":
                 up = "rank − share of outcomes up to it"
                 above = "above 0: too few outcomes up to this rank; members are too low"

@@ -109,9 +109,8 @@ class NullDisplay(ResultDisplay):
         (ax,), result, extreme = axes, self.result, self.extreme
         draws = np.asarray(result.null_distribution)
         finite, n_extreme = np.isfinite(draws), int(extreme.sum())
-        as_extreme = (
-            f"{n_extreme:,} of them at least as extreme" if n_extreme else "none of them as extreme"
-        )
+        some = f"{n_extreme:,} of them at least as extreme"
+        as_extreme = some if n_extreme else "none of them as extreme"
         rest, counted = draws[finite & ~extreme], draws[finite & extreme]
         drawn = f"{len(draws):,} resamples if calibrated"
         labels = [drawn, as_extreme] if len(counted) else [f"{drawn}, {as_extreme}", "_"]
@@ -174,9 +173,8 @@ def _edges(rest: Array, counted: Array, observed: float, *, from_above: bool) ->
         width, cut = extent / _BARS, draws[0]
     if len(rest) and len(counted):
         near, far = (counted.min(), rest.max()) if from_above else (counted.max(), rest.min())
-        inside = (
-            min(near, far) < observed - _LATTICE * step < observed + _LATTICE * step < max(near, far)
-        )
+        slack = _LATTICE * step
+        inside = min(near, far) < observed - slack < observed + slack < max(near, far)
         cut = observed if inside else (near + far) / 2.0
     first, last = np.floor((draws[0] - cut) / width), np.floor((draws[-1] - cut) / width) + 1.0
     return np.asarray(cut + width * np.arange(first, last + 1.0))
@@ -331,9 +329,8 @@ class CumulativeDisplay(PredictionsDisplay):
                 f"a cumulative difference is of one probability, and the lens {quoted(lens)} shows "
                 f"{view.rows.n_classes} classes; give one such as 'top_label' or 'class:0'."
             )
-        result = test(
-            whole.rows, whole.labels, "ks", lens=lens, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
-        )
+        draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng, "n_jobs": n_jobs}
+        result = test(whole.rows, whole.labels, "ks", lens=lens, **draws)
         counted = view.rows.weighted(np.ones(view.rows.n_samples))
         scores, *path = path_of(view.rows.probs[:, 1], view.labels, counted)
         shares, differences = (np.append(0.0, each) for each in path)
@@ -461,9 +458,8 @@ class MonitorDisplay(ResultDisplay):
         heading(path, "Alarm" if s.alarm else "No alarm", f"{s.rows:,} rows")
 
         error = 100.0 * np.array([each.predicted - each.observed for each in s.periods])
-        low, high = (
-            100.0 * np.array([getattr(each, end) for each in s.periods]) for end in ("low", "high")
-        )
+        limits = np.reshape([(each.low, each.high) for each in s.periods], (-1, 2))
+        low, high = 100.0 * limits.T
         draw(errors, GRID, Mark("intervals", "error", ends, low, high))
         draw(errors, *told_apart(ends, error, (low > 0.0) | (high < 0.0)))
         errors.axhline(0.0, **canvas.DASHED)
@@ -502,10 +498,8 @@ class MonitorDisplay(ResultDisplay):
         if ranks:
             draw(shape, GRID)
             shape.axhline(1.0, **canvas.DASHED)
-            shape.set(
-                xlabel="where outcomes lie in what was predicted",
-                ylabel="outcomes, relative to uniform",
-            )
+            shape.set_xlabel("where outcomes lie in what was predicted")
+            shape.set_ylabel("outcomes, relative to uniform")
         else:
             x = np.concatenate([each[0] for each in series.values()])
             canvas.reliability_axes(shape, LINEAR, x, x, np.concatenate(heights), few=False)

@@ -224,9 +224,8 @@ class CertificateDisplay(ResultDisplay):
         label = f"mean probability of each bin, {sure} band"
         if by_score:
             draw(ax, Mark("band", "band", x, bounds[0], bounds[1], label), linewidth=_BAR)
-            draw(
-                ax, Mark("bars", "thin", c.starts, bounds[2], c.ends, "range of predictions in the bin")
-            )
+            ranges_label = "range of predictions in the bin"
+            draw(ax, Mark("bars", "thin", c.starts, bounds[2], c.ends, ranges_label))
         else:
             look = {"color": canvas.WIDE_BAND, "edgecolor": canvas.NARROW_BAND, "linewidth": 0.8}
             ax.use_sticky_edges = False  # room below the boxes, too

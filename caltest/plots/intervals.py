@@ -184,10 +184,8 @@ class RiskDisplay(ResultDisplay):
         values = np.array([each.estimate for each in functions])
         errors = np.array([each.standard_error for each in functions])
         right.axvline(0.0, **_ZERO, zorder=1)
-        bars = "standard error"
-        draw(
-            right, Mark("bars", "error", values - errors, places, values + errors, bars), linewidth=6.0
-        )
+        low, high = values - errors, values + errors
+        draw(right, Mark("bars", "error", low, places, high, "standard error"), linewidth=6.0)
         draw(right, Mark("points", "value", values, places))
         right.set_xlabel("squared error; its root on top", loc="left")
         lens = f"{lettering(result.lens)}, " if result.lens else ""

@@ -268,9 +268,7 @@ def _frame(
     scores = np.concatenate([panel.scores for panel in panels])
     most = np.quantile(scores, [_TAIL, 1.0 - _TAIL], method="inverted_cdf")
     points = np.concatenate([*(panel.predicted for panel in panels), most])
-    heights = [
-        each for p in panels for each in (p.predicted, p.observed, *p.simultaneous, *p.pointwise)
-    ]
+    heights = [y for p in panels for y in (p.predicted, p.observed, *p.simultaneous, *p.pointwise)]
     rest = np.array([scores.min(), scores.max()])
     across, upwards = canvas.reliability_axes(ax, scale, points, rest, np.concatenate(heights), few=few)
     ax.tick_params(labelsize="small", labelbottom=False)
@@ -286,10 +284,8 @@ def _band(panel: Panel, band: ConsistencyBand, ends: Limits, style: str) -> Mark
     if panel.in_points:
         return Mark("band", style, panel.predicted, np.clip(band.low, *ends), np.clip(band.high, *ends))
     # Curve and band increase: between points, as far as from one to the next.
-    low, high = np.repeat(band.low[:-1], 2), np.repeat(band.high[1:], 2)
-    return Mark(
-        "area", style, np.repeat(panel.predicted, 2)[1:-1], np.clip(low, *ends), np.clip(high, *ends)
-    )
+    x, low, high = (np.repeat(each, 2) for each in (panel.predicted, band.low[:-1], band.high[1:]))
+    return Mark("area", style, x[1:-1], np.clip(low, *ends), np.clip(high, *ends))
 
 
 def _draw_panel(
@@ -328,9 +324,8 @@ def _draw_panel(
         found = f"{number} of {len(panel.outside)} bins outside the band"
     lines = f"{title}, n = {panel.result.n_samples:,}", f"{found}; {measured} (exact)"
     heading(ax, *((title, measured) if small else lines), size=text)
-    below = _rows_below(
-        ax, [panel], scale, across, _BARS // 2 if small else _BARS, labelled=first or not small
-    )
+    bars = _BARS // 2 if small else _BARS
+    below = _rows_below(ax, [panel], scale, across, bars, labelled=first or not small)
     inside = np.searchsorted(panel.scores, across[0]), np.searchsorted(panel.scores, across[1], "right")
     for beyond, at, label in (
         (inside[0], "left", "← {:,} beyond"),
@@ -376,10 +371,8 @@ def _draw_models(
     if any(panel.outside.any() for panel in panels):
         entries.append(canvas.filled(f"filled: {what} outside its band"))
     label = f"{percent} band if calibrated: all {what}s of all models together"
-    entries += [
-        canvas.entry("band", label, color=canvas.PALE),
-        canvas.entry("diag", canvas.AS_PREDICTED),
-    ]
+    entries.append(canvas.entry("band", label, color=canvas.PALE))
+    entries.append(canvas.entry("diag", canvas.AS_PREDICTED))
     small = "small" if narrow else "medium"
     heading(ax, f"{lettering(first.title)}, n = {first.result.n_samples:,}", size=small)
     ax.set_ylabel(observed, size=small)

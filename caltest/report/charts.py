@@ -388,9 +388,8 @@ def _evidence(
         drawing.path("threshold", f"M{x(limit)} {size.top - 2}V{size.bottom}")
         middle = min(max(x(limit), _NAME / 2), size.width - _NAME / 2)
         drawing.text(middle, size.top - 6, "rejects beyond", "middle")
-    drawing.path(
-        f"labels {'bad' if audit.rejected else 'ok'}", f"M{observed} {size.top - 2}V{size.bottom}"
-    )
+    colour = "bad" if audit.rejected else "ok"
+    drawing.path(f"labels {colour}", f"M{observed} {size.top - 2}V{size.bottom}")
     anchor = "end" if observed > 250 else "start" if observed < 90 else "middle"
     label = f"your {outcomes_called(audit)}: {number(audit.statistic)}"
     drawing.text(observed, size.top - 22, label, anchor, "strong")

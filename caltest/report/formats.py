@@ -242,14 +242,12 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     cases: list[SimpleNamespace] = []
     times: Counter[tuple[str, str]] = Counter()
 
-    def case(
-        of: str, name: str, failure: str | None = None, told: str | None = None, **more: Any
-    ) -> None:
+    def case(of: str, name: str, failure: str | None = None, **more: Any) -> None:
         """Add a case; one whose name has been given is numbered."""
         of, name = visible(f"caltest.{of}"), visible(name)
         times[of, name] += 1
         number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
-        facts = {"of": of, "name": f"{name}{number}", "failure": failure, "told": told}
+        facts = {"of": of, "name": f"{name}{number}", "failure": failure, "told": None}
         cases.append(SimpleNamespace(**facts | more))
 
     fails = audit.fails(fail_on)

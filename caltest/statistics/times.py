@@ -163,7 +163,7 @@ def observed_shares(law: Any, outcomes: Array, weights: Array) -> Shares:
     came, owners, total = law.until(shown)[1], np.zeros(len(weights), np.intp), float(weights.sum())
 
     def until(ends: Array, counted: Array) -> Array:
-        found = sums_of_scores(low, ends, counted, owners, 1, STEPS)[0]
+        found = sums_of_scores((low, ends), counted, owners, 1, STEPS)[0]
         return np.append(0.0, found + counted.sum() * LEVELS)
 
     events, lost = until(high, weights * came), until(low, weights * ~came)
