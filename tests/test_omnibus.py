@@ -12,8 +12,8 @@ from support import P6, Y6, binomial_limits, central_moments, dirichlet, every_o
 import caltest
 from caltest import InputError
 from caltest.data import Rows
-from caltest.forms import BrownianLimit, Combined, Component, HasMoments
-from caltest.forms.base import Moments
+from caltest.forms import Combined, Component, HasMoments
+from caltest.forms.base import BrownianLimit, Moments
 from caltest.kernels import Exponential
 from caltest.lenses import Reduction, TopLabel
 from caltest.nulls.asymptotic import tails

@@ -31,7 +31,8 @@ import numpy as np
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks
 from caltest.data import Rows
-from caltest.forms import Form, HasCumulantGenerator, HasLeadingSum, HasMoments, Moments
+from caltest.forms import Form, HasMoments, Moments
+from caltest.forms.base import HasCumulantGenerator, HasLeadingSum
 from caltest.laws.classes import LabelSampler
 from caltest.nulls import NULLS, check_alternative
 from caltest.nulls.base import Trial

@@ -11,7 +11,7 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest._sums import tail_of_sum
-from caltest.forms import Binned, Form, HasMoments, HasTerms, LinearSum, Moments
+from caltest.forms import Binned, Form, HasMoments, LinearSum, Moments, base
 from caltest.forms.base import Array, HasCumulantGenerator, HasLeadingSum, HasNormalLimit, LatticeTerms
 from caltest.kernels.bandwidth import fixed_order
 from caltest.nulls.base import Answer, Guarantee, MonteCarlo, Null, Question, from_sides
@@ -273,7 +273,7 @@ def _few_sums(form: HasCumulantGenerator) -> bool:
         return False  # half a step is allowed for
     if surprises < _MANY_SURPRISES and lattice.spread > 0.0:
         return True
-    tied = _TIED_PAIRS if isinstance(form, HasTerms) else _TIED_SUMS
+    tied = _TIED_PAIRS if isinstance(form, base.HasTerms) else _TIED_SUMS
     return surprises < tied and _tied(form)
 
 

@@ -8,23 +8,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.special import xlogy
 
+from caltest import forms
 from caltest._arguments import changed, choose, options, positive_integer
 from caltest._sums import over_columns
 from caltest.binning import DistinctScores, EqualMass, rising
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.forms import (
-    CumulativeDifference,
-    GriddedDifference,
-    LabelFunction,
-    LinearSum,
-    LogisticRecalibration,
-    MeanOfNumbers,
-    MeanSquare,
-    MeanSurprise,
-    PearsonGroups,
-    WeightedRecalibration,
-)
+from caltest.forms import CumulativeDifference, LabelFunction, LinearSum
 from caltest.forms.base import CERTAIN, Array, Labels
 from caltest.laws import Classes, GaussianPredictions, Predictive
 from caltest.statistics.base import Listed
@@ -145,7 +135,7 @@ class ECD(Listed, row="ecd"):
 
     reported = ("clip",)
 
-    def given(self, predictions: Rows) -> LinearSum | MeanOfNumbers:
+    def given(self, predictions: Rows) -> LinearSum | forms.MeanOfNumbers:
         """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
         law = predictions.law
         if isinstance(law, Classes):
@@ -156,8 +146,8 @@ class ECD(Listed, row="ecd"):
             raise InputError("clip is for probabilities of classes; leave it out for densities.")
         assert isinstance(law, Predictive)
         if isinstance(law, GaussianPredictions):
-            return MeanSquare.of(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
-        return MeanSurprise.of(law, predictions.weights)
+            return forms.MeanSquare.of(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
+        return forms.MeanSurprise.of(law, predictions.weights)
 
 
 class NEES(Listed, row="nees"):
@@ -181,10 +171,10 @@ class NEES(Listed, row="nees"):
     0.6666666666666666
     """
 
-    def given(self, predictions: Rows) -> MeanOfNumbers:
+    def given(self, predictions: Rows) -> forms.MeanOfNumbers:
         """Fix the predictions."""
         assert isinstance(predictions.law, GaussianPredictions)
-        return MeanSquare.of(predictions.law, predictions.weights)
+        return forms.MeanSquare.of(predictions.law, predictions.weights)
 
 
 class Brier(SumOfScores, row="brier"):
@@ -269,14 +259,14 @@ class _InOrder(Listed, takes_weights=True):
         shares = np.arange(1, _GRID) / _GRID
         return changed(self, _fit=np.unique(np.quantile(scores, shares, method="inverted_cdf")))
 
-    def given(self, predictions: Rows) -> CumulativeDifference | GriddedDifference:
+    def given(self, predictions: Rows) -> CumulativeDifference | forms.GriddedDifference:
         """Fix the predictions and their order."""
         scores, weights, edges = self.probability(predictions), predictions.weights, self._fit
         how: Any = self.how
         if edges is None:
             return CumulativeDifference(scores, how, weights)
         cells, whole = np.searchsorted(edges, scores, side="left"), predictions.whole.total
-        return GriddedDifference(scores, cells, len(edges) + 1, weights, whole, how)
+        return forms.GriddedDifference(scores, cells, len(edges) + 1, weights, whole, how)
 
 
 class KolmogorovSmirnov(_InOrder, row="ks"):
@@ -390,12 +380,12 @@ class HosmerLemeshow(Listed, row="hosmer_lemeshow"):
 
     reported = ("groups",)
 
-    def given(self, predictions: Rows) -> PearsonGroups:
+    def given(self, predictions: Rows) -> forms.PearsonGroups:
         """Fix the predictions and their groups."""
         self.probability(predictions)
         cells = EqualMass(self.groups).cells(predictions)
         count, total = int(cells.max()) + 1, predictions.whole.total
-        return PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
+        return forms.PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
 
 
 class CalibrationInTheLarge(SumOfScores, row="citl"):
@@ -498,10 +488,10 @@ class CoxRecalibration(Listed, row="cox"):
         """One fit instead of one per draw."""
         return Phrase("{option} takes one fit", {"option": Argument("null", "chi2")})
 
-    def given(self, predictions: Rows) -> WeightedRecalibration:
+    def given(self, predictions: Rows) -> forms.WeightedRecalibration:
         """Fix the predictions."""
         self.probability(predictions)
-        kind = LogisticRecalibration if predictions.are_alike else WeightedRecalibration
+        kind = forms.LogisticRecalibration if predictions.are_alike else forms.WeightedRecalibration
         return kind(predictions.probs, predictions.weights, _TESTS[self.test])
 
 

@@ -21,20 +21,10 @@ from caltest._sums import blocks
 from caltest.binning import EqualMass, intervals
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import LinearSum, MeanOfNumbers, MeanSquare
+from caltest.forms import LinearSum, MeanOfNumbers, MeanSquare, predictive
 from caltest.forms.base import ROUNDING, Array, OneByOne
 from caltest.forms.kernel_matrices import KernelWeights, incomplete_cholesky
-from caltest.forms.predictive import (
-    STEPS,
-    PitDistance,
-    PitForm,
-    PitMean,
-    Waved,
-    WavePairs,
-    Waves,
-    level_counts,
-    levels_of,
-)
+from caltest.forms.predictive import STEPS, PitDistance, PitForm, PitMean, Waved, level_counts
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.laws import GaussianPredictions, Pool, Pools
@@ -85,7 +75,7 @@ class AtLevels(Listed, takes_weights=True):
     def given(self, predictions: Rows) -> PitForm:
         """Fix the predictions."""
         law: Any = predictions.law
-        levels = levels_of(law)
+        levels = predictive.levels_of(law)
         if self.how in DISTANCES:
             distance = partial(DISTANCES[self.how], levels)
             return PitDistance(law, predictions.weights, None, None, distance)
@@ -192,7 +182,7 @@ class Coverage(AtLevels, row="coverage"):
     def given(self, predictions: Rows) -> PitForm:
         """Fix the predictions, and the intervals."""
         law: Any = predictions.law
-        levels = levels_of(law)
+        levels = predictive.levels_of(law)
         low, high = np.nonzero(np.abs(np.add.outer(levels, levels) - 1.0) < _ROUNDED)
         low, high = low[low < high], high[low < high]
         if not len(low):
@@ -517,7 +507,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
             approximation=auto if self.approximation == "auto" else self.approximation,
         )
 
-    def given(self, predictions: Rows) -> WavePairs:
+    def given(self, predictions: Rows) -> predictive.WavePairs:
         """Fix the predictions."""
         found, law = self.fitted(predictions), cast("Waved", predictions.law)
         unit, points = cast("float", found.outcome_bandwidth), law.points()
@@ -527,7 +517,8 @@ class SKCEOfNumbers(Listed, takes_weights=True):
         rank = law.n_samples if found.approximation is None else _RANK
         factor = incomplete_cholesky(KernelWeights(kernel, points), fixed_order(points), rank)
         features = np.asarray(factor[0] * predictions.weights[:, None])
-        return WavePairs(Waves(law, features, unit), 1.0 / predictions.whole.pairs)
+        waves = predictive.Waves(law, features, unit)
+        return predictive.WavePairs(waves, 1.0 / predictions.whole.pairs)
 
 
 # ------------------------------------------------------------------ vectors

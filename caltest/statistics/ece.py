@@ -11,16 +11,9 @@ import numpy as np
 from caltest._arguments import OneOf, Whole, changed, choose, options
 from caltest.binning import Binning, EqualMass, EqualWidth, ScoreBinning, Uniform, intervals
 from caltest.data import Rows
-from caltest.forms import (
-    BinnedDistance,
-    BinnedSquares,
-    Intervals,
-    LargestError,
-    MultiscaleBins,
-    SmoothedResiduals,
-)
+from caltest.forms import BinnedDistance, BinnedSquares, Intervals, LargestError
 from caltest.forms.base import Array
-from caltest.forms.cells import ClassBins, Distance
+from caltest.forms.cells import ClassBins, Distance, MultiscaleBins, SmoothedResiduals
 from caltest.forms.paths import RisingBins
 from caltest.scores import Cells
 from caltest.statistics.base import AllRowsNeededError, Listed

@@ -17,16 +17,9 @@ from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
+from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference, kernel_matrices
 from caltest.forms.base import ROUNDING, Moments
-from caltest.forms.kernel_matrices import (
-    HELD_UP_TO,
-    RANK,
-    Approximation,
-    check_approximation,
-    chosen,
-    fitting_rows,
-)
+from caltest.forms.kernel_matrices import Approximation, chosen
 from caltest.forms.low_rank import sharing
 from caltest.forms.predictive import DrawnMoments
 from caltest.kernels import Exponential, fitted
@@ -247,7 +240,7 @@ class Omnibus(Listed, row="omnibus"):
                 f"multiples is {quoted(self.multiples)}; give positive numbers, such as (0.25, 1)."
             )
         object.__setattr__(self, "multiples", multiples)
-        check_approximation(self.kernel, self.approximation)
+        kernel_matrices.check_approximation(self.kernel, self.approximation)
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions, and decide on the approximation.
@@ -259,7 +252,7 @@ class Omnibus(Listed, row="omnibus"):
             return changed(self, _fit=())
         parts, wanted = predictions.part_of is not None, self.approximation
         method = chosen("auto" if parts and wanted is None else wanted, self.kernel, predictions)
-        some = fitting_rows(predictions)
+        some = kernel_matrices.fitting_rows(predictions)
         kernel = fitted(self.kernel, some.probs, some.weights)
         found = changed(self, kernel=kernel, approximation=method)
         return changed(found, _fit=found._made(predictions)) if parts else found
@@ -269,7 +262,7 @@ class Omnibus(Listed, row="omnibus"):
         """For classes: the kernel, its bandwidth, its multiples, and the approximation, if any."""
         if self._fit == ():
             return {}
-        rank = {} if self.approximation is None else {"rank": RANK}
+        rank = {} if self.approximation is None else {"rank": kernel_matrices.RANK}
         return super().parameters | {"multiples": list(self.multiples)} | rank
 
     def given(self, predictions: Rows) -> Combined:
@@ -281,8 +274,8 @@ class Omnibus(Listed, row="omnibus"):
         parts = self._fit
         if parts is None:
             known, rows = chosen(self.approximation, self.kernel, predictions), predictions
-            if predictions.n_samples > HELD_UP_TO and known is not None:
-                rows = replace(fitting_rows(predictions), part_of=predictions.whole)
+            if predictions.n_samples > kernel_matrices.HELD_UP_TO and known is not None:
+                rows = replace(kernel_matrices.fitting_rows(predictions), part_of=predictions.whole)
             parts = changed(self, approximation=known)._made(rows)
         components = tuple(part.at(predictions) for part in parts)
         forms = sharing([part.form for part in components])
@@ -300,7 +293,7 @@ class Omnibus(Listed, row="omnibus"):
         width = float(kernel.bandwidth)
         kernels = {each: replace(kernel, bandwidth=each * width) for each in self.multiples}
         first = UnbiasedSKCE(kernels[narrow], self.approximation)
-        shares = rows.n_classes * RANK <= n
+        shares = rows.n_classes * kernel_matrices.RANK <= n
         shares &= chosen(self.approximation, self.kernel, rows) == "nystrom"
         if shares:
             first = first.fitted(rows)
@@ -312,7 +305,7 @@ class Omnibus(Listed, row="omnibus"):
 
     def _made(self, rows: Rows) -> tuple[_Part, ...]:
         """Return the parts; where ``rows`` are a sample of more, they are fitted to these."""
-        some = fitting_rows(rows)
+        some = kernel_matrices.fitting_rows(rows)
         kernel = fitted(self.kernel, some.probs, some.weights)
         lens = None if rows.n_classes == 2 else TopLabel()
         parts = [

@@ -14,18 +14,8 @@ from caltest._arguments import Whole, changed, choose, has, options, real_array,
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.forms import FeatureSquares, PairMean, Pairwise, TailBound
-from caltest.forms.kernel_matrices import (
-    RANK,
-    Approximation,
-    KernelWeights,
-    LowRank,
-    Term,
-    check_approximation,
-    chosen,
-    fitting_rows,
-    scaled,
-)
+from caltest.forms import FeatureSquares, PairMean, Pairwise, TailBound, kernel_matrices
+from caltest.forms.kernel_matrices import Approximation, KernelWeights, Term, chosen, scaled
 from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order
 from caltest.laws import Predictive
@@ -77,12 +67,12 @@ class _AllPairs(_SKCE, takes_weights=True):
     """What the estimators that look at all pairs share: their kernel may be taken of low rank."""
 
     approximation: Approximation | None = None
-    rank: int = RANK
+    rank: int = kernel_matrices.RANK
 
     reported = ("kernel", "approximation")
 
     def __post_init__(self) -> None:
-        check_approximation(self.kernel, self.approximation)
+        kernel_matrices.check_approximation(self.kernel, self.approximation)
 
     @property
     def of_parts(self) -> bool:  # type: ignore[override]
@@ -99,8 +89,8 @@ class _AllPairs(_SKCE, takes_weights=True):
         method = chosen(self.approximation, self.kernel, predictions)
         if method is None:
             return changed(super().fitted(predictions), approximation=None, _fit=None)
-        found = super().fitted(fitting_rows(predictions))
-        fit = LowRank.of(found.kernel, predictions, method, self.rank)
+        found = super().fitted(kernel_matrices.fitting_rows(predictions))
+        fit = kernel_matrices.LowRank.of(found.kernel, predictions, method, self.rank)
         return changed(found, approximation=method, _fit=fit)
 
     def wider(self, kernel: Kernel) -> Self:
