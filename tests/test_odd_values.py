@@ -123,7 +123,7 @@ class Unlike:
 @pytest.mark.parametrize("fails", ["==", "hash", "text"])
 def test_groups_and_clusters_of_what_cannot_be_compared(fails):
     cells, said = [Unlike(fails) for _ in PROBS], "holds an Unlike in row 0 .* give a name or a number"
-    with pytest.raises(InputError, match="clusters is unlike for every" if fails == "==" else said):
+    with pytest.raises(InputError, match="clusters is 'unlike' for every" if fails == "==" else said):
         caltest.test(PROBS, LABELS, "brier", clusters=cells)
     if fails == "==":
         assert read_groups({"g": cells}, len(cells))[0].values == ("unlike",)

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._numbers import counted
-from caltest._visible import quoted, shown
+from caltest._visible import quoted
 from caltest.data.containers import cells_of, read_table, shape_of
-from caltest.exceptions import InputError, Premise
+from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
-from caltest.spelling import Spelled, column_of
+from caltest.spelling import Spelled, column_of, is_number
 
 # ------------------------------------------------------------------ weights
 
@@ -228,7 +228,8 @@ class Clustering:
 def check_several(names: Iterable[Any]) -> None:
     """Raise unless there are two clusters or more."""
     if len(some := list(names)[:2]) < 2:
-        raise one_cluster(f"clusters is {shown(str(some[0]))} for every row")
+        found = some[0] if is_number(str(some[0])) else quoted(some[0])
+        raise one_cluster(f"clusters is {found} for every row")
 
 
 def one_cluster(found: str = "the rows of one cluster alone have weights above 0") -> InputError:
@@ -275,7 +276,7 @@ def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
     if clusters is not None:
         raise InputError(
             f"{what} takes rows to be independent, and these are in clusters: no valid form for those "
-            "is known; keep one row per cluster, or test with caltest.test."
+            f"is known; keep one row per cluster, or test with {Argument('caltest.test')}."
         )
 
 

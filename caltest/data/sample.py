@@ -35,8 +35,7 @@ from caltest.laws import Classes, Law, Normal, Quantiles, recognised
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
     "shape {other} and holds probabilities; give probs first, labels second.",
-    "one-hot": "labels is one-hot, of shape {shape}, with a single 1 in every row; use "
-    "{array}.argmax(axis=1).",
+    "one-hot": "labels is one-hot, of shape {shape}, with a single 1 in every row; use {array}.",
     "several labels": "{argument} is a table of zeros and ones, of shape {shape}, in which {row} has "
     "{found} ones; a row has one true class, so test several labels one by one, each with its P(class "
     "1).",
@@ -44,7 +43,7 @@ _WRONG = {
     "dimensions": "probs has shape {shape}, of {ndim} dimensions; give one row per sample, for "
     "instance probs.reshape(-1, probs.shape[-1]) with labels.ravel().",
     "empty": "probs is empty, of shape {shape}; give one row per sample.",
-    "transposed": "probs has shape {shape} for {n} labels, so it looks transposed; give probs.T.",
+    "transposed": "probs has shape {shape} for {n} labels, so it looks transposed; give {transposed}.",
     "lengths": "probs has {rows} and labels has {entries}; give one label for every row.",
     "one row": "probs has 1 row; give 2 or more, in folds of cross-validation too (not LeaveOneOut).",
     "one class": "probs has shape {shape} and every entry is 1, a model of one class; there is nothing "
@@ -88,7 +87,8 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
         raise InputError(_WRONG["wide labels"], shape=shape)
     ones = y.sum(axis=1)
     if np.all(ones == 1):
-        array = "labels" if labels.names is None else "labels.to_numpy()"
+        name = "labels" if labels.names is None else "labels.to_numpy()"
+        array = Argument(f"{name}.argmax(axis=1)", shell="the column of the 1")
         raise InputError(_WRONG["one-hot"], shape=shape, array=array)
     row = int(np.argmax(ones != 1))
     found = int(ones[row])
@@ -122,6 +122,7 @@ def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False) -> None:
             rows=counted(len(values), "row"),
             entries=counted(n_labels, "entry", "entries"),
             first=listed(values.ravel()[:1].tolist()),
+            transposed=Argument("probs.T", shell="its transpose"),
         )
 
 

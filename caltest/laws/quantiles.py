@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments
 from caltest._visible import quoted
 from caltest.alignment import are_counted, column_names, rows_first
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Outcomes, read_only
 
@@ -97,7 +97,7 @@ class Quantiles(Shaped):
             raise InputError(
                 f"quantiles cross in row {row} (counting from 0): {table[row, k]:g} at the level "
                 f"{at[k]:g} and {table[row, k + 1]:g} at {at[k + 1]:g}; give quantiles that do not "
-                "decrease, as np.sort(values, axis=1) makes them."
+                f"decrease{Argument(', as np.sort(values, axis=1) makes them', shell=' along a row')}."
             )
         self.levels, self.values, self.given, self._shape = at, table, values, table.shape[:1]
 

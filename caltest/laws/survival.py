@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, has
 from caltest._visible import quoted
 from caltest.alignment import are_counted, check_rows, column_names, rows_first
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Predictive, Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Law
 from caltest.laws.objects import Distribution
@@ -333,7 +333,7 @@ class Survival(Shaped):
         if (at - below > _ROUNDED).any():
             raise InputError(
                 "the distributions have atoms, times of positive probability; give their curves "
-                "with interpolation='step'."
+                f"with {Argument('interpolation', 'step')}."
             )
         return np.asarray(-np.log(np.maximum(1.0 - at, _LEAST)))
 
@@ -379,7 +379,7 @@ class Survival(Shaped):
             if few:
                 raise InputError(
                     f"the risk at {self.horizon:g} alone is predicted, and {few:,} rows are censored "
-                    "before; give whole curves, with which they count too, or take caltest.audit."
+                    "before; give whole curves, with which they count too, or audit the model."
                 )
 
     # -------------------------------------------------------------- what was seen
@@ -393,7 +393,7 @@ class Survival(Shaped):
             for row in np.flatnonzero(early | (time > last + much))[:1]:
                 raise InputError(
                     "{row} {what} at {found}, and its follow_up is {last}; give the times until which "
-                    "rows were followed, or leave follow_up out.",
+                    f"rows were followed, or leave {Argument('follow_up')} out.",
                     row=int(row),
                     what="had its event" if event[row] else "was censored",
                     found=float(time[row]),
@@ -411,7 +411,7 @@ class Survival(Shaped):
                 for row in np.flatnonzero(off)[:1]:
                     raise InputError(
                         "the event of {row} came at {found}, which is none of the times of its curve; "
-                        "give interpolation='linear', or times as they are in the curves.",
+                        f"give {Argument('interpolation', 'linear')}, or times as in the curves.",
                         row=int(row),
                         found=float(time[row]),
                     )
@@ -482,7 +482,7 @@ class Survival(Shaped):
         if self.steps and self.interpolation is None and self.horizon is None:
             found.append(
                 "All events came at times of the curves, and are taken to come at no others, as at the "
-                "next visit (interpolation='step')."
+                f"next visit ({Argument('interpolation', 'step')})."
             )
         if self.follow_up is not None:
             return tuple(found)
