@@ -364,7 +364,7 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
             if value is not None:
                 raise InputError(
                     f"{probs.name} was opened already; leave {name} out, and say there what columns "
-                    "are, to caltest.files.scan."
+                    f"are, as in caltest.files.scan(path, {name}=…)."
                 )
         return probs
     if labels is None:

@@ -344,7 +344,7 @@ class Rows:
     law: Law = field(repr=False)
     _: KW_ONLY
     notes: tuple[str, ...] = ()
-    doubts: tuple[Premise, ...] = ()
+    doubts: tuple[Premise, ...] = field(default=(), repr=False)
     stated: Array | None = field(default=None, repr=False, metadata={"by_row": np.float64})
     weights: Array = field(default=None, repr=False, metadata={"by_row": np.float64})  # type: ignore[arg-type]
     clusters: NDArray[np.intp] | None = field(default=None, repr=False, metadata={"by_row": np.intp})
