@@ -184,13 +184,26 @@ def _learn(q: Any, label: int, features: Any, columns: Any, step: float, theta: 
 
 
 @loop
-def bet_on_classes(given: Any, bases: Any, labels: Any, sides: Any, *more: Any) -> None:
+def bet_on_classes(
+    given: Any,
+    bases: Any,
+    labels: Any,
+    sides: Any,
+    stated: Any,
+    seen: Any,
+    ends: Any,
+    member: Any,
+    spec: Any,
+    learned: Any,
+    shares: Any,
+    goal: float,
+    books: Any,
+) -> None:
     """Bet on labels (n,) against ``bases`` (S, n, m), unit by unit; ``ends`` (U,) are those of units.
 
     ``sides`` (S,) is −1 where the base is least favourable to "too high", 1 to "too low", 0 without a
     limit. ``member`` (n, C) has the processes of every row, −1 for none.
     """
-    stated, seen, ends, member, spec, learned, shares, goal, books = more
     waves, wave_shifts, slopes, shifts, columns, begins, steps, weights = spec
     theta, squares = learned
     n_sides, m, grid, tilts, whole = len(sides), given.shape[1], len(slopes), len(steps), books[9]
@@ -312,13 +325,25 @@ def _least(density: Any, low: Any, high: Any, edges: Any, waves: Any, mean: Any,
 
 
 @loop
-def bet_on_numbers(low: Any, high: Any, edges: Any, *more: Any) -> None:
+def bet_on_numbers(
+    low: Any,
+    high: Any,
+    edges: Any,
+    stated: Any,
+    seen: Any,
+    ends: Any,
+    member: Any,
+    spec: Any,
+    learned: Any,
+    shares: Any,
+    goal: float,
+    books: Any,
+) -> None:
     """Bet on where outcomes lie, from F(y−) to F(y), against a uniform law, unit by unit.
 
     Of quantile forecasts ``low`` and ``high`` are the first and the last cell that an outcome leaves
     open, of those that ``edges`` part; the bet is what it is worth in the worst of them.
     """
-    stated, seen, ends, member, spec, learned, shares, goal, books = more
     waves, densities, steps, weights = spec
     theta, squares = learned
     grid, tilts, whole = len(densities), len(steps), books[9]

@@ -103,9 +103,18 @@ def _signed_block(
 
 
 @loop
-def pair_sums(w: Any, *more: Any) -> None:
+def pair_sums(
+    w: Any,
+    left: Any,
+    left_keys: Any,
+    lefts: Any,
+    right: Any,
+    right_keys: Any,
+    rights: Any,
+    matrix: Any,
+    sums: Any,
+) -> None:
     """Write Σ_ij W_ij Δ_iᵀ A Δ_j of a tile for all draws; an empty A is the identity."""
-    left, left_keys, lefts, right, right_keys, rights, matrix, sums = more
     plain = matrix.size == 0
     for d in range(len(sums)):
         rows, k, count = left[d], left_keys[d], lefts[d]
