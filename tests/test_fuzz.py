@@ -7,6 +7,7 @@ seeds instead, and tells all failures that it finds.
 import time
 from typing import Any
 
+import fuzz_alignment
 import fuzz_calls
 import fuzz_commands
 import fuzz_files
@@ -50,6 +51,7 @@ KINDS: dict[str, tuple[SearchStrategy[Case], int]] = {
     "odd data": (fuzz_calls.data_calls(bad_pairs(), most=1), 1000),
     "models": (fuzz_calls.model_calls(), 250),
     "options alone, and results": (fuzz_calls.option_calls(), 500),
+    "rows and names in another order": (fuzz_alignment.aligned_calls(), 500),
     "files in Python": (file_calls(), 700),
     "files in commands": (fuzz_commands.read_files(), 200),
     "command lines": (fuzz_commands.command_lines(), 200),
