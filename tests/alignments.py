@@ -35,10 +35,17 @@ _RNG = np.random.default_rng(5)
 _RATE, _GRID = _RNG.uniform(0.5, 2.0, N), np.array([0.5, 1.0, 2.0, 4.0])
 _MEMBERS = _RNG.normal(size=(N, 9)) + 3.0 * _RNG.normal(size=(N, 1))
 _TIME, _END = _RNG.exponential(1.0 / _RATE), _RNG.uniform(0.5, 3.0, N)
+
+
+def _untied(chances):
+    drawn = _RNG.multinomial(61, chances, 2 * N) + 1
+    return drawn[[len({*row}) == 3 for row in drawn.tolist()]][:N] / 64
+
+
 #: What belongs to rows, by the name of the argument; probabilities are whole numbers of 64ths.
 DATA = {
-    "probs": (_RNG.multinomial(61, [0.4, 0.4, 0.2], N) + 1) / 64,
-    "other": (_RNG.multinomial(61, [0.3, 0.3, 0.4], N) + 1) / 64,
+    "probs": _untied([0.4, 0.4, 0.2]),
+    "other": _untied([0.3, 0.3, 0.4]),
     "p": _RNG.choice(np.arange(1, 256), N, replace=False) / 256,
     "labels": _RNG.integers(0, 3, N),
     "events": _RNG.integers(0, 2, N),
@@ -90,9 +97,8 @@ def _late(events, ids):
     return watched.update(None, events, ids=ids)
 
 
-def _followed(survival, follow_up, early):
-    law = Survival(survival, _GRID, follow_up=follow_up)
-    found = caltest.test(law, (early, np.ones(N)), "events", **_FEW)
+def _drawn(*given, **options):
+    found = caltest.test(*given, **options, **_FEW)
     return [found.statistic, found.null_distribution]
 
 
@@ -160,8 +166,8 @@ CALLS = {
     "scorer": lambda probs, labels, weights: caltest.scorer("ece")(_MODEL, probs, labels, weights),
     "risks": lambda p, events: caltest.estimation.risk(_FITTED, p, events),
     # ------------------------------------------------------------ laws
-    "normal": lambda mean, spread, y, weights, clusters: caltest.test(
-        Normal(mean, sd=spread), y, "crps", weights=weights, clusters=clusters, **_FEW
+    "normal": lambda mean, spread, y, weights, clusters: _drawn(
+        Normal(mean, sd=spread), y, "crps", weights=weights, clusters=clusters
     ),
     "variances": lambda mean, spread, y: caltest.estimate(Normal(mean, variance=spread), y, "nees"),
     "normal vectors": lambda means, spreads, ys: caltest.estimate(Normal(means, spreads), ys, "nees"),
@@ -191,7 +197,9 @@ CALLS = {
     "hazard": lambda hazard, time, event: caltest.estimate(
         Survival(hazard=hazard, times=_GRID), (time, event), "event_slope"
     ),
-    "known follow-up": _followed,
+    "known follow-up": lambda survival, follow_up, early: _drawn(
+        Survival(survival, _GRID, follow_up=follow_up), (early, np.ones(N)), "events"
+    ),
     "risk": lambda risk, time, event, groups: caltest.audit(
         Survival(risk=risk, times=1.0), (time, event), groups=groups, **_LAW
     ),
@@ -206,7 +214,7 @@ CALLS = {
 
 #: Calls whose numbers do not depend on the order of columns, as draws do.
 ANY_ORDER = (
-    "test", "estimate", "compare", "normal vectors", "quantiles", "survival", "hazard", "members",
+    "test", "estimate", "compare", "normal vectors", "quantiles", "survival", "members",
     "known follow-up", "times in a picture", "ensemble", "compare laws",
 )  # fmt: skip
 #: Names of columns that are tables, of which some say what the columns are.

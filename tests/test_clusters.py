@@ -345,25 +345,6 @@ def test_signs_live_on_a_grid():
 
 
 @pytest.mark.parametrize(
-    "column",
-    [
-        ["b", "a", "b", "c"],
-        np.array([2.0, 1.0, 2.0, 3.0]),
-        np.array([[2], [1], [2], [3]]),
-        pd.Series(["b", "a", "b", "c"], dtype="category"),
-        pd.DataFrame({"patient": [7, 5, 7, 6]}),
-        pd.Series(pd.to_datetime(["2025-01-02", "2025-01-01", "2025-01-02", "2025-01-03"])),
-        pl.Series([7, 5, 7, 6]),
-        ("b", "a", "b", "c"),
-    ],
-    ids=lambda column: type(column).__name__,
-)
-def test_containers(column):
-    found = sample([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], clusters=column).rows
-    assert found.clusters.tolist() == [0, 1, 0, 2]
-
-
-@pytest.mark.parametrize(
     ("column", "says"),
     [
         ([1, 2], "clusters has 2 entries for 4 rows"),
@@ -510,12 +491,6 @@ def test_two_clusters_at_least_must_count():
     kept = CODES < 6
     some = run("ecd", PROBS[kept], LABELS[kept], CODES[kept], weights=WEIGHTS[kept])
     assert run("ecd", weights=weights).pvalue == some.pvalue
-
-
-def test_an_index_that_differs_is_refused():
-    probs, clusters = pd.Series([0.2, 0.4, 0.6], [0, 1, 2]), pd.Series([1, 1, 2], [0, 2, 1])
-    with pytest.raises(InputError, match="indexes of probs and clusters differ"):
-        caltest.test(probs, [0, 1, 1], "ecd", clusters=clusters)
 
 
 # ------------------------------------------------------------------ what is refused
