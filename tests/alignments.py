@@ -214,7 +214,7 @@ CALLS = {
 
 #: Calls whose numbers do not depend on the order of columns, as draws do.
 ANY_ORDER = (
-    "test", "estimate", "compare", "normal vectors", "quantiles", "survival", "members",
+    "test", "estimate", "compare", "normal vectors", "quantiles", "survival", "hazard", "members",
     "known follow-up", "times in a picture", "ensemble", "compare laws",
 )  # fmt: skip
 #: Names of columns that are tables, of which some say what the columns are.

@@ -288,11 +288,11 @@ def endless():
 
 #: Expressions, so that every call has its own.
 HOSTILE = [
-    "None", "'x'", "'x' * 5000", "'a\\nb'", "-1", "0", "1.5", "float('nan')", "float('inf')", "10**5000",
-    "-(10**5000)", "'9' * 5000", "True", "[]", "{}", "{1, 2}", "object()", "np.array([[[1]]])",
-    "np.full(3, np.nan)", "np.array([object(), None, 1], dtype=object)", "pd.NA", "Decimal('0.5')", "1j",
-    "b'x'", "int", "lambda: 1", "iter([1, 2])", "pd.DataFrame({None: [.5, .5], float('nan'): [.5, .5]})",
-    "Silent()", "endless()", "[10**5000] * 3", "['a', 'b']", "{'a': object()}",
+    "None", "'x'", "'x' * 5000", "'a\\nb'", "-1", "0", "1.5", "float('nan')", "float('inf')", "True",
+    "10**5000", "-(10**5000)", "'9' * 5000", "[]", "{}", "{1, 2}", "object()", "np.array([[[1]]])",
+    "np.full(3, np.nan)", "np.array([object(), None, 1], dtype=object)", "pd.NA", "Decimal('0.5')",
+    "1j", "b'x'", "int", "lambda: 1", "iter([1, 2])", "Silent()", "endless()", "[10**5000] * 3",
+    "pd.DataFrame({None: [0.5, 0.5], float('nan'): [0.5, 0.5]})", "['a', 'b']", "{'a': object()}",
 ]  # fmt: skip
 
 

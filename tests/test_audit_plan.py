@@ -123,17 +123,6 @@ def test_too_many_values_are_refused():
         read_groups({"name": [f"n{k}" for k in range(1500)]}, 1500)
 
 
-def test_a_pandas_index_that_says_otherwise():
-    frame = pd.DataFrame(dirichlet(4, 2, 0), index=[3, 2, 1, 0], columns=["a", "b"])
-    with pytest.raises(InputError, match="the pandas indexes of probs and groups differ"):
-        caltest.audit(frame, ["a", "a", "b", "b"], groups=pd.Series(["x"] * 4))
-    with pytest.raises(InputError, match=r"the pandas indexes of probs and groups.'g'. differ"):
-        caltest.audit(frame, ["a", "a", "b", "b"], groups={"g": pd.Series(["x"] * 4)})
-    labels = pd.Series([0, 1, 0, 1], index=[3, 2, 1, 0])
-    with pytest.raises(InputError, match="the pandas indexes of labels and groups differ"):
-        caltest.audit(dirichlet(4, 2, 0), labels, groups=pd.Series(["x"] * 4))
-
-
 # ------------------------------------------------------------------ what is looked at
 
 

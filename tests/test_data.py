@@ -44,21 +44,14 @@ def same(first: Sample, second: Sample) -> bool:
 
 CONTAINERS = {
     "array": PROBS,
-    "fortran": np.asfortranarray(PROBS),
     "strided": np.repeat(PROBS, 2, axis=0)[::2],
     "float32": PROBS.astype(np.float32),
     "float16": PROBS.astype(np.float16),
     "longdouble": PROBS.astype(np.longdouble),
-    "list": PROBS.tolist(),
-    "tuple": tuple(map(tuple, PROBS.tolist())),
     "masked, nothing masked": np.ma.masked_array(PROBS),
     "pandas": FRAME,
     "pandas, numbered": pd.DataFrame(PROBS),
     "pandas, float32 and float64": FRAME.astype({"cat": np.float32}),
-    "pandas, nullable": FRAME.astype("Float64"),
-    "polars": pl.DataFrame(PROBS, schema=CLASSES),
-    "pyarrow table": pa.table(dict(zip(CLASSES, PROBS.T, strict=True))),
-    "pyarrow batch": pa.record_batch(dict(zip(CLASSES, PROBS.T, strict=True))),
 }
 
 
@@ -73,19 +66,14 @@ def test_containers_of_probabilities(probs: object) -> None:
 
 
 LABEL_CONTAINERS = {
-    "list": LABELS.tolist(),
     "int8": LABELS.astype(np.int8),
     "uint64": LABELS.astype(np.uint64),
     "whole floats": LABELS.astype(float),
     "column": LABELS[:, None],
-    "pandas": pd.Series(LABELS),
     "pandas index": pd.Index(LABELS),
     "pandas frame of one column": pd.DataFrame({"label": LABELS}),
     "pandas, nullable": pd.Series(LABELS, dtype="Int8"),
     "pandas, categories are integers": pd.Series(pd.Categorical(LABELS)),
-    "polars": pl.Series(LABELS),
-    "pyarrow": pa.array(LABELS),
-    "pyarrow chunked": pa.chunked_array([LABELS[:1], LABELS[1:]]),
 }
 
 
@@ -165,12 +153,9 @@ def test_torch_tensors(kind: str) -> None:
 BINARY = {
     "vector": ONE,
     "column": ONE[:, None],
-    "list": ONE.tolist(),
     "float32": ONE.astype(np.float32),
     "series": pd.Series(ONE, name="p"),
-    "polars series": pl.Series(ONE),
     "frame": pd.DataFrame({"p": ONE}),
-    "chunked": pa.chunked_array([ONE]),
 }
 
 
@@ -416,22 +401,6 @@ def test_predictions_keep_names_and_notes_when_pickled() -> None:
     assert again.classes == tuple(CLASSES)
     assert repr(again) == "Rows(notes=('a note',))"
     assert repr(again.law) == "Classes(names=('cat', 'dog', 'owl'))"
-
-
-def test_rows_correspond_by_position_where_an_index_is_the_default() -> None:
-    for rows in ([7, 30, 5, 10], [7, 1, 5, 3], [0.5, -1, 9, np.nan], list("abcd")):
-        index = pd.Index(rows)
-        truth = pd.Series(LABELS, index=index)
-        for probs in (FRAME, FRAME.set_axis(index), PROBS):
-            assert same(sample(probs, truth), sample(PROBS, LABELS))
-
-
-@pytest.mark.parametrize("rows", [[2, 3, 4, 5], [9, 8, 7, 0], [7, 3, 5, 1], [3.0, 9.5, 8.5, 7.5]])
-def test_a_default_index_that_another_contradicts_is_none(rows: list[float]) -> None:
-    """Rows that both indexes name stand at different places, as of two slices of one frame."""
-    for one, other in ((range(4), rows), (rows, range(4))):
-        with pytest.raises(InputError, match=r"indexes .* differ: row \d .* or call .reset_index"):
-            sample(FRAME.set_axis(one), pd.Series(LABELS, index=other))
 
 
 REAL = ["densenet121", "googlenet", "resnet18", "vgg19_bn"]

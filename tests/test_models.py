@@ -171,13 +171,6 @@ def test_what_cannot_be_shown_is_answered_in_a_sentence(model, labels, told):
         assert str(caught.value).endswith(".")
 
 
-def test_rows_of_a_model_correspond_by_their_index():
-    frame, model = pd.DataFrame(X), GaussianNB().fit(X, Y)
-    labels = pd.Series(Y, index=range(149, -1, -1))
-    with pytest.raises(InputError, match="pandas indexes of X and y differ"):
-        caltest.scorer()(model, frame.set_axis([f"r{i}" for i in range(150)]), labels)
-
-
 # ------------------------------------------------------------------ several models in one diagram
 
 

@@ -1297,14 +1297,9 @@ def test_of_weighted_rows_too_larger_groups_allow_for_rows_that_nobody_followed(
         law = Survival(rare, np.arange(2.0, 61.0, 2.0))
         keep = np.random.default_rng(0).random(len(rare)) < 0.03
         seen = np.where(keep, seen[0], np.minimum(seen[0], 80.0)), seen[1] & keep
-    options = (
-        {"weights": np.tile([1.0, 2.0], len(law.given["predictions"]) // 2)}
-        if counting == "weights"
-        else {}
-    )
-    options |= (
-        {"clusters": np.arange(len(law.given["predictions"])) // 2} if counting == "clusters" else {}
-    )
+    n = law.n_samples
+    options = {"weights": np.tile([1.0, 2.0], n // 2)} if counting == "weights" else {}
+    options |= {"clusters": np.arange(n) // 2} if counting == "clusters" else {}
     audit = caltest.audit(
         law, seen, groups=groups, lenses="until:46", n_resamples=199, rng=0, **options
     )

@@ -326,14 +326,8 @@ def test_level_of_analytic_nulls(statistic, null):
 # ------------------------------------------------------------------ the door
 
 
-def test_containers_of_weights():
-    found = estimate("brier", weights=WEIGHTS)
-    assert estimate("brier", weights=WEIGHTS.tolist()) == found
-    assert estimate("brier", weights=pd.Series(WEIGHTS)) == found
-    assert estimate("brier", weights=WEIGHTS[:, None]) == found
-    frame, labels = pd.DataFrame(PROBS), pd.Series(LABELS)
-    with pytest.raises(InputError, match="pandas indexes of probs and weights differ"):
-        estimate("brier", frame, labels, pd.Series(WEIGHTS, index=np.arange(60)[::-1]))
+def test_a_column_of_weights():
+    assert estimate("brier", weights=WEIGHTS[:, None]) == estimate("brier", weights=WEIGHTS)
 
 
 def test_the_result_shows_the_effective_number_of_rows():
