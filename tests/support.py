@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from caltest import InputError
 from caltest._parallel import ALONE
 from caltest.kernels import Exponential, Gaussian, Linear, LinearGaussian, MatrixKernel
 from caltest.nulls import MonteCarlo
@@ -32,6 +33,21 @@ def command(*arguments):
     from caltest.cli import app
 
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def refused(result, words):
+    """Check that a command printed one line on standard error, which says this."""
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def sentence(call, message):
+    """Check that a call is refused in one sentence, which says this."""
+    with pytest.raises(InputError, match=message) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 400
 
 
 def some_fast(cases, *fast, mark="slow"):

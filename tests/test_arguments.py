@@ -150,73 +150,30 @@ class Classifier:
         return X
 
 
-#: Right values of required arguments, and small ones of those that cost time.
+#: Right values of required arguments, and small ones of those that cost time, as expressions.
 RIGHT = {
-    "probs": lambda: P.copy(),
-    "labels": lambda: Y.copy(),
-    "models": lambda: {"a": P.copy(), "b": P[:, [1, 0, 2]]},
-    "model": lambda: model,
-    "first": lambda: "a",
-    "second": lambda: "b",
-    "n": lambda: 20,
-    "power": lambda: 0.8,
-    "n_datasets": lambda: 2,
-    "min_n": lambda: 20,
-    "max_n": lambda: 30,
-    "audit": lambda: made()["Audit"],
-    "bounds": lambda: made()["MiscalibrationBounds"],
-    "certificate": lambda: made()["Certificate"],
-    "comparison": lambda: made()["Comparison"],
-    "mean": lambda: np.zeros(3),
-    "covariance": lambda: np.ones(3),
-    "means": lambda: np.zeros((3, 2)),
-    "sd": lambda: 1.0,
-    "members": lambda: np.arange(12.0).reshape(3, 4),
-    "levels": lambda: [0.1, 0.25, 0.5, 0.9],
-    "values": lambda: np.arange(12.0).reshape(3, 4),
-    "name": lambda: "numpy",
-    "edges": lambda: [0.0, 0.5, 1.0],
-    "which": lambda: 1,
-    "threshold": lambda: 10.0,
-    "level": lambda: 0.5,
-    "cells": lambda: 10,
-    "k": lambda: 1,
-    "sets": lambda: [[0, 1], [2]],
-    "lens": lambda: "top_label",
-    "parts": lambda: [(caltest.kernels.Gaussian(), np.eye(3))],
-    "kernels": lambda: (caltest.kernels.Gaussian(), caltest.kernels.Linear()),
-    "kernel": lambda: caltest.kernels.Gaussian(),
-    "scale": lambda: 0.5,
-    "alpha": lambda: 0.05,
-    "n_resamples": lambda: 199,
-    "n_points": lambda: 4,
-    "n_draws": lambda: 200,
-    "truth_draws": lambda: 10,
-    "n_folds": lambda: 2,
-    "n_samples": lambda: 12,
-    "h": lambda: caltest.estimation.Temperature(2.0).fit(P, Y),
-    "given": lambda: [0.5],
-    "distribution": lambda: __import__("scipy.stats").stats.norm(np.zeros(3), 1.0),
-    "function": lambda: lambda probs, labels: float(labels.sum()),
-    "temperature": lambda: 0.5,
-    "pi": lambda: 0.5,
-    "beta": lambda: np.full(2, 0.5),
-    "share": lambda: 0.5,
-    "wanted": lambda: 0.5,
-    "scores": lambda: [0.5],
-    "place": lambda: 0,
-    "row": lambda: 0,
-    "functions": lambda: "binning",
-    "X": lambda: P.copy(),
-    "y": lambda: Y.copy(),
-    "min_rows": lambda: 5,
-    "predicted": lambda: caltest.predictive.Normal(np.zeros(20), sd=1.0),
-    "outcomes": lambda: np.linspace(-2.0, 2.0, 20),
-    "entry": lambda: "mu",
-    "by": lambda: "average",
-    "parameters": lambda: np.linspace(-2.0, 2.0, 60),
-    "draws": lambda: np.linspace(-3.0, 3.0, 300).reshape(5, 60),
-}
+    "probs": "P.copy()", "labels": "Y.copy()", "models": "{'a': P.copy(), 'b': P[:, [1, 0, 2]]}",
+    "model": "model", "first": "'a'", "second": "'b'", "n": "20", "power": "0.8", "n_datasets": "2",
+    "min_n": "20", "max_n": "30", "audit": "made()['Audit']",
+    "bounds": "made()['MiscalibrationBounds']", "certificate": "made()['Certificate']",
+    "comparison": "made()['Comparison']", "mean": "np.zeros(3)", "covariance": "np.ones(3)",
+    "means": "np.zeros((3, 2))", "sd": "1.0", "members": "np.arange(12.0).reshape(3, 4)",
+    "levels": "[0.1, 0.25, 0.5, 0.9]", "values": "np.arange(12.0).reshape(3, 4)", "name": "'numpy'",
+    "edges": "[0.0, 0.5, 1.0]", "which": "1", "threshold": "10.0", "level": "0.5", "cells": "10",
+    "k": "1", "sets": "[[0, 1], [2]]", "lens": "'top_label'",
+    "parts": "[(caltest.kernels.Gaussian(), np.eye(3))]",
+    "kernels": "(caltest.kernels.Gaussian(), caltest.kernels.Linear())",
+    "kernel": "caltest.kernels.Gaussian()", "scale": "0.5", "alpha": "0.05", "n_resamples": "199",
+    "n_points": "4", "n_draws": "200", "truth_draws": "10", "n_folds": "2", "n_samples": "12",
+    "h": "caltest.estimation.Temperature(2.0).fit(P, Y)", "given": "[0.5]",
+    "distribution": "__import__('scipy.stats').stats.norm(np.zeros(3), 1.0)",
+    "function": "lambda probs, labels: float(labels.sum())", "temperature": "0.5", "pi": "0.5",
+    "beta": "np.full(2, 0.5)", "share": "0.5", "wanted": "0.5", "scores": "[0.5]", "place": "0",
+    "row": "0", "functions": "'binning'", "X": "P.copy()", "y": "Y.copy()", "min_rows": "5",
+    "predicted": "caltest.predictive.Normal(np.zeros(20), sd=1.0)",
+    "outcomes": "np.linspace(-2.0, 2.0, 20)", "entry": "'mu'", "by": "'average'",
+    "parameters": "np.linspace(-2.0, 2.0, 60)", "draws": "np.linspace(-3.0, 3.0, 300).reshape(5, 60)",
+}  # fmt: skip
 #: What displays show.
 SHOWN = {
     "BoundsDisplay": "MiscalibrationBounds", "CertificateDisplay": "Certificate",
@@ -225,12 +182,17 @@ SHOWN = {
 }  # fmt: skip
 #: The same for one callable alone.
 OWN = {
-    "estimate_squared_error": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
-    "miscalibration_bounds": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
-    "bounds.miscalibration_bounds": {"confidence": lambda: 0.5},
-    "plots.CumulativeDisplay.from_estimator": {"model": lambda: Classifier()},
-    "ReliabilityDisplay.from_estimator": {"model": lambda: Classifier()},
+    "estimate_squared_error": {"probs": "TWO.copy()", "labels": "BINARY.copy()"},
+    "miscalibration_bounds": {"probs": "TWO.copy()", "labels": "BINARY.copy()"},
+    "bounds.miscalibration_bounds": {"confidence": "0.5"},
+    "plots.CumulativeDisplay.from_estimator": {"model": "Classifier()"},
+    "ReliabilityDisplay.from_estimator": {"model": "Classifier()"},
 }
+#: What is not required, and costs time.
+SMALL = {
+    "n_resamples", "n_datasets", "n_points", "n_draws", "n_folds", "truth_draws", "min_n", "max_n",
+    "n_samples", "functions", "min_rows",
+}  # fmt: skip
 SIMULATED = ("classwise", "local", "mixture", "noisy", "tempered", "true_ece_tv", "true_skce",
              "mean_tv_dirichlet")  # fmt: skip
 
@@ -251,22 +213,10 @@ def right(name, of, directory):
             found["result"] = made()[SHOWN.get(display, "CalibrationResult")]
         elif parameter.name == "alpha" and name.split(".")[-1] in SIMULATED:
             found["alpha"] = [1.0, 1.0]
-        elif required or parameter.name in (
-            "n_resamples",
-            "n_datasets",
-            "n_points",
-            "n_draws",
-            "n_folds",
-            "truth_draws",
-            "min_n",
-            "max_n",
-            "n_samples",
-            "functions",
-            "min_rows",
-        ):
+        elif required or parameter.name in SMALL:
             own = OWN.get(name, {})
             assert parameter.name in RIGHT, f"say in RIGHT what a right {parameter.name!r} is"
-            found[parameter.name] = own.get(parameter.name, RIGHT[parameter.name])()
+            found[parameter.name] = eval(own.get(parameter.name, RIGHT[parameter.name]))
     return found
 
 

@@ -271,12 +271,7 @@ def test_wrong_options_are_a_sentence(options, said, suffix):
     [
         ("error", 7, -3.0, "sd is -3 in row 7 (counting from 0); give standard deviations above 0"),
         ("error", 7, 0.0, "sd is 0 in row 7 (counting from 0); give standard deviations above 0"),
-        (
-            "error",
-            7,
-            np.nan,
-            "column 'error' holds nan in row 7 (counting from 0); give finite numbers",
-        ),
+        ("error", 7, np.nan, "'error' holds nan in row 7 (counting from 0); give finite numbers"),
         ("demand", 9, np.inf, "holds inf in row 9 (counting from 0); give finite numbers"),
     ],
 )
@@ -321,10 +316,7 @@ def test_arrays_without_names_and_other_commands(tmp_path):
         ({"quantiles": ["q0.5"]}, "quantiles is ['q0.5']; give the name of a column."),
         ({"quantiles": {"q0.5": 50}}, "the level of column 'q0.5' is 50; give a level between 0 and 1"),
         ({"quantiles": {"a": "x", "b": 0.5}}, "the level of column 'a' is 'x'; give a level between 0"),
-        (
-            {"survival": {"a": 1.0, "b": "x"}, "event": "e"},
-            "the time of column 'b' is 'x'; give a finite number.",
-        ),
+        ({"survival": {"a": 1.0, "b": "x"}, "event": "e"}, "column 'b' is 'x'; give a finite number."),
     ],
 )
 def test_wrong_columns_in_python(columns, said):

@@ -209,48 +209,13 @@ def changed(**columns):
 
 
 WRONG = {
-    "types": (
-        "hub.csv",
-        {},
-        {},
-        "column 'output_type' holds 'quantile', 'sample', 'cdf', 'pmf'; choose",
-    ),
-    "no such type": (
-        "hub.csv",
-        {},
-        {"output_type": "x"},
-        "column 'output_type' holds .*, and 'x' in no",
-    ),
-    "a point": (
-        "hub.csv",
-        {},
-        {"output_type": "median"},
-        "the output type 'median' states no distribut",
-    ),
-    "column": (
-        "hub.csv",
-        {},
-        {"outputtype": "x"},
-        "there is no column 'outputtype' .is 'output_type' m",
-    ),
-    "columns": (
-        "hub.csv",
-        {"columns": {"members": "s"}},
-        {},
-        "truth is for a hub's long table, which s",
-    ),
-    "group": (
-        "hub.csv",
-        {"groups": ["region"]},
-        {"output_type": "pmf"},
-        "there is no column 'region' .is",
-    ),
-    "label": (
-        "hub.csv",
-        {"label": "seen"},
-        {"output_type": "pmf"},
-        "there is no column 'seen' of the tr",
-    ),
+    "types": ("hub.csv", {}, {}, "'output_type' holds 'quantile', 'sample', 'cdf', 'pmf'; choose"),
+    "no such type": ("hub.csv", {}, {"output_type": "x"}, "column 'output_type' holds .*, and 'x' in"),
+    "a point": ("hub.csv", {}, {"output_type": "median"}, "output type 'median' states no distribut"),
+    "column": ("hub.csv", {}, {"outputtype": "x"}, "there is no column 'outputtype' .is 'output_type'"),
+    "columns": ("hub.csv", {"columns": {"members": "s"}}, {}, "truth is for a hub's long table, which"),
+    "group": ("hub.csv", {"groups": ["region"]}, {"output_type": "pmf"}, "is no column 'region' .is"),
+    "label": ("hub.csv", {"label": "seen"}, {"output_type": "pmf"}, "there is no column 'seen' of the"),
     "no table": ("truth.csv", {}, {}, "there is no column 'output_type' of a hub's long table"),
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from scipy.special import pdtr
-from support import binomial_limits, some_fast
+from support import binomial_limits, sentence, some_fast
 
 import caltest
 from caltest import InputError
@@ -492,10 +492,7 @@ Y3 = np.array([0.1, 2.0, 0.3])
 NORMAL, OUTCOMES = law_of("normal"), drawn(law_of("normal"))
 WRONG = {
     "sd of 0": (lambda: Normal([0, 1], sd=[1, 0]), r"sd is 0 in row 1 \(counting from 0\); give"),
-    "mean and sd swapped": (
-        lambda: Normal([1, 1], [0.5, -3]),
-        "sd is -3 in row 1 .* and the mean first",
-    ),
+    "mean and sd swapped": (lambda: Normal([1, 1], [0.5, -3]), "sd is -3 in row 1 .* the mean first"),
     "sd too large": (lambda: Normal([0.0], sd=1e300), "sd is 1e.300; give standard deviations"),
     "sd NaN": (lambda: Normal([0, 1], sd=[1, np.nan]), "sd holds nan in row 1"),
     "variance NaN": (lambda: Normal([0, 1], variance=[1, np.nan]), "the variance holds nan in row 1"),
@@ -552,10 +549,7 @@ WRONG = {
     ),
     "rounding": (lambda: caltest.test(NORMAL, OUTCOMES, rounding=0.1), "rounding.* is about probab"),
     "logits": (lambda: caltest.test(NORMAL, OUTCOMES, logits=True), "logits.* is about probabilities"),
-    "rates": (
-        lambda: caltest.test(NORMAL, OUTCOMES, sampling_rates={0: 0.1}),
-        "sampling_rates.* is about probabilities",
-    ),
+    "rates": (lambda: caltest.test(NORMAL, OUTCOMES, sampling_rates={0: 0.1}), "sampling_rates.* is"),
     "weights": (lambda: caltest.test(NORMAL, OUTCOMES, weights=[1.0]), "weights has 1 entry"),
     "vectors": (
         lambda: caltest.test(law_of("vectors"), np.zeros((N, 3)), "pit_ad"),
@@ -570,11 +564,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input_is_answered_in_a_sentence(case):
-    call, message = WRONG[case]
-    with pytest.raises(InputError, match=message) as raised:
-        call()
-    assert "\n" not in str(raised.value)
-    assert len(str(raised.value)) < 400
+    sentence(*WRONG[case])
 
 
 # ---------------------------------------------------------------------- pictures
