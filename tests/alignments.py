@@ -276,7 +276,8 @@ CONTAINERS = {
     "polars": lambda part, values, index: _framed(part, values, pl.DataFrame, pl.Series),
     "pyarrow": lambda part, values, index: _framed(part, values, pa.table, pa.array),
     "chunks": lambda part, values, index: _framed(
-        part, values, pa.RecordBatch.from_pydict, lambda v: pa.chunked_array([pa.array(v)[:9], pa.array(v)[9:]])
+        part, values, pa.RecordBatch.from_pydict,
+        lambda v: pa.chunked_array([pa.array(v)[:9], pa.array(v)[9:]]),
     ),
     "xarray": _xarray,
     "torch": lambda part, values, index: values.tolist()
