@@ -205,10 +205,10 @@ def column_of(
             both = ", and ".join(pair)
             merged = f"{what[:1].upper()}{what[1:]} holds {both}: they count as one {kind}."
     texts = list(known)
-    return Spelled(places[codes], texts, (merged,) * bool(merged), _alike(texts, what, kind))
+    return Spelled(places[codes], texts, (merged,) * bool(merged), alike(texts, what, kind))
 
 
-def _alike(texts: Iterable[str | None], what: str, kind: str) -> tuple[Premise, ...]:
+def alike(texts: Iterable[str | None], what: str, kind: str) -> tuple[Premise, ...]:
     """Ask about the first two values that look like one."""
     names = [text for text in texts if text and not _COUNTED.fullmatch(text)]
     first: dict[str, str] = {}

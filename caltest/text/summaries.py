@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +18,12 @@ from caltest._numbers import (
     points,
     without_rounding,
 )
-from caltest._visible import CLAUSE, shortened, shown, visible
+from caltest._visible import CLAUSE, shortened, shown, shown_column, visible
 from caltest.auditing.views import View
-from caltest.exceptions import Argument
+from caltest.exceptions import Argument, Premise
 from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
+from caltest.spelling import alike
 from caltest.text import filled
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
 
@@ -334,11 +336,21 @@ def audit_plan(result: AuditPlan) -> str:
         )
     if (more := len(result.views) - _PLANNED) > 0:
         table.append(f"  {more:,} more need no more rows than these.")
-    skipped = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
-    return filled("plan", skipped, a=result, table=table, limit=limit(result))
+    groups = [each for view in result.views if view.group for each in view.group.conditions]
+    notes = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
+    return filled("plan", [*_look_alikes(groups), *notes], a=result, table=table, limit=limit(result))
 
 
 _PLANNED = 12  # views of one table
+
+
+def _look_alikes(groups: Iterable[Any]) -> list[Premise]:
+    """Ask about values of a column that look like one."""
+    values: dict[str, dict[str, None]] = {}
+    for each in groups:
+        values.setdefault(each.column, {})[each.value] = None
+    names = [name for name in values if name]
+    return [x for name in names for x in alike(values[name], f"column {shown_column(name)!r}", "group")]
 
 
 def _between(interval: Interval) -> str:
@@ -384,7 +396,9 @@ def monitor(state: MonitorState) -> str:
         table.append(f"  {more:,} more have less.")
     facts = {"times": times, "odds": odds, "to_one": to_one, "name": evidence_name, "BETS": _BETS}
     facts |= {"between": partial(_between_points, unit), "SPREAD": SPREAD}
-    return filled("monitor", (), s=state, table=table if ordered else [], **facts)
+    return filled(
+        "monitor", _look_alikes(state.evidence), s=state, table=table if ordered else [], **facts
+    )
 
 
 def evidence_name(each: Evidence) -> str:
