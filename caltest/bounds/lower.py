@@ -198,11 +198,8 @@ class MiscalibrationBounds(Result):
         """
         import pandas as pd
 
-        rows = [
-            (visible(view.event), side.side, side.bound, side.found, side.pvalue)
-            for view in self.views
-            for side in view.sides
-        ]
+        every = ((visible(view.event), side) for view in self.views for side in view.sides)
+        rows = [(event, side.side, side.bound, side.found, side.pvalue) for event, side in every]
         return pd.DataFrame(rows, columns=["event", "side", "at_least", "found", "pvalue"])
 
     @arguments(overlapping=flag)
@@ -219,8 +216,8 @@ class MiscalibrationBounds(Result):
         -------
         pandas.DataFrame
             Columns ``event``, ``side``, ``from`` and ``to`` (smallest and largest probability),
-            ``rows``, ``says`` (mean probability), ``is`` (share of events), ``somewhere_by`` (by how
-            much the model is wrong somewhere in it) and ``pvalue``, as in :class:`Place`.
+            ``rows``, ``predicted`` (mean probability), ``observed`` (share of events), ``somewhere_by``
+            (by how much the model is wrong somewhere in it) and ``pvalue``, as in :class:`Place`.
         """
         import pandas as pd
 

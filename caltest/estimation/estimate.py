@@ -358,15 +358,11 @@ def estimate_squared_error(
         least = int(np.argmin([each.risk for each in found]))
         result: CalibrationResult | None = None
         if pvalue != "none":
-            result = test(
-                view.rows.take(tested),
-                view.labels[tested],
-                parts.held_out(candidates[least], found[least].best),
-                n_resamples=_DRAWS if n_resamples is None else int(n_resamples),
-                rng=child_seed(seed, 0),
-                n_jobs=n_jobs,
-                progress=progress,
-            )
+            agreement = parts.held_out(candidates[least], found[least].best)
+            draws: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+            draws["n_resamples"] = _DRAWS if n_resamples is None else int(n_resamples)
+            rows, seen = view.rows.take(tested), view.labels[tested]
+            result = test(rows, seen, agreement, rng=child_seed(seed, 0), **draws)
     found.sort(key=lambda each: each.risk)
     first, own_notes = found[0], [*view.rows.notes]
     own_notes += impossible_labels(view, what=seen_through(lens_label, view.rows))

@@ -442,14 +442,6 @@ class _Kronecker(Surface):
         return float(np.vdot(outer, outer)) - 2.0 * crossed + last
 
 
+_EVERY = HistogramBinning, DirichletKernelDensity, KroneckerKernelRidge, TwoStepKernelRidge, Temperature
 #: Estimation functions by name.
-FUNCTIONS: dict[str, type[EstimationFunction]] = {
-    each.name: each
-    for each in (
-        HistogramBinning,
-        DirichletKernelDensity,
-        KroneckerKernelRidge,
-        TwoStepKernelRidge,
-        Temperature,
-    )
-}
+FUNCTIONS: dict[str, type[EstimationFunction]] = {each.name: each for each in _EVERY}

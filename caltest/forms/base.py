@@ -108,13 +108,9 @@ class Moments:
 
     def scaled(self, factor: float) -> Moments:
         """Return the moments of ``factor`` times the statistic."""
-        return Moments(
-            factor * self.mean,
-            factor**2 * self.variance,
-            float(np.sign(factor)) * self.skewness,
-            self.skewness_error,
-            self.surprises,
-        )
+        mean, variance = factor * self.mean, factor**2 * self.variance
+        skewness = float(np.sign(factor)) * self.skewness
+        return replace(self, mean=mean, variance=variance, skewness=skewness)
 
 
 def effective_surprises(shares: Array, chances: Array) -> float:

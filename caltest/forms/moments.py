@@ -64,15 +64,12 @@ def chain_moments(
     """
     from caltest.loops import rows as _loops
 
-    powers = {power: chain.decay**power for power in (1, 2, 3)}
+    def pairs(power: int, one: Array, other: Array) -> float:
+        return _loops.chain_pairs(chain.decay**power, one, other)
+
     table = None if linear is None else linear[chain.order]
-    return binary_cumulants(
-        probs[chain.order],
-        chain.steps,
-        table,
-        lambda power, one, other: _loops.chain_pairs(powers[power], one, other),
-        partial(_loops.chain_triples, powers[2]),  # W_ij W_jk = W_ik,
-    )
+    triples = partial(_loops.chain_triples, chain.decay**2)  # W_ij W_jk = W_ik
+    return binary_cumulants(probs[chain.order], chain.steps, table, pairs, triples)
 
 
 def binary_cumulants(

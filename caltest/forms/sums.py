@@ -78,24 +78,16 @@ class Sums(HasSigns):
 
     def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
         """Return what these rows add up for the observed labels (n,)."""
-        return ClusterSums(
-            self.scores.by_cluster(labels, clusters),
-            self.scores.sums(labels[None])[0],
-            self.scores.offset,
-            self.fixed,
-        )
+        turned, observed = self.scores.by_cluster(labels, clusters), self.scores.sums(labels[None])[0]
+        return ClusterSums(turned, observed, self.scores.offset, self.fixed)
 
     def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
         """Return the form of signs from what all rows add up; the share is that of all clusters."""
-        observed = float(self.reduce(found.observed[None], found.fixed)[0])
-        return signed_sums(
-            found.turned,
-            partial(self.reduce, fixed=found.fixed),
-            self.even,
-            self.resolution,
-            found.offset,
-            impossible=None if np.isfinite(observed) else observed,
-        )
+        finish = partial(self.reduce, fixed=found.fixed)
+        observed = float(finish(found.observed[None])[0])
+        impossible = None if np.isfinite(observed) else observed
+        about = self.even, self.resolution, found.offset, impossible
+        return signed_sums(found.turned, finish, *about)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""

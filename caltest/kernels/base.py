@@ -369,12 +369,9 @@ class MatrixKernel:
     def norm_bound(self, p: float, q: float, m: int) -> float:
         """Bound the norm of the kernel, from l_p to l_q on ``m`` classes, over the simplex."""
         self._check_classes(m)
-        return sum(
-            kernel.bound
-            * min(  # the best way through l_1, l_2 or l_∞
-                identity_norm(p, r, m) * float(np.linalg.norm(matrix, r)) * identity_norm(r, q, m)
-                for r in (1, 2, math.inf)
-            )
+        ways = [(r, identity_norm(p, r, m), identity_norm(r, q, m)) for r in (1, 2, math.inf)]
+        return sum(  # the best way through l_1, l_2 or l_∞
+            kernel.bound * min(a * float(np.linalg.norm(matrix, r)) * b for r, a, b in ways)
             for kernel, matrix in self.parts
         )
 

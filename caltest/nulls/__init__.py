@@ -22,23 +22,9 @@ from caltest.nulls.times import EventSigns
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
-NULLS: dict[str, type[Null]] = {
-    null.name: null
-    for null in (
-        MonteCarlo,
-        ConditionalMoments,
-        ClusterSigns,
-        OnePerCluster,
-        ComonotoneLabels,
-        EventSigns,
-        NormalApproximation,
-        Chi2,
-        Brownian,
-        Bound,
-        Bootstrap,
-        Consistency,
-    )
-}
+_OWN = MonteCarlo, ConditionalMoments, ClusterSigns, OnePerCluster, ComonotoneLabels, EventSigns
+_OF_THE_LITERATURE = NormalApproximation, Chi2, Brownian, Bound, Bootstrap, Consistency
+NULLS: dict[str, type[Null]] = {null.name: null for null in (*_OWN, *_OF_THE_LITERATURE)}
 
 __all__ = [
     "GUARANTEES",

@@ -97,10 +97,8 @@ class NullDisplay(ResultDisplay):
         result, draws = self.result, np.asarray(self.result.null_distribution)
         if result.alternative in ("greater", "less"):
             return result.alternative == "greater"
-        above, below = (
-            abs(count(draws, result.statistic, side) - (result.exceedances or 0))
-            for side in ("greater", "less")
-        )
+        counts = [count(draws, result.statistic, side) for side in ("greater", "less")]
+        above, below = (abs(each - (result.exceedances or 0)) for each in counts)
         return above <= below
 
     _size = 6.0, 4.0
@@ -114,13 +112,9 @@ class NullDisplay(ResultDisplay):
         rest, counted = draws[finite & ~extreme], draws[finite & extreme]
         drawn = f"{len(draws):,} resamples if calibrated"
         labels = [drawn, as_extreme] if len(counted) else [f"{drawn}, {as_extreme}", "_"]
-        ax.hist(
-            [rest, counted],
-            bins=_edges(rest, counted, result.statistic, from_above=self._from_above),
-            stacked=True,
-            color=[canvas.PALE, canvas.BLUE],
-            label=labels,
-        )
+        bins = _edges(rest, counted, result.statistic, from_above=self._from_above)
+        look: dict[str, Any] = {"stacked": True, "color": [canvas.PALE, canvas.BLUE]}
+        ax.hist([rest, counted], bins=bins, label=labels, **look)
         line = {**canvas.STYLES["found"], "linewidth": 2.2, "linestyle": "--", "zorder": 2}
         if math.isfinite(result.statistic):
             ax.axvline(result.statistic, label="observed", **line)

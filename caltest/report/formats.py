@@ -100,20 +100,10 @@ def to_html(
     page = audit._page()
     first, *blocks = str(page).replace("\n", "\n\n", 1).split("\n\n")
     rows = [row for row in page.rows if row[0] != "note"]  # which are the first block; notes are last
-    return (
-        _environment()
-        .get_template("result.html.j2")
-        .render(
-            title=visible(title or first),
-            headline=page.headline,
-            rows=rows,
-            blocks=blocks[1:] if rows else blocks,
-            picture=_drawn(audit),
-            command=command,
-            date=date,
-            version=__version__,
-        )
-    )
+    about = {"title": visible(title or first), "command": command, "date": date, "version": __version__}
+    blocks = blocks[1:] if rows else blocks
+    template, picture = _environment().get_template("result.html.j2"), _drawn(audit)
+    return template.render(about, headline=page.headline, rows=rows, blocks=blocks, picture=picture)
 
 
 def _drawn(result: Result) -> str | None:

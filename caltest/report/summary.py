@@ -478,17 +478,9 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
         (drawing,) = charts.cumulative(drawn, label, charts.OF_LEVELS, [charts.SMALL])
     else:
         assert r is not None
-        bins = [
-            SimpleNamespace(
-                rows=rows,
-                rates=percents(predicted, observed, 1),
-                band=" to ".join(percents(low, high, 1)),
-                outside=not low <= observed <= high,
-            )
-            for predicted, observed, rows, low, high in zip(
-                r.predicted, r.observed, r.rows, r.low, r.high, strict=True
-            )
-        ]
+        for p, y, rows, low, high in zip(r.predicted, r.observed, r.rows, r.low, r.high, strict=True):
+            band, beyond = " to ".join(percents(low, high, 1)), not low <= y <= high
+            bins.append(SimpleNamespace(rows=rows, rates=percents(p, y, 1), band=band, outside=beyond))
         found, outside = outside, sum(each.outside for each in bins)
         of_bins = counted(len(bins), "bin")
         if outside or not found:
