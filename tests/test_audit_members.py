@@ -311,18 +311,8 @@ def test_vectors_in_clusters_and_with_weights():
 @pytest.mark.parametrize(
     ("parameters", "draws", "more", "said"),
     [
-        (
-            np.zeros((5, 2)),
-            np.zeros((3, 5, 3)),
-            {},
-            r"parameters has shape \(5, 2\), draws \(3, 5, 3\)",
-        ),
-        (
-            {"a": np.zeros(5)},
-            {"b": np.zeros((3, 5))},
-            {},
-            "draws has the columns 'b', and parameters are called 'a'",
-        ),
+        (np.zeros((5, 2)), np.zeros((3, 5, 3)), {}, r"has shape \(5, 2\), draws \(3, 5, 3\)"),
+        ({"a": np.zeros(5)}, {"b": np.zeros((3, 5))}, {}, "columns 'b', and parameters are called 'a'"),
         ({"a": np.zeros(5), "b": np.zeros(4)}, np.zeros((3, 5, 2)), {}, "have the shapes|have shapes"),
         (np.zeros((5, 2)), np.zeros((3, 5, 2)), {"names": ["a", "a"]}, "'a' is the name of two"),
         (

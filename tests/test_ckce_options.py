@@ -166,10 +166,7 @@ def test_too_little_memory_is_said_beforehand(monkeypatch):
         ({"regularization": 1e12}, "regularization is 1000000000000.0; give a positive number up to"),
         ({"regularization": True}, "regularization is True; give a positive number"),
         ({"regularization": float("nan")}, "regularization is nan; give a positive number"),
-        (
-            {"regularization": "n^-1/3"},
-            "there is no rule for the regularization 'n.-1/3'; did you mean",
-        ),
+        ({"regularization": "n^-1/3"}, "there is no rule for the regularization 'n.-1/3'; did you"),
         ({"method": "cholesky"}, "there is no method 'cholesky'"),
         ({"features": 0}, "features is 0; give a positive whole number"),
         ({"features": 20, "method": "exact"}, "features is for method='nystrom' or 'fourier'"),
@@ -177,10 +174,7 @@ def test_too_little_memory_is_said_beforehand(monkeypatch):
             {"method": "fourier", "kernel": Exponential() * Gaussian()},
             "not Exponential.*; method='nystrom' takes any",
         ),
-        (
-            {"method": "fourier", "groups": GROUPS},
-            "cannot be combined with groups; use method='nystrom'",
-        ),
+        ({"method": "fourier", "groups": GROUPS}, "be combined with groups; use method='nystrom'"),
         ({"groups": [0.5, float("inf")]}, r"groups has the entry inf in row 1 \(counting from 0\)"),
         ({"groups": [[1, 2], [3, 4]]}, r"groups has shape \(2, 2\); give one column"),
         ({"groups": ["a", None]}, "groups has missing values"),

@@ -193,24 +193,15 @@ def test_wrong_file(folder, command):
 
 NOTED = {
     "a column that is not read": ({"age": 7}, "--columns p", "Columns not read: 'age'."),
-    "weights of 0": (
-        {"w": [0.0] + [1.0] * 59},
-        "--weights w",
-        "Left out: 1 of 60 rows, whose weight is 0.",
-    ),
-    "logits": (
-        {"p": 0.7},
-        "--logits",
-        "One column of logits, made P(class 1) by the logistic function.",
-    ),
-    "no chance": (
-        {"p": [0.0] + [0.5] * 59, "y": 1},
-        "",
-        "had probability 0: that alone proves the model",
-    ),
+    "weights of 0": ({"w": [0.0] + [1.0] * 59}, "--weights w",
+        "Left out: 1 of 60 rows, whose weight is 0."),
+    "logits": ({"p": 0.7}, "--logits",
+        "One column of logits, made P(class 1) by the logistic function."),
+    "no chance": ({"p": [0.0] + [0.5] * 59, "y": 1}, "",
+        "had probability 0: that alone proves the model"),
     "rates": ({}, "--sampling-rate 1=0.5", "kept"),
     "copies": ({"p": [0.1, 0.7] * 30}, "", "One column, read as P(class 1)."),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", NOTED)

@@ -303,38 +303,26 @@ FOUND_EARLY = {
     "nothing": ([], "nothing to read: give a FILE"),
     "missing": (["missing.csv"], "missing.csv: there is no such file"),
     "file and example": (["wrong.csv", "--example", "digits:naive_bayes"], "both FILE"),
-    "group of an example": (
-        ["--example", "digits:naive_bayes", "--group", "region"],
-        "--group is for a file, and --example is given; leave it out.",
-    ),
+    "group of an example": (["--example", "digits:naive_bayes", "--group", "region"],
+        "--group is for a file, and --example is given; leave it out."),
     "level": (["wrong.csv", "--alpha", "1.5"], "--alpha is 1.5; give a level between 0 and 1"),
     "resamples": (["wrong.csv", "--resamples", "0"], "--resamples is 0; give a positive whole"),
     "rows": (["wrong.csv", "--min-rows", "-3"], "--min-rows is -3; give a positive whole number."),
     "jobs": (["wrong.csv", "--jobs", "0"], "--jobs is 0; give how many workers"),
-    "fail on": (
-        ["wrong.csv", "--fail-on", "always"],
-        "there is no gate 'always'; choices: material, undecided, found, never.",
-    ),
-    "no folder": (
-        ["wrong.csv", "--report", "no/report.html"],
-        "--report is no/report.html, which cannot be written: No such file or directory",
-    ),
+    "fail on": (["wrong.csv", "--fail-on", "always"],
+        "there is no gate 'always'; choices: material, undecided, found, never."),
+    "no folder": (["wrong.csv", "--report", "no/report.html"],
+        "--report is no/report.html, which cannot be written: No such file or directory"),
     "a folder": (["wrong.csv", "--report", "."], "--report is ., which cannot be written: it is no"),
-    "suffix": (
-        ["wrong.csv", "--report", "report.pdf"],
-        "--report is report.pdf; give a file name that ends in .html or .htm.",
-    ),
+    "suffix": (["wrong.csv", "--report", "report.pdf"],
+        "--report is report.pdf; give a file name that ends in .html or .htm."),
     "suffixes mixed up": (["wrong.csv", "--junit", "a.json"], "--junit is a.json; give a file name"),
-    "twice": (
-        ["wrong.csv", "--json", "-", "--markdown", "-"],
-        "--markdown is -, and another option is too; give another file.",
-    ),
-    "link to itself": (
-        ["wrong.csv", "--report", "loop.html"],
-        "--report is loop.html, which cannot be written: Too many levels of symbolic links; give",
-    ),
+    "twice": (["wrong.csv", "--json", "-", "--markdown", "-"],
+        "--markdown is -, and another option is too; give another file."),
+    "link to itself": (["wrong.csv", "--report", "loop.html"],
+        "--report is loop.html, which cannot be written: Too many levels of symbolic links; give"),
     "config": (["wrong.csv", "--config", "no.toml"], "no.toml: there is no such file"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -352,20 +340,16 @@ def test_the_input_is_not_overwritten(here, idle):
 
 
 FOUND_IN_THE_DATA = {
-    "group": (
-        ["--group", "regoin"],
-        r"^wrong.csv: there is no column 'regoin' .*'region' meant.*'age'",
-    ),
+    "group": (["--group", "regoin"],
+        r"^wrong.csv: there is no column 'regoin' .*'region' meant.*'age'"),
     "label as group": (["--group", "label"], r"^wrong.csv: the column 'label' holds the labels"),
     "lens": (["--lens", "top_labl"], r"mean 'top_label'\? Choices: canonical, classwise, top_label"),
     "statistic": (["--statistic", "kss"], r"there is no statistic 'kss'; did you mean 'ks'"),
     "correction": (["--correction", "homl"], r"there is no correction 'homl'"),
     "tolerance": (["--tolerance", "2"], r"tolerance is 2.0"),
-    "too few resamples": (
-        ["--resamples", "5"],
-        r"^--resamples is 5, with which .* alpha = 0.05; give at least [0-9]+\.$",
-    ),
-}
+    "too few resamples": (["--resamples", "5"],
+        r"^--resamples is 5, with which .* alpha = 0.05; give at least [0-9]+\.$"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "message"), FOUND_IN_THE_DATA.values(), ids=FOUND_IN_THE_DATA)

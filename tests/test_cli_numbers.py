@@ -190,31 +190,19 @@ def test_help_lists_options_of_numbers(command):
 # --- wrong input
 
 WRONG = {
-    "no mean": (
-        "--sd error",
-        "--sd is given alone; give the columns of --mean and of one of --sd and ",
-    ),
-    "mean alone": (
-        "--mean forecast",
-        "--mean is given alone; give the columns of --mean and of one of",
-    ),
-    "two spreads": (
-        "--mean forecast --sd error --variance squared",
-        "both --sd and --variance are given; give one of them.",
-    ),
-    "two laws": (
-        "--mean forecast --sd error --quantiles q*",
-        "both --sd and --quantiles are given; give one of them.",
-    ),
+    "no mean": ("--sd error",
+        "--sd is given alone; give the columns of --mean and of one of --sd and "),
+    "mean alone": ("--mean forecast",
+        "--mean is given alone; give the columns of --mean and of one of"),
+    "two spreads": ("--mean forecast --sd error --variance squared",
+        "both --sd and --variance are given; give one of them."),
+    "two laws": ("--mean forecast --sd error --quantiles q*",
+        "both --sd and --quantiles are given; give one of them."),
     "one column": ("--mean error --sd error", "column 'error' is given twice; give each its own."),
-    "probabilities": (
-        "--mean forecast --sd error --columns w",
-        "--columns names probabilities of classes, and --mean is about numbers; give one of them.",
-    ),
-    "missing": (
-        "--mean forecast --sd eror",
-        "there is no column 'eror' (is 'error' meant?); besides the labels there are 'forecast', ",
-    ),
+    "probabilities": ("--mean forecast --sd error --columns w",
+        "--columns names probabilities of classes, and --mean is about numbers; give one of them."),
+    "missing": ("--mean forecast --sd eror",
+        "there is no column 'eror' (is 'error' meant?); besides the labels there are 'forecast', "),
     "text": (
         "--mean forecast --sd region",
         "column 'region' holds '(north|south)' at row 0 (counting from 0), which is not a number (nor "
@@ -225,34 +213,22 @@ WRONG = {
         "column 'region' holds '(north|south)' at row 0 (counting from 0), which is not a number (nor "
         "are the other rows); name outcomes that are numbers, or give probabilities if they are",
     ),
-    "lens of classes": (
-        "--mean forecast --sd error --lens top_label",
-        "the lens 'top_label' is for classes, and these are normal distributions of numbers; give a ",
-    ),
-    "statistic of classes": (
-        "--mean forecast --sd error --statistic ece",
-        "'ece' is for probabilities",
-    ),
-    "logits": (
-        "--mean forecast --sd error --logits",
-        "--logits is about probabilities, and the columns",
-    ),
+    "lens of classes": ("--mean forecast --sd error --lens top_label",
+        "the lens 'top_label' is for classes, and these are normal distributions of numbers; give a "),
+    "statistic of classes": ("--mean forecast --sd error --statistic ece",
+        "'ece' is for probabilities"),
+    "logits": ("--mean forecast --sd error --logits",
+        "--logits is about probabilities, and the columns"),
     "rounding": ("--mean forecast --sd error --rounding 0.1", "--rounding is about probabilities, and"),
     "rates": ("--mean forecast --sd error --sampling-rate 0=0.1", "--sampling-rate is about probab"),
-    "no pattern": (
-        "--quantiles z*",
-        "--quantiles is 'z*', and no column is called so with a level for",
-    ),
-    "no level": (
-        "--quantiles q0.05=0.05,q0.5",
-        "--quantiles is 'q0.5'; give columns and their levels,",
-    ),
+    "no pattern": ("--quantiles z*",
+        "--quantiles is 'z*', and no column is called so with a level for"),
+    "no level": ("--quantiles q0.05=0.05,q0.5",
+        "--quantiles is 'q0.5'; give columns and their levels,"),
     "a percent": ("--quantiles q0.05=5", "the level of column 'q0.05' is 5.0; give a level between 0"),
-    "weights": (
-        "--mean forecast --sd error --weights error",
-        "the column 'error' is given as a prediction and as weights; give it once.",
-    ),
-}
+    "weights": ("--mean forecast --sd error --weights error",
+        "the column 'error' is given as a prediction and as weights; give it once."),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

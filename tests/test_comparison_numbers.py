@@ -132,11 +132,7 @@ def test_what_is_read():
     ("models", "outcomes", "message"),
     [
         ({"a": MODELS["good"], "b": np.full(ROWS, 0.5)}, OUTCOMES, "model 'b': "),
-        (
-            {"a": MODELS["good"], "b": Normal(MEAN[1:], sd=1.0)},
-            OUTCOMES,
-            "model 'b': the outcomes have",
-        ),
+        ({"a": MODELS["good"], "b": Normal(MEAN[1:], sd=1.0)}, OUTCOMES, "model 'b': the outcomes"),
         (
             {"a": GaussianPredictions(np.zeros((9, 2)), np.eye(2)), "b": MODELS["good"]},
             np.zeros((9, 2)),

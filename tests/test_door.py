@@ -634,17 +634,13 @@ def test_numbers_in_names_that_labels_cannot_be_matched_to(tmp_path, names):
 
 CONTENTS = {
     "gzip": (lambda path: path.write_bytes(gzip.compress(b"p,y\n.5,0\n")), "is compressed with gzip"),
-    "zip": (
-        lambda path: as_npz(path.with_suffix(".npz")) or path.with_suffix(".npz").rename(path),
-        "is a zip",
-    ),
-    "npy": (
-        lambda path: as_npy(path.with_suffix(".npy")) or path.with_suffix(".npy").rename(path),
-        "is a NumPy",
-    ),
+    "zip": (lambda path: as_npz(path.with_suffix(".npz")) or path.with_suffix(".npz").rename(path),
+        "is a zip"),
+    "npy": (lambda path: as_npy(path.with_suffix(".npy")) or path.with_suffix(".npy").rename(path),
+        "is a NumPy"),
     "parquet": (lambda path: FRAME.to_parquet(path), "is a Parquet file; rename it to .parquet"),
     "utf-16": (lambda path: path.write_text("p,y\n", "utf-16"), "is UTF-16 text, not UTF-8"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("write", "message"), CONTENTS.values(), ids=CONTENTS)

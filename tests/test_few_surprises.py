@@ -25,10 +25,8 @@ CASES = {
         "skce_uq",
     ),
     "one row carries the variance": (lambda r: binary(np.r_[np.full(300, 0.01), 0.2]), "ece_squared"),
-    "two rows carry the variance": (
-        lambda r: binary(np.r_[np.full(300, 0.01), 0.3, 0.3]),
-        "ece_debiased",
-    ),
+    "two rows carry the variance": (lambda r: binary(np.r_[np.full(300, 0.01), 0.3, 0.3]),
+        "ece_debiased"),
     "few positives": (lambda r: binary(np.full(500, 0.005)), "esce"),
     "a lattice": (lambda r: binary(np.full(60, 0.5)), "esce"),
     "few equal labels": (lambda r: np.full((30, 200), 1 / 200), "skce_uq"),
@@ -36,21 +34,17 @@ CASES = {
     "a lattice of pairs": (lambda r: np.full((300, 10), 1 / 10), "skce_ul"),
     "mostly certain pairs": (lambda r: binary(np.r_[np.zeros(400), np.full(30, 0.3)]), "skce_ul"),
     "rare events of nearly one weight": (lambda r: binary(r.beta(1, 99, 1500)), "brier"),
-    "coins and a few rare events": (
-        lambda r: binary(np.r_[np.full(25, 0.45), np.full(2000, 0.002)]),
-        "ecd",
-    ),
+    "coins and a few rare events": (lambda r: binary(np.r_[np.full(25, 0.45), np.full(2000, 0.002)]),
+        "ecd"),
     "three classes in equal rows": (lambda r: np.tile([0.14, 0.42, 0.44], (26, 1)), "ecd"),
     "a class that never comes": (lambda r: np.tile([0.83, 0.17, 0.0], (31, 1)), "ecd"),
     "ties but for noise": (
         lambda r: binary(np.r_[np.full(30, 0.5), np.full(30, 0.9)] + 1e-9 * r.standard_normal(60)),
         "skce_uq",
     ),
-    "one class counts": (
-        lambda r: np.tile([0.003, 0.497, 0.5], (100, 1)),
-        BiasedSKCE(MatrixKernel([(Exponential(0.5), np.diag([1.0, 0.0, 0.0]))])),
-    ),
-}
+    "one class counts": (lambda r: np.tile([0.003, 0.497, 0.5], (100, 1)),
+        BiasedSKCE(MatrixKernel([(Exponential(0.5), np.diag([1.0, 0.0, 0.0]))]))),
+}  # fmt: skip
 
 
 @pytest.mark.level

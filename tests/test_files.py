@@ -113,10 +113,8 @@ GOOD = {
     "csv, byte order mark": (csv(NAMED, encoding="utf-8-sig"), {}),
     "csv, other label": (csv(NAMED.rename(columns={"label": "truth"})), {"label": "truth"}),
     "csv, two labels": (csv(NAMED.assign(y=0)), {"label": "label", "columns": ["cat", "dog", "owl"]}),
-    "csv, class called y": (
-        csv(NAMED.replace("owl", "y").rename(columns={"owl": "y"})),
-        {"label": "label"},
-    ),
+    "csv, class called y": (csv(NAMED.replace("owl", "y").rename(columns={"owl": "y"})),
+        {"label": "label"}),
     "csv, class called NA": (csv(NAMED.replace("owl", "NA").rename(columns={"owl": "NA"})), {}),
     "csv, with index": (csv(NAMED, index=True), {"columns": ["cat", "dog", "owl"]}),
     "parquet": (parquet(NAMED), {}),
@@ -130,14 +128,12 @@ GOOD = {
     "parquet, float32": (parquet(FRAME.astype(np.float32).assign(label=LABELS)), {}),
     "npz": (npz(probs=PROBS, labels=LABELS), {}),
     "npz, other names": (npz(P=PROBS, truth=LABELS), {"label": "truth"}),
-    "npz, classes": (
-        npz(probs=PROBS, y=NAMED["label"].to_numpy("U3"), classes=["cat", "dog", "owl"]),
-        {},
-    ),
+    "npz, classes": (npz(probs=PROBS, y=NAMED["label"].to_numpy("U3"), classes=["cat", "dog", "owl"]),
+        {}),
     "npy": (npy(TABLE), {"label": -1}),
     "npy, text": (npy(TABLE), {"label": "3"}),
     "npy, first": (npy(TABLE[:, [3, 0, 1, 2]]), {"label": 0}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("write", "options"), GOOD.values(), ids=GOOD)
@@ -183,23 +179,14 @@ WRONG = {
     "blank csv": (text("\n\n"), {}, "not valid CSV: No columns"),
     "header only": (text("a,b,label\n"), {}, "there is a header but no row"),
     "not utf-8": (text("é,b,label\n.5,.5,é\n", encoding="latin-1"), {}, "not UTF-8 text; save it as"),
-    "late not utf-8": (
-        text("a,b,label\n" + ".5,.5,a\n" * 9 + ".5,.5,é\n", encoding="latin-1"),
-        {},
-        "UTF-8",
-    ),
+    "late not utf-8": (text("a,b,label\n" + ".5,.5,a\n" * 9 + ".5,.5,é\n", encoding="latin-1"), {},
+        "UTF-8"),
     "utf-32": (text("a,b,label\n.5,.5,a\n", encoding="utf-32"), {}, "UTF-32 text, not UTF-8; save it"),
     "utf-16": (text("a,b,label\n.5,.5,a\n", encoding="utf-16"), {}, "not UTF-8"),
-    "too many cells": (
-        text("a,b,y\n.5,.5,0\n.5,.5,0,3\n"),
-        {},
-        "line 3 has 4 cells, and the header has 3 names",
-    ),
-    "all too many cells": (
-        text("a,b,y\n.5,.5,0,3\n.5,.5,0,3\n"),
-        {},
-        "line 2 has 4 cells, and the header has 3",
-    ),
+    "too many cells": (text("a,b,y\n.5,.5,0\n.5,.5,0,3\n"), {},
+        "line 3 has 4 cells, and the header has 3 names"),
+    "all too many cells": (text("a,b,y\n.5,.5,0,3\n.5,.5,0,3\n"), {},
+        "line 2 has 4 cells, and the header has 3"),
     "too few cells": (text("a,b,y\n.5,.5\n.5,.5,1\n"), {}, "2 has 2 cells, and the header has 3 names"),
     "empty cell": (text("a,b,y\n.5,.5,0\n.5,,1\n"), {}, "probs has missing values.*row 1 .*'b'"),
     "open quote": (text('a,b,y\n.5,.5,"x\n'), {}, "not valid CSV: .*EOF inside string"),
@@ -212,21 +199,12 @@ WRONG = {
     "no probabilities": (csv(NAMED[["label"]]), {}, "no column besides the labels"),
     "unnamed index": (csv(NAMED, index=True), {}, "'Unnamed: 0' looks like a row index.*columns="),
     "id": (csv(NAMED.assign(ID=range(4))), {}, "column 'ID' looks like a row index"),
-    "text column": (
-        csv(NAMED.assign(name=list("abcd"))),
-        {},
-        r"'name' holds 'a' at row 0 .* is not a number \(nor are the other rows\)",
-    ),
-    "text column alone": (
-        csv(NAMED.assign(name=list("abcd"))),
-        {"columns": ["name"]},
-        "'name' holds 'a' .*; name one that holds the predicted probabilities",
-    ),
-    "one bad cell": (
-        text("a,b,y\n.5,.5,0\n.5,1/2,1\n"),
-        {},
-        "'b' holds '1/2' at row 1 .* not a number, in 1 of 2 rows",
-    ),
+    "text column": (csv(NAMED.assign(name=list("abcd"))), {},
+        r"'name' holds 'a' at row 0 .* is not a number \(nor are the other rows\)"),
+    "text column alone": (csv(NAMED.assign(name=list("abcd"))), {"columns": ["name"]},
+        "'name' holds 'a' .*; name one that holds the predicted probabilities"),
+    "one bad cell": (text("a,b,y\n.5,.5,0\n.5,1/2,1\n"), {},
+        "'b' holds '1/2' at row 1 .* not a number, in 1 of 2 rows"),
     "decimal comma": (text('a,b,y\n.5,.5,0\n"0,5",.5,1\n'), {}, "decimals with a point"),
     "percent": (text("a,b,y\n.5,.5,0\n50%,.5,1\n"), {}, "without a percent sign"),
     "nan as text": (text("a,b,y\n.5,.5,0\n.5,nan,1\n"), {}, "'b' holds 'nan' at row 1"),
@@ -248,11 +226,8 @@ WRONG = {
     "feather, version 1": (text("FEA1....FEA1", "a.feather"), {}, "of version 1; save it in version 2"),
     "json, no object": (text('{"a": 1}\n[1]\n', "a.jsonl"), {}, r"and there is an array in row 1 \("),
     "json, cut": (text('{"a": 1}\n{"a"', "a.jsonl"), {}, "JSON lines: Missing a colon .* in row 1"),
-    "json, kinds": (
-        text('{"a": 0.5, "y": 0}\n\n{"a": "x", "y": 1}\n', "a.jsonl"),
-        {},
-        "column 'a' changed from number to string in row 1",
-    ),
+    "json, kinds": (text('{"a": 0.5, "y": 0}\n\n{"a": "x", "y": 1}\n', "a.jsonl"), {},
+        "column 'a' changed from number to string in row 1"),
     "json, name twice": (text('{"a": 1, "a": 2}\n', "a.jsonl"), {}, "'a' was specified twice in row 0"),
     "json, missing": (text('{"a": 0.5, "y": 0}\n{"y": 1}\n', "a.jsonl"), {}, "the first in row 1"),
     "json, latin": (text('{"é": 0.5}\n', "a.jsonl", encoding="latin-1"), {}, "not UTF-8"),
@@ -271,7 +246,7 @@ WRONG = {
     "npy, label beyond": (npy(TABLE), {"label": 4}, "from 0 to 3"),
     "npy, vector": (npy(PROBS[:, 0]), {"label": 0}, r"shape \(4,\)"),
     "npy, pickled": (npy(np.array([None, 1])), {"label": 0}, "NumPy: Object arrays cannot be loaded"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("write", "options", "message"), WRONG.values(), ids=WRONG)

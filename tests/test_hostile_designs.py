@@ -189,15 +189,11 @@ FEW_CARRY = {
     ),
     "eight equal rows among others": (lambda r: np.r_[np.full(8, 0.5), r.uniform(0, 1, 200)], NARROW),
     "thirty equal rows among others": (lambda r: np.r_[np.full(30, 0.5), r.uniform(0, 1, 200)], NARROW),
-    "one group and many of one row": (
-        lambda r: np.full(126, 0.5),
-        CKCE(groups=["A"] * 6 + [f"s{i}" for i in range(120)]),
-    ),
-    "few of a larger group": (
-        lambda r: r.uniform(0.4, 0.6, 110),
-        CKCE(groups=["A"] * 10 + [f"s{i}" for i in range(100)]),
-    ),
-}
+    "one group and many of one row": (lambda r: np.full(126, 0.5),
+        CKCE(groups=["A"] * 6 + [f"s{i}" for i in range(120)])),
+    "few of a larger group": (lambda r: r.uniform(0.4, 0.6, 110),
+        CKCE(groups=["A"] * 10 + [f"s{i}" for i in range(100)])),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", FEW_CARRY)

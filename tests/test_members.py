@@ -424,40 +424,24 @@ WRONG = {
     "dates": (lambda: Members(VALUES.astype("datetime64[D]")), "are dates or times; give numbers"),
     "nothing": (lambda: Members(None), "members could not be read: this is None; give numbers"),
     "names twice": (lambda: Members(VECTORS, names=["a", "b", "a"]), "for 3 entries"),
-    "too few outcomes": (
-        lambda: caltest.test(Members(VALUES), OUTCOMES[1:], "pit_ad"),
-        r"the outcomes have shape \(39,\)",
-    ),
-    "numbers for vectors": (
-        lambda: caltest.test(Members(VECTORS), OUTCOMES, "energy"),
-        r"the outcomes have shape \(40,\)",
-    ),
+    "too few outcomes": (lambda: caltest.test(Members(VALUES), OUTCOMES[1:], "pit_ad"),
+        r"the outcomes have shape \(39,\)"),
+    "numbers for vectors": (lambda: caltest.test(Members(VECTORS), OUTCOMES, "energy"),
+        r"the outcomes have shape \(40,\)"),
     "without outcomes": (lambda: Members(VALUES).cdf(OUTCOMES), "give the outcomes too"),
     "a density": (lambda: caltest.test(Members(VALUES), OUTCOMES, "ecd"), "state no density"),
-    "scores of vectors": (
-        lambda: caltest.test(Members(VALUES), OUTCOMES, "energy"),
-        "'energy' is for members that are vectors, and these are members of ensembles",
-    ),
-    "kernels of vectors": (
-        lambda: caltest.test(Members(VECTORS), TRUTHS, "skce_uq"),
-        "these are members that are vectors; leave the statistic out, or give a lens of one entry",
-    ),
-    "ranks of vectors": (
-        lambda: caltest.test(Members(VECTORS), TRUTHS, "pit_ad"),
-        "the outcomes are vectors, which have no distribution function",
-    ),
-    "no such entry": (
-        lambda: caltest.test(Members(VECTORS), TRUTHS, "pit_ad", lens="entry:x"),
-        "there is no entry 'x'; choices: 0, 1, 2",
-    ),
-    "entries of numbers": (
-        lambda: caltest.test(Members(VALUES), OUTCOMES, "pit_ad", lens="entry:0"),
-        "the lens 'entry:0/distribution' is for members that are vectors",
-    ),
-    "a picture of vectors": (
-        lambda: PITDisplay.from_predictions(Members(VECTORS), TRUTHS),
-        "give a lens of one entry, such as 'entry:0'",
-    ),
+    "scores of vectors": (lambda: caltest.test(Members(VALUES), OUTCOMES, "energy"),
+        "'energy' is for members that are vectors, and these are members of ensembles"),
+    "kernels of vectors": (lambda: caltest.test(Members(VECTORS), TRUTHS, "skce_uq"),
+        "these are members that are vectors; leave the statistic out, or give a lens of one entry"),
+    "ranks of vectors": (lambda: caltest.test(Members(VECTORS), TRUTHS, "pit_ad"),
+        "the outcomes are vectors, which have no distribution function"),
+    "no such entry": (lambda: caltest.test(Members(VECTORS), TRUTHS, "pit_ad", lens="entry:x"),
+        "there is no entry 'x'; choices: 0, 1, 2"),
+    "entries of numbers": (lambda: caltest.test(Members(VALUES), OUTCOMES, "pit_ad", lens="entry:0"),
+        "the lens 'entry:0/distribution' is for members that are vectors"),
+    "a picture of vectors": (lambda: PITDisplay.from_predictions(Members(VECTORS), TRUTHS),
+        "give a lens of one entry, such as 'entry:0'"),
     "a picture of an event": (
         lambda: PITDisplay.from_predictions(Members(VALUES), OUTCOMES, lens="interval:0.9"),
         "through the lens 'interval:0.9' there is an event",
@@ -466,7 +450,7 @@ WRONG = {
         lambda: compared({"a": Members(VECTORS), "b": Members(VECTORS)}, TRUTHS),
         "model 'a': these are about vectors of 3 entries; give numbers",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -184,11 +184,7 @@ def test_scores_that_are_too_large_are_found():
         ({"statistic": "skce_uq"}, None, "choices: brier, log_score, spiegelhalter, ecd, citl"),
         ({"statistic": "bries"}, None, "did you mean 'brier'"),
         ({"statistic": "brier", "tolerance": 0.02}, None, "leave statistic out"),
-        (
-            {"statistic": "brier"},
-            Normal(np.zeros(3), sd=1.0),
-            "these are normal distributions of numbers",
-        ),
+        ({"statistic": "brier"}, Normal(np.zeros(3), sd=1.0), "are normal distributions of numbers"),
     ],
 )
 def test_what_no_bet_can_be_on_is_said(options, given, words):

@@ -514,14 +514,10 @@ WRONG = {
     "cdf of no rows": (lambda: Distribution(Stating(lambda y: 0.5)), "does not say how many rows"),
     "cdfs of several": (lambda: Distribution([Stating(lambda y: np.full(2, 0.5))]), "of a number or"),
     "no distribution": (lambda: Distribution([object()]), "states neither a cdf nor an entropy"),
-    "lens of classes": (
-        lambda: caltest.test(NORMAL, OUTCOMES, lens="top_label"),
-        "'top_label' is for classes, and these are normal distributions of numbers; give a lens of nu",
-    ),
-    "lens of numbers": (
-        lambda: caltest.test([0.5, 0.5], [0, 1], "citl", lens="quantile:0.5"),
-        "'quantile:0.5' is for predicted distributions of numbers, and these are probab",
-    ),
+    "lens of classes": (lambda: caltest.test(NORMAL, OUTCOMES, lens="top_label"),
+        "'top_label' is for classes, and these are normal distributions of numbers; give a lens of nu"),
+    "lens of numbers": (lambda: caltest.test([0.5, 0.5], [0, 1], "citl", lens="quantile:0.5"),
+        "'quantile:0.5' is for predicted distributions of numbers, and these are probab"),
     "audit of classes": (
         lambda: caltest.audit([0.5, 0.4] * 50, [0, 1] * 50, lenses=["below:2"], n_resamples=199),
         "'below:2' is for predicted distributions",
@@ -531,35 +527,27 @@ WRONG = {
     "level of 90": (lambda: find_lens("interval:90"), "level is 90.0; give a number between 0 and 1"),
     "level NaN": (lambda: find_lens("quantile:nan"), "level is nan"),
     "one cell": (lambda: find_lens("pit:1"), "the lens asks for '1' cells"),
-    "statistic of classes": (
-        lambda: caltest.test(NORMAL, OUTCOMES, "ece"),
-        "'ece' is for probabilities of classes.*; give a lens such as 'quantile:0.5', or .* 'pit_ad'",
-    ),
-    "statistic of numbers": (
-        lambda: caltest.test([0.5, 0.5], [0, 1], "pit_ad"),
-        "'pit_ad' is for distributions of numbers, and these are probabilities",
-    ),
+    "statistic of classes": (lambda: caltest.test(NORMAL, OUTCOMES, "ece"),
+        "'ece' is for probabilities of classes.*; give a lens such as 'quantile:0.5', or .* 'pit_ad'"),
+    "statistic of numbers": (lambda: caltest.test([0.5, 0.5], [0, 1], "pit_ad"),
+        "'pit_ad' is for distributions of numbers, and these are probabilities"),
     "options of classes": (
         lambda: caltest.test(NORMAL, OUTCOMES, caltest.statistics.Omnibus(multiples=2.0)),
         "the options of 'omnibus' are for probabilities of classes",
     ),
-    "tolerance": (
-        lambda: caltest.test(NORMAL, OUTCOMES, tolerance=0.1),
-        "these are normal distributions of numbers; give a lens, such as 'quantile:0.5'",
-    ),
+    "tolerance": (lambda: caltest.test(NORMAL, OUTCOMES, tolerance=0.1),
+        "these are normal distributions of numbers; give a lens, such as 'quantile:0.5'"),
     "rounding": (lambda: caltest.test(NORMAL, OUTCOMES, rounding=0.1), "rounding.* is about probab"),
     "logits": (lambda: caltest.test(NORMAL, OUTCOMES, logits=True), "logits.* is about probabilities"),
     "rates": (lambda: caltest.test(NORMAL, OUTCOMES, sampling_rates={0: 0.1}), "sampling_rates.* is"),
     "weights": (lambda: caltest.test(NORMAL, OUTCOMES, weights=[1.0]), "weights has 1 entry"),
-    "vectors": (
-        lambda: caltest.test(law_of("vectors"), np.zeros((N, 3)), "pit_ad"),
-        "the outcomes are vectors",
-    ),
+    "vectors": (lambda: caltest.test(law_of("vectors"), np.zeros((N, 3)), "pit_ad"),
+        "the outcomes are vectors"),
     "vectors, a statistic of classes": (
         lambda: caltest.test(law_of("vectors"), np.zeros((N, 3)), "ece"),
         "use 'ecd', or a function of your own",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)

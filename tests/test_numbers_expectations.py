@@ -402,26 +402,16 @@ POINTS, PAIRS = np.zeros((5, 2)), np.zeros((2, 2))
 SHAPES = {
     "matrices": (lambda: Normal(POINTS, sd=MATRICES), r"sd has shape \(5, 2, 2\); .*as variance="),
     "one matrix": (lambda: Normal(POINTS, sd=MATRICES[0]), r"sd has shape \(2, 2\); .*as variance="),
-    "one matrix for as many rows": (
-        lambda: Normal(PAIRS, sd=MATRICES[0]),
-        "like a covariance matrix; .*as variance=",
-    ),
-    "one a row for vectors": (
-        lambda: Normal(POINTS, sd=np.ones(5)),
-        r"sd has shape \(5,\); .*\(5, 2\)",
-    ),
+    "one matrix for as many rows": (lambda: Normal(PAIRS, sd=MATRICES[0]), "matrix; .*as variance="),
+    "one a row for vectors": (lambda: Normal(POINTS, sd=np.ones(5)), r"has shape \(5,\); .*\(5, 2\)"),
     "one an entry": (lambda: Normal(POINTS, sd=[1.0, 2.0]), r"sd has shape \(2,\); give \(5, 2\)"),
     "a matrix for numbers": (lambda: Normal(np.zeros(3), sd=np.eye(3) + 1), r"\(3, 3\); give \(3,\)"),
     "a column for numbers": (lambda: Normal(np.zeros(3), sd=np.ones((3, 1))), r"sd has shape \(3, 1\)"),
-    "variances of entries": (
-        lambda: Normal(POINTS, variance=np.ones((5, 2))),
-        r"the variance has shape \(5, 2\); .* give \(5, 2, 2\) matrices",
-    ),
-    "variances for as many rows": (
-        lambda: Normal(PAIRS, variance=[[1.0, 2.0], [3.0, 4.0]]),
-        "not symmetric",
-    ),
-}
+    "variances of entries": (lambda: Normal(POINTS, variance=np.ones((5, 2))),
+        r"the variance has shape \(5, 2\); .* give \(5, 2, 2\) matrices"),
+    "variances for as many rows": (lambda: Normal(PAIRS, variance=[[1.0, 2.0], [3.0, 4.0]]),
+        "not symmetric"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", SHAPES)

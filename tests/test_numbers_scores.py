@@ -366,14 +366,10 @@ WRONG = {
         lambda: caltest.test(scipy.stats.t(2.0, np.zeros(3)), np.zeros(3), "dawid_sebastiani"),
         "row 0 .* variance inf, and 'dawid_sebastiani' needs finite ones",
     ),
-    "no mean": (
-        lambda: caltest.test(law_of("cdf of counts"), np.zeros(N), "dawid_sebastiani"),
-        "state no mean and variance",
-    ),
-    "moments of vectors": (
-        lambda: caltest.test(VECTORS, np.zeros((4, 2)), "dawid_sebastiani"),
-        "the outcomes are vectors",
-    ),
+    "no mean": (lambda: caltest.test(law_of("cdf of counts"), np.zeros(N), "dawid_sebastiani"),
+        "state no mean and variance"),
+    "moments of vectors": (lambda: caltest.test(VECTORS, np.zeros((4, 2)), "dawid_sebastiani"),
+        "the outcomes are vectors"),
     "clusters of vectors": (
         lambda: caltest.test(VECTORS, np.zeros((4, 2)), "ecd", clusters=[0, 0, 1, 2]),
         "signs of clusters need quantiles, which vectors do not have; give null='one_per_cluster'",
@@ -402,7 +398,7 @@ WRONG = {
         ),
         "the options of 'skce_uq' are for probabilities of classes",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -206,20 +206,14 @@ WRONG = {
     "infinite bandwidth": (lambda: Ensemble(MEMBERS, bandwidth=np.inf), "bandwidth is inf"),
     "not frozen": (lambda: Distribution(scipy.stats.gamma), "the distribution fails to draw"),
     "an empty list": (lambda: Distribution([]), "there are no distributions"),
-    "two kinds": (
-        lambda: Distribution([scipy.stats.norm(0), scipy.stats.multivariate_normal([0, 0])]),
-        r"row 1 is about outcomes of shape \(2,\)",
-    ),
+    "two kinds": (lambda: Distribution([scipy.stats.norm(0), scipy.stats.multivariate_normal([0, 0])]),
+        r"row 1 is about outcomes of shape \(2,\)"),
     "ragged": (lambda: Distribution([scipy.stats.norm([0, 1])]), "give a distribution of a number"),
-    "matrices": (
-        lambda: Distribution([scipy.stats.wishart(3, np.eye(2))] * 3),
-        "the distribution of row 0",
-    ),
+    "matrices": (lambda: Distribution([scipy.stats.wishart(3, np.eye(2))] * 3),
+        "the distribution of row 0"),
     "complex": (lambda: GaussianPredictions([1.0, 2j], 1.0), "could not be read as an array of real"),
-    "masked": (
-        lambda: GaussianPredictions(np.ma.array([1.0, 2.0], mask=[0, 1]), 1.0),
-        "holds nan in row 1",
-    ),
+    "masked": (lambda: GaussianPredictions(np.ma.array([1.0, 2.0], mask=[0, 1]), 1.0),
+        "holds nan in row 1"),
     "another order of rows": (
         lambda: caltest.test(
             GaussianPredictions(pd.Series([0.0, 1.0], index=["a", "b"]), 1.0),
@@ -233,36 +227,22 @@ WRONG = {
         "possible here: monte_carlo",
     ),
     "bandwidth": (lambda: Ensemble(MEMBERS, bandwidth="best"), "bandwidth is 'best'"),
-    "outcomes": (
-        lambda: caltest.test(MODELS["gaussian"], LOCATION[:5], "ecd"),
-        r"the outcomes have shape \(5,\), and the predictions are about \(40,\)",
-    ),
-    "missing": (
-        lambda: caltest.test(MODELS["gaussian"], [None] * N, "ecd"),
-        "the outcomes holds nan in row 0|the outcomes could not be read",
-    ),
-    "classes": (
-        lambda: caltest.test(MODELS["gaussian"], LOCATION, "ckce"),
-        "'ckce' is for probabilities of classes",
-    ),
+    "outcomes": (lambda: caltest.test(MODELS["gaussian"], LOCATION[:5], "ecd"),
+        r"the outcomes have shape \(5,\), and the predictions are about \(40,\)"),
+    "missing": (lambda: caltest.test(MODELS["gaussian"], [None] * N, "ecd"),
+        "the outcomes holds nan in row 0|the outcomes could not be read"),
+    "classes": (lambda: caltest.test(MODELS["gaussian"], LOCATION, "ckce"),
+        "'ckce' is for probabilities of classes"),
     "nees of classes": (lambda: caltest.test([0.5, 0.5], [0, 1], "nees"), "'nees' is for Gaussian"),
-    "nees of others": (
-        lambda: caltest.test(MODELS["poisson"], np.ones(N), "nees"),
-        "is for Gaussian predictions of numbers, and these are distributions of numbers",
-    ),
-    "clip": (
-        lambda: caltest.test(MODELS["gaussian"], LOCATION, caltest.statistics.ECD(clip=0.1)),
-        "clip is for probabilities",
-    ),
-    "lens": (
-        lambda: caltest.test(MODELS["gaussian"], LOCATION, "ecd", lens="top_label"),
-        "the lens 'top_label' is for classes",
-    ),
-    "null": (
-        lambda: caltest.test(MODELS["gaussian"], LOCATION, "ecd", null="moments"),
-        "possible here: monte_carlo, normal, chi2",
-    ),
-}
+    "nees of others": (lambda: caltest.test(MODELS["poisson"], np.ones(N), "nees"),
+        "is for Gaussian predictions of numbers, and these are distributions of numbers"),
+    "clip": (lambda: caltest.test(MODELS["gaussian"], LOCATION, caltest.statistics.ECD(clip=0.1)),
+        "clip is for probabilities"),
+    "lens": (lambda: caltest.test(MODELS["gaussian"], LOCATION, "ecd", lens="top_label"),
+        "the lens 'top_label' is for classes"),
+    "null": (lambda: caltest.test(MODELS["gaussian"], LOCATION, "ecd", null="moments"),
+        "possible here: monte_carlo, normal, chi2"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -110,10 +110,7 @@ def test_lenses_are_of_stated_levels_and_of_outcomes_that_equal_no_quantile():
 
 
 WRONG = {
-    "crossing": (
-        lambda: Quantiles([0.1, 0.5], [[1, 2], [2, 1]]),
-        "row 1 .* 2 at the level 0.1 and 1 at",
-    ),
+    "crossing": (lambda: Quantiles([0.1, 0.5], [[1, 2], [2, 1]]), "row 1 .* 2 at the level 0.1 and 1"),
     "NaN": (lambda: Quantiles([0.1, 0.5], [[1, 2], [1, np.nan]]), "values holds nan in row 1"),
     "percent": (lambda: Quantiles([5, 50], [[1, 2]]), "levels holds 5; .* 0.05 for 5%"),
     "K": (lambda: Quantiles([0.1, 0.5], [[1, 2, 3]]), r"values has shape \(1, 3\) for 2 levels"),

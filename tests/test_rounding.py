@@ -174,10 +174,7 @@ Y5 = np.arange(40) % 5
 REFUSED = [
     ({}, "rounding needs a single probability, and 5 are tested.*give lens='top_label', 'class:0'"),
     ({"lens": "sorted"}, "rounding needs a single probability, and 5 are tested"),
-    (
-        {"lens": "top_label", "rounding": 0.1},
-        r"not multiples of 0.1, in .* of 40 rows: row \d+ .* is 0",
-    ),
+    ({"lens": "top_label", "rounding": 0.1}, r"multiples of 0.1, in .* of 40 rows: row \d+ .* is 0"),
     ({"rounding": 0.03}, "rounding is 0.03; give the step .*, 1 a multiple of it"),
     ({"rounding": 0}, "rounding is 0; give the step"),
     ({"rounding": 5}, "rounding is 5; give the step"),

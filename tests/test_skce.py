@@ -19,13 +19,9 @@ from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
 SKCES = [BiasedSKCE, UnbiasedSKCE, LinearSKCE]
 HAND = {  # SKCE_b, SKCE_uq, SKCE_ul and its z, of six rows
     "median": (0.05207411309115408, -0.00017773095728177424, 0.09031380539776457, 1.3893059550684579),
-    "median_full": (
-        0.05092827112532738,
-        -0.0015527413162738164,
-        0.07963522630454832,
-        1.4194859229934484,
-    ),
-}
+    "median_full": (0.05092827112532738, -0.0015527413162738164, 0.07963522630454832,
+        1.4194859229934484),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

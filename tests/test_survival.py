@@ -912,10 +912,7 @@ def test_names_of_columns_may_say_the_times(tmp_path):
         (["--time", "t", "--event", "d", "--survival-at", "s4"], "'s4'; give a time and its column"),
         (["--time", "t", "--event", "d", "--survival-at", "s4=1"], "'s4=1'; give a time and its"),
         (["--time", "t", "--event", "d", "--survival-at", "1=d"], "column 'd' is given twice"),
-        (
-            ["--time", "t", "--event", "d", "--survival-at", "1=t"],
-            "as the outcomes and as a prediction",
-        ),
+        (["--time", "t", "--event", "d", "--survival-at", "1=t"], "the outcomes and as a prediction"),
         (["--time", "t", "--event", "d", *AT, "--label", "d"], "leave --label out"),
         (["--time", "t", "--event", "d", *AT, "--columns", "s4"], "--time is about times"),
         (["--time", "t", "--event", "d", *AT, "--lens", "until:9"], "the horizon 9 is later than 3"),

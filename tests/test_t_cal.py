@@ -45,25 +45,15 @@ BY_HAND = {  # scores, labels, fewest rows, the largest U and its variance
     # One bin: (Σ r)² = 25, Σ r² = 5; U = 20/20, variance 2 (5² − 20/16)/20².
     "one score": (HALVES, [1] * 15 + [0] * 5, 10, 1.0, 2 * 23.75 / 400),
     # One bin: U = −8/20. Two: r sums to 4 and −4, r² to 4: 2 (16 − 4)/10; v = 0.16.
-    "right on average": (
-        [0.2] * 10 + [0.8] * 10,
-        [1] * 6 + [0] * 4 + [1] * 4 + [0] * 6,
-        10,
-        2.4,
-        4 * (1.6**2 - 0.256) / 100,
-    ),
+    "right on average": ([0.2] * 10 + [0.8] * 10, [1] * 6 + [0] * 4 + [1] * 4 + [0] * 6, 10, 2.4,
+        4 * (1.6**2 - 0.256) / 100),
     # The same, at the one scale that 11 rows a bin leave.
-    "one scale": (
-        [0.2] * 10 + [0.8] * 10,
-        [1] * 6 + [0] * 4 + [1] * 4 + [0] * 6,
-        11,
-        -0.4,
-        2 * (3.2**2 - 0.512) / 400,
-    ),
+    "one scale": ([0.2] * 10 + [0.8] * 10, [1] * 6 + [0] * 4 + [1] * 4 + [0] * 6, 11, -0.4,
+        2 * (3.2**2 - 0.512) / 400),
     "two rows": ([0.25, 0.25], [1, 1], 10, 2 * 0.75**2 / 2, 4 * (3 / 16) ** 2 / 4),
     # Certain rows that are right add nothing to U, and share its n.
     "certain ones": ([0.0, 0.5, 0.5, 1.0], [0, 1, 1, 1], 10, 2 * 0.25 / 4, 4 / 16 / 16),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BY_HAND)

@@ -36,10 +36,7 @@ REFUSED = [
         "the null 'bootstrap' needs a U-statistic of degree two, which 'skce_b' is not; "
         "possible here: monte_carlo, moments, bound",
     ),
-    (
-        {"null": "normal"},
-        "needs a sum of independent terms of known mean and variance, which 'skce_uq' is not",
-    ),
+    ({"null": "normal"}, "sum of independent terms of known mean and variance, which 'skce_uq' is not"),
     ({"null": "moments", "statistic": hits}, "which 'hits' is not; possible here: monte_carlo"),
     ({"null": "moment"}, "there is no null 'moment'; did you mean 'moments'?"),
     ({"null": "xyz"}, "there is no null 'xyz'; choices: monte_carlo, moments"),

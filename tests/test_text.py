@@ -34,11 +34,8 @@ WRITTEN = [
     (vocabulary.lens_name, (auditing.View("class:cat", "the label is 'cat'", None, 100),), "class cat"),
     (vocabulary.lens_name, (auditing.View("class:2", "the label is class 2", None, 100),), "class 2"),
     (vocabulary.lens_name, (auditing.View("canonical", None, None, 100),), "all classes together"),
-    (
-        vocabulary.lens_name,
-        (auditing.View("top:2", "the label is among the top 2", None, 100),),
-        "the probability that the label is among the top 2",
-    ),
+    (vocabulary.lens_name, (auditing.View("top:2", "the label is among the top 2", None, 100),),
+        "the probability that the label is among the top 2"),
     (vocabulary.subject, (TOP,), "the model's confidence in its top class"),
     (vocabulary.subject, (RISK,), "the predicted probability of readmission"),
     (vocabulary.subject, (auditing.View("canonical", None, None, 100),), "the predicted probabilities"),
@@ -50,37 +47,25 @@ WRITTEN = [
     (vocabulary.listed, (["cat", "dog", "cat"],), "cat and dog"),
     (vocabulary.listed, (["cat", "dog", "owl", "bee", "ant"],), "cat, dog, owl and 2 more"),
     (vocabulary.listed, (["sex = F", "sex = F, age = old"],), "sex = F; and sex = F, age = old"),
-    (
-        sizes.times,
-        (replace(RISK, low=0.005, high=0.012), 0.95),
-        "between 1.33 and 2.50 times the true rate (95% confidence)",
-    ),
-    (
-        sizes.times,
-        (replace(RISK, low=0.005, high=0.02), 0.95),
-        "at least 1.33 times the true rate (95% confidence)",
-    ),
+    (sizes.times, (replace(RISK, low=0.005, high=0.012), 0.95),
+        "between 1.33 and 2.50 times the true rate (95% confidence)"),
+    (sizes.times, (replace(RISK, low=0.005, high=0.02), 0.95),
+        "at least 1.33 times the true rate (95% confidence)"),
     (vocabulary.shown_event, ("re-admitted within_30 days",), "re-admitted within_30 days"),
     (vocabulary.shown_event, ("sepsis? yes",), "“sepsis? yes”"),
     (sizes.too, (TOP, audits.audit()), "about 7 percentage points too high"),
     (sizes.too, (RISK, audits.audit()), "too high: about 2 times the observed rate"),
     (sizes.interval, (TOP, 0.95), "between 3.0 and 11.0 points too high (95% confidence)"),
-    (
-        sizes.interval,
-        (replace(TOP, low=-0.0312, high=0.002), 0.9),
-        "between 3.2 points too low and 0.2 points too high (90% confidence)",
-    ),
+    (sizes.interval, (replace(TOP, low=-0.0312, high=0.002), 0.9),
+        "between 3.2 points too low and 0.2 points too high (90% confidence)"),
     (vocabulary.view_name, (NORTH,), "the top class where region_of_the_world is north"),
     (vocabulary.narrow_name, (NORTH, 48), "top class in region_of_the_world = north"),
     (vocabulary.narrow_name, (NORTH, 30), "top class: region_of_… = north"),
     (vocabulary.narrow_name, (NORTH, 16), "top class: north"),
     (vocabulary.narrow_name, (CROSSED, 30), "top class: north, F"),
-    (
-        claim,
-        ("the top class is right", "over", 0.02),
-        "no predicted probability that the top class is right is more than 2 points too high",
-    ),
-]
+    (claim, ("the top class is right", "over", 0.02),
+        "no predicted probability that the top class is right is more than 2 points too high"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("write", "given", "text"), WRITTEN)
