@@ -140,15 +140,9 @@ def views_of(
 
 
 def panel_of(
-    whole: Sample,
-    lens: Lens | None,
-    binning: Binning | None,
-    levels: Limits,
-    draws: Draws,
-    *,
-    kept: bool,
+    whole: Sample, lens: Lens | None, bins: Binning | None, levels: Limits, draws: Draws, *, kept: bool
 ) -> Panel:
-    """Compute the panel of one view; of the isotonic curve without a binning.
+    """Compute the panel of one view; of the isotonic curve without bins.
 
     ``levels``: of the pointwise band and of the simultaneous one; ``draws``: how many there are, their
     seed, and who draws; ``kept``: whether rows were sampled by their label.
@@ -161,7 +155,7 @@ def panel_of(
         )
     n_resamples, seed, workers = draws
     options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": workers.n_jobs}
-    measure = ECE(binning) if binning else BrierMCB()
+    measure = ECE(bins) if bins else BrierMCB()
     result = test(whole.rows, whole.labels, measure, lens=lens, **options)
     scores, weights = view.rows.probs[:, 1], view.rows.weights
     shown = canvas.event_labels(view.rows, lens, kept)
@@ -175,8 +169,8 @@ def panel_of(
         curve = rates(view.labels)
         return curve, curve_bands(curve[places], curves, *levels)
 
-    if binning:
-        curve = reliability_curve(view.rows, view.labels, binning)
+    if bins:
+        curve = reliability_curve(view.rows, view.labels, bins)
         observed = curve.observed
         if view.rows.are_alike:
             bands = share_bands(scores, curve.cells, *levels)

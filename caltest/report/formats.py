@@ -349,17 +349,12 @@ def save(
 
 
 def rendered(
-    audit: Audit,
-    kind: str,
-    *,
-    gate: str | None = None,
-    fail_on: FailOn | None = None,
-    **told: str | None,
+    audit: Audit, kind: str, *, gate: str | None = None, fail_on: FailOn | None = None, **told: Any
 ) -> str:
     """Return a report in a format of :data:`SUFFIXES`.
 
     ``gate`` is a sentence of what lets more pass than the defaults; it stands first in the report, and
-    in JSON among the warnings.
+    in JSON among the warnings. ``told``: the title, the command and the date, as :func:`to_html` has.
     """
     if kind in _TEMPLATES:
         report = summarise(audit, gate=gate, **told)

@@ -334,7 +334,7 @@ def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
 
 
 def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -> SimpleNamespace:
-    """Return what a report says of an audit; ``gate``: what lets more pass than the defaults."""
+    """Return what a report says of an audit; ``told``: title, date and gate, for the first screen."""
     views = words.worst_first(audit)
     sized = [view for view in views if view.low is not None]
     listed, null = leading(sized, _LISTED), charts.histogram(audit)
