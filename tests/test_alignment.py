@@ -238,6 +238,8 @@ def test_names_that_look_alike_are_noted(kind):
     for result in (
         caltest.audit(DATA["p"], DATA["events"], groups={"g": cells}, **FEW),
         caltest.audit(DATA["p"], DATA["events"], clusters=pairs, **FEW),
+        caltest.Monitor().update(DATA["p"], DATA["events"], groups={"g": cells}),
+        caltest.plan(DATA["p"], groups={"g": cells}, materiality=0.1),
         caltest.compare({"a": DATA["p"], "b": 1 - DATA["p"]}, DATA["events"], groups={"g": cells}),
     ):
         text = " ".join(str(result).split())
