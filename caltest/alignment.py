@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from caltest._arguments import as_float, has
+from caltest._arguments import has
 from caltest._visible import attempt, quoted
 from caltest.exceptions import InputError
-from caltest.spelling import spelled
+from caltest.spelling import number_of, spelled
 
 # ------------------------------------------------------------------ rows
 
@@ -30,12 +30,12 @@ _ROWS = (
     "rows",
     "case",
     "simulation",
-    "sample",
-    "samples",
     "obs",
     "obs_id",
     "observation",
     "time",
+    "sample",
+    "samples",
 )
 _COLUMNS = ("class", "classes", "category", "label", "quantile", "level", "entry", "variable")
 _WRONG = {
@@ -55,7 +55,7 @@ class RowNames(NamedTuple):
 
     what: str  #: What it is called in messages.
     index: Any  #: An index of pandas; None of xarray without coordinates.
-    dimension: str | None = None  #: That of the rows, of xarray; None of others.
+    dimension: str | None = None  #: That of the rows, of xarray, "" if it has no name; None of others.
 
 
 def row_names(data: Any, what: str) -> Iterator[RowNames]:
@@ -63,21 +63,22 @@ def row_names(data: Any, what: str) -> Iterator[RowNames]:
 
     What was read before, such as a law, has those of what it was read from as ``given``.
     """
-    if data is None or isinstance(
-        data, np.ndarray | list | str
-    ):  # as most are; the rest takes its time
+    if data is None or isinstance(data, np.ndarray | str):  # as most are; to ask takes its time
         return
+    if isinstance(data, list) and (len(data) > 3 or not any(has(x, "index", "ndim") for x in data)):
+        return
+    data = data.to_native() if has(data, "to_native") else data  # of narwhals
     if isinstance(data, RowNames):
         yield data
     elif isinstance(data, Mapping):
         for name, column in data.items():
             yield from row_names(column, f"{what}[{quoted(name)}]")
-    elif isinstance(data, tuple):
+    elif isinstance(data, tuple | list):
         for place, column in enumerate(data[:3]):  # times and events, say
             yield from row_names(column, f"{what}[{place}]")
     elif is_xarray(data):
-        if data.dims and not _DEFAULT.fullmatch(str(data.dims[0])):
-            yield RowNames(what, _coordinates(data), str(data.dims[0]))
+        named = data.dims and not _DEFAULT.fullmatch(str(data.dims[0]))
+        yield RowNames(what, _coordinates(data), str(data.dims[0]) if named else "")
     elif index := [getattr(data, name) for name in ("index", "time_index") if has(data, name)]:
         if has(index[0], "equals", "tolist"):
             yield RowNames(what, index[0])
@@ -85,7 +86,7 @@ def row_names(data: Any, what: str) -> Iterator[RowNames]:
         if not isinstance(given := data.given, Mapping):
             yield from row_names(given, what)
         for name, own in given.items() if isinstance(given, Mapping) else ():
-            yield from row_names(own, name)
+            yield from row_names(own, f"{name} of {what}")
 
 
 def check_rows(parts: Mapping[str, Any]) -> None:
@@ -113,20 +114,19 @@ def _check_pair(one: RowNames, other: RowNames) -> None:
     if first is None or second is None or len(first) != len(second) or first.equals(second):
         return
     count, values = list(range(len(first))), (first.tolist(), second.tolist())
+    if values[0] == values[1]:  # of other types
+        return
     same = attempt(lambda: set(values[0]) == set(values[1]))  # None of what cannot be looked up
     if not same and count in values:
         rest = values[1] if values[0] == count else values[0]
-        places = ((row, value, as_float(value)) for row, value in enumerate(rest))
-        if not any(
-            place is not None and 0 <= place < len(count) and place.is_integer() and value != row
-            for row, value, place in places
-        ):
+        places = np.array([number_of(_spelled(value)) for value in rest])
+        if not (np.isin(places, count) & (places != count)).any():
             return
     row = next((k for k, pair in enumerate(zip(*values, strict=True)) if pair[0] != pair[1]), 0)
     kind, by_place, align = "pandas indexes", "call .reset_index(drop=True) on", "align them"
-    if one.dimension or other.dimension:
+    if one.dimension is not None or other.dimension is not None:
         kind, by_place = "coordinates of the rows", "give .values of"
-    elif same:
+    elif same and " " not in one.what + other.what:
         align = f"give {other.what}.loc[{one.what}.index], as the rows are the same"
     raise InputError(
         _WRONG["rows"],
@@ -150,7 +150,7 @@ def is_xarray(data: Any) -> bool:
 
 
 def _coordinates(data: Any) -> Any:
-    if data.dims[0] not in data.coords:
+    if not data.dims or data.dims[0] not in data.coords:
         return None
     import pandas as pd
 
@@ -237,10 +237,11 @@ def _shared(names: Sequence[str]) -> str:
 
 
 def forms(names: Sequence[str]) -> Iterator[tuple[Callable[[str], str], tuple[str, ...]]]:
-    """Yield forms that names may have elsewhere: as they are spelled, bare, and in small letters.
+    """Yield forms that names may have elsewhere: as they are, spelled, bare, and in small letters.
 
     With each comes the function that makes it of a name. A form in which two are one is left out.
     """
+    yield str, tuple(names)
     for some in (names, bare(names)[0]):
         for change in (_spelled, lambda name: _spelled(name).casefold()):
             form = tuple(map(change, some))
@@ -248,8 +249,8 @@ def forms(names: Sequence[str]) -> Iterator[tuple[Callable[[str], str], tuple[st
                 yield change, form
 
 
-def _spelled(name: str) -> str:
-    return spelled(name) or ""
+def _spelled(name: Any) -> str:
+    return attempt(lambda: spelled(name)) or ""
 
 
 def matched(names: Sequence[str], columns: Sequence[str]) -> list[int] | None:
@@ -265,12 +266,21 @@ def matched(names: Sequence[str], columns: Sequence[str]) -> list[int] | None:
     return None
 
 
+def stated_numbers(names: Sequence[str]) -> list[float]:
+    """Return the numbers at the ends of names, if all have one behind the same letters; else none.
+
+    >>> stated_numbers(["p5", "p50"]), stated_numbers(["surv_365.0", "surv_730.0", "surv_b"])
+    ([5.0, 50.0], [])
+    """
+    ends = [re.fullmatch(r"(.*?)(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(\D*)", name) for name in names]
+    found = [end for end in ends if end]
+    alike = len(found) == len(names) and len({(end[1], end[3]) for end in found}) == 1
+    return [float(end[2]) for end in found] if alike else []
+
+
 def are_counted(names: Sequence[str]) -> bool:
     """Whether names say nothing but their place, counted from 0 or 1: "0", "1", or "p1", "p2"."""
-    ends = [re.fullmatch(r"(.*?)(\d{1,9})", name) for name in bare(names)[0]]
-    numbers = [int(end[2]) for end in ends if end]
-    several = len({end[1] for end in ends if end}) > 1
-    return not several and numbers in ([*range(len(names))], [*range(1, len(names) + 1)])
+    return stated_numbers(names) in ([*range(len(names))], [*range(1, len(names) + 1)])
 
 
 def in_order_of(names: Sequence[str], columns: Sequence[str], what: str, whose: str) -> list[int]:

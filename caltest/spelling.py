@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from numbers import Number
 from typing import Any, NamedTuple
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._visible import quoted
+from caltest._visible import attempt, quoted
 from caltest.exceptions import InputError, Premise
 
 _NAMELESS = ("NoneType", "NAType", "NaTType")
 _ABSENT = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
 _NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
-# Text that is a number, and no code such as "00501".
+# Text that is a number, and no code such as "00501" or "12e4".
 _COUNTED = re.compile(
-    r"[+-]?(?=\.?\d)(?:0|[1-9]\d{0,39})?(?:\.\d{0,40})?(?:e[+-]?\d{1,3})?", re.A | re.I
+    r"[+-]?(?=\.?\d)(?:0|[1-9]\d{0,39})?(?:\.\d{0,40}(?:e[+-]?\d{1,3})?|e[+-]\d{1,3})?", re.A | re.I
 )
 _LONGEST = 40  # digits of a whole number
 _TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d| UTC)?", re.A | re.I
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d(?::?\d\d)?| UTC)?", re.A | re.I
 )
 _UTC = ("Z", "z", "+00:00", "+0000", " UTC")
-# Cyrillic and Greek letters, dashes, 0 and o, 1 and l and i; and what is not seen.
+# Cyrillic and Greek letters, as they look where they are capital; dashes; 0 and o, 1 and l and i.
 _TAKEN_FOR = str.maketrans(
-    "асеһіјкмнорѕтухѵαβεικνορτυχ‐‑–—−’oli",
-    "acehijkmhopstyxvabeikvoptux-----'011",
-    "\u200b\u200c\u200d\ufeff",
+    "авсеһіјкмнорѕтухѵαβεζηικμνορτυχı‐‑–—−’‘oli",
+    "abceh1jkmh0pstyxvabezh1kmn0ptyx1-----''011",
+    "\u0307",
 )
 _NAMES = 1000  # different values, of which more are numbers of something rather than names
 
@@ -79,7 +80,7 @@ def spelled(cell: Any) -> str | None:
     if (word := text[:5].capitalize()) in ("True", "False") and len(word) == len(text):
         return word
     if time := _TIME.fullmatch(text):
-        return _as_time(*(each or "" for each in time.groups()))
+        return attempt(lambda: _as_time(*(each or "" for each in time.groups()))) or text
     return text if text.isascii() else normalize("NFC", text)
 
 
@@ -87,14 +88,18 @@ def _as_number(text: str) -> str:
     number = Decimal(text)
     if number == number.to_integral_value() and number.adjusted() < _LONGEST:
         return str(int(number))
-    return repr(float(number))
+    found = float(number)
+    return repr(found) if found and abs(found) < np.inf else text
 
 
 def _as_time(date: str, minute: str, second: str, part: str, zone: str) -> str:
-    """Write a time; one at midnight, here or in Greenwich, is a date."""
-    clock, zone = f"{minute}{second or ':00'}{part.rstrip('.0')}", "+00:00" if zone in _UTC else zone
-    at_midnight = clock == "00:00:00" and zone in ("", "+00:00")
-    return date if at_midnight else f"{date} {clock}{zone}"
+    """Write a time, one of a zone as in Greenwich; one at midnight, there or anywhere, is a date."""
+    if zone:
+        zone = "+00:00" if zone in _UTC else zone
+        there = datetime.fromisoformat(f"{date}T{minute}{second}{zone}").astimezone(UTC)
+        date, minute, second = f"{there:%Y-%m-%d %H:%M %S}".split()
+    clock = f"{minute}:{second.strip(':') or '00'}{part.rstrip('.0')}"
+    return date if clock == "00:00:00" else f"{date} {clock}{'+00:00' * bool(zone)}"
 
 
 def number_of(text: str | None) -> float:
@@ -195,11 +200,15 @@ def column_of(
             raise _no_value(what, int(np.argmax(codes == number)), cell) from None
         if needed and is_missing(cell):
             word = f", {quoted(cell)}," if isinstance(cell, str) and cell else ""
-            said = "{argument} has missing values, the first{found} in {row}; {do}."
+            missing = "{argument} has missing values, the first{found} in {row}; {do}."
             row = int(np.argmax(codes == number))
-            raise InputError(said, argument=what, found=word, row=row, do=needed)
+            raise InputError(missing, argument=what, found=word, row=row, do=needed)
         places[number], first = known.setdefault(text, (len(known), cell))
-        if first is not cell and not merged and (isinstance(first, str) or isinstance(cell, str)):
+        if (
+            first is not cell
+            and not merged
+            and isinstance(first, str | Decimal) | isinstance(cell, str | Decimal)
+        ):
             mixed = not (isinstance(first, str) and isinstance(cell, str))
             pair = [quoted(x) + " as text" * (mixed and isinstance(x, str)) for x in (first, cell)]
             both = ", and ".join(pair)
@@ -210,11 +219,13 @@ def column_of(
 
 def alike(texts: Iterable[str | None], what: str, kind: str) -> tuple[Premise, ...]:
     """Ask about the first two values that look like one."""
-    names = [text for text in texts if text and not _COUNTED.fullmatch(text)]
+    every = [text for text in texts if text]
+    names = {text for text in every if not _COUNTED.fullmatch(text)}
     first: dict[str, str] = {}
-    for name in names if len(names) <= _NAMES else ():
-        key = "".join(normalize("NFKC", name).casefold().translate(_TAKEN_FOR).split())
-        if (other := first.setdefault(key, name)) is not name:
+    for name in every if names and len(every) <= _NAMES else ():
+        folded = normalize("NFKC", name).casefold().translate(_TAKEN_FOR)
+        key = "".join(x for x in folded if category(x) not in ("Zs", "Cc", "Cf"))
+        if (other := first.setdefault(key, name)) is not name and {name, other} & names:
             seen = (
                 f"{what[:1].upper()}{what[1:]} holds {quoted(other)} and {quoted(name)}, which differ "
                 f"by case, blanks or letters that look alike, and count as two {kind}s"

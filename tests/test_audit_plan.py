@@ -392,7 +392,7 @@ ERRORS = [
     ({"correction": "westfall_young", "tolerance": 0.1}, "cannot adjust jointly"),
     ({"tolerance": 2.0}, "tolerance is 2.0"),
     ({"tolerance": 0.1, "statistics": "ecd"}, "'ecd' is not monotone in the labels"),
-    ({"lenses": ()}, "lenses is empty"),
+    ({"lenses": ()}, "lenses holds nothing"),
     ({"lenses": None}, "lenses is None; give names such as 'canonical', 'top_label', 'classwise', or"),
     ({"lenses": 3}, "lenses is 3; give names"),
     ({"lenses": ("top_lable",)}, "did you mean 'top_label'"),

@@ -220,7 +220,7 @@ WRONG = {
             pd.Series([1.0, 0.0], index=["b", "a"]),
             "ecd",
         ),
-        r"give outcomes.loc\[mean.index\]",
+        "indexes of mean of predictions and outcomes",
     ),
     "consistency": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, lambda p, x: 1.0, null="consistency"),

@@ -73,7 +73,8 @@ def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list
     found = dict[str, list[str]]()
     for name, cells in _columns(groups, n_rows, **beside).items():
         own = column_of(cells, f"column {shown_column(name)!r}", "group")
-        values = [MISSING if text is None else text or EMPTY for text in own.texts]
+        apart = [f"({text})" if text in (MISSING, EMPTY) else text for text in own.texts]
+        values = [MISSING if text is None else text or EMPTY for text in apart]
         found[name] = [values[code] for code in own.codes]
     return found
 
@@ -231,6 +232,7 @@ def _ranges(
             return None
         each, text = np.array([number_of(x) for x in values]), np.array([bool(x) for x in values])
         absent = np.array([value is None or is_missing(value) for value in values])
+    each = each.astype(np.float64)  # in which large ones may be one
     is_number, times = np.isfinite(each), np.bincount(codes, minlength=len(values))
     absent |= np.isnan(each) & ~text
     other = ~is_number & ~absent

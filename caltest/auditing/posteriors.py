@@ -99,6 +99,8 @@ def sbc(
     """
     truth, known = _columns("parameters", parameters)
     drawn, own = _columns("draws", draws)
+    turned = {n: x.T for n, x in draws.items() if has(x, "T")} if isinstance(draws, Mapping) else None
+    check_rows({"parameters": parameters, "draws": turned})
     if known and own:
         drawn = drawn[..., in_order_of(known, own, "draws", "parameters are called")]
     called = known or own
@@ -119,12 +121,12 @@ def sbc(
         )
     entries = {str(name): (truth[:, k], drawn[:, :, k]) for k, name in enumerate(names)}
     for name, quantity in (quantities or {}).items():
-        entries[str(name)] = _quantity(name, quantity, entries, truth, drawn, len(names))
+        entries[str(name)] = _quantity(name, quantity, entries, truth, drawn, parameters)
     values = np.moveaxis(drawn, 0, 1)
     if quantities:
         values = np.stack([each.T for _, each in entries.values()], axis=2)
     members = Members(values, names=list(entries))
-    members.given = parameters
+    members.given = {"parameters": parameters}
     outcomes = np.stack([each for each, _ in entries.values()], axis=1)
     found = audit(members, outcomes, **options)
     call = found.call.replace("caltest.audit(predicted, outcomes", "caltest.sbc(parameters, draws")
@@ -134,17 +136,20 @@ def sbc(
 
 def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:
     """Return numbers with the parameters on the last axis, and their names."""
-    if is_xarray(given):
+    labels: list[Any] = [*given] if isinstance(given, Mapping) else []
+    if not isinstance(given, Mapping) and has(given, "columns"):
+        labels = [*getattr(given, "column_names", given.columns)]
+    columns = {str(name): given[name] for name in labels}
+    for odd in [each for each in (given, *columns.values()) if is_xarray(each) and len(each.dims) > 1][
+        :1
+    ]:
         raise InputError(
-            f"{what} has the dimensions {', '.join(map(quoted, given.dims))}; give .values, along "
+            f"{what} has the dimensions {', '.join(map(quoted, odd.dims))}; give .values, along "
             "(draws, simulations, parameters), or (simulations, parameters)."
         )
-    if isinstance(given, Mapping) or has(given, "columns"):
-        labels = list(getattr(given, "columns", given))
-        columns = {str(name): given[name] for name in labels}
+    if labels or isinstance(given, Mapping):
         if len(columns) < len(labels):
             raise InputError(f"{what} has two columns of one name; give each a name of its own.")
-        check_rows({f"{what}[{name!r}]": own for name, own in columns.items()})
         each = [finite_table(f"{name!r} of {what}", own) for name, own in columns.items()]
         if not each or len({one.shape for one in each}) > 1:
             shapes = ", ".join(f"{name} {one.shape}" for name, one in zip(columns, each, strict=True))
@@ -157,14 +162,15 @@ def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:
 
 
 def _quantity(
-    name: object, quantity: Any, entries: Any, truth: Array, drawn: Array, count: int
+    name: object, quantity: Any, entries: Any, truth: Array, drawn: Array, parameters: object
 ) -> tuple[Array, Array]:
     """Return a quantity at the parameters and at their draws."""
     if callable(quantity):
-        named = list(entries)[:count]
+        named = list(entries)[: truth.shape[1]]
         pair = [quantity({each: entries[each][k] for each in named}) for k in (0, 1)]
     else:
         pair = list(quantity) if isinstance(quantity, tuple | list) else []
+    check_rows({"parameters": parameters, f"quantity {quoted(name)}": (*pair[:1],)})
     both = [finite_table(f"the quantity {quoted(name)}", each) for each in pair]
     if [each.shape for each in both] != [truth.shape[:1], drawn.shape[:2]]:
         raise InputError(

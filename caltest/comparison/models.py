@@ -12,13 +12,14 @@ import numpy as np
 from caltest._arguments import OneOf, Whole, anything, arguments
 from caltest._sums import Array
 from caltest._visible import as_text, quoted
-from caltest.alignment import check_rows, in_order_of
+from caltest.alignment import check_rows, column_names, in_order_of
 from caltest.auditing.groups import known_before, notes_on, read_groups
 from caltest.auditing.options import INTERSECTIONS
 from caltest.auditing.views import Group
 from caltest.comparison.errors import ModelDifference, ModelError, sizes_of
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import listed
+from caltest.data.labels import says_no
 from caltest.data.rows import without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
@@ -178,6 +179,11 @@ def wholes_of(
                     "a time."
                 )
     (reference, first), *others = wholes.items()
+    pairs = [each.rows.classes for each in wholes.values() if each.rows.n_classes == 2]
+    for pair in filter(None, dict.fromkeys(pairs)):
+        for name, probs in given.items():
+            if len(column := column_names(probs)) == 1 and says_no(column[0], pair[0], pair[1]):
+                in_order_of(pair, column, name, "another model")
     alone = np.arange(len(first.labels))  # every row by itself
     for name, other in others:
         for what, alike in (("weights", "counted alike"), ("clusters", "in the same clusters")):

@@ -17,6 +17,7 @@ from caltest._arguments import check_unmasked, has
 from caltest._visible import as_text, attempt, quoted, reason
 from caltest.alignment import is_xarray
 from caltest.exceptions import InputError
+from caltest.spelling import is_missing
 
 #: What is said of a file that was opened and not read.
 NOT_LOADED = (
@@ -313,7 +314,8 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
     if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
         native = native.get_column(native.columns[0])
     if isinstance(native, nw.Series):
-        return _short(native.to_list()) if _is_coarse(native.dtype) else list(native.to_list())
+        coarse = _is_coarse(native.dtype) or str(np.asarray(native.to_numpy()).dtype) in _COARSE
+        return _short(native.to_list()) if coarse else list(native.to_list())
     if isinstance(column, list | tuple):
         return list(column)
     try:
@@ -324,13 +326,16 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
             if column.shape[1:] == (1,):
                 column = column[:, 0]
         found: Any = column.tolist() if column.ndim == 1 else None
-        if found and str(column.dtype).endswith(("float32", "float16")):
-            found = _short(found)
+        if found and (kind := str(column.dtype).removeprefix("torch.")) in _COARSE:
+            found = _short(found, kind)
     except Exception:  # what calls itself an array may raise anything
         return None
     return found if isinstance(found, list) else None
 
 
-def _short(cells: Sequence[Any]) -> list[Any]:
+_COARSE = ("float32", "float16")
+
+
+def _short(cells: Sequence[Any], kind: str = "float32") -> list[Any]:
     """Return numbers of float32 or half as they are written: 0.1, and not the number next to it."""
-    return [cell if cell is None else float(str(np.float32(cell))) for cell in cells]
+    return [x if is_missing(x) else float(str(np.dtype(kind).type(x))) for x in cells]

@@ -82,11 +82,9 @@ def column_indices(
         raise InputError(_WRONG["too many"], n=n_classes, last=n_classes - 1)
     if labels.is_text and names is None:
         if n_classes == 2:
-            words = [str(label).casefold() for label in values.tolist()]
-            yes = next((yes for yes, no in _OPPOSITES.items() if set(words) <= {yes, no}), None)
-            if yes:
+            for _, yes in pairs_of(labels):
                 note = f"Labels were read as words: 1 is {quoted(yes)}."
-                return np.array([label == yes for label in words], np.intp), (note,)
+                return np.array([str(x).casefold() == yes for x in values.tolist()], np.intp), (note,)
         do = "give labels 0 and 1, or " if n_classes == 2 else "give "
         do += "class_names, or probs with a named column for every class, as in a data frame"
         if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):
@@ -125,6 +123,25 @@ def column_indices(
         one = quoted(int(values[row]))
         raise InputError(_WRONG["numbers"], row=row, found=one, names=listed(names))
     return indices.astype(np.intp), ("Labels were matched to the numbers in the column names.",)
+
+
+#: What is said of any probability.
+_GENERAL = {"p", "pr", "prob", "proba", "probability", "class", "label", "score", "pred", "y"}
+
+
+def says_no(column: str, no: str, yes: str) -> bool:
+    """Whether a column is called as the one class, and not as the other, which it is read as."""
+    said, first, second = (set(re.findall(r"\d+|[^\W\d_]+", x.casefold())) for x in (column, no, yes))
+    alone = said - _GENERAL == first or not no.isdigit()  # "model 0" is no class 0
+    return first <= said and not second <= said and alone
+
+
+def pairs_of(labels: NamedArray) -> list[tuple[str, str]]:
+    """Return what classes 0 and 1 may be called, by the labels of two classes."""
+    if not labels.is_text:
+        return [("0", "1"), ("false", "true")]
+    words = {str(label).casefold() for label in labels.values.tolist()}
+    return [(no, yes) for yes, no in _OPPOSITES.items() if words <= {yes, no}][:1]
 
 
 def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:

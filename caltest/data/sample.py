@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,7 +25,7 @@ from caltest.data.containers import (
     shape_of,
 )
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
-from caltest.data.labels import column_indices, kept_at, numbers_in
+from caltest.data.labels import column_indices, kept_at, numbers_in, pairs_of, says_no
 from caltest.data.premises import check_weights, shared_members
 from caltest.data.rows import Note, Rows, Sample, cluster_codes, row_weights
 from caltest.exceptions import Argument, InputError, Phrase
@@ -62,8 +61,8 @@ _WRONG = {
     "width": "class_names has {count} for {n} classes; give one for each, in the order of the columns.",
     "order": "class_names holds {names}, and the columns of probs are called {own}, in another order, "
     "so that it is not clear what a label 0 is; leave class_names out, or give labels as names.",
-    "first": "the one column of probs is called {column}, and class_names says that it is that of "
-    "{name}; give the probability of {name}, or turn class_names round.",
+    "first": "the one column of probs is called {column}, and is read as the probability of {name}; "
+    "give that, or call the column otherwise.",
     "event": "event is {found}, which names the one event of two classes, and there are {n}; give "
     "class_names instead, one for every class.",
 }
@@ -270,6 +269,10 @@ def _matched(
     _check_order(table, truth)
     truth = NamedArray(truth.flat)
     _check_shapes(table, len(truth.values), part)
+    if known is None and table.n_columns == 1 and not isinstance(probs, np.ndarray | list):
+        table = replace(table, names=(_own_name(probs),))
+        for pair in pairs_of(truth) if given_names is None else ():
+            _in_order(table, pair)
     if known is None and given_names is not None:
         _check_width(given_names, 2 if table.n_columns == 1 else table.n_columns)
         called = table.names or ()
@@ -296,9 +299,8 @@ def _in_order(table: NamedArray, names: tuple[str, ...]) -> tuple[str, ...]:
     if table.n_columns > 1:
         places = in_order_of(names, table.names, "probs", "class_names holds") if table.names else []
         return tuple(names[place] for place in np.argsort(places)) or names
-    words = [] if table.names is None else re.findall(r"\w+", table.names[0].casefold())
-    if names[0].casefold() in words and names[1].casefold() not in words:
-        raise InputError(_WRONG["first"], column=quoted(table.names[0]), name=quoted(names[1]))  # type: ignore[index]
+    if table.names is not None and says_no(table.names[0], *names):
+        raise InputError(_WRONG["first"], column=quoted(table.names[0]), name=quoted(names[1]))
     return names
 
 
@@ -393,7 +395,7 @@ def predictions(
         return counted_as(probs, weights, clusters)
     table = read_table(probs, "probs")
     _check_shapes(table, len(table.values), part)
-    found = _named(Rows(**(_softmax if logits else _simplex)(table)), probs)
+    found = _named(Rows(**(_softmax if logits else _simplex)(table)), probs, weights, clusters)
     return counted_as(found, weights, clusters)
 
 

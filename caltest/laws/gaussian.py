@@ -57,13 +57,12 @@ class GaussianPredictions(Shaped):
     _by_row = ("mean", "_centre", "_factor", "whitener", "log_scale")
 
     def __init__(self, mean: object, covariance: object) -> None:
-        mean = rows_first(mean, "the mean")
+        mean, covariance = rows_first(mean, "the mean"), rows_first(covariance, f"the {self._second}")
         location = finite_table("the mean", mean, "(n,) numbers or (n, d) vectors", ndim=(1, 2))
         spread = finite_table(f"the {self._second}", covariance)
-        places = self._places(mean, covariance)
-        if places and spread.ndim == 2:
-            spread = spread[np.ix_(places, places)]
-        by_row = covariance if spread.shape == location.shape[:1] else None
+        if (places := self._places(mean, covariance)) and spread.ndim >= 2:
+            spread = spread[..., places, :][..., places]
+        by_row = covariance if spread.shape[:1] == location.shape[:1] and spread.ndim != 2 else None
         self.given = {"mean": mean, self._second: by_row}
         check_rows(self.given)
         self.mean, self._shape, self.entries = location, location.shape, column_names(mean)
@@ -338,6 +337,7 @@ class Ensemble(Shaped):
         if array.shape[1] < 2:
             raise InputError(f"members has shape {array.shape}; give {shapes}.")
         self.members, self.given, self._shape = array, members, array[:, 0].shape
+        self.entries = column_names(members) if array.ndim == 3 else ()
         self._points = array.reshape(*array.shape[:2], -1)
         n, s, d = self._points.shape
         advice = "give a positive number such as 0.5, or 'scott'"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments
 from caltest._arguments import names as names_given
 from caltest._visible import quoted
-from caltest.alignment import rows_first
+from caltest.alignment import column_names, in_order_of, rows_first
 from caltest.exceptions import InputError
 from caltest.laws.base import OutcomeSampler, Predictive, Shaped, finite_table
 from caltest.laws.classes import Array, Outcomes, read_only
@@ -80,6 +80,10 @@ class Members(Shaped):
         shapes = "(n, L) numbers or (n, L, d) vectors, one row of members for every outcome"
         values = rows_first(values, "members")
         array = finite_table("members", values, shapes, ndim=(2, 3))
+        own = column_names(values) if array.ndim == 3 else ()
+        if names is not None and len(own) == len(names) > 0:
+            array = array[..., in_order_of([*map(str, names)], own, "members", "names holds")]
+        names = names if names is not None else own or None
         if names is not None and array.ndim == 2:
             raise InputError(
                 f"names holds {quoted(list(names))}, which are for the entries of vectors, and these "

@@ -67,10 +67,12 @@ class Distribution(Shaped):
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
-        parameters = {str(k): own for k, own in enumerate(getattr(distribution, "args", ()) or ())}
+        parameters = {
+            f"parameter {k}": x for k, x in enumerate(getattr(distribution, "args", ()) or ())
+        }
         parameters |= getattr(distribution, "kwds", {}) or {}  # of SciPy's
         self.given = parameters or distribution
-        check_rows({f"the parameter {name}": own for name, own in parameters.items()})
+        check_rows(parameters)
         if has(distribution, "columns") and np.size(distribution.columns) == 1:
             distribution = _Column(distribution)
         self._parts = [_counts(each) for each in ([distribution] if self._alone else distribution)]
@@ -391,7 +393,9 @@ def recognised(given: object) -> Predictive | None:
     first = several[0] if isinstance(several, list | tuple) and several else several
     # A series of polars has an entropy and a sample too, and no density.
     if has(first, "entropy", "logpdf") or has(first, "entropy", "logpmf") or has(first, "cdf"):
-        return Distribution(several)
+        found = Distribution(several)
+        found.given = given if objects else found.given
+        return found
     if has(first, *_PATHS) or has(first, *_OF_QUANTILES):
         return _of_paths(several if isinstance(several, list | tuple) else [several])
     return None

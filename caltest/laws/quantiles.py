@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._visible import quoted
-from caltest.alignment import are_counted, column_names, rows_first
+from caltest.alignment import are_counted, column_names, rows_first, stated_numbers
 from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Outcomes, read_only
@@ -187,15 +187,17 @@ def level_called(name: str) -> float | None:
     if re.fullmatch(r"(?:.*-)?median", name):
         return 0.5
     number = re.fullmatch(r"q?(\d*\.?\d+(?:e-?\d+)?)(%?)", name)
-    return None if number is None else float(number[1]) / (100.0 if number[2] else 1.0)
+    return None if number is None else round(float(number[1]) / (100.0 if number[2] else 1.0), 12)
 
 
 def _named(values: Any, needed: bool) -> list[float] | None:
     """Return levels as columns are called; None, unless they are needed, if these say none."""
     names = column_names(values)
     found = [level for level in map(level_called, names) if level is not None]
-    if not needed and (len(found) < len(names) or not names or are_counted(names)):
-        return None
+    if not needed:  # names that would not do alone may still contradict the levels that are given
+        found = found if len(found) == len(names) else stated_numbers(names)
+        found = [round(x / 100.0, 12) for x in found] if max(found, default=0.0) > 1.0 else found
+        return None if not found or are_counted(names) else found
     if len(found) < len(names):
         raise InputError(
             f"levels is None, and the columns of values are called {quoted([*names])}; give levels, or "

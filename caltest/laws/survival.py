@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, has
 from caltest._visible import quoted
-from caltest.alignment import are_counted, check_rows, column_names, rows_first
+from caltest.alignment import are_counted, check_rows, column_names, rows_first, stated_numbers
 from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Predictive, Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Law
 from caltest.laws.objects import Distribution
 from caltest.sampling import child_seed, generator
-from caltest.spelling import number_of, spelled
 
 _ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]
 _BETWEEN: Any = {"low": -_ROUNDED, "high": 1.0 + _ROUNDED}
@@ -532,9 +531,9 @@ def _at_times(what: str, given: Any, times: object, *do: str, **between: float) 
     given = rows_first(given, what)
     at, table = finite_table("times", as_stated(times)), finite_table(what, given, *do, **between)  # type: ignore[arg-type]
     names = column_names(given)
-    called = [number_of(spelled(name)) for name in names]
-    stated = at.shape == (len(called),) == table.shape[1:] and np.isfinite(called).all()
-    return in_columns("times", at, table, called) if stated and not are_counted(names) else (at, table)
+    called = stated_numbers(names)
+    stated = at.shape == (len(called),) == table.shape[1:] and not are_counted(names)
+    return in_columns("times", at, table, called) if stated else (at, table)
 
 
 def _checked(times: Array, table: Array) -> tuple[Array, Array]:

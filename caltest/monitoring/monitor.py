@@ -223,6 +223,7 @@ class Monitor:
             raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
         beside = {"groups": groups, "clusters": clusters}
         check_rows({"predicted": predicted, "outcomes": outcomes, **beside, "ids": ids})
+        state.check_ids(ids, outcomes)
         if ids is not None or self._queue:
             own = {"predicted": predicted, "outcomes": outcomes, "logits": logits}
             self._late(own, beside, ids, batch, date)

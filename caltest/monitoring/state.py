@@ -19,9 +19,10 @@ import numpy as np
 from caltest._arguments import Whole, arguments
 from caltest._version import __version__
 from caltest._visible import quoted
+from caltest.alignment import row_names
 from caltest.auditing.groups import group_texts
 from caltest.data import Rows, sample
-from caltest.data.containers import cells_of
+from caltest.data.containers import NamedArray, cells_of
 from caltest.exceptions import InputError
 from caltest.files.paths import named, opened
 from caltest.files.writing import write_whole
@@ -29,7 +30,7 @@ from caltest.laws import Classes, Survival
 from caltest.laws.classes import Array
 from caltest.monitoring.bettors import Bettors, Books, limits
 from caltest.results import Facts, Result
-from caltest.spelling import column_of, is_missing
+from caltest.spelling import column_of, is_missing, spelled
 
 Mode: TypeAlias = Literal["ever", "change"]
 
@@ -380,6 +381,16 @@ def names_of(column: object, n: int, what: str) -> list[str]:
     return [str(named.texts[code]) for code in named.codes]
 
 
+def check_ids(ids: object, outcomes: object) -> None:
+    """Raise if the rows of outcomes have the same names as ids, in another order."""
+    names = [] if ids is None else [spelled(cell) for cell in cells_of(ids, "ids") or []]
+    for own in row_names(outcomes, "outcomes") if names else ():
+        known = [] if own.index is None else [spelled(name) for name in own.index.tolist()]
+        if names != known and set(names) == set(known) and len(known) == len(names):
+            found = "ids and the index of outcomes hold the same names, in another order"
+            raise InputError(f"{found}; align them, or give outcomes without an index.")
+
+
 class Waiting(NamedTuple):
     """A row that waits, as the state keeps it."""
 
@@ -420,13 +431,14 @@ def informed(
     if unknown := [name for name in names if name not in places]:
         raise InputError(f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do.")
     pairs = zip(names, cells, strict=True)
-    known = [(places[name], cell) for name, cell in pairs if not is_missing(cell)]
+    known = [(places[name], x) for name, x in pairs if not is_missing(x) or x in (columns or ())]
     found = list(queue)
     if known:
         if done := [queue[k].name for k, _ in known if queue[k].label >= 0]:
             raise InputError(f"the outcome of row {quoted(done[0])} is known already; give each once.")
         law = law_of([queue[k] for k, _ in known], columns)
-        labels = sample(Rows(law), [cell for _, cell in known], part=True).labels.tolist()
+        waited = NamedArray(law.probs, law.names)
+        labels = sample(waited, [cell for _, cell in known], part=True).labels.tolist()
         for (k, _), label in zip(known, labels, strict=True):
             found[k] = found[k]._replace(label=label)
     return found

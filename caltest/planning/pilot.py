@@ -15,7 +15,7 @@ from caltest._arguments import Number, arguments, positive_number, real_array, t
 from caltest._numbers import points
 from caltest._sums import Array
 from caltest._visible import quoted
-from caltest.alignment import check_rows
+from caltest.alignment import check_rows, column_names, in_order_of
 from caltest.data import Rows, Sample
 from caltest.data.rows import on_average_one, refuse_clusters
 from caltest.exceptions import Argument, InputError, Phrase
@@ -248,6 +248,8 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
     read = np.array(real_array("truth", given, "give probabilities (N, m), or a function"))
     if predictions.n_classes == 2 and read.shape == (predictions.n_samples,):
         read = np.column_stack([1.0 - read, read])
+    if read.shape == predictions.probs.shape and (names := column_names(truth)) and predictions.classes:
+        read = read[:, in_order_of(predictions.classes, names, "truth", "those of probs are called")]
     if read.shape != predictions.probs.shape:
         raise InputError(
             f"truth has shape {read.shape}, and the pilot's predictions {predictions.probs.shape}; "
