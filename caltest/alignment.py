@@ -126,7 +126,7 @@ def _check_pair(one: RowNames, other: RowNames) -> None:
     kind, by_place, align = "pandas indexes", "call .reset_index(drop=True) on", "align them"
     if one.dimension is not None or other.dimension is not None:
         kind, by_place = "coordinates of the rows", "give .values of"
-    elif same and " " not in one.what + other.what:
+    elif same and first.is_unique and " " not in one.what + other.what:
         align = f"give {other.what}.loc[{one.what}.index], as the rows are the same"
     raise InputError(
         _WRONG["rows"],

@@ -872,7 +872,7 @@ def test_the_command_line_is_the_same_as_python(seen_file):
     jsonschema.validate(data, schema)
     assert data["views"][0]["observed"] > data["views"][0]["predicted"]
     assert data["views"][0]["events"]["expected"] is None  # three times are looked at alone
-    straight = Survival(law.given["predictions"], TIMES[[4, 9, 29]], interpolation="linear")
+    straight = Survival(law.given["curves"], TIMES[[4, 9, 29]], interpolation="linear")
     typed = command("test", str(path), *OF, "--interpolation", "linear", "--json")
     of_python = caltest.test(straight, (rows["t"], rows["d"]), rng=0)
     assert json.loads(typed.stdout)["pvalue"] == of_python.pvalue
@@ -1290,7 +1290,7 @@ def test_groups_that_are_followed_longer_do_not_speak_for_others():
 def test_of_weighted_rows_too_larger_groups_allow_for_rows_that_nobody_followed(counting):
     law, seen, groups = followed_for_a_while(4, 300 if counting == "few events" else 1500)
     if counting == "few events":
-        rare = 1.0 - (1.0 - law.given["predictions"]) / 40.0
+        rare = 1.0 - (1.0 - law.given["curves"]) / 40.0
         law = Survival(rare, np.arange(2.0, 61.0, 2.0))
         keep = np.random.default_rng(0).random(len(rare)) < 0.03
         seen = np.where(keep, seen[0], np.minimum(seen[0], 80.0)), seen[1] & keep
@@ -1320,7 +1320,7 @@ def test_where_follow_up_is_too_short_words_do_not_ask_for_more_rows():
 
 def test_no_pvalue_lies_outside_its_own_interval():
     law, seen, groups = followed_for_a_while(3, 600)
-    few = Survival(law.given["predictions"][:, [5, 11]], [12.0, 24.0])
+    few = Survival(law.given["curves"][:, [5, 11]], [12.0, 24.0])
     for each in (law, few):
         audit = caltest.audit(each, seen, groups=groups, n_resamples=199, rng=0)
         for check in audit.checks:

@@ -314,7 +314,7 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
     if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
         native = native.get_column(native.columns[0])
     if isinstance(native, nw.Series):
-        coarse = _is_coarse(native.dtype) or str(np.asarray(native.to_numpy()).dtype) in _COARSE
+        coarse = _is_coarse(native.dtype) or attempt(lambda: str(native.to_numpy().dtype)) in _COARSE
         return _short(native.to_list()) if coarse else list(native.to_list())
     if isinstance(column, list | tuple):
         return list(column)

@@ -163,7 +163,7 @@ class Survival(Shaped):
                 self.horizon, self.steps = float(self._times[0, 1]), True  # as a risk, and no curve
             self._shape, last = (len(table),), self._times[:, -1]
             end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
-        self.ends, self.given = end, {"predictions": curves, "follow_up": follow_up}
+        self.ends, self.given = end, {"curves": curves, "follow_up": follow_up}
         check_rows(self.given)
         if follow_up is not None:
             until = np.asarray(follow_up)
