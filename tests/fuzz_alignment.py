@@ -6,25 +6,10 @@ The rule: the number that plain arrays give, or an `InputError`; never another n
 from dataclasses import dataclass
 from typing import Any
 
+import alignments as calls
 import numpy as np
 import pandas as pd
-from alignments import (
-    ANY_ORDER,
-    CALLS,
-    COLUMNS,
-    CONTAINERS,
-    DATA,
-    DISCRETE,
-    INDEXED,
-    INDEXES,
-    TYPED,
-    WRITTEN,
-    N,
-    expected,
-    numbers,
-    parts_of,
-    written,
-)
+from alignments import CALLS, DATA, N
 from fuzzing import Broken, Unusable, in_package
 from hypothesis import strategies as st
 
@@ -54,17 +39,17 @@ class Part:
 
     def made(self, index: pd.Index, seed: int) -> Any:
         """Return the argument."""
-        values, rng = written(self.name, self.cells), np.random.default_rng(seed)
+        values, rng = calls.written(self.name, self.cells), np.random.default_rng(seed)
         if self.rows == "shuffled":
             order = rng.permutation(N)
             values, index = values[order], index[order]
         if values.ndim == 1:
-            return CONTAINERS[self.container](self.name, values, index)
-        names = COLUMNS[self.name]
+            return calls.CONTAINERS[self.container](self.name, values, index)
+        names = calls.COLUMNS[self.name]
         if self.columns == "shuffled":
             order = rng.permutation(len(names))
             values, names = values[:, order], [names[k] for k in order]
-        found = CONTAINERS[self.container](self.name, values, index)
+        found = calls.CONTAINERS[self.container](self.name, values, index)
         if isinstance(found, pd.DataFrame):
             named = [
                 FORMS[self.form](name) if self.name in ("probs", "other") else name for name in names
@@ -90,13 +75,13 @@ class Aligned:
 
     def run(self) -> bool:
         """See `fuzzing.Case`."""
-        plain = expected(self.call)
+        plain = calls.expected(self.call)
         try:
             made = {
-                part.name: part.made(INDEXES[self.index], self.seed + k)
+                part.name: part.made(calls.INDEXES[self.index], self.seed + k)
                 for k, part in enumerate(self.parts)
             }
-            found = numbers(self.call, made)
+            found = calls.numbers(self.call, made)
         except caltest.InputError:
             return False
         except Exception as error:
@@ -112,14 +97,14 @@ class Aligned:
 def aligned_calls(draw: Any) -> Aligned:
     """Draw a call in which one argument has an index and is in order, and others may not be."""
     call = draw(st.sampled_from(sorted(CALLS)))
-    names = draw(st.permutations(list(parts_of(call))))
+    names = draw(st.permutations(list(calls.parts_of(call))))
     orders, parts = ["straight"] * 3 + ["shuffled"], []
     for place, name in enumerate(names):
-        held = INDEXED if place < 2 else sorted({*CONTAINERS} - {"torch"})
+        held = calls.INDEXED if place < 2 else sorted({*calls.CONTAINERS} - {"torch"})
         if call == "normal vectors":  # entries of arrays are known by their places alone
-            held = (*INDEXED, *TYPED)[: 5 if place < 2 else 8]
+            held = (*calls.INDEXED, *calls.TYPED)[: 5 if place < 2 else 8]
         container = draw(st.sampled_from(held))
-        table, indexed = DATA[name].ndim == 2, container in INDEXED
+        table, indexed = DATA[name].ndim == 2, container in calls.INDEXED
         rows = (
             "shuffled"
             if place == 1
@@ -131,10 +116,12 @@ def aligned_calls(draw: Any) -> Aligned:
             rows = "turned"
         if place == 1 and draw(st.booleans()):
             rows = "straight"
-        by_name = table and call in ANY_ORDER and container in (*INDEXED, *TYPED)
+        by_name = table and call in calls.ANY_ORDER and container in (*calls.INDEXED, *calls.TYPED)
         columns = draw(st.sampled_from(orders)) if by_name else "straight"
-        kinds = [k for k in WRITTEN if k != "mixed" or container not in TYPED]
-        cells = draw(st.sampled_from(kinds)) if name in DISCRETE else "int"
+        kinds = [k for k in calls.WRITTEN if k != "mixed" or container not in calls.TYPED]
+        cells = draw(st.sampled_from(kinds)) if name in calls.DISCRETE else "int"
         form = draw(st.sampled_from(sorted(FORMS))) if columns == "shuffled" else "bare"
         parts.append(Part(name, container, rows, columns, form, cells))
-    return Aligned(call, draw(st.sampled_from(sorted(INDEXES))), tuple(parts), draw(st.integers(0, 99)))
+    return Aligned(
+        call, draw(st.sampled_from(sorted(calls.INDEXES))), tuple(parts), draw(st.integers(0, 99))
+    )

@@ -7,32 +7,22 @@ from decimal import Decimal
 from itertools import permutations
 from pathlib import Path
 
+import alignments as calls
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from alignments import (
-    CALLS,
-    COLUMNS,
-    CONTAINERS,
-    DATA,
-    INDEXES,
-    TYPED,
-    WRITTEN,
-    N,
-    expected,
-    numbers,
-    parts_of,
-    written,
-)
+from alignments import CALLS, DATA, N
 from fuzz_alignment import FORMS
+from scipy import stats
 from support import some_fast
 
 import caltest
 from caltest import InputError
 from caltest.data import sample
-from caltest.predictive import Members, Normal
+from caltest.planning import pilot
+from caltest.predictive import Members, Normal, Quantiles
 
 ORDER = np.random.default_rng(1).permutation(N)
 FEW = {"n_resamples": 99, "rng": 0, "min_rows": 5}
@@ -43,17 +33,20 @@ ROWS = {"probs", "labels", "predicted", "outcomes", "models", "weights", "cluste
 
 
 def test_every_function_of_rows_is_called():
-    text = Path(inspect.getfile(numbers)).read_text()
+    text = Path(inspect.getfile(calls.numbers)).read_text()
     for name in caltest.__all__:
         of = getattr(caltest, name)
         if inspect.isfunction(of) and ROWS & {*inspect.signature(of).parameters}:
             assert f"caltest.{name}(" in text, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_the_number_depends_on_the_rows_of_every_argument(call):
-    for name, values in parts_of(call).items():
-        assert numbers(call, {**parts_of(call), name: values[ORDER]}) != expected(call), name
+    for name, values in calls.parts_of(call).items():
+        assert calls.numbers(call, {**calls.parts_of(call), name: values[ORDER]}) != calls.expected(
+            call
+        ), name
 
 
 # ------------------------------------------------------------------ indexes and coordinates
@@ -62,19 +55,23 @@ def test_the_number_depends_on_the_rows_of_every_argument(call):
 def answered(call, parts):
     """Whether there is a number, which is that of plain arrays then; None if it is refused."""
     try:
-        return numbers(call, parts) == expected(call)
+        return calls.numbers(call, parts) == calls.expected(call)
     except InputError:
         return None
 
 
-@pytest.mark.parametrize("index", some_fast(INDEXES, "text"))
+@pytest.mark.slow
+@pytest.mark.parametrize("index", calls.INDEXES)
 @pytest.mark.parametrize("container", ["pandas", "xarray"])
 @pytest.mark.parametrize("call", CALLS)
 def test_indexes_that_are_alike_change_nothing(call, container, index):
     if (container, index) == ("xarray", "two levels"):
         pytest.skip("coordinates of one level")
-    parts = parts_of(call)
-    alike = {name: CONTAINERS[container](name, each, INDEXES[index]) for name, each in parts.items()}
+    parts = calls.parts_of(call)
+    alike = {
+        name: calls.CONTAINERS[container](name, each, calls.INDEXES[index])
+        for name, each in parts.items()
+    }
     assert answered(call, alike)
 
 
@@ -83,9 +80,9 @@ def test_indexes_that_are_alike_change_nothing(call, container, index):
 @pytest.mark.parametrize("call", CALLS)
 def test_rows_in_another_order_are_refused_or_matched(call, container, index):
     """Of any two arguments, where all others have no index."""
-    make, labels, silent = CONTAINERS[container], INDEXES[index], set()
-    for one, other in permutations(parts_of(call), 2):
-        parts = parts_of(call)
+    make, labels, silent = calls.CONTAINERS[container], calls.INDEXES[index], set()
+    for one, other in permutations(calls.parts_of(call), 2):
+        parts = calls.parts_of(call)
         parts[one] = make(one, parts[one], labels)
         parts[other] = make(other, parts[other][ORDER], labels[ORDER])
         if answered(call, parts) is False:
@@ -93,13 +90,16 @@ def test_rows_in_another_order_are_refused_or_matched(call, container, index):
     assert not silent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["text", "numbers", "dates"])
 @pytest.mark.parametrize("call", CALLS)
 def test_rows_correspond_by_position_where_an_index_is_the_default(call, index):
-    for place in range(len(parts_of(call))):
+    for place in range(len(calls.parts_of(call))):
         parts = {
-            name: CONTAINERS["pandas"](name, each, INDEXES[index if k == place else "range"])
-            for k, (name, each) in enumerate(parts_of(call).items())
+            name: calls.CONTAINERS["pandas"](
+                name, each, calls.INDEXES[index if k == place else "range"]
+            )
+            for k, (name, each) in enumerate(calls.parts_of(call).items())
         }
         assert answered(call, parts), list(parts)[place]
 
@@ -115,19 +115,19 @@ def test_a_default_index_that_another_contradicts_is_none(rows):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_dimensions_in_another_order_are_matched_by_name_or_refused(call):
-    parts = {name: CONTAINERS["xarray"](name, each, None) for name, each in parts_of(call).items()}
-    for name in {*parts} & {*COLUMNS}:
-        for rest in (parts, parts_of(call)):
+    parts = {
+        name: calls.CONTAINERS["xarray"](name, each, None)
+        for name, each in calls.parts_of(call).items()
+    }
+    for name in {*parts} & {*calls.COLUMNS}:
+        for rest in (parts, calls.parts_of(call)):
             assert answered(call, {**rest, name: parts[name].transpose()}) is not False, name
 
 
 # ------------------------------------------------------------------ containers and spellings
 
-QUICK = [
-    ("list", "mixed"), ("tuple", "text"), ("pandas", "decimal"), ("polars", "text of floats"),
-    ("arrow", "float"), ("xarray", "mixed"), ("chunks", "int"),
-]  # fmt: skip
-EVERY = [(container, kind) for container in CONTAINERS for kind in WRITTEN]
+QUICK = [("list", "mixed"), ("pandas", "decimal"), ("xarray", "mixed")]
+EVERY = [(container, kind) for container in calls.CONTAINERS for kind in calls.WRITTEN]
 
 
 @pytest.mark.parametrize(
@@ -135,13 +135,13 @@ EVERY = [(container, kind) for container in CONTAINERS for kind in WRITTEN]
     [pytest.param(*each, marks=[] if each in QUICK else pytest.mark.slow) for each in EVERY],
 )
 def test_one_number_in_every_container_and_spelling(container, kind):
-    if (container in TYPED and kind == "mixed") or (
+    if (container in calls.TYPED and kind == "mixed") or (
         container == "torch" and kind not in ("int", "float")
     ):
         pytest.skip("columns have one type there")
     for call in CALLS:
-        parts = {name: written(name, kind) for name in parts_of(call)}
-        held = {name: CONTAINERS[container](name, each, None) for name, each in parts.items()}
+        parts = {name: calls.written(name, kind) for name in calls.parts_of(call)}
+        held = {name: calls.CONTAINERS[container](name, each, None) for name, each in parts.items()}
         assert answered(call, held), call
 
 
@@ -269,15 +269,15 @@ def test_columns_are_matched_by_name_in_any_order(form, order):
     assert caltest.estimate(own, text) == pytest.approx(plain)
     if order == (0, 1, 2):
         assert caltest.estimate(own, labels, class_names=CLASSES) == pytest.approx(plain)
-    else:  # of whole numbers it is not said whose they are: the names' or the columns'
+    else:  # of whole calls.numbers it is not said whose they are: the names' or the columns'
         with suppress(InputError):
             assert caltest.estimate(own, labels, class_names=CLASSES) == pytest.approx(plain)
     assert caltest.estimate(table(probs, "012", form, order), labels) == pytest.approx(plain)
     models = {"a": own, "b": table(other, CLASSES)}
     found = caltest.compare(models, text, "skce_uq")
-    expected = caltest.compare({"a": probs, "b": other}, labels, "skce_uq")
-    assert found.values == pytest.approx(expected.values)
-    assert found.gaps[0].mean == pytest.approx(expected.gaps[0].mean)
+    calls.expected = caltest.compare({"a": probs, "b": other}, labels, "skce_uq")
+    assert found.values == pytest.approx(calls.expected.values)
+    assert found.gaps[0].mean == pytest.approx(calls.expected.gaps[0].mean)
 
 
 @pytest.mark.parametrize("form", NAMED)
@@ -341,3 +341,60 @@ def test_parameters_are_matched_by_name_or_refused():
     ):
         with suppress(InputError):
             assert given() == plain
+
+
+# ------------------------------------------------------------------ what went astray before
+
+P, Y, TURN = DATA["p"], DATA["events"], np.random.default_rng(3).permutation(N)
+Q = np.sort(_RNG.normal(size=(N, 3)), axis=1)
+D = pd.DataFrame({"1": P, "0": 1 - P})
+
+
+def astray():
+    """Yield what is to be refused, a name and a call each."""
+    ids, draws = [f"r{k}" for k in range(N)], np.tile(P, (9, 1))
+    number = pd.Series([stats.norm(each, 1.0) for each in P])[TURN]
+    yield (
+        "default index as text",
+        lambda: sample(pd.Series(P, [*map(str, range(N))][::-1]), pd.Series(Y)),
+    )
+    frame = pd.DataFrame(Q, columns=["p5", "p50", "p95"])
+    yield "quantiles", lambda: Quantiles([0.1, 0.5, 0.9], frame)
+    yield "one column of 0", lambda: sample(pd.DataFrame({"prob_0": P}), Y, class_names=[0, 1])
+    yield "one column no", lambda: sample(pd.Series(P, name="no"), np.where(Y == 1, "yes", "no"))
+    two = {"a": pd.DataFrame({"dog": P}), "b": D.set_axis(["dog", "cat"], axis=1)}
+    yield "models", lambda: caltest.compare(two, Y)
+    yield "pilot", lambda: pilot(D, truth=D.set_axis(["a", "b"], axis=1))
+    yield "laws", lambda: caltest.test(number, pd.Series(P), "bias")
+    yield "simulations", lambda: caltest.sbc({"m": pd.Series(P)}, {"m": pd.DataFrame(draws)[TURN]})
+    own = {"q": (pd.Series(P)[TURN], draws)}
+    yield "quantity", lambda: caltest.sbc(pd.DataFrame({"m": P}), {"m": draws}, quantities=own)
+    turned = pd.Series(Y, [f"r{k}" for k in TURN])
+    yield "ids", lambda: caltest.Monitor().update(P, turned, ids=ids)
+    yield "yes and no", lambda: caltest.Monitor().update(D.set_axis(["yes", "no"], axis=1), Y, ids=ids)
+
+
+@pytest.mark.parametrize("call", [pytest.param(call, id=name) for name, call in astray()])
+def test_what_went_astray_is_refused(call):
+    with pytest.raises(InputError):
+        call()
+
+
+def test_numbers_in_names_count_with_ids_too():
+    found = [caltest.Monitor().update(D, Y, **how).log_evalue for how in ({}, {"ids": range(N)})]
+    assert found[0] == pytest.approx(found[1])
+
+
+@pytest.mark.parametrize(
+    ("cells", "count"),
+    [
+        (["7e400", "8e400"], 2),  # hashes
+        (["12e4", "120000"], 2),
+        ([None, "(missing)"], 2),
+        (["2024-01-05T11:00+01:00", "2024-01-05 10:00Z"], 1),
+        ([2**60, 2**60 + 1], 2),
+    ],
+)
+def test_values_that_went_astray(cells, count):
+    found = caltest.Monitor().update(P, Y, groups=(cells * N)[:N])
+    assert len({each.value for each in found.evidence} - {None}) == count

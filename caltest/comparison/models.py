@@ -19,7 +19,7 @@ from caltest.auditing.views import Group
 from caltest.comparison.errors import ModelDifference, ModelError, sizes_of
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import listed
-from caltest.data.labels import says_no
+from caltest.data.labels import rates_by_class, says_no
 from caltest.data.rows import without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
@@ -167,6 +167,9 @@ def wholes_of(
             if law is not None and isinstance(law.rows.law, Survival):
                 raise InputError("times until an event are not compared; audit each of the models.")
             wholes[name] = without_zeros(law or sample(probs, labels, **counting))
+            if counting.get("sampling_rates") and (classes := wholes[name].rows.classes):
+                rates = rates_by_class(counting["sampling_rates"], len(classes), classes)
+                counting = {**counting, "sampling_rates": {classes[k]: rates[k] for k in rates}}
             stated, of_first = (x.rows.law for x in (wholes[name], next(iter(wholes.values()))))
             if isinstance(stated, Predictive) != isinstance(of_first, Predictive):
                 raise InputError(

@@ -129,11 +129,12 @@ def column_indices(
 _GENERAL = {"p", "pr", "prob", "proba", "probability", "class", "label", "score", "pred", "y"}
 
 
-def says_no(column: str, no: str, yes: str) -> bool:
-    """Whether a column is called as the one class, and not as the other, which it is read as."""
+def says_no(column: str, no: str, yes: str, *, alone: bool = False) -> bool:
+    """Whether a column is called as one class, perhaps alone, and is read as the other."""
     said, first, second = (set(re.findall(r"\d+|[^\W\d_]+", x.casefold())) for x in (column, no, yes))
-    alone = said - _GENERAL == first or not no.isdigit()  # "model 0" is no class 0
-    return first <= said and not second <= said and alone
+    if alone or no.isdigit():  # "model 0" is no class 0, nor is the default name 0 of a column
+        return said - _GENERAL == first and column != "0"
+    return first <= said and not second <= said
 
 
 def pairs_of(labels: NamedArray) -> list[tuple[str, str]]:

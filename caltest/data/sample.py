@@ -272,7 +272,7 @@ def _matched(
     if known is None and table.n_columns == 1 and not isinstance(probs, np.ndarray | list):
         table = replace(table, names=(_own_name(probs),))
         for pair in pairs_of(truth) if given_names is None else ():
-            _in_order(table, pair)
+            _in_order(table, pair, alone=True)
     if known is None and given_names is not None:
         _check_width(given_names, 2 if table.n_columns == 1 else table.n_columns)
         called = table.names or ()
@@ -294,12 +294,12 @@ def _named(rows: Rows, *given: object) -> Rows:
     return rows if names is rows.given else replace(rows, law=Classes(rows.probs, rows.classes, names))
 
 
-def _in_order(table: NamedArray, names: tuple[str, ...]) -> tuple[str, ...]:
+def _in_order(table: NamedArray, names: tuple[str, ...], alone: bool = False) -> tuple[str, ...]:
     """Return names of classes in the order of the columns, if these have names; raise for others."""
     if table.n_columns > 1:
         places = in_order_of(names, table.names, "probs", "class_names holds") if table.names else []
         return tuple(names[place] for place in np.argsort(places)) or names
-    if table.names is not None and says_no(table.names[0], *names):
+    if table.names is not None and says_no(table.names[0], names[0], names[1], alone=alone):
         raise InputError(_WRONG["first"], column=quoted(table.names[0]), name=quoted(names[1]))
     return names
 

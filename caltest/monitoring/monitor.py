@@ -223,7 +223,8 @@ class Monitor:
             raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
         beside = {"groups": groups, "clusters": clusters}
         check_rows({"predicted": predicted, "outcomes": outcomes, **beside, "ids": ids})
-        state.check_ids(ids, outcomes)
+        for each in (predicted, outcomes, groups, clusters):
+            state.check_ids(ids, each)
         if ids is not None or self._queue:
             own = {"predicted": predicted, "outcomes": outcomes, "logits": logits}
             self._late(own, beside, ids, batch, date)
@@ -330,6 +331,9 @@ class Monitor:
                 "these rows have weights: evidence multiplies one bet for every row, and no bet counts "
                 "twice or by half; leave the weights out, or give rows that weigh more as a "
                 "group.": not given.rows.are_alike,
+                "these rows are in clusters, whose names are not known; give clusters.": given.clusters
+                is None
+                and given.rows.clusters is not None,
                 "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
                 "lens out.": lens is not None and isinstance(full, Quantiles),
                 "a lens of times needs to know until when every row was followed; give follow_up, or "

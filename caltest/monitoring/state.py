@@ -381,14 +381,14 @@ def names_of(column: object, n: int, what: str) -> list[str]:
     return [str(named.texts[code]) for code in named.codes]
 
 
-def check_ids(ids: object, outcomes: object) -> None:
-    """Raise if the rows of outcomes have the same names as ids, in another order."""
+def check_ids(ids: object, beside: object) -> None:
+    """Raise if the rows of another argument have the same names as ids, in another order."""
     names = [] if ids is None else [spelled(cell) for cell in cells_of(ids, "ids") or []]
-    for own in row_names(outcomes, "outcomes") if names else ():
+    for own in row_names(beside, "rows") if names else ():
         known = [] if own.index is None else [spelled(name) for name in own.index.tolist()]
         if names != known and set(names) == set(known) and len(known) == len(names):
-            found = "ids and the index of outcomes hold the same names, in another order"
-            raise InputError(f"{found}; align them, or give outcomes without an index.")
+            found = "ids holds the names that another argument has for its rows, in another order"
+            raise InputError(f"{found}; align them, or leave the index out.")
 
 
 class Waiting(NamedTuple):
