@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 from support import command as invoke
 
 ROOT = Path(__file__).parent.parent
@@ -19,6 +20,23 @@ def page(name: str) -> str:
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def made_by(code: str) -> tuple[object, object]:
+    """Return two fixtures: a folder with what a page makes, and one that goes there."""
+
+    @pytest.fixture(scope="module")
+    def folder(tmp_path_factory):
+        made = tmp_path_factory.mktemp("docs")
+        with contextlib.chdir(made):
+            exec(compile(code, "page", "exec"), {})
+        return made
+
+    @pytest.fixture(autouse=True)
+    def here(folder, monkeypatch):
+        monkeypatch.chdir(folder)
+
+    return folder, here
 
 
 def commands(text: str) -> list[list[str]]:

@@ -284,9 +284,6 @@ def test_text_that_is_a_number_is_that_number_beside_numbers():
     assert sizes(few) == {"1": 6, "2": 1, "007": 1, "7": 1, "True": 2, "x": 1}
     (note,) = few.notes
     assert note == "Column 'x' holds 1, and '1' as text: they count as one group."
-    assert cut(["1", "2", "3.5"]).notes == ()  # as a CSV file has them
-    assert cut([2.5, "2.5", 2.5]).values == ("2.5",)
-    assert cut(["1.10", "1.1"]).values == ("1.1",)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pages import ROOT, blocks, commands, page, shown_in
+from pages import ROOT, blocks, commands, made_by, page, shown_in
 from support import command
 
 import caltest
@@ -26,19 +26,7 @@ DEFAULTS = inspect.signature(caltest.audit).parameters
 MAKE, *OTHERS = blocks(PAGE, "python")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with the predictions that the page makes."""
-    folder = tmp_path_factory.mktemp("docs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        exec(compile(MAKE, "audit.md", "exec"), {})
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def here(folder, monkeypatch):
-    monkeypatch.chdir(folder)
+folder, here = made_by(MAKE)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import ROOT, blocks, commands, page, shown_in
+from pages import ROOT, blocks, commands, made_by, page, shown_in
 from scipy.stats import binom, norm
 from support import command
 
@@ -19,19 +19,7 @@ PAGE = page("docs/planning.md")
 MAKE, *OTHERS = blocks(PAGE, "python")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with the pilot that the page makes."""
-    folder = tmp_path_factory.mktemp("docs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        exec(compile(MAKE, "planning.md", "exec"), {})
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def here(folder, monkeypatch):
-    monkeypatch.chdir(folder)
+folder, here = made_by(MAKE)
 
 
 def test_commands_print_what_is_shown():

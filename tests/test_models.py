@@ -342,7 +342,6 @@ def test_names_of_arrays_are_as_those_of_columns(probs, labels, names, expected)
             "holds 'cat', 'ow",
         ),
         (pd.DataFrame(TWO, columns=["p_dog", "p_cat"]), [1, 0], ["cat", "dog"], "in another order"),
-        (pd.DataFrame({"P(cat)": TWO[:, 1]}), [1, 0], ["cat", "dog"], "as the probability of 'dog'"),
     ],
 )
 def test_names_that_contradict_are_refused(probs, labels, names, told):
