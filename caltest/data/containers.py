@@ -338,4 +338,5 @@ _COARSE = ("float32", "float16")
 
 def _short(cells: Sequence[Any], kind: str = "float32") -> list[Any]:
     """Return numbers of float32 or half as they are written: 0.1, and not the number next to it."""
-    return [x if is_missing(x) else float(str(np.dtype(kind).type(x))) for x in cells]
+    own = np.dtype(kind).type
+    return [x if is_missing(x) or x == x // 1 else float(str(own(x))) for x in cells]

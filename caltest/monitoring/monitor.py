@@ -222,6 +222,8 @@ class Monitor:
         if predicted is None and ids is None and not self._queue:
             raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
         beside = {"groups": groups, "clusters": clusters}
+        if predicted is None and (groups is not None or clusters is not None):
+            raise InputError("rows that wait have groups and clusters already; leave these out.")
         check_rows({"predicted": predicted, "outcomes": outcomes, **beside, "ids": ids})
         for each in (predicted, outcomes, groups, clusters):
             state.check_ids(ids, each)
