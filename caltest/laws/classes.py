@@ -131,7 +131,7 @@ class Classes(Law):
     names
         The m class names, in column order, if known. Default None.
     given
-        The names of the rows, see :func:`caltest.alignment.row_names`. Default None.
+        The names of the rows, as an index has them. Default None.
 
     Examples
     --------
