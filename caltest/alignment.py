@@ -119,7 +119,7 @@ def _check_pair(one: RowNames, other: RowNames) -> None:
     same = attempt(lambda: set(values[0]) == set(values[1]))  # None of what cannot be looked up
     if not same and count in values:
         rest = values[1] if values[0] == count else values[0]
-        places = np.array([number_of(_spelled(value)) for value in rest])
+        places = np.array([number_of(as_spelled(value)) for value in rest])
         if not (np.isin(places, count) & (places != count)).any():
             return
     row = next((k for k, pair in enumerate(zip(*values, strict=True)) if pair[0] != pair[1]), 0)
@@ -186,7 +186,7 @@ def rows_first(data: Any, what: str, *beside: Any) -> Any:
 
 def in_dimensions(given: Any, outcomes: Any) -> Any:
     """Return outcomes with their dimensions in the order of the predictions', if both have names."""
-    given = next(iter(given.values())) if isinstance(given, dict) else given
+    given = next(iter(given.values()), None) if isinstance(given, dict) else given
     if not is_xarray(given):
         return outcomes
     if has(outcomes, "data_vars"):
@@ -243,13 +243,14 @@ def forms(names: Sequence[str]) -> Iterator[tuple[Callable[[str], str], tuple[st
     """
     yield str, tuple(names)
     for some in (names, bare(names)[0]):
-        for change in (_spelled, lambda name: _spelled(name).casefold()):
+        for change in (as_spelled, lambda name: as_spelled(name).casefold()):
             form = tuple(map(change, some))
             if len(set(form)) == len(form):
                 yield change, form
 
 
-def _spelled(name: Any) -> str:
+def as_spelled(name: Any) -> str:
+    """Return how a name is spelled, nothing if it is missing or cannot be written."""
     return attempt(lambda: spelled(name)) or ""
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from caltest._arguments import Whole, arguments
 from caltest._version import __version__
 from caltest._visible import quoted
-from caltest.alignment import row_names
+from caltest.alignment import as_spelled, row_names
 from caltest.auditing.groups import group_texts
 from caltest.data import Rows, sample
 from caltest.data.containers import NamedArray, cells_of
@@ -30,7 +30,7 @@ from caltest.laws import Classes, Survival
 from caltest.laws.classes import Array
 from caltest.monitoring.bettors import Bettors, Books, limits
 from caltest.results import Facts, Result
-from caltest.spelling import column_of, is_missing, spelled
+from caltest.spelling import column_of, is_missing
 
 Mode: TypeAlias = Literal["ever", "change"]
 
@@ -383,9 +383,9 @@ def names_of(column: object, n: int, what: str) -> list[str]:
 
 def check_ids(ids: object, beside: object) -> None:
     """Raise if the rows of another argument have the same names as ids, in another order."""
-    names = [] if ids is None else [spelled(cell) for cell in cells_of(ids, "ids") or []]
+    names = [] if ids is None else [as_spelled(cell) for cell in cells_of(ids, "ids") or []]
     for own in row_names(beside, "rows") if names else ():
-        known = [] if own.index is None else [spelled(name) for name in own.index.tolist()]
+        known = [] if own.index is None else [as_spelled(name) for name in own.index.tolist()]
         if names != known and set(names) == set(known) and len(known) == len(names):
             found = "ids holds the names that another argument has for its rows, in another order"
             raise InputError(f"{found}; align them, or leave the index out.")
