@@ -266,10 +266,10 @@ def test_wrong_files_say_what_is_wrong(
 GROUPED = NAMED.assign(region=["north", "", "007", "north"], age=[30, 4, 4, 51])
 WITH_GROUPS = {
     "csv": (csv(GROUPED), [["north", None, "007", "north"], ["30", "4", "4", "51"]]),
-    "parquet": (parquet(GROUPED), [["north", "", "007", "north"], [30, 4, 4, 51]]),
+    "parquet": (parquet(GROUPED), [["north", None, "007", "north"], [30, 4, 4, 51]]),
     "npz": (
         npz(probs=PROBS, y=LABELS, region=["north", "", "007", "north"], age=[30, 4, 4, 51]),
-        [["north", "", "007", "north"], [30, 4, 4, 51]],
+        [["north", None, "007", "north"], [30, 4, 4, 51]],
     ),
 }
 

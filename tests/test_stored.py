@@ -34,7 +34,6 @@ def _few_are_many(monkeypatch):
     """Take 9 000 rows for very many."""
     monkeypatch.setattr("caltest.forms.kernel_matrices.HELD_UP_TO", 9000)
     monkeypatch.setattr(testing, "HELD_UP_TO", 9000)
-    monkeypatch.setattr("caltest.statistics.omnibus.HELD_UP_TO", 9000)
     monkeypatch.setattr(blocks, "_MANY_ROWS", 9000)
 
 

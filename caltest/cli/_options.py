@@ -340,6 +340,8 @@ class Input:
             if wrong := next((each for each in self["where"] if "=" not in each), None):
                 raise InputError(f"--where is {wrong!r}; give {wanted}.")
             more["where"] = dict(each.split("=", 1) for each in self["where"])
+            if len(more["where"]) < len(self["where"]):
+                raise InputError("--where gives two values of one column; give one of them.")
         label = self["label"] if self["time"] is None else self["time"]
         columns, groups = self.stated, self["group"] or ()
         more["logits"] = bool(self["logits"])

@@ -314,8 +314,9 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
     if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
         native = native.get_column(native.columns[0])
     if isinstance(native, nw.Series):
-        coarse = _is_coarse(native.dtype) or attempt(lambda: str(native.to_numpy().dtype)) in _COARSE
-        return _short(native.to_list()) if coarse else list(native.to_list())
+        kinds = str(native.dtype).lower(), attempt(lambda: str(native.to_numpy().dtype))
+        own = next((each for each in kinds if each in _COARSE), None)
+        return _short(native.to_list(), own) if own else list(native.to_list())
     if isinstance(column, list | tuple):
         return list(column)
     try:
@@ -336,7 +337,7 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
 _COARSE = ("float32", "float16")
 
 
-def _short(cells: Sequence[Any], kind: str = "float32") -> list[Any]:
+def _short(cells: Sequence[Any], kind: str) -> list[Any]:
     """Return numbers of float32 or half as they are written: 0.1, and not the number next to it."""
     own = np.dtype(kind).type
     return [x if is_missing(x) or x == x // 1 else float(str(own(x))) for x in cells]

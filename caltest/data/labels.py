@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from unicodedata import normalize
 
 import numpy as np
@@ -13,7 +13,7 @@ from caltest._arguments import as_float, closest, whole_number
 from caltest._visible import quoted
 from caltest.alignment import bare, forms
 from caltest.data.containers import NamedArray, listed, read_table
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.laws.classes import Array
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -32,6 +32,11 @@ _OPPOSITES = {
     "on": "off",
 }
 _NOT = ("no", "not", "non")
+_CONVERTED = Argument(", for instance with labels.astype(int)", shell=" in the file")
+_NAMED = Argument(
+    "class_names, or probs with a named column for every class, as in a data frame",
+    shell="a column of probabilities for every class, named as its labels are",
+)
 _WRONG = {
     "too many": "labels is boolean, but probs has {n} columns; give the observed class, 0 to {last}.",
     "booleans": "labels is boolean, and the columns of probs are called {names}, which does not say "
@@ -46,8 +51,8 @@ _WRONG = {
     "which no label can be; rename the columns.",
     "twice": "labels are integers, and the columns {first} and {name} of probs both carry the number "
     "{number}; rename one of them.",
-    "no number": "label {found} in {row} is not a number, as most labels are; correct it, or leave the "
-    "row out of probs and labels alike.",
+    "odd": "label {found} in {row} is {what}, as other labels are; correct it, or leave the row out of "
+    "probs and labels alike.",
     "Unicode": "label {found} in {row} and the column {name} of probs look alike and are encoded "
     "differently; save both in one form of Unicode, such as NFC.",
     "unknown": "label {found} in {row} is not the name of a column of probs ({names}); {do}",
@@ -85,11 +90,12 @@ def column_indices(
             for _, yes in pairs_of(labels):
                 note = f"Labels were read as words: 1 is {quoted(yes)}."
                 return np.array([str(x).casefold() == yes for x in values.tolist()], np.intp), (note,)
-        do = "give labels 0 and 1, or " if n_classes == 2 else "give "
-        do += "class_names, or probs with a named column for every class, as in a data frame"
-        if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):
-            do = "convert labels to integers, for instance with labels.astype(int)"
-        raise InputError(_WRONG["text"], first=listed(values[:1].tolist()), do=do)
+        texts = list(map(str, values.tolist()))
+        _check_kind(texts, _OPPOSITES.items() if n_classes == 2 else ())
+        do = f"give {'labels 0 and 1, or ' * (n_classes == 2)}{_NAMED}"
+        if all(map(_WHOLE.fullmatch, texts)):
+            do = f"convert labels to integers{_CONVERTED}"
+        raise InputError(_WRONG["text"], first=listed(texts[:1]), do=do)
     if names is not None and labels.is_text:
         return _by_name(values.tolist(), names)
     if names is not None and are_booleans:
@@ -179,16 +185,26 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp
             return found, (f"Labels were matched to the column names by what these differ in: {pair}.",)
         best = found if (found >= 0).sum() > (best >= 0).sum() else best
     row = int(np.argmin(best))
-    numbers = np.array([_WHOLE.fullmatch(label) is not None for label in labels])
-    if not numbers.all() and numbers.mean() > 0.5 and not numbers[best >= 0].size:
-        odd = int(np.argmin(numbers))  # numbers that one cell has turned to text
-        raise InputError(_WRONG["no number"], row=odd, found=quoted(labels[odd]))
+    if best.max() < 0:
+        _check_kind(labels)
     said, alike = quoted(labels[row]), normalize("NFKC", labels[row])
     if same := [name for name in names if normalize("NFKC", name) == alike]:
         raise InputError(_WRONG["Unicode"], row=row, found=said, name=quoted(same[0]))
     close = closest(labels[row], bare(names)[0])
     do = f"is {quoted(close)} meant?" if close else "correct it, or rename the columns."
     raise InputError(_WRONG["unknown"], row=row, found=said, names=listed(names), do=do)
+
+
+def _check_kind(labels: list[str], pairs: Iterable[tuple[str, str]] = ()) -> None:
+    """Raise if half of the labels are numbers, or one of two words, and others are not."""
+    kinds = {"not a number": [_WHOLE.fullmatch(label) is not None for label in labels]}
+    for yes, no in pairs:
+        both = f"neither {quoted(yes)} nor {quoted(no)}"
+        kinds[both] = [label.casefold() in (yes, no) for label in labels]
+    what, fits = max(kinds.items(), key=lambda kind: sum(kind[1]))
+    if len(labels) > sum(fits) >= len(labels) / 2:
+        row = fits.index(False)
+        raise InputError(_WRONG["odd"], row=row, found=quoted(labels[row]), what=what)
 
 
 def _told_apart(names: Sequence[str]) -> tuple[str, str]:

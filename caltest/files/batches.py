@@ -15,12 +15,14 @@ from caltest._arguments import arguments
 from caltest._memory import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
+from caltest.alignment import bare
 from caltest.data import Sample, sample
 from caltest.data.containers import check_distinct, listed
+from caltest.data.labels import numbers_in
 from caltest.data.rows import Clustering, Extent, Weighing, check_some, checked_weights
-from caltest.exceptions import InputError, Row
+from caltest.exceptions import Argument, InputError, Row
 from caltest.files import formats, paths
-from caltest.files.columns import Columns, Content, Roles, check_held
+from caltest.files.columns import Columns, Content, Roles, cells_in, check_held
 from caltest.files.formats import FORMATS, Format, Survey, Wanted
 from caltest.files.paths import Place
 from caltest.sampling import ROWS
@@ -205,13 +207,13 @@ class StoredTable(Stored):
         clustering = None if roles.clusters is None else Clustering()
         names = [name for name in (roles.weights, roles.clusters) if name is not None]
         for batch in self.batches(_some(names, self.schema)) if names else ():
-            cells, weights = [column.to_pylist() for column in batch.columns], None
+            weights = None
             try:
                 if weighing is not None:
-                    weights = checked_weights(cells[0], batch.num_rows)
+                    weights = checked_weights(batch.column(0).to_pylist(), batch.num_rows)
                     weighing.add(weights)
                 if clustering is not None:
-                    clustering.add(cells[-1], weights)
+                    clustering.add(cells_in(batch.column(len(names) - 1), names[-1]), weights)
                     what = f"the names of {len(clustering)} clusters"
                     do = "cluster by what holds more rows, or test some of the clusters"
                     check_fits(_BYTES_OF_A_CLUSTER * len(clustering), what, do)
@@ -231,7 +233,8 @@ class StoredTable(Stored):
         table = self.table()
         if table.num_rows != self.n_samples:
             raise self._changed()
-        return replace(self.columns.content(table), place=self.row)
+        with paths.placed(self.row):
+            return replace(self.columns.content(table), place=self.row)
 
 
 def _some(names: Iterable[str], schema: Any) -> Any:
@@ -312,6 +315,16 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
         own = formats.kind_of(kinds) if kind.is_text else formats.one_type(name, kinds, parts, role)
         fields[name] = own
     schema = pa.schema(list(fields.items()))
+    label = columns.label and schema.field(columns.label).type.to_pandas_dtype()
+    by_place = roles.columns is None and label and np.issubdtype(label, np.number)
+    for part, survey in zip(parts, surveys, strict=True) if by_place else ():
+        own = [name for name in survey.schema.names if name in columns.probs]
+        if own != [*columns.probs] and numbers_in(bare(own)[0]) is None:
+            raise InputError(
+                f"labels are numbers of columns, which are {listed(own)} in {part} and "
+                f"{listed(columns.probs)} in {parts[0]}; give labels as names, or one order, with "
+                f"{Argument('columns', ...)}."
+            )
     stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
     with paths.placed(stored.row):
         columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())

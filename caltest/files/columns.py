@@ -21,7 +21,7 @@ from caltest._arguments import Kind, Number, closest, flag, level, name_or_place
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.containers import NamedArray, check_distinct, listed
+from caltest.data.containers import NamedArray, cells_of, check_distinct, listed
 from caltest.data.premises import shared_members
 from caltest.data.rows import Clustering, Weighing, checked_weights
 from caltest.data.sample import counted_as
@@ -132,8 +132,9 @@ class NumberColumns:
         """Return them by name, those of a pattern too, of a table that has these besides others."""
         prefix = self.of.get("members")
         if isinstance(prefix, str):
-            numbered = re.compile(re.escape(prefix) + "[0-9]+")
-            members = [name for name in names if numbered.fullmatch(name)]
+            numbered = re.compile(re.escape(prefix) + "([0-9]{1,99})")
+            members = {name: int(end[1]) for name in names if (end := numbered.fullmatch(name))}
+            _check_once(members, "number")
             if not members and prefix not in names:
                 raise InputError(
                     "{members} is {prefix}, and no column is called so with a number behind it, as "
@@ -143,7 +144,7 @@ class NumberColumns:
                     example=quoted(f"{prefix}1"),
                     names=listed(names),
                 )
-            return NumberColumns({"members": members or [prefix]})
+            return NumberColumns({"members": [*members] or [prefix]})
         of = next((each for each in _STARS if isinstance(self.of.get(each), str)), None)
         if of is None:
             return self
@@ -160,12 +161,7 @@ class NumberColumns:
                 pattern=quoted(pattern),
                 names=listed(names),
             )
-        by_number: dict[float, str] = {}
-        for name, number in found.items():
-            if number in by_number:
-                alike = f"columns {quoted(by_number[number])} and {quoted(name)} both state {what}"
-                raise InputError(f"{alike} {number:g}; name the columns, each with its {what}.")
-            by_number[number] = name
+        _check_once(found, what)
         return NumberColumns({**self.of, of: found})
 
     def law(self, columns: Mapping[str, Any]) -> Predictive:
@@ -202,6 +198,15 @@ class NumberColumns:
 
     def __str__(self) -> str:
         return f"{', '.join(name for name in self.of if name != _CURVES)} from {listed(self.names)}"
+
+
+def _check_once(numbers: Mapping[str, float], what: str) -> None:
+    """Raise if the names of two columns have one number."""
+    by_number: dict[float, str] = {}
+    for name, number in numbers.items():
+        if (first := by_number.setdefault(number, name)) != name:
+            alike = f"columns {quoted(first)} and {quoted(name)} both state {what}"
+            raise InputError(f"{alike} {number:g}; keep one of them.")
 
 
 def _ordered(columns: Sequence[str] | Mapping[str, float]) -> list[str]:
@@ -381,11 +386,12 @@ class Columns:
         if not self.probs:
             raise InputError("there is no column besides the labels; add the probabilities.")
         weights = [name for name in [self.roles.weights] if name is not None]
+        event = self.roles.numbers and self.roles.numbers.of.get("event")
         for name, dtype in frame.select(*self.numeric, *weights).schema.items():
             if name in weights:
                 if dtype == nw.String:
                     raise _not_numbers(name, load(name), dtype, Phrase("give weights that are numbers"))
-            elif not (dtype.is_float() or dtype.is_integer()):
+            elif not (dtype.is_float() or dtype.is_integer() or (name, dtype) == (event, nw.Boolean)):
                 alone = "name one that holds the predicted probabilities"
                 one = Phrase(alone if len(self.probs) == 1 else "leave the column out")
                 do = one if given else advice
@@ -400,7 +406,7 @@ class Columns:
         """Return what is in a table of Arrow, or in a part of its rows."""
         frame: Any = nw.from_native(table, eager_only=True)
         roles, where, labels = self.roles, listed(self.probs), None
-        groups = {name: frame.get_column(name).to_list() for name in roles.groups}
+        groups = {name: cells_in(frame.get_column(name), name) for name in roles.groups}
         origin = f"probs were read from {where}"
         if self.label is not None:
             whence = f"probs from {where}" if roles.numbers is None else str(roles.numbers)
@@ -502,6 +508,23 @@ class Content:
             raise error.explained(self.origin) from error
 
 
+_EXACT = 2.0**53  # up to here every whole number is a number of float64
+_TOO_LARGE = (
+    "column {column} holds {found} in {row}, too large to have kept all digits; save it as text."
+)
+
+
+def cells_in(column: Any, name: str) -> list[Any]:
+    """Return the cells of a column of groups or clusters; a blank one is missing, as an empty one."""
+    cells = cells_of(column, name) or []
+    for row, cell in enumerate(cells):
+        if isinstance(cell, str) and not cell.strip():
+            cells[row] = None
+        elif isinstance(cell, float) and _EXACT <= abs(cell) < np.inf:
+            raise InputError(_TOO_LARGE, column=quoted(name), found=f"{cell:.17g}", row=row)
+    return cells
+
+
 def unread_note(kind: str, unread: Sequence[str]) -> tuple[str, ...]:
     """Note what else is in the file."""
     return (f"{kind.capitalize()} not read: {listed(unread)}.",) if unread else ()
@@ -523,7 +546,8 @@ def _not_numbers(
     """Say what keeps a column from being numbers, and what to do about it."""
     culprits = [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]
     if not culprits:
-        return InputError(f"column {quoted(name)} is of type {dtype}; save it as float64.")
+        found = "numbers as text" if dtype == nw.String else f"entries of type {dtype}"
+        return InputError(f"column {quoted(name)} holds {found}; save it as numbers.")
     row, cell = culprits[0]
     text = cell if isinstance(cell, str) else ""
     others, do = " (nor are the other rows)" * (len(cells) > 1), advice

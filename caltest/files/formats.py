@@ -29,7 +29,7 @@ from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data.containers import check_distinct, listed, read_table, shape_of
 from caltest.exceptions import Argument, InputError
-from caltest.files.columns import COPIES, Content, Roles, check_there, unread_note
+from caltest.files.columns import COPIES, Content, Roles, cells_in, check_there, unread_note
 from caltest.files.paths import first_bytes, is_remote, reading, size_of
 from caltest.sampling import ROWS
 from caltest.spelling import is_number
@@ -465,12 +465,12 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
             check_distinct(probs.names, "classes")
     groups = {}
     for name in roles.groups:
-        groups[name] = (values := array(name)).tolist()
-        if values.shape != (rows,):
+        if (values := array(name)).shape != (rows,):
             raise InputError(
                 f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
                 f"group needs one value per row, an array of shape ({rows},)."
             )
+        groups[name] = cells_in(values, name)
     apart = (truth, roles.weights, *groups)
     return Content(
         roles,

@@ -367,6 +367,9 @@ _WRONG = {
     "no tasks": "there are no columns of tasks, such as location and horizon; add them.",
     "number": "column {name} holds {found} in {row}, which is not a number; correct it.",
     "again": "output {found} of a task is stated in {row} again; keep one of each.",
+    "one draw": "every task has one draw alone, as if a column, such as an index, told draws apart; "
+    "take it out: the columns of tasks are {found}.",
+    "outcomes": "column {name} holds the outcomes, and a column of tasks is called so too; rename it.",
     "uneven": "the task {found} has fewer rows of output than others; give every task the same.",
     "no keys": "no column of the truth ({known}) is one of the tasks' ({found}); name them alike.",
     "no label": "no column of the truth is called {found}; give as the label that of what was "
@@ -407,6 +410,8 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
         check_there(name, tasks, "column", "", "the columns of tasks are")
     with paths.placed(place):
         wide = _wide(table, tasks, kind)
+        if roles.weights is not None:
+            _numbers(table[roles.weights])
     begins = table.reset_index(names="").groupby(tasks)[""].min().reindex(wide.index).to_numpy()
     found = wide.index.to_frame(index=False)
     with paths.named(paths.called(truth)), paths.placed(of_truth):
@@ -430,7 +435,9 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     if kind != "pmf":
         of = tuple(names) if kind == "sample" else dict(zip(names, wide.columns, strict=True))
         numbers = NumberColumns({_READ[kind]: of})
-    columns = {name: found[name].tolist() for name in tasks if name in (*roles.groups, roles.weights)}
+    columns = {name: found[name].tolist() for name in roles.groups}
+    if roles.weights is not None:
+        columns[roles.weights] = found[roles.weights].astype(np.float64).tolist()
     columns[label] = seen.tolist()
     read = pa.table(columns | dict(zip(names, values.T, strict=True)))
     stated = replace(roles, label=label, columns=tuple(names), numbers=numbers)
@@ -480,6 +487,8 @@ def _wide(table: Any, tasks: list[str], kind: str) -> Any:
     if kind == "sample":  # draws of different tasks may have different names
         table["output_type_id"] = table.groupby(tasks).cumcount()
     wide = table.pivot(index=tasks, columns="output_type_id", values="value")
+    if kind == "sample" and wide.shape[1] == 1:
+        raise InputError(_WRONG["one draw"], found=listed(tasks))
     for task in wide.index[wide.isna().any(axis=1)][:1]:
         raise InputError(_WRONG["uneven"], found=listed(np.atleast_1d(task)))
     return wide[own.unique()] if kind == "pmf" else wide
@@ -494,6 +503,8 @@ def _outcomes(observed: Any, tasks: Any, kind: str, label: str | None) -> tuple[
     if label is None:
         raise InputError(_WRONG["no label"], known=listed(names), found=" or ".join(_OBSERVED))
     check_there(label, names, "column", " of the truth")
+    if label in keys:
+        raise InputError(_WRONG["outcomes"], name=quoted(label))
     observed = observed[~observed[label].map(is_missing)]
     if "output_type" in names:  # a hub's own table for scoring
         observed = observed[observed["output_type"].isin((kind, ""))]
