@@ -184,11 +184,8 @@ def _models(
 
         choose("example to compare", example, {"digits": True})
         loaded = {each: asked.but(example=f"digits:{each}").sample() for each in digits_models()}
-        return (
-            None,
-            {name: each.rows for name, each in loaded.items()},
-            loaded[digits_models()[0]].labels,
-        )
+        labels = loaded[digits_models()[0]].labels
+        return None, {name: each.rows for name, each in loaded.items()}, labels
     if len(files) == 1 and asked["columns"] and len(asked["columns"]) > 1:  # one of P(class 1) a model
         read = {name: asked.but(FILE=files[0], columns=[name]) for name in asked["columns"]}
     elif len(files) < 2:
@@ -311,7 +308,7 @@ def monitor(
         )
     for path in files:
         own = asked.but(FILE=path, clusters=None, group=columns)
-        late: dict[str, Any] = {"ids": None}
+        late: dict[str, Any] = {"ids": None, "batch": batch, "date": date}
         if ids is not None:
             own = own.but(columns=own["columns"] or watch.columns)
             predicted, late["ids"], outcomes, apart, column = own.read("read_late", ids=ids)
@@ -324,9 +321,7 @@ def monitor(
         try:
             if column is not None:
                 watch.keep_column(column)
-            watch.update(
-                predicted, outcomes, groups=groups, clusters=of, batch=batch, date=date, **late
-            )
+            watch.update(predicted, outcomes, groups=groups, clusters=of, **late)
         except InputError as error:
             raise error.within(called(path)) from error
     watch.save(state)

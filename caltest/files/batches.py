@@ -297,10 +297,8 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
         for name, row in survey.swallowed.items():
             if name in columns.read:
                 raise InputError(
-                    "the cell of column {column} at {place} seems to hold further rows, as if a quote "
-                    "were not closed; correct it, or take the line breaks out of the cell.",
-                    column=quoted(name),
-                    place=Row(row, part),
+                    f"the cell of column {quoted(name)} at {Row(row, part)} seems to hold further rows, "
+                    "as if a quote were not closed; correct it, or take the line breaks out of the cell."
                 )
             notes.append(
                 f"A cell of column {quoted(name)} seems to hold further rows, the first in "

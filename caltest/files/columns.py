@@ -64,10 +64,16 @@ _SEVERAL: Mapping[str, Any] = {
     "cdf": Mapping,
     "survival": (str, Mapping),
 }
+_COUNT = re.compile("[0-9]{1,99}")
 #: What the star of a pattern of names is, how it is read, and an example.
 _STARS: Mapping[str, tuple[str, Callable[[str], float | None], str]] = {
-    "quantiles": ("level", level_called, "'q0.05' for 'q*'"),
-    "survival": ("time", lambda _: None, "'s365' for 's*'"),
+    "quantiles": (
+        "level for the star",
+        lambda x: float(x) if is_number(x) else level_called(x),
+        "'q0.05' for 'q*'",
+    ),
+    "survival": ("time for the star", lambda x: float(x) if is_number(x) else None, "'s365' for 's*'"),
+    "members": ("number behind it", lambda x: int(x) if _COUNT.fullmatch(x) else None, "'{}1'"),
 }
 
 
@@ -130,39 +136,28 @@ class NumberColumns:
 
     def among(self, names: Sequence[str]) -> NumberColumns:
         """Return them by name, those of a pattern too, of a table that has these besides others."""
-        prefix = self.of.get("members")
-        if isinstance(prefix, str):
-            numbered = re.compile(re.escape(prefix) + "([0-9]{1,99})")
-            members = {name: int(end[1]) for name in names if (end := numbered.fullmatch(name))}
-            _check_once(members, "number")
-            if not members and prefix not in names:
-                raise InputError(
-                    "{members} is {prefix}, and no column is called so with a number behind it, as "
-                    "{example}; give how their names begin, or rename them: the columns are {names}.",
-                    members=Argument("members"),
-                    prefix=quoted(prefix),
-                    example=quoted(f"{prefix}1"),
-                    names=listed(names),
-                )
-            return NumberColumns({"members": [*members] or [prefix]})
         of = next((each for each in _STARS if isinstance(self.of.get(each), str)), None)
         if of is None:
             return self
-        pattern, (what, called, example) = self.of[of], _STARS[of]
-        shape = re.compile(re.escape(pattern).replace(r"\*", "(.+)", 1))
-        stars = {name: star[1] for name in names if (star := shape.fullmatch(name)) and shape.groups}
-        read = {n: float(x) if is_number(x) else called(x) for n, x in stars.items()}
-        found = {name: number for name, number in read.items() if number is not None}
-        if not found:
+        pattern, (what, read, example) = self.of[of], _STARS[of]
+        start, star, end = (pattern, "*", "") if of == "members" else pattern.partition("*")
+        shape = re.compile(f"{re.escape(start)}(.+){re.escape(end)}")
+        stars = {name: found[1] for name in names if star and (found := shape.fullmatch(name))}
+        numbers = {name: number for name, text in stars.items() if (number := read(text)) is not None}
+        if of == "members" and not numbers and pattern in names:
+            numbers = {pattern: 0}
+        if not numbers:
+            given = Argument("survival_at" if of == "survival" else of)
             raise InputError(
-                f"{{given}} is {{pattern}}, and no column is called so with a {what} for the star, "
-                f"such as {example}; the columns are {{names}}.",
-                given=Argument("survival_at" if of == "survival" else of),
-                pattern=quoted(pattern),
-                names=listed(names),
+                f"{given} is {quoted(pattern)}, and no column is called so with a {what}, such as "
+                f"{example.format(pattern)}; the columns are {listed(names)}."
             )
-        _check_once(found, what)
-        return NumberColumns({**self.of, of: found})
+        by_number: dict[float, str] = {}
+        for name, number in numbers.items():
+            if (first := by_number.setdefault(number, name)) != name:
+                alike = f"columns {quoted(first)} and {quoted(name)} both state {what.split()[0]}"
+                raise InputError(f"{alike} {number:g}; keep one of them.")
+        return NumberColumns({**self.of, of: [*numbers] if of == "members" else numbers})
 
     def law(self, columns: Mapping[str, Any]) -> Predictive:
         """Return the distributions that columns, by name, state."""
@@ -198,15 +193,6 @@ class NumberColumns:
 
     def __str__(self) -> str:
         return f"{', '.join(name for name in self.of if name != _CURVES)} from {listed(self.names)}"
-
-
-def _check_once(numbers: Mapping[str, float], what: str) -> None:
-    """Raise if the names of two columns have one number."""
-    by_number: dict[float, str] = {}
-    for name, number in numbers.items():
-        if (first := by_number.setdefault(number, name)) != name:
-            alike = f"columns {quoted(first)} and {quoted(name)} both state {what}"
-            raise InputError(f"{alike} {number:g}; keep one of them.")
 
 
 def _ordered(columns: Sequence[str] | Mapping[str, float]) -> list[str]:

@@ -129,9 +129,7 @@ def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) 
     size = max(2**16, min(2**22, _BUFFERS // len(schema.names))) if is_remote(file) else 2**16
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=size) as parquet:
         groups = range(part, parquet.num_row_groups)
-        yield from parquet.iter_batches(
-            ROWS, row_groups=groups, columns=schema.names, use_threads=False
-        )
+        yield from parquet.iter_batches(ROWS, groups, schema.names, use_threads=False)
 
 
 def _look_at_arrow(file: BufferedReader, _: Wanted) -> Survey:
@@ -376,11 +374,8 @@ def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
         kinds = [pa.string() if pa.types.is_temporal(kind) else kind for kind in found.schema.types]
         schema = pa.schema(list(zip(found.schema.names, kinds, strict=True)))
         try:
-            known = (
-                schema
-                if schema == known
-                else pa.unify_schemas([known or schema, schema], promote_options="permissive")
-            )
+            if schema != known:
+                known = pa.unify_schemas([known or schema, schema], promote_options="permissive")
         except pa.ArrowException:  # parse it again by what is known, to say where it differs
             kinds = [pa.float64() if pa.types.is_integer(kind) else kind for kind in known.types]
             known = pa.schema(list(zip(known.names, kinds, strict=True)))
@@ -472,14 +467,9 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
             )
         groups[name] = cells_in(values, name)
     apart = (truth, roles.weights, *groups)
-    return Content(
-        roles,
-        probs,
-        None if truth is None else array(truth),
-        groups,
-        unread_note("arrays", [name for name in others if name not in apart]),
-        weights=None if roles.weights is None else array(roles.weights),
-    )
+    notes = unread_note("arrays", [name for name in others if name not in apart])
+    labels, weights = (None if name is None else array(name) for name in (truth, roles.weights))
+    return Content(roles, probs, labels, groups, notes, weights=weights)
 
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:

@@ -142,11 +142,8 @@ def entries(place: Place) -> list[Place]:
         folder, depth = "/".join(parts[:count]), pattern.count("/") + 1
         infos = _info(place, fs.FileSelector(folder, recursive=depth > 1))
         below = [PurePosixPath(each.path).relative_to(folder) for each in infos]
-        found = [
-            Remote(place.root, f"{folder}/{each}")
-            for each in below
-            if len(each.parts) == depth and each.match(pattern)
-        ]
+        below = [each for each in below if len(each.parts) == depth and each.match(pattern)]
+        found = [Remote(place.root, f"{folder}/{each}") for each in below]
     return sorted((each for each in found if each.name[0] not in "._"), key=lambda e: str(e).split("/"))
 
 

@@ -14,7 +14,7 @@ from caltest._arguments import arguments, flag, texts_by_name
 from caltest._arguments import path as path_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
-from caltest.data.containers import is_framed, listed, read_table
+from caltest.data.containers import check_distinct, is_framed, listed, read_table
 from caltest.exceptions import Argument, InputError, Phrase, Row
 from caltest.files import paths
 from caltest.files.batches import NUMPY, Stored, StoredArrays, as_texts, stored_table
@@ -367,9 +367,7 @@ _WRONG = {
     "no tasks": "there are no columns of tasks, such as location and horizon; add them.",
     "number": "column {name} holds {found} in {row}, which is not a number; correct it.",
     "again": "output {found} of a task is stated in {row} again; keep one of each.",
-    "one draw": "every task has one draw alone, as if a column, such as an index, told draws apart; "
-    "take it out: the columns of tasks are {found}.",
-    "outcomes": "column {name} holds the outcomes, and a column of tasks is called so too; rename it.",
+    "one draw": "every task ({found}) has one draw; take out what tells draws apart, as an index does.",
     "uneven": "the task {found} has fewer rows of output than others; give every task the same.",
     "no keys": "no column of the truth ({known}) is one of the tasks' ({found}); name them alike.",
     "no label": "no column of the truth is called {found}; give as the label that of what was "
@@ -406,12 +404,13 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     tasks = [name for name in table if name not in (*_OUTPUT, "model_id")]
     if not tasks:
         raise InputError(_WRONG["no tasks"])
-    for name in filter(None, (*roles.groups, roles.weights)):
+    weights = {} if roles.weights is None else {roles.weights: np.float64}
+    for name in (*roles.groups, *weights):
         check_there(name, tasks, "column", "", "the columns of tasks are")
     with paths.placed(place):
         wide = _wide(table, tasks, kind)
-        if roles.weights is not None:
-            _numbers(table[roles.weights])
+        for name in weights:
+            _numbers(table[name])
     begins = table.reset_index(names="").groupby(tasks)[""].min().reindex(wide.index).to_numpy()
     found = wide.index.to_frame(index=False)
     with paths.named(paths.called(truth)), paths.placed(of_truth):
@@ -424,7 +423,7 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
         seen = outcomes[known] if kind == "pmf" else _numbers(outcomes[known])
     if first:
         notes.append(f"Left out for want of truth: {(~known).sum()} of {len(wide)} tasks ({first}, …).")
-    found, values, begins = found[known], wide.to_numpy()[known], begins[known]
+    found, values, begins = found[known].astype(weights), wide.to_numpy()[known], begins[known]
     notes.append(
         f"Truth was found by {listed(keys)}{', and is taken for that of the target' * untold}."
     )
@@ -435,9 +434,7 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     if kind != "pmf":
         of = tuple(names) if kind == "sample" else dict(zip(names, wide.columns, strict=True))
         numbers = NumberColumns({_READ[kind]: of})
-    columns = {name: found[name].tolist() for name in roles.groups}
-    if roles.weights is not None:
-        columns[roles.weights] = found[roles.weights].astype(np.float64).tolist()
+    columns = {name: found[name].tolist() for name in tasks if name in (*roles.groups, roles.weights)}
     columns[label] = seen.tolist()
     read = pa.table(columns | dict(zip(names, values.T, strict=True)))
     stated = replace(roles, label=label, columns=tuple(names), numbers=numbers)
@@ -503,8 +500,7 @@ def _outcomes(observed: Any, tasks: Any, kind: str, label: str | None) -> tuple[
     if label is None:
         raise InputError(_WRONG["no label"], known=listed(names), found=" or ".join(_OBSERVED))
     check_there(label, names, "column", " of the truth")
-    if label in keys:
-        raise InputError(_WRONG["outcomes"], name=quoted(label))
+    check_distinct([*tasks, label], "columns, of tasks and of outcomes,")
     observed = observed[~observed[label].map(is_missing)]
     if "output_type" in names:  # a hub's own table for scoring
         observed = observed[observed["output_type"].isin((kind, ""))]
