@@ -137,7 +137,7 @@ def test_a_single_member_and_vectors_in_an_archive():
     [
         (
             "--members q",
-            "--members is 'q', and no column is called so with a number behind it, as 'q1'; give",
+            "--members is 'q', and no column is called so with a number behind it, such as",
         ),
         ("--members run_ --mean run_0", "both --mean and --members are given; give one of them."),
         ("--members run_ --columns run_0", "--columns names probabilities of classes, and --members"),
@@ -156,6 +156,9 @@ def test_wrong_options_are_a_sentence(options, said):
 
 
 def test_wrong_numbers_and_wrong_columns():
+    ROWS.assign(run_03=ROWS["run_3"]).to_parquet("wrong.parquet")
+    twice = run("test", "wrong.parquet", *STATED, code=(2,)).stderr
+    assert "columns 'run_3' and 'run_03' both state number 3; keep one of them." in twice
     ROWS.assign(run_3=ROWS["run_3"].where(ROWS.index != 7)).to_parquet("wrong.parquet")
     found = run("test", "wrong.parquet", *STATED, code=(2,)).stderr
     assert "column 'run_3' holds nan in row 7 (counting from 0); give finite numbers" in found

@@ -561,9 +561,8 @@ def test_text_that_seems_to_hold_rows_and_is_not_read_is_noted(tmp_path):
     (tmp_path / "a.csv").write_text('p,y,words\n.5,0,a\n.5,1,"b\n.5,1,c"\n')
     found = read(tmp_path / "a.csv", columns=["p"])
     assert found.labels.tolist() == [0, 1]
-    assert found.rows.notes[-1].startswith(
-        "A cell of column 'words' seems to hold further rows, the first in row 1 (counting from 0): if"
-    )
+    said = "A cell of column 'words' at row 1 (counting from 0) seems to hold further rows: if"
+    assert found.rows.notes[-1].startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,8 @@ WRONG = {
     "npz, logits": (npz(test_logits=PROBS, labels=LABELS), {}, "'test_logits' holds logits"),
     "npz, no probs": (npz(scores=PROBS, labels=LABELS), {}, "no array is called probs, .*'scores'"),
     "npz, two probs": (npz(probs=PROBS, p=PROBS, y=LABELS), {}, "'probs', 'p' could all be"),
+    "csv, odd number": (text("p,y\n.5,0\n.5,1\n.5,?\n"), {}, "'[?]' in row 2 .* is not a number"),
+    "csv, odd word": (text("p,y\n.5,no\n.5,yes\n.5,Maybe\n"), {}, "in row 2 .* neither 'yes' nor 'no'"),
     "npz, no labels": (npz(probs=PROBS, truth=LABELS), {}, "no array is called label, .*'truth'"),
     "npz, objects": (npz(probs=PROBS, y=np.array([None] * 4)), {}, "'y' cannot be read.*Object arrays"),
     "npz, classes": (npz(probs=PROBS, y=LABELS, classes=["a"]), {}, r"classes has shape \(1,\)"),
@@ -264,14 +266,20 @@ def test_wrong_files_say_what_is_wrong(
 
 
 GROUPED = NAMED.assign(region=["north", "", "007", "north"], age=[30, 4, 4, 51])
+DAYS, AGES = np.arange("2024-01-05", "2024-01-09", dtype="M8[D]"), (0.1, 0.2, 0.3, 0.7)
+SHORT: dict[str, Any] = {"region": np.float32(AGES), "age": np.float16(AGES)}
+AGED = ("30", "4", "4", "51")
 WITH_GROUPS = {
-    "csv": (csv(GROUPED), [["north", None, "007", "north"], ["30", "4", "4", "51"]]),
+    "csv": (csv(GROUPED), [["north", None, "007", "north"], [*AGED]]),
     "parquet": (parquet(GROUPED), [["north", None, "007", "north"], [30, 4, 4, 51]]),
-    "npz": (
-        npz(probs=PROBS, y=LABELS, region=["north", "", "007", "north"], age=[30, 4, 4, 51]),
-        [["north", None, "007", "north"], [30, 4, 4, 51]],
-    ),
-}
+    "csv, blank": (csv(GROUPED.replace("", " ")), [["north", None, "007", "north"], [*AGED]]),
+    "npz": (npz(probs=PROBS, y=LABELS, region=["north", "", "007", "north"], age=[30, 4, 4, 51]),
+        [["north", None, "007", "north"], [30, 4, 4, 51]]),
+    "npz, dates": (npz(probs=PROBS, y=LABELS, region=DAYS.astype("M8[ns]"), age=DAYS),
+        [[f"{day}T00:00:00.000000000" for day in DAYS], [*map(str, DAYS)]]),
+    "npz, short": (npz(probs=PROBS, y=LABELS, **SHORT), [[*AGES]] * 2),
+    "parquet, short": (parquet(NAMED.assign(**SHORT)), [[*AGES]] * 2),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("write", "expected"), WITH_GROUPS.values(), ids=WITH_GROUPS)
@@ -317,16 +325,12 @@ def test_whole_numbers_beside_a_missing_cell_stay_whole(tmp_path: Path) -> None:
 NO_GROUPS = {
     "unknown": (csv(GROUPED), {"groups": ["regoin"]}, r"'regoin' to group by \(is 'region' meant\?\)"),
     "the label": (csv(GROUPED), {"groups": ["label"]}, "'label' holds the labels, so it cannot be"),
-    "the given label": (
-        csv(GROUPED.rename(columns={"label": "truth"})),
-        {"label": "truth", "groups": ["truth"]},
-        "'truth' holds the labels",
-    ),
-    "a probability": (
-        csv(GROUPED),
-        {"columns": ["cat", "dog", "owl"], "groups": ["owl"]},
-        "'owl' is given as a probability and as a group",
-    ),
+    "the given label": (csv(GROUPED.rename(columns={"label": "truth"})),
+        {"label": "truth", "groups": ["truth"]}, "'truth' holds the labels"),
+    "a probability": (csv(GROUPED), {"columns": ["cat", "dog", "owl"], "groups": ["owl"]},
+        "'owl' is given as a probability and as a group"),
+    "json, large": (text('{"p": 0.5, "y": 1, "g": 1.5}\n{"p": 1, "y": 1, "g": 1e17}', "a.jsonl"),
+        {"groups": ["g"]}, "'g' holds 1e.17 in row 1 .*, too large to have kept all digits; save"),
     "a probability, unsaid": (csv(NAMED), {"groups": ["owl"]}, "a class may be missing"),
     "twice": (csv(GROUPED), {"groups": ["age", "region", "age"]}, "'age' is given twice"),
     "parquet": (parquet(GROUPED), {"groups": ["aeg"]}, "the columns are 'cat', .*'region', 'age'"),
@@ -335,7 +339,7 @@ NO_GROUPS = {
     "npz, probs": (npz(probs=PROBS, y=LABELS), {"groups": ["probs"]}, "no array 'probs' to group"),
     "npz, shape": (npz(probs=PROBS, y=LABELS, g=PROBS), {"groups": ["g"]}, r"\(4, 3\), .* 4 rows"),
     "npy": (npy(TABLE), {"label": -1, "groups": ["a"]}, "no column 'a'; save"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("write", "options", "message"), NO_GROUPS.values(), ids=NO_GROUPS)
@@ -549,6 +553,17 @@ def test_two_writers_of_one_folder(tmp_path: Path, case: str, kind: str) -> None
         assert source.rows.clusters.tolist() == codes
         np.testing.assert_array_equal(source.rows.probs, np.tile(PROBS[:2], (2, 1)))
         assert source.labels.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_numbers_of_columns_in_two_orders(tmp_path: Path, kind: str) -> None:
+    frame = FRAME.assign(label=LABELS)
+    folder = two_writers(tmp_path, kind, frame, frame[["owl", "cat", "label", "dog"]])
+    with pytest.raises(
+        InputError, match=rf"which are 'owl', 'cat', 'dog' in 1.{kind} and in 0.{kind} 'cat'"
+    ):
+        read(folder)
+    assert read(folder, columns=list(FRAME)).labels.tolist() == [*LABELS, *LABELS]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -218,46 +217,46 @@ def test_wrong_tables_are_sentences():
         return str(wrong.value)
 
     two = pd.concat([LONG.assign(model_id="a"), LONG.assign(model_id="b")])
-    assert "column 'model_id' holds 'a', 'b'; choose one, with --where 'model_id=a'" in fails(two)
-    assert "is stated in row 360 (counting from 0) again" in fails(pd.concat([LONG, LONG[:1]]))
-    assert "the task '2024-11-02', '01', '0', '2024-11-02', 'inc hosp' has fewer" in fails(LONG[1:])
     text = LONG.assign(value=LONG["value"].astype(str).where(LONG.index != 3, "many"))
-    assert "column 'value' holds 'many' in row 3 (counting from 0), which is not a number" in fails(
-        text
-    )
-    assert "states no distribution that can be read; give quantile, sample, cdf or pmf" in fails(
-        LONG[:1].assign(output_type="density"), kind="density"
-    )
-    assert "no column of the truth ('a', 'observation') is one of the tasks'" in fails(
-        LONG, pd.DataFrame({"a": [1], "observation": [2]})
-    )
-    assert "no column of the truth is called observation or oracle_value" in fails(
-        LONG, TRUTH.rename(columns={"observation": "seen"})
-    )
-    assert "long.csv: known.csv: the truth of row 57 (counting from 0) is of the same" in fails(
-        LONG, pd.concat([TRUTH, TRUTH[:1]])
-    )
-    assert "there is no truth of any task, such as reference_date 2024-11-02, location 01" in fails(
-        LONG, TRUTH.assign(horizon=9)
-    )
     spoilt = TRUTH.astype({"observation": object})
     spoilt.loc[4, "observation"] = "many"
-    assert "long.csv: known.csv: column 'observation' holds 'many' in row 4 (counting from 0)" in (
-        fails(LONG, spoilt, kind="cdf")
-    )
     falling = LONG.assign(value=LONG["value"].where(LONG["output_type_id"] != "15", 0.0))
-    assert re.search(
-        r"cdf of the task that begins in row 12 \(counting from 0\) is 0 at 15",
-        fails(falling, kind="cdf"),
-    )
-    with pytest.raises(
-        InputError, match=r"where= picks|where picks rows of a hub's long table; give its"
-    ):
+    alone, (cdf, sample) = TRUTH[:1].filter(["observation"]), ({"kind": x} for x in ("cdf", "sample"))
+    for said, long, truth, more in (
+        ("column 'model_id' holds 'a', 'b'; choose one, with where={'model_id': 'a'}", two, TRUTH, {}),
+        ("is stated in row 360 (counting from 0) again", pd.concat([LONG, LONG[:1]]), TRUTH, {}),
+        ("the task '2024-11-02', '01', '0', '2024-11-02', 'inc hosp' has fewer", LONG[1:], TRUTH, {}),
+        ("column 'value' holds 'many' in row 3 (counting from 0), which is not a", text, TRUTH, {}),
+        ("states no distribution that can be read; give quantile, sample, cdf or pmf",
+            LONG[:1].assign(output_type="density"), TRUTH, {"kind": "density"}),
+        ("no column of the truth ('observation') is one of the tasks'", LONG, alone, {}),
+        ("no column of the truth is called observation or oracle_value",
+            LONG, TRUTH.rename(columns={"observation": "seen"}), {}),
+        ("long.csv: known.csv: the truth of row 57 (counting from 0) is of the same",
+            LONG, pd.concat([TRUTH, TRUTH[:1]]), {}),
+        ("there is no truth of any task, such as reference_date 2024-11-02, location 01",
+            LONG, TRUTH.assign(horizon=9), {}),
+        ("known.csv: column 'observation' holds 'many' in row 4 (counting from 0)", LONG, spoilt, cdf),
+        ("cdf of the task that begins in row 12 (counting from 0) is 0 at 15", falling, TRUTH, cdf),
+        ("has one draw; take out what tells draws apart", LONG.reset_index(), TRUTH, sample),
+        ("have one name ('observation'); rename one", LONG.assign(observation=1), TRUTH, sample),
+        ("have one name ('location'); rename one", LONG, TRUTH, {**sample, "label": "location"}),
+        ("column 'location' holds 'US' in row 150", LONG, TRUTH, {**sample, "weights": "location"}),
+    ):  # fmt: skip
+        assert said in fails(long, truth, **more)
+    with pytest.raises(InputError, match=r"where=? picks rows of a hub's long table; give its"):
         read("hub.csv", where={"output_type": "pmf"})
     assert "no such file" in run("test", "hub.csv", "--truth", "none.csv", code=(2,)).stderr
-    assert "--where is 'x'; give a column and its value, as in target=rain." in (
-        run("test", "hub.csv", "--truth", "truth.csv", "--where", "x", code=(2,)).stderr
+    asked = ("test", "hub.csv", "--truth", "truth.csv", "--where")
+    assert (
+        "is 'x'; give a column and its value, as in target=rain." in run(*asked, "x", code=(2,)).stderr
     )
+    twice = run(*asked, "location=01", "--where", "location=02", code=(2,)).stderr
+    assert "--where gives two values of one column; give one of them." in twice
+    sample = {"output_type": "sample"}
+    found = read("hub.csv", truth="truth.csv", where=sample, weights="horizon", groups="location")
+    assert (found.rows.weights == 0).sum() == (read_with_groups("hub.csv", truth="truth.csv",
+        where=sample, groups=["horizon"])[1]["horizon"] == "0").sum()  # fmt: skip
     assert "--truth is for a file, and --example is given" in (
         run("test", "--example", "digits:naive_bayes", "--truth", "truth.csv", code=(2,)).stderr
     )

@@ -199,7 +199,7 @@ def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
             return Config(each, place, _values(own, place, options))
         if path is not None or own is not None:
             raise InputError(
-                f"{each}: there is no table [tool.caltest]; add it, or leave out --config."
+                f"{each}: there is no table [tool.caltest]; add it, or leave --config out."
             )
     return Config()
 

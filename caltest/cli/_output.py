@@ -191,9 +191,8 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[object]) -> None
                 raise InputError(f"{name}; give a file name that ends in {' or '.join(suffixes)}.")
             check_file(path)
         except OSError as error:
-            raise InputError(
-                f"{name}, which cannot be written: {error.strerror}; give another file."
-            ) from error
+            said = f"{name}, which cannot be written: {error.strerror}; give another file."
+            raise InputError(said) from error
 
 
 def draw(path: Path, display: Callable[[], Any]) -> InputError | None:

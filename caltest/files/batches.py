@@ -28,6 +28,7 @@ from caltest.files.paths import Place
 from caltest.sampling import ROWS
 
 NUMPY = "NumPy"
+_ORDER = Argument("columns", ...)
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
 _COPIES = 2.0  # of the bytes of a table
 _BYTES_OF_A_CLUSTER = 250.0  # of its name, and its place among all
@@ -295,15 +296,11 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     notes = [*columns.notes]
     for part, survey in zip(parts, surveys, strict=True):
         for name, row in survey.swallowed.items():
+            cell = f"cell of column {quoted(name)} at {Row(row, part)} seems to hold further rows"
             if name in columns.read:
-                raise InputError(
-                    f"the cell of column {quoted(name)} at {Row(row, part)} seems to hold further rows, "
-                    "as if a quote were not closed; correct it, or take the line breaks out of the cell."
-                )
-            notes.append(
-                f"A cell of column {quoted(name)} seems to hold further rows, the first in "
-                f"{Row(row, part)}: if a quote is not closed there, rows are missing."
-            )
+                do = "correct it, or take the line breaks out of the cell"
+                raise InputError(f"the {cell}, as if a quote were not closed; {do}.")
+            notes.append(f"A {cell}: if a quote is not closed there, rows are missing.")
     raw = columns.roles.groups if kind.is_text else ()
     labels = {columns.label} - {*columns.numeric}
     fields = dict.fromkeys(columns.read, pa.string())
@@ -319,9 +316,8 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
         own = [name for name in survey.schema.names if name in columns.probs]
         if own != [*columns.probs] and numbers_in(bare(own)[0]) is None:
             raise InputError(
-                f"labels are numbers of columns, which are {listed(own)} in {part} and "
-                f"{listed(columns.probs)} in {parts[0]}; give labels as names, or one order, with "
-                f"{Argument('columns', ...)}."
+                f"labels are numbers of columns, which are {listed(own)} in {part} and in {parts[0]} "
+                f"{listed(columns.probs)}; give labels as names, or one order, with {_ORDER}."
             )
     stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
     with paths.placed(stored.row):

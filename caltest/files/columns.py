@@ -494,7 +494,6 @@ class Content:
             raise error.explained(self.origin) from error
 
 
-_EXACT = 2.0**53  # up to here every whole number is a number of float64
 _TOO_LARGE = (
     "column {column} holds {found} in {row}, too large to have kept all digits; save it as text."
 )
@@ -506,7 +505,7 @@ def cells_in(column: Any, name: str) -> list[Any]:
     for row, cell in enumerate(cells):
         if isinstance(cell, str) and not cell.strip():
             cells[row] = None
-        elif isinstance(cell, float) and _EXACT <= abs(cell) < np.inf:
+        elif isinstance(cell, float) and 2.0**53 <= abs(cell) < np.inf:
             raise InputError(_TOO_LARGE, column=quoted(name), found=f"{cell:.17g}", row=row)
     return cells
 

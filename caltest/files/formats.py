@@ -24,7 +24,6 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import whole_number
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data.containers import check_distinct, listed, read_table, shape_of
@@ -506,9 +505,8 @@ def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
             f"the table has {width} columns without names; say which holds the labels, with "
             f"{Argument('label', ...)}, for instance {Argument('label', -1)} for the last."
         )
-    number = whole_number(roles.label.removeprefix("-"))
-    index = None if number is None else -number if roles.label.startswith("-") else number
-    if index is None or not -width <= index < width:
+    index = int(roles.label) if re.fullmatch(r"-?\d{1,18}", roles.label) else width
+    if not -width <= index < width:
         raise InputError(
             f"label is {quoted(roles.label)}, but must be the index of one of the {width} columns, "
             f"from 0 to {width - 1}, or -1 for the last."
