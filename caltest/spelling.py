@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from numbers import Number
 from typing import Any, NamedTuple
 from unicodedata import category, normalize
@@ -133,7 +134,7 @@ def different(cells: Sequence[Any], what: str) -> tuple[NDArray[np.intp], np.nda
         dtype = None if kinds in ({int}, {float}) else object
         codes, distinct = pd.factorize(pd.Series(cells, dtype=dtype).to_numpy())
     except Exception:  # an entry that has no hash, or cannot be compared
-        row = next((row for row, cell in enumerate(cells) if not _has_hash(cell)), 0)
+        row = next((row for row, cell in enumerate(cells) if attempt(partial(hash, cell)) is None), 0)
         raise _no_value(what, row, cells[row]) from None
     if kinds & {bool, np.bool_}:
         distinct = np.array([x[0] if x in _BOOLEANS else x for x in distinct.tolist()], object)
@@ -141,14 +142,6 @@ def different(cells: Sequence[Any], what: str) -> tuple[NDArray[np.intp], np.nda
         codes = np.where(codes < 0, len(distinct), codes)
         distinct = np.append(distinct, [np.nan if distinct.dtype.kind == "f" else None])
     return codes, distinct
-
-
-def _has_hash(cell: Any) -> bool:
-    try:
-        hash(cell)
-    except Exception:  # a value of the user's may raise anything
-        return False
-    return True
 
 
 def _no_value(what: str, row: int, cell: Any) -> InputError:

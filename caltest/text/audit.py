@@ -23,25 +23,8 @@ from caltest.exceptions import Argument
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
 from caltest.text import captions, findings, page, paragraph, row, said, sizes
-from caltest.text.vocabulary import (
-    TENDS,
-    capital,
-    event_name,
-    group_name,
-    kind_of,
-    lens_name,
-    lenses_of,
-    limit,
-    listed,
-    made_by,
-    narrow_name,
-    of_probabilities,
-    outcomes_called,
-    rows_called,
-    subject,
-    view_name,
-    where,
-)
+from caltest.text import vocabulary as words
+from caltest.text.vocabulary import capital, lens_name, limit, subject, where
 
 # ------------------------------------------------------------------ verdict
 
@@ -115,15 +98,15 @@ def headline(audit: Audit) -> str:
     if strongest.shape:
         extreme = "too extreme" if strongest.shape == "over" else "not extreme enough"
         return (
-            f"The model is {TENDS[strongest.shape]}{where(strongest.group)}: its probabilities are "
-            f"{extreme}."
+            f"The model is {words.TENDS[strongest.shape]}{where(strongest.group)}: its probabilities "
+            f"are {extreme}."
         )
     if strongest.event is None:
-        alone = listed(view_name(view) for view in audit.views if shows(audit, view))
+        alone = words.listed(words.view_name(view) for view in audit.views if shows(audit, view))
         which = f"on average, those of {alone}" if alone else "no single class or group stands out"
         if not audit.n_classes:
             ways = (f"they are {each}" for each in sizes.tends(audit, strongest))
-            which = listed(ways) or "no interval and no group stands out"
+            which = words.listed(ways) or "no interval and no group stands out"
         return f"{capital(subject(strongest))} are wrong{where(strongest.group)}; {which}."
     who, rows, events = capital(subject(strongest)), where(strongest.group), strongest.events
     if events is not None and events.proved > 1.0:
@@ -169,7 +152,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
     texts = list(first if first and audit.verdict == "undecided" else (*first, *_use(audit, told)))
     if audit.about == POSTERIOR:
         return (*texts, _OF_SAMPLER, *_close(audit), "Then check again, with new simulations.")
-    if told is not None and kind_of(told.lens) == "interval" and shows(audit, told):
+    if told is not None and words.kind_of(told.lens) == "interval" and shows(audit, told):
         share = percents(*sizes.rates(told))[1]
         texts.append(f"Until then, read {lens_name(told)}{where(group)} as one of about {share}.")
     if audit.impossible:
@@ -263,9 +246,9 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
     if audit.verdict == "material" and told is not None and told.group is not None:
         besides, _ = findings.wrong_besides(told, audit)
         far = [each for each in besides if against_limit(audit, each) == "beyond"]
-        far = [each for each in far if each.group and not made_by(audit, each.group)]
-        if names := [group_name(each.group) for each in leading(far, MOST_FINDINGS)]:
-            yield f"The same goes for {listed(names)}."
+        far = [each for each in far if each.group and not words.made_by(audit, each.group)]
+        if names := [words.group_name(each.group) for each in leading(far, MOST_FINDINGS)]:
+            yield f"The same goes for {words.listed(names)}."
 
 
 def _more_rows(audit: Audit) -> str:
@@ -309,7 +292,7 @@ def remedy(audit: Audit) -> str:
         everywhere = told is None or told.group is None or (audit.worst and audit.worst.group is None)
         whom = "the model" if everywhere else "that group"
         return said("audit", "remedy_of_numbers", audit, whom, of).rstrip()
-    if told is not None and kind_of(told.lens) == "pair":
+    if told is not None and words.kind_of(told.lens) == "pair":
         return (
             f"correct how the members of {lens_name(told).removeprefix('the dependence of ')} go "
             "together, on held-out rows; reordering them as past outcomes were ordered is one way."
@@ -404,7 +387,7 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
 def assumes(audit: Audit) -> str:
     """Return what the numbers rest on, in three short sentences."""
     controls = CORRECTIONS.get(audit.correction, "")
-    return said("audit", "assumes", audit, controls, outcomes_called(audit))
+    return said("audit", "assumes", audit, controls, words.outcomes_called(audit))
 
 
 #: What a check looks at, for its row of evidence.
@@ -427,7 +410,8 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     told = audit.told
     first = [check for check in audit.checks if told is not None and check.view.key == told.key]
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
-        of = group_name(check.view.group) if audit.n_classes == 2 else narrow_name(check.view, 60)
+        group, narrow = words.group_name(check.view.group), words.narrow_name(check.view, 60)
+        of = group if audit.n_classes == 2 else narrow
         column = audit.n_classes == 2 and check.view.group  # its name stays as it is
         name = f"{of if column else capital(of)}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
@@ -448,7 +432,7 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
 
 def evidence_note(audit: Audit) -> str:
     """Return what the p-values are made of."""
-    return said("audit", "evidence_note", audit, outcomes_called(audit))
+    return said("audit", "evidence_note", audit, words.outcomes_called(audit))
 
 
 def finding(check: Check, audit: Audit) -> str:
@@ -457,10 +441,10 @@ def finding(check: Check, audit: Audit) -> str:
     if view.error is not None:
         parts.append(f"{sizes.means(view)}, {sizes.interval(view, audit.confidence)}")
     elif view.shape:
-        parts.append(TENDS[view.shape])
+        parts.append(words.TENDS[view.shape])
     else:
         parts.append("wrong, in a direction that this check does not show")
-    name = view_name(view)
+    name = words.view_name(view)
     return (
         f"{capital(name)} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
         f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
@@ -494,11 +478,11 @@ def worst_first(audit: Audit) -> list[View]:
 
 def summary(audit: Audit) -> str:
     """Return the verdict, how large the error is, where, what to do next, and how sure it is."""
-    names = lenses_of(audit)
+    names = words.lenses_of(audit)
     lenses = f"lens{'es' * (len(names) > 1)}: {', '.join(map(shown, names))}"
     name, beside = chip(audit)
-    event = f" of {event_name(audit)}" if audit.event else ""
-    noun = "prediction" if audit.n_classes else rows_called(audit)
+    event = f" of {words.event_name(audit)}" if audit.event else ""
+    noun = "prediction" if audit.n_classes else words.rows_called(audit)
     outcomes = f"{audit.n_classes} classes" if audit.n_classes else audit.about
     rows = [
         ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
@@ -558,9 +542,10 @@ def _table(audit: Audit) -> list[str]:
     room = _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1) - 2 - max(map(len, found_by))
     room = max(_NARROWEST, room)
     one = len({view.lens for view in views}) == 1  # then only rows differ
-    names = [narrow_name(view, room, rows_alone=one) for view in views]
+    names = [words.narrow_name(view, room, rows_alone=one) for view in views]
     width = max(map(len, names))
-    negative = "too low" if of_probabilities(audit) else f"too many {outcomes_called(audit)} there"
+    many = f"too many {words.outcomes_called(audit)} there"
+    negative = "too low" if words.of_probabilities(audit) else many
     lines = [f"Errors in percentage points (predicted − observed); negative is {negative}"]
     for name, cells, by in zip(["", *names], table, found_by, strict=True):
         right = "  ".join(f"{each:>{w}}" for each, w in zip(cells, widths, strict=True))

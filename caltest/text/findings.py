@@ -12,24 +12,8 @@ from caltest.auditing.views import Part, Rest, Sized, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
 from caltest.text import sizes
-from caltest.text.vocabulary import (
-    WRONG,
-    capital,
-    counted_way,
-    group_name,
-    is_stated,
-    kind_of,
-    lens_name,
-    limit,
-    listed,
-    made_by,
-    outcomes_called,
-    rows_called,
-    subject,
-    view_name,
-    way,
-    where,
-)
+from caltest.text import vocabulary as words
+from caltest.text.vocabulary import capital, group_name, limit, listed, where
 
 _MOST_TOLD = 3  # groups, or means
 _MOSTLY = 0.75  # of an error, from where on it is said to be mostly that of some rows
@@ -85,8 +69,8 @@ def found(audit: Audit) -> list[str]:
         if told is not None and told.error is not None:
             view = audit.views[told.view]
             texts.append(
-                f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
-                f"throughout{where(view.group)}, an audit like this would find it 4 times in 5."
+                f"If {words.subject(view)} were too high, or too low, by about "
+                f"{about_points(told.error)} throughout{where(view.group)}, an audit like this would find it 4 times in 5."
             )
         texts += _largest(audit)
     if audit.rejected and audit.impossible:
@@ -94,7 +78,9 @@ def found(audit: Audit) -> list[str]:
         texts += [] if first else [f"{sizes.impossible_rows(audit)}."]
         own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
         own = [
-            of for of in own if of.group and len(of.conditions) == 1 and not made_by(audit, of.group)
+            of
+            for of in own
+            if of.group and len(of.conditions) == 1 and not words.made_by(audit, of.group)
         ]
         own.sort(key=lambda each: -(each.impossible or 0) / each.rows)
         by_group = [f"{of.impossible:,} of {of.rows:,}{where(of.group)}" for of in own[:_MOST_TOLD]]
@@ -103,7 +89,9 @@ def found(audit: Audit) -> list[str]:
             texts.append(f"By group{larger}: {listed(by_group)}.")
         also = [each for each in audit.views if shows(audit, each) or finds_mean(audit, each)]
         if first and also:
-            means_of = listed(f"{view_name(each)} ({sizes.means(each)})" for each in also[:_MOST_TOLD])
+            means_of = listed(
+                f"{words.view_name(each)} ({sizes.means(each)})" for each in also[:_MOST_TOLD]
+            )
             texts.append(f"Also found wrong on average: {means_of}.")
     if not audit.rejected or audit.verdict == "within":
         texts += [unchecked] if unchecked else []
@@ -131,7 +119,7 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
     if not counts:
         return f"{text}." if named else f"On average: {sizes.means(view)}."
     expected, seen = (rate * view.rows for rate in sizes.rates(view))
-    rows = counted(view.rows, rows_called(audit))
+    rows = counted(view.rows, words.rows_called(audit))
     events = (
         f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
         f"{'was' if round(seen) == 1 else 'were'} observed."
@@ -145,9 +133,9 @@ def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -
         events = (
             f"{counted(round(view.events.observed), 'event')} came in {rows} while they were followed."
         )
-    if is_stated(view.lens):
-        place = "in it" if kind_of(view.lens) == "interval" else "at or below it"
-        outcomes = outcomes_called(audit)
+    if words.is_stated(view.lens):
+        place = "in it" if words.kind_of(view.lens) == "interval" else "at or below it"
+        outcomes = words.outcomes_called(audit)
         events = f"Of {rows}, {expected:,.0f} {outcomes} were expected {place}, and {seen:,.0f} are."
     if view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
@@ -190,7 +178,7 @@ def _rows_of(view: View, audit: Audit) -> str:
     """Return which rows a mean is of, and of more than two classes, of which probability."""
     rows = f"the rows{where(view.group)}" if view.group else "all rows"
     same = audit.n_classes == 2 or (audit.beyond and sizes.beyond(audit)[0].lens == view.lens)
-    return rows if same else f"{rows}, of {lens_name(view)}"
+    return rows if same else f"{rows}, of {words.lens_name(view)}"
 
 
 def _worst_part(view: View) -> Iterable[str]:
@@ -260,7 +248,7 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
         of = part or whole
         side = "under" if -(of.low or 0.0) > (of.high or 0.0) else "over"
         size = f"up to {outward_points(0.0, far)[1]} points"
-        size += "" if is_stated(of.lens) else f" {counted_way(side, of.lens)}"
+        size += "" if words.is_stated(of.lens) else f" {words.counted_way(side, of.lens)}"
     else:
         size = (
             f"a factor of up to {math.ceil(100.0 * far) / 100.0:,.2f}"
@@ -291,10 +279,10 @@ def _beside(view: View, audit: Audit) -> Iterable[str]:
     named = dict.fromkeys(each.view.key for each in audit.found)
     others = [each for each in audit.views if each.key in named and each.group is None]
     others = [each for each in others if each.key != view.key and (within(each.lens)[0] or own) != own]
-    pairs = [each for each in audit.views if each.key in named and kind_of(each.lens) == "pair"]
+    pairs = [each for each in audit.views if each.key in named and words.kind_of(each.lens) == "pair"]
     every = [*others, *(pair for pair in pairs if pair.key != view.key)]
     told = [
-        f"{subject(each).removeprefix('the predicted ')} are {' and '.join(ways)}"
+        f"{words.subject(each).removeprefix('the predicted ')} are {' and '.join(ways)}"
         for each in every
         if (ways := sizes.tends(audit, each))
     ]
@@ -317,11 +305,11 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         mostly = alike and abs(view.error * view.rows) >= _MOSTLY * of
         return f"{'mostly' if mostly else 'partly'} because of these"
 
-    side = way(shows(audit, view), view.lens)
+    side = words.way(shows(audit, view), view.lens)
     for each in around if view.group else ():
         if each.group is None:
             size = sizes.estimated(each.error or 0.0, each.lens)
-            all_rows = "Over all rows it is" if is_stated(view.lens) else "All rows together are"
+            all_rows = "Over all rows it is" if words.is_stated(view.lens) else "All rows together are"
             yield f"{all_rows} {size}, {because([each])}."
     larger = [each for each in around if each.group]
     if larger:
@@ -418,12 +406,12 @@ def _halves(audit: Audit) -> Iterable[str]:
     even = len(halves) == 2 and not any(sizes.is_tied(half, audit.n_samples) for half in halves)
     if view and even and {part.side for part in halves} == {"over", "under"}:
         lower, upper = (
-            f"{about_points(abs(part.error), 'point')} {WRONG[part.side or '']} "
+            f"{about_points(abs(part.error), 'point')} {words.WRONG[part.side or '']} "
             f"({' to '.join(sizes.distances(part))})"
             for part in halves
         )
         sure = confidence_text(audit.confidence)
-        of = "" if audit.n_classes == 2 else f"Of {lens_name(view)}, "
+        of = "" if audit.n_classes == 2 else f"Of {words.lens_name(view)}, "
         both = f"the half of the rows with lower predictions is {lower}, the other half {upper}"
         yield capital(f"{of}{both}, with {sure} confidence.")
 
@@ -432,7 +420,7 @@ def at_least(view: View | None, audit: Audit) -> str | None:
     """Return how wrong some predictions are at least, as a sentence; None if nothing is proved."""
     sides = [] if view is None else [("over", view.at_least_over), ("under", view.at_least_under)]
     texts = [
-        f"{'some predictions are' if not k else 'others'} at least {points(bound)} {WRONG[side]}"
+        f"{'some predictions are' if not k else 'others'} at least {points(bound)} {words.WRONG[side]}"
         for k, (side, bound) in enumerate((side, bound) for side, bound in sides if bound)
     ]
     if not texts:
