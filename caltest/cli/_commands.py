@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caltest._arguments import check_draws, choose
-from caltest._visible import line, shown, visible
+from caltest._visible import attempt, line, quoted, shown, visible
 from caltest.cli import _output as out
 from caltest.cli._options import STATED, Config, Found, Input, command
 from caltest.exceptions import InputError, Row
 from caltest.files.paths import called
 from caltest.files.writing import write_whole
 from caltest.options import COMMANDS
+from caltest.spelling import spelled
 
 if TYPE_CHECKING:
     from caltest.data import Rows
@@ -154,6 +155,18 @@ def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given:
 # ------------------------------------------------------------------ compare
 
 
+def _check_alike(groups: Any, other: Input, first: Path) -> None:
+    """Raise if the rows of another file, where it has the same columns, are in other groups."""
+    if (own := attempt(other.with_groups)) is None or len(own[1]) != len(groups):
+        return
+    for name, cells in groups.items():
+        pairs = zip(cells.map(spelled), own[1][name].map(spelled), strict=True)
+        for row in [k for k, (one, its) in enumerate(pairs) if one != its][:1]:
+            text = "column {name} is another than that of {first} in {row}; give the same rows."
+            error = InputError(text, name=quoted(name), first=called(first), row=row)
+            raise error.within(called(other["FILE"]))
+
+
 @command
 def compare(asked: Input, *, files: Sequence[Path] = (), **given: Any) -> Found:
     """Say how far off models are, in points, and which differ.
@@ -165,6 +178,8 @@ def compare(asked: Input, *, files: Sequence[Path] = (), **given: Any) -> Found:
     if files and asked["group"]:
         own = asked["columns"] if len(files) > 1 else asked["columns"][:1]  # of the first model
         groups = asked.but(FILE=files[0], columns=own).with_groups()[1]
+        for file in files[1:]:
+            _check_alike(groups, asked.but(FILE=file, columns=own), files[0])
 
     from caltest import comparison
 

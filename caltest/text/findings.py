@@ -70,7 +70,8 @@ def found(audit: Audit) -> list[str]:
             view = audit.views[told.view]
             texts.append(
                 f"If {words.subject(view)} were too high, or too low, by about "
-                f"{about_points(told.error)} throughout{where(view.group)}, an audit like this would find it 4 times in 5."
+                f"{about_points(told.error)} throughout{where(view.group)}, an audit like this would "
+                "find it 4 times in 5."
             )
         texts += _largest(audit)
     if audit.rejected and audit.impossible:
