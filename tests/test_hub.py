@@ -238,7 +238,7 @@ def test_wrong_tables_are_sentences():
             LONG, TRUTH.assign(horizon=9), {}),
         ("known.csv: column 'observation' holds 'many' in row 4 (counting from 0)", LONG, spoilt, cdf),
         ("cdf of the task that begins in row 12 (counting from 0) is 0 at 15", falling, TRUTH, cdf),
-        ("has one draw; take out what tells draws apart", LONG.reset_index(), TRUTH, sample),
+        ("has one draw; take out what names every draw", LONG.reset_index(), TRUTH, sample),
         ("have one name ('observation'); rename one", LONG.assign(observation=1), TRUTH, sample),
         ("have one name ('location'); rename one", LONG, TRUTH, {**sample, "label": "location"}),
         ("column 'location' holds 'US' in row 150", LONG, TRUTH, {**sample, "weights": "location"}),

@@ -367,7 +367,7 @@ _WRONG = {
     "no tasks": "there are no columns of tasks, such as location and horizon; add them.",
     "number": "column {name} holds {found} in {row}, which is not a number; correct it.",
     "again": "output {found} of a task is stated in {row} again; keep one of each.",
-    "one draw": "every task ({found}) has one draw; take out what tells draws apart, as an index does.",
+    "one draw": "every task ({found}) has one draw; take out what names every draw, as an index does.",
     "uneven": "the task {found} has fewer rows of output than others; give every task the same.",
     "no keys": "no column of the truth ({known}) is one of the tasks' ({found}); name them alike.",
     "no label": "no column of the truth is called {found}; give as the label that of what was "
