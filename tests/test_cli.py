@@ -422,5 +422,5 @@ def test_a_column_whose_name_has_a_line_break(tmp_path):
     path.write_text('"a\nb",c,label\n' + "0.25,0.75,c\n" * 9 + '0.5,0.5,"a\nb"\n')
     wrong = run("test", path, "--columns", "a\nb,c")
     assert wrong.exit_code == 2
-    assert "; put one that holds a line break in double quotes, as in CSV." in wrong.stderr
+    assert "; put one with a line break in double quotes." in wrong.stderr
     assert run("test", path, "--columns", '"a\nb",c', "--resamples", "19").exit_code in (0, 1)

@@ -260,9 +260,8 @@ def test_rows_of_one_pass_are_counted_from_the_first(tmp_path):
 def test_arrays_without_names_and_other_commands(tmp_path):
     np.save(tmp_path / "demand.npy", ROWS[["forecast", "error", "demand"]].to_numpy())
     assert "so there is no column 'forecast'" in fails("test", tmp_path / "demand.npy", *STATED)
-    assert "there is no array 'forecat' (is 'forecast' meant?)" in fails(
-        "test", "demand.npz", "--label", "demand", "--mean", "forecat", "--sd", "error"
-    )
+    wrong = fails("test", "demand.npz", "--label", "demand", "--mean", "forecat", "--sd", "error")
+    assert "there is no array 'forecat' (is 'forecast' meant?)" in wrong
     assert "--mean is for a file, and --example is" in fails("test", "--example", "x", "--mean", "x")
     assert "no such option: --mean" in fails("bounds", "demand.csv", "--mean", "forecast")
 

@@ -232,6 +232,7 @@ WRONG = {
     "json, missing": (text('{"a": 0.5, "y": 0}\n{"y": 1}\n', "a.jsonl"), {}, "the first in row 1"),
     "json, latin": (text('{"é": 0.5}\n', "a.jsonl", encoding="latin-1"), {}, "not UTF-8"),
     "json, nested": (text('{"a": {"b": 1}, "y": 0}\n', "a.jsonl"), {}, "'a' holds .* is not a number"),
+    "parquet, bytes": (parquet(FRAME.assign(label=[b"a", b"b"] * 2)), {}, "labels holds entries of"),
     "npz, not": (text("a,b", "a.npz"), {}, "not valid NumPy"),
     "npz, cut": (text("PK\x03\x04 broken", "a.npz"), {}, "not valid NumPy"),
     "npz, logits": (npz(test_logits=PROBS, labels=LABELS), {}, "'test_logits' holds logits"),
@@ -353,6 +354,12 @@ def test_wrong_groups_say_what_is_wrong(
     assert said.startswith(f"{path.name}: ")
     assert said.endswith(".")
     assert ". " not in said
+
+
+def test_an_empty_line_of_one_column_is_a_missing_cell(tmp_path: Path) -> None:
+    path = tmp_path / text("p\n.5\n\n.5\n\n")(tmp_path)
+    with pytest.raises(InputError, match="missing values, the first in row 1"):
+        read_with_groups(path, needs_labels=False)
 
 
 def test_a_swapped_suffix_is_recognised(tmp_path: Path) -> None:
@@ -477,9 +484,8 @@ def parts(folder: Path, *labels: Any) -> Path:
     ],
 )
 def test_parts_of_kinds_that_do_not_go_together(tmp_path: Path, one: Any, other: Any) -> None:
-    with pytest.raises(
-        InputError, match=r"column 'label' is .* in 0.parquet and .* in 1.parquet; save all"
-    ):
+    said = r"column 'label' is .* in 0.parquet and .* in 1.parquet; save all"
+    with pytest.raises(InputError, match=said):
         read(parts(tmp_path / "parts", one, other))
 
 
@@ -618,10 +624,8 @@ def test_very_many_columns(tmp_path: Path, kind: str) -> None:
 
 def test_deep_json_is_refused_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "deep.jsonl"
-    deep = "[" * 100_000 + "]" * 100_000
-    path.write_text(
-        f'{{"0": 0.5, "1": 0.5, "label": 0}}\n{{"0": 0.5, "1": 0.5, "label": 0, "z": {deep}}}\n'
-    )
+    start, deep = '{"0": 0.5, "1": 0.5, "label": 0', "[" * 100_000 + "]" * 100_000
+    path.write_text(f'{start}}}\n{start}, "z": {deep}}}\n')
     with pytest.raises(InputError, match="line 2 is nested more than 64 deep"):
         read(path)
 

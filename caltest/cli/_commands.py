@@ -332,11 +332,10 @@ def monitor(
             predicted, outcomes = sample.rows, sample.labels
             apart = {name: frame[name] for name in columns}
         groups = {name: apart[name] for name in named if apart} or None
-        of = apart.get(together)
         try:
             if column is not None:
                 watch.keep_column(column)
-            watch.update(predicted, outcomes, groups=groups, clusters=of, **late)
+            watch.update(predicted, outcomes, groups=groups, clusters=apart.get(together), **late)
         except InputError as error:
             raise error.within(called(path)) from error
     watch.save(state)

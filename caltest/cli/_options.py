@@ -94,10 +94,8 @@ def column_names(columns: str) -> list[str]:
     try:
         rows = list(csv.reader([columns], skipinitialspace=True))
     except csv.Error as error:
-        raise InputError(
-            f"--columns is {quoted(columns)}, which is not a list of names; put one that holds a line "
-            "break in double quotes, as in CSV."
-        ) from error
+        text = "--columns is {found}, not a list of names; put one with a line break in double quotes."
+        raise InputError(text, found=quoted(columns)) from error
     return [name.strip() for cells in rows for name in cells]
 
 
@@ -136,9 +134,7 @@ def read(option: Option, name: str, given: object) -> Any:
     listed = isinstance(given, list | tuple)
     each: Sequence[Any] = given if listed else [given]  # type: ignore[assignment]
     several = option.several or option.name == "columns"
-    plain = all(
-        one.bit_length() < 1024 if type(one) is int else type(one) in (str, float) for one in each
-    )
+    plain = all(type(x) in (str, float) or (type(x) is int and x.bit_length() < 1024) for x in each)
     if (listed and not several) or not plain:
         do = "a text, or a list of texts" if several else "a text or a number"
         raise InputError(f"{name} must be {do}.")

@@ -248,7 +248,8 @@ def _is_coarse(dtype: nw.dtypes.DType) -> bool:
 def _entries(series: nw.Series[Any]) -> str:
     if series.null_count() == len(series):
         return "missing values alone"
-    dtype: Any = series.to_native().dtype if series.dtype == nw.Unknown else series.dtype
+    dtype: Any = series.dtype
+    dtype = getattr(series.to_native(), "dtype", dtype) if dtype == nw.Unknown else dtype
     kinds = {nw.Object: "Python objects", nw.Categorical: "categories", nw.Enum: "categories"}
     return kinds.get(dtype, "text" if dtype == nw.String else f"entries of type {dtype}")
 

@@ -161,7 +161,7 @@ _DEEPEST = 64  # brackets within brackets of a line of JSON: pyarrow crashes on 
 _JSON_TEXT = re.compile(rb'"(?:\\.|[^"\\])*"')
 #: A cell of CSV in quotes; if the quote is not closed, all that follows.
 _QUOTED = re.compile(rb'(?:\A|(?<=[,\r\n]))"[^"]*(?:""[^"]*)*("|\Z)')
-_HEADER = re.compile(rb"(?:[ \t]*[\r\n])*([^\r\n]+[\r\n]*)")
+_HEADER = re.compile(rb"(?:[ \t]*[\r\n])*([^\r\n]+(?:\r?\n|\r)?)")
 
 
 class _Lines(NamedTuple):
@@ -293,6 +293,8 @@ def _parsed(
         return "error"
 
     parse = pc.ParseOptions(newlines_in_values=True, invalid_row_handler=handled)
+    parse.ignore_empty_lines = len(names) > 1  # of one column it is a row, but at the end
+    text = text if len(names) > 1 else text.rstrip(b"\r\n")
     convert = pc.ConvertOptions(
         column_types=types,
         include_columns=types.names if some is None else some,
