@@ -157,8 +157,7 @@ class StoredTable(Stored):
 
     def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
         """Read some columns of the rows from ``start`` on, a few thousand at a time."""
-        several = len(self.files) > 1
-        for path, survey in zip(self.files, self.surveys, strict=True):
+        for path, name, survey in zip(self.files, self.parts, self.surveys, strict=True):
             if start >= survey.rows:
                 start -= survey.rows
                 continue
@@ -166,7 +165,7 @@ class StoredTable(Stored):
             while start >= survey.parts[part]:
                 start -= survey.parts[part]
                 part += 1
-            with _opened(path, self.format, several) as file:
+            with _opened(path, self.format, name) as file:
                 if paths.size_of(file) != survey.size:
                     raise self._changed()
                 own = schema if self.format.is_text else _some(schema.names, survey.schema)
@@ -250,28 +249,28 @@ def _surveyed(
 ) -> tuple[str, int, tuple[Place, ...], tuple[str, ...], Format, tuple[Survey, ...]]:
     """Look at the files of a table, and return what a `StoredTable` says of these."""
     files, kind = _files(path)
+    parts = paths.called_apart(files) if len(files) > 1 else ("",)
     if whole and kind.is_text:
-        with _opened(files[0], kind, len(files) > 1) as file:
+        with _opened(files[0], kind, parts[0]) as file:
             size = paths.size_of(file) * len(files)
         what = f"a {kind.kind} file of {size / 1e6:.0f} MB"
         check_fits(_COPIES_OF_TEXT * size, what, "take fewer rows, or Parquet")
     surveys = []
-    for each in files:
-        with _opened(each, kind, len(files) > 1) as file:
+    for each, part in zip(files, parts, strict=True):
+        with _opened(each, kind, part) as file:
             if (size := paths.size_of(file)) == 0:
                 raise InputError("the file is empty; write it again.")
             surveys.append(replace(kind.look(file, wanted), size=size))
     names = surveys[0].schema.names
-    for each, survey in zip(files, surveys, strict=True):
+    for part, survey in zip(parts, surveys, strict=True):
         if sorted(survey.schema.names) != sorted(names):
             raise InputError(
-                f"{paths.called(each)} has the columns {listed(survey.schema.names)}, and the first "
+                f"{part} has the columns {listed(survey.schema.names)}, and the first "
                 f"file has {listed(names)}; give files with the same columns."
             )
     check_distinct(names)
     if not (rows := sum(survey.rows for survey in surveys)):
         raise InputError("there are no rows; write the file again.")
-    parts = tuple(paths.called(each) if len(files) > 1 else "" for each in files)
     return paths.called(path), rows, tuple(files), parts, kind, tuple(surveys)
 
 
@@ -326,9 +325,9 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
 
 
 @contextmanager
-def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader]:
+def _opened(path: Place, kind: Format, name: str) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
-    naming = paths.named(paths.called(path)) if several else nullcontext()
+    naming = paths.named(name) if name else nullcontext()
     with naming, paths.opened(path, kind.kind) as file:
         yield file
 

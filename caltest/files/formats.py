@@ -199,10 +199,8 @@ def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
         found, held = _Lines(start, line, held[:end], masked[:end]), held[end:]
         start, line = start + end, found.line_at(end)
         if len(held) > _LONGEST_ROW:
-            raise InputError(
-                f"line {line} is longer than {_LONGEST_ROW} characters; save one row per line, and "
-                "close every quote."
-            )
+            do = "save one row per line, and close every quote"
+            raise InputError(f"line {line} is longer than {_LONGEST_ROW} characters; {do}.")
         found.text.decode()  # raises where it is not UTF-8
         if found.text.strip(b"\r\n"):
             yield found

@@ -10,7 +10,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -159,6 +159,17 @@ def called(path: str | Path | Remote) -> str:
     if len(name) <= _LONGEST_NAME:
         return name
     return f"{name[: _LONGEST_NAME - 21]}…{name[-20:]}"
+
+
+def called_apart(places: Sequence[Place]) -> tuple[str, ...]:
+    """Return what messages call several files: their names, and the folders in which they differ.
+
+    >>> called_apart([Path("a/day=1/b.csv"), Path("a/day=2/b.csv")])
+    ('day=1/b.csv', 'day=2/b.csv')
+    """
+    parts = [str(each).split("/") for each in places]
+    first = next(k for k, level in enumerate(zip(*parts, strict=False)) if len(set(level)) > 1)
+    return tuple("/".join([*each[first:-1], called(each[-1])]) for each in parts)
 
 
 def is_folder(path: str | Place) -> bool:
