@@ -83,8 +83,8 @@ class GaussianPredictions(Shaped):
         sizes = np.abs(spread).max(axis=(1, 2))
         for row in np.flatnonzero(asymmetric > 1e-8 * sizes)[:1]:
             raise InputError(
-                f"the covariance of row {row} (counting from 0) is not symmetric; give a covariance "
-                "matrix, not its factor."
+                "the covariance of {row} is not symmetric; give a covariance matrix, not its factor.",
+                row=int(row),
             )
         try:
             factor = np.linalg.cholesky(spread)
@@ -350,8 +350,9 @@ class Ensemble(Shaped):
         rounding = (_ROUNDING * np.abs(self._points).max(axis=(1, 2))) ** 2
         for row in np.flatnonzero(least <= rounding)[:1]:
             raise InputError(
-                f"the members of row {row} (counting from 0) do not vary"
-                f"{'' if d == 1 else ' in every direction'}; give more members, or leave the row out."
+                f"the members of {{row}} do not vary{'' if d == 1 else ' in every direction'}; give "
+                "more members, or leave the row out.",
+                row=int(row),
             )
         self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
 

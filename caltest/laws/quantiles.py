@@ -95,9 +95,10 @@ class Quantiles(Shaped):
             raise InputError(f"values has shape {table.shape} for {len(at)} levels; give {do}.")
         for row, k in np.argwhere(np.diff(table, axis=1) < 0.0)[:1]:
             raise InputError(
-                f"quantiles cross in row {row} (counting from 0): {table[row, k]:g} at the level "
-                f"{at[k]:g} and {table[row, k + 1]:g} at {at[k + 1]:g}; give quantiles that do not "
-                f"decrease{Argument(', as np.sort(values, axis=1) makes them', shell=' along a row')}."
+                f"quantiles cross in {{row}}: {table[row, k]:g} at the level {at[k]:g} and "
+                f"{table[row, k + 1]:g} at {at[k + 1]:g}; give quantiles that do not "
+                f"decrease{Argument(', as np.sort(values, axis=1) makes them', shell=' along a row')}.",
+                row=int(row),
             )
         self.levels, self.values, self.given, self._shape = at, table, values, table.shape[:1]
 

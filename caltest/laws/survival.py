@@ -552,8 +552,9 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
         raise InputError(f"times holds {at.min():g}; give times from 0 on.")
     for row, k in np.argwhere(np.diff(table, axis=1) > _ROUNDED)[:1]:
         raise InputError(
-            f"survival rises in row {row} (counting from 0), from {table[row, k]:g} to "
-            f"{table[row, k + 1]:g}; give chances of no event until each time, which do not increase."
+            f"survival rises in {{row}}, from {table[row, k]:g} to {table[row, k + 1]:g}; give chances "
+            "of no event until each time, which do not increase.",
+            row=int(row),
         )
     falling = np.minimum.accumulate(np.clip(table, 0.0, 1.0), axis=1)
     if at[0, 0] == 0.0 or (at[:, 0] == 0.0).any():
