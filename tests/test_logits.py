@@ -39,7 +39,7 @@ def said(*arguments, **options):
 
 def test_a_column_beside_probabilities_is_no_logit():
     beside = pd.DataFrame({"sample": np.arange(400) % 5, "risk": PROBS[:, 0]})
-    with pytest.raises(InputError, match="beside column 'risk': row 2 .* column 'sample' is 2"):
+    with pytest.raises(InputError, match=r"beside column 'risk': row 2 .* column 'sample' is 2"):
         caltest.test(beside, LABELS == 0)
 
 
