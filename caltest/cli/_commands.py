@@ -19,7 +19,6 @@ from caltest.exceptions import InputError, Row
 from caltest.files.paths import called
 from caltest.files.writing import write_whole
 from caltest.options import COMMANDS
-from caltest.spelling import spelled
 
 if TYPE_CHECKING:
     from caltest.data import Rows
@@ -157,6 +156,8 @@ def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given:
 
 def _check_alike(groups: Any, other: Input, first: Path) -> None:
     """Raise if the rows of another file, where it has the same columns, are in other groups."""
+    from caltest.spelling import spelled
+
     if (own := attempt(other.with_groups)) is None or len(own[1]) != len(groups):
         return
     for name, cells in groups.items():
