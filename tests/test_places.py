@@ -77,6 +77,8 @@ def test_the_same_rows_from_everywhere(folder, name, label):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_test_reads_them_where_they_are(folder, monkeypatch, jobs):
+    if jobs > 1 and folder.startswith("memory"):
+        pytest.skip("there all who open a file share one position in it")
     monkeypatch.setattr("caltest.testing.HELD_UP_TO", 5000)
     monkeypatch.setattr(blocks, "_MANY_ROWS", 5000)
     options = {"statistic": "ecd", "n_resamples": 39, "rng": 0}
