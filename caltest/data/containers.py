@@ -315,7 +315,9 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
     if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
         native = native.get_column(native.columns[0])
     if isinstance(native, nw.Series):
-        kinds = str(native.dtype).lower(), attempt(lambda: str(native.to_numpy().dtype))
+        kinds: list[Any] = [str(native.dtype).lower()]
+        if native.dtype in (nw.Categorical, nw.Enum, nw.Unknown):  # of others it says all
+            kinds.append(attempt(lambda: str(native.to_numpy().dtype)))
         own = next((each for each in kinds if each in _COARSE), None)
         return _short(native.to_list(), own) if own else list(native.to_list())
     if isinstance(column, list | tuple):

@@ -288,9 +288,14 @@ def _matched(
     return known if rounding is None else replace(known, stated=found["stated"]), indices
 
 
+def _first_names(what: str, *given: object) -> Any:
+    """Return the names that rows have in the first of the arguments that has some; None without."""
+    return next((own for each in given for own in row_names(each, what)), None)
+
+
 def _named(rows: Rows, *given: object) -> Rows:
     """Return rows with the names that they have in the first of the arguments that has some."""
-    names = next((own for each in (rows, *given) for own in row_names(each, "probs")), None)
+    names = _first_names("probs", rows, *given)
     return rows if names is rows.given else replace(rows, law=Classes(rows.probs, rows.classes, names))
 
 
@@ -517,7 +522,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
         text = _OF_MODELS["not fitted" if kind == "NotFittedError" else "fails"]
         facts = {"model": quoted(model), "error": kind, "reason": shown(why, 200)}
         raise InputError(Phrase(text, facts)) from error
-    named = next((own for each in (X, y) for own in row_names(each, "X")), None)
+    named = _first_names("X", X, y)
     if regression is not None or has(probs, "cdf"):  # of skpro
         if isinstance(probs, Law):
             probs.given = named
@@ -571,8 +576,6 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
                 argument=name,
             )
     outcomes = in_dimensions(law.given, outcomes)
-    if isinstance(outcomes, list) and len(outcomes) < 4:  # times and events, say
-        outcomes = tuple(outcomes)
     own = {"predictions": law, "outcomes": outcomes, "weights": weights, "clusters": clusters}
     check_rows(own)
     rows = counted_as(probs if isinstance(probs, Rows) else Rows(law), weights, clusters)
