@@ -1,0 +1,94 @@
+"""What a result says, decided once: the verdict, what leads, what else there is, and what to do.
+
+Whoever makes a result makes its story. Text, reports and pictures choose words and marks by its codes,
+and decide nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from caltest.exceptions import Premise
+
+Verdict: TypeAlias = Literal["material", "likely", "undecided", "within", "found", "not found"]
+#: Whether an error is too high or too low, for those that a story tells.
+Direction: TypeAlias = Literal["over", "under"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An error that a story is about, or what is known of one.
+
+    Attributes
+    ----------
+    kind
+        What was found, by code: "mean" (of a view, with a proved direction), "part" (a tenth, fifth or
+        half of one), "rest" (all other rows of a larger group), and others that a result names.
+    of
+        What it was found in, with its numbers: a view, a model, a quantity. None for all of the result.
+    part
+        The part of it that a finding of kind "part" is about.
+    side
+        "over" (predicted too high) or "under", where that is proved.
+    place
+        Where it stands against the limit, by code; "" without one.
+    """
+
+    kind: str
+    of: Any = None
+    part: Any = None
+    side: Direction | None = None
+    place: str = ""
+
+    @property
+    def sized(self) -> Any:
+        """What has the numbers: the part, or the whole."""
+        return self.of if self.part is None else self.part
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do next: a code, for which there is a sentence, and the numbers in it."""
+
+    code: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a result says.
+
+    Attributes
+    ----------
+    verdict
+        The answer in a word.
+    found
+        Whether an error was found, whatever its size: a second fact beside the verdict.
+    subject
+        What the headline is about; None where nothing leads.
+    whole
+        The largest view with an error that holds the subject; None where none does.
+    opposite
+        An error of the other sign that the headline names beside the subject.
+    others
+        All other errors with a proved direction: beyond the limit first, then by their proved size.
+    premises, dropped
+        What the data put in doubt, and what was not examined.
+    unsettled
+        What is neither shown to be within the limit nor beyond it.
+    steps
+        What to do next, in order.
+    """
+
+    verdict: str
+    found: bool = False
+    subject: Finding | None = None
+    whole: Finding | None = None
+    opposite: Finding | None = None
+    others: tuple[Finding, ...] = ()
+    premises: tuple[Premise, ...] = ()
+    unsettled: tuple[Finding, ...] = ()
+    dropped: tuple[Any, ...] = ()
+    steps: tuple[Step, ...] = ()
