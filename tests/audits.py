@@ -90,22 +90,19 @@ def chance(view, factor):
 
 
 def settled(wholes, alpha, materiality=None, materiality_ratio=None, **_):
-    """The same views, or what groups leave, held against a limit: each by its own two tests."""
-    limit = auditing.Limit(materiality, materiality_ratio)
-    if not limit:
-        return tuple(replace(each, inside=None, rows_needed=None) for each in wholes)
-    found = []
+    """The same views, or what groups leave, with their own intervals, held against a limit."""
+    limit, found = auditing.Limit(materiality, materiality_ratio), []
     for each in wholes:
-        inside = needed = None
+        own, needed = {}, None
         if each.predicted is not None:
             events = np.array([float(round(each.rows * each.observed))])
             ends = mean_bounds(np.array([float(each.rows)]), events, alpha)
             errors = (each.predicted - float(end[0]) for end in reversed(ends))
-            inside = limit.place(each.predicted, *errors) == "inside"
-            if not inside:
+            own = limit.of_own(each.predicted, *errors)
+            if own["inside"] is False:
                 wanted = [Wanted(each.predicted, 1.0, False)]
                 (needed,) = rows_needed(wanted, limit, alpha, 0.8 ** (1.0 / len(wholes)))
-        found.append(replace(each, inside=inside, rows_needed=needed))
+        found.append(replace(each, rows_needed=needed, **own))
     return tuple(found)
 
 

@@ -269,6 +269,7 @@ def test_frame(wrong):
         "lens", "event", "column", "group", "rows", "statistic", "value", "expected_low",
         "expected_high", "pvalue", "pvalue_low", "pvalue_high", "adjusted", "found", "predicted",
         "observed", "error", "low", "high", "direction", "shape", "at_least_over", "at_least_under",
+        "own_low", "own_high",
     ]  # fmt: skip
     assert frame["found"].sum() == len(wrong.found)
     assert frame["adjusted"].is_monotonic_increasing

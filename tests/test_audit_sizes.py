@@ -75,6 +75,8 @@ def test_one_family_of_all_views_and_parts():
         rows = slice(None) if view.group is None else np.arange(1000) % 3 == int(view.group.value)
         events = int(labels[rows].sum())
         assert (view.low, view.high) == family.interval(view.predicted, view.rows, events)
+        own = Family(0.1, 0.0).interval(view.predicted, view.rows, events)
+        assert (view.own_low, view.own_high) == own  # at 80%
         for part in view.parts:
             inside = (p[rows] >= part.start) & (p[rows] <= part.end)
             assert inside.sum() == part.rows

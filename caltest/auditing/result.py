@@ -423,7 +423,8 @@ class Audit(Result):
             ``statistic``, ``value``, ``expected_low`` and ``expected_high`` (where 95% of the draws
             lie), ``pvalue``, ``pvalue_low`` and ``pvalue_high``, ``adjusted``, ``found``,
             ``predicted``, ``observed``, ``error``, ``low``, ``high``, ``direction``, ``shape``,
-            ``at_least_over`` and ``at_least_under``, as in :class:`Check` and ``View``.
+            ``at_least_over``, ``at_least_under``, ``own_low`` and ``own_high``, as in :class:`Check`
+            and ``View``.
 
         Notes
         -----
@@ -573,5 +574,5 @@ _PLAIN = (
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",
-    "at_least_under",
+    "at_least_under", "own_low", "own_high",
 )  # fmt: skip

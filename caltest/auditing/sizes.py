@@ -333,6 +333,11 @@ class Sizes:
     cuts: dict[Look, Cut]
     limit: Limit
 
+    @property
+    def own_level(self) -> float:
+        """The level of a side of a view's own interval."""
+        return min(self.level, LARGEST_LEVEL)
+
     @classmethod
     def of(
         cls, design: Design, looks: Iterable[Look], n_rests: int, level: float, limit: Limit
@@ -367,8 +372,10 @@ class Sizes:
             by_open = not exact and design.by_t(scores, opened, level)
             _, least, low_open, high_open = design.interval(scores, opened, level, by_open)
             by_t = by_t or by_open
-            low, high = (low_open, high) if inner else (low, high_open)
             observed = min(max(predicted, least), observed)
+            error = predicted - observed
+            inner_ends = min(low_open, error), max(high, error)
+            low, high = inner_ends if inner else (low, high_open)
         return predicted, observed, low, high, by_t
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
@@ -385,17 +392,16 @@ class Sizes:
     def of_mean(
         self, look: Look, seen: Sample, labels: NDArray[Any], *, exact: bool = False
     ) -> dict[str, Any]:
-        """Return the mean error, and whether its own two one-sided tests show it to be in the limit."""
-        of_view, inside, own_by_t = self.family.of_view, None, False
+        """Return the mean error with both intervals, and whether its own is inside the limit."""
+        of_view = self.family.of_view
         predicted, observed, *ends, by_t = self.interval(look, seen, labels, of_view, exact=exact)
-        if self.limit:
-            level = min(self.level, LARGEST_LEVEL)
-            mean, _, low, high, own_by_t = self.interval(look, seen, labels, level, inner=True)
-            inside = self.limit.place(mean, low, high) == "inside"
-        means = {"predicted": predicted, "observed": observed, "low": ends[0], "high": ends[1]}
-        chances, by_t = seen.rows.probs[:, 1], by_t or own_by_t
+        mean, _, *own, own_by_t = self.interval(look, seen, labels, self.own_level, inner=True)
+        means: dict[str, Any] = {"predicted": predicted, "observed": observed}
+        means |= {"low": ends[0], "high": ends[1]}
+        chances, by_t = seen.rows.probs[:, 1], by_t or (bool(self.limit) and own_by_t)
         missed = self.design.of_look(look).could_miss(chances, self.level) if by_t else None
-        return means | {"exact": not by_t, "could_miss": missed, "inside": inside}
+        means |= {"exact": not by_t, "could_miss": missed}
+        return means | self.limit.of_own(mean, *own)
 
     def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped, with whether its own limits show its errors to be within the limit.
@@ -405,7 +411,7 @@ class Sizes:
         if not self.limit:
             return plan.skipped
         every = {look.key: look for looks in (plan.looks, *plan.dropped.values()) for look in looks}
-        level, skipped = min(self.level, LARGEST_LEVEL), list(plan.skipped)
+        level, skipped = self.own_level, list(plan.skipped)
         for k, each in enumerate(skipped):
             looks = [look for look in plan.dropped.get(each, ()) if look.event]
             if each.inside is False or not looks:
@@ -442,7 +448,7 @@ class Sizes:
 
         And how many rows in all would settle all of them.
         """
-        found, level, wanted = list(sized), min(self.level, LARGEST_LEVEL), []
+        found, level, wanted = list(sized), self.own_level, []
         held = [k for k, each in enumerate(found) if each.inside is not None]
         if all(found[k].inside for k in held):
             return found, None
@@ -482,9 +488,8 @@ def rest_of(
         events = round(observed * left.rows)
         low, high = _errors(predicted, left.rows, events, sizes.family.of_view)
         sized: Any = {"predicted": predicted, "observed": observed, "low": low, "high": high}
-        if sizes.limit:
-            own = _errors(predicted, left.rows, events, min(sizes.level, LARGEST_LEVEL))
-            sized["inside"] = sizes.limit.place(predicted, *own) == "inside"
+        own = _errors(predicted, left.rows, events, sizes.own_level)
+        sized |= sizes.limit.of_own(predicted, *own)
     else:
         look = left.remaining
         sized = sizes.of_mean(look, look.sample(labels), labels, exact=True)

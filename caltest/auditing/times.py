@@ -336,11 +336,11 @@ class _Seen:
         sizes: dict[str, Any] = {"rows": self.look.n_rows, "predicted": mean, "exact": False}
         sizes["unfollowed"] = self.unknown
         sizes |= {"observed": found.estimate, "low": mean - found.high, "high": mean - found.low}
+        level = min(level, LARGEST_LEVEL)
+        own, shown = self.bounds(level)
+        sizes |= limit.of_own(mean, mean - own.high, mean - own.low)
         if limit:
-            level = min(level, LARGEST_LEVEL)
-            own, shown = self.bounds(level)
-            place = limit.place(mean, mean - own.high, mean - own.low)
-            sizes["inside"] = shown and place == "inside"
+            sizes["inside"] = shown and sizes["inside"]
             missing = self.unknown * (mean - 1.0), self.unknown * mean
             if not sizes["inside"] and limit.place(mean, *missing) == "inside":  # else none would do
                 spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2

@@ -104,6 +104,8 @@ class Sized:
     observed: float | None
     low: float | None
     high: float | None
+    own_low: float | None = None
+    own_high: float | None = None
     unfollowed: float = 0.0
 
     @property
@@ -292,6 +294,9 @@ class View(Sized):
     low, high
         Interval of the error, predicted less the mean true probability: simultaneous with those of all
         views and parts of the audit, with its confidence. None without an event.
+    own_low, own_high
+        Its own interval of the mean error, at confidence 1 − 2 alpha: the one that decides whether the
+        error is shown to be within a limit. None without an event.
     direction
         Which way the mean is wrong: "over" (too high) if the interval lies above 0, "under" (too low)
         if below; None where it contains 0.
@@ -362,6 +367,8 @@ class View(Sized):
     events: Count | Any = None
     impossible: int | None = None
     unfollowed: float = 0.0
+    own_low: float | None = None
+    own_high: float | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:
@@ -394,7 +401,7 @@ class Rest(Sized):
         Of its mean error ("citl"), adjusted with all checks of the audit.
     found
         Whether that is at most alpha.
-    exact, could_miss, inside, rows_needed, unfollowed
+    exact, could_miss, inside, rows_needed, unfollowed, own_low, own_high
         As in ``View``.
     """
 
@@ -413,6 +420,8 @@ class Rest(Sized):
     inside: bool | None = None
     rows_needed: int | None = None
     unfollowed: float = 0.0
+    own_low: float | None = None
+    own_high: float | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:
