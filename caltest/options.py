@@ -37,37 +37,34 @@ label COL  The column of labels, or of outcomes that are numbers.
 columns COLS  The columns of probabilities, separated by commas.
     [default: all but the label and the groups | all others]
 mean COL  If a normal distribution of a number was predicted: the column of its mean; with --sd or
-    --variance. [default: probabilities were predicted]
-sd COL  The column of its standard deviation. [default: --variance]
-variance COL  The column of its variance. [default: --sd]
+    --variance.
+sd COL  The column of its standard deviation.
+variance COL  The column of its variance.
 quantiles COLS  If quantiles of a number were predicted: their columns and levels, low=0.05,high=0.95;
     or a pattern whose star is the level, 'q*' for q0.05, 'model-*' for model-lo-90 and others.
-    [default: probabilities were predicted]
 members PREFIX  If members of an ensemble, or draws, were predicted: what their columns are called
-    before the number, sample_ for sample_0 and others. [default: probabilities were predicted]
-truth PATH  If FILE is the long table of a forecast hub (output_type, output_type_id, value): the table
-    of what was observed, which has columns of the tasks too. [default: FILE has the labels]
+    before the number, sample_ for sample_0 and others.
+truth PATH  If FILE is the long table of a forecast hub: the table of what was observed, which has
+    columns of the tasks too.
 where COL=VALUE…  Which rows of such a table are read: output_type=quantile; once for each column.
-    [default: all]
 time COL  If times until an event were predicted: the column of the time that was seen; with --event
-    and --survival-at. [default: probabilities were predicted]
+    and --survival-at.
 survival-at TIME=COL…  The column of the predicted chance of no event until a time, 365=s365; once for
     each time, or a name with a star for the time, 's*'.
 event COL  The column that says whether the event came at the time: 1, or 0 where the row was censored.
 follow-up COL  The column of the time until which a row was followed, or would have been.
-    [default: it is not known]
 interpolation NAME  Between two times of the curves: linear, or step where events come at these times
-    only. [default: step if all did, most with others; else linear]
+    only. [default: by when events came]
 logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
-weights COL  The column of weights. [default: all rows have equal weight]
+weights COL  The column of weights.
 clusters COL  The column of clusters, such as patient: rows with the same entry may depend on each
-    other. [default: rows are independent]
+    other.
 sampling-rate/sampling_rates CLASS=RATE…  The share of the rows of a class that were kept, 0=0.01 for
-    one in a hundred; once for each class. [default: rows were not sampled by their label]
-lens NAME  A view of the predictions; see below.
+    one in a hundred; once for each class.
+lens NAME  A view of the predictions: see caltest list lenses.
 intersections INT  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
-materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: no limit]
+materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: none]
 materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for rare events; with
     both, the wider one counts.
 min-rows INT  Groups with fewer rows are named, not looked at. [default: 50]
@@ -86,21 +83,20 @@ FILE label columns mean sd variance quantiles members truth where
 time survival-at follow-up interpolation logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters sampling-rate intersections
-event TEXT harmless  What class 1 of two classes is called. [default: the name of its column] With
-    --time: the column that says whether the event came, 1, or the row was censored, 0.
+event TEXT harmless  What class 1 of two classes is called. With --time: the column that is 1 if the
+    event came, and 0 if the row was censored. [default: the name of its column]
 materiality materiality-ratio
-lens/lenses NAME…  A view of the predictions, see below; once for each.
-    [default: canonical, top_label and classwise; of two classes canonical; of numbers distribution,
-    intervals, the median and the tails; of times distribution and two horizons | several]
-statistic/statistics NAME…  What is computed in every view, see below; once for each.
+lens/lenses NAME…  A view of the predictions, see caltest list lenses; once for each.
+    [default: those that suit what is predicted | several]
+statistic/statistics NAME…  What is computed in every view, see caltest list statistics; once for each.
     [default: skce_uq, ecd, ks and citl, where they fit; with a tolerance, scan | several]
-alpha FLOAT  Level of the whole: of all findings together. [default: 0.05]
-tolerance FLOAT  An error that is allowed anywhere, 0.02 for 2 points. [default: none is]
+alpha FLOAT  Level of all findings together. [default: 0.05]
+tolerance FLOAT  An error that is allowed anywhere, 0.02 for 2 points. [default: none]
 rounding FLOAT  The step of stated probabilities, 0.05 for 0%, 5%, …. [default: none]
-correction NAME  For the number of checks: westfall_young, holm, fdr_bh, ….
+correction NAME  For the number of checks: see caltest list corrections.
     [default: westfall_young; with a tolerance, holm]
 guaranteed -  Use exact bounds alone; in clusters an error then counts as found only if the exact
-    interval of its mean excludes 0. [default: with many clusters some intervals are approximate]
+    interval of its mean excludes 0, where otherwise some intervals are approximate.
 min-rows
 resamples/n_resamples INT  Draws of labels. [default: 999]
 seed
@@ -120,9 +116,10 @@ example
     "test": """
 FILE label columns mean sd variance quantiles members truth where
 time event survival-at follow-up interpolation logits group weights clusters sampling-rate
-statistic NAME  What is computed; see below.
+statistic NAME  What is computed: see caltest list statistics.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
-null NAME  Where the p-value comes from; see below. [default: monte_carlo; with clusters, cluster_signs]
+null NAME  Where the p-value comes from: see caltest list nulls.
+    [default: monte_carlo; with clusters, cluster_signs]
 lens
 approximation NAME  Take the kernel of skce_uq, skce_b or jkce of low rank: nystrom, fourier, or auto
     for many rows only; exact too, and its cost grows as the rows. [default: none]
@@ -130,9 +127,8 @@ rank INT  Columns of the approximation. [default: 256]
 alternative NAME  greater, less or two-sided; with a tolerance over, under or two-sided.
     [default: the statistic's own]
 tolerance FLOAT  Test whether the model is anywhere wrong by more than this, 0.02 for 2 points.
-    [default: by anything]
 rounding FLOAT  The step to which probabilities were rounded, 0.05 for 0%, 5%, … 100%; more than two
-    classes need a lens of one probability. [default: not rounded]
+    classes need a lens of one probability.
 alpha FLOAT =0.05  Significance level: the highest p-value that counts as a finding.
 resamples/n_resamples INT =999  Simulated label sets, where the null needs them.
 seed scheduler json jobs example
@@ -140,13 +136,13 @@ seed scheduler json jobs example
     "estimate": """
 FILE label columns mean sd variance quantiles members truth where
 time event survival-at follow-up interpolation logits group weights clusters sampling-rate
-statistic NAME =skce_uq  What is computed; see below.
+statistic NAME =skce_uq  What is computed: see caltest list statistics.
 lens json jobs example
 """,
     "estimate-error": """
 FILE label columns logits group lens
-functions NAMES =all  The estimators to compare, separated by commas, see below; all: those that suit
-    the data.
+functions NAMES =all  The estimators to compare, separated by commas, see caltest list functions;
+    all: those that suit the data.
 pvalue NAME =held_out  held_out: from the test rows, exact; or none.
 resamples/n_resamples INT  Draws of labels. [default: 999]
 test-size FLOAT =0.2  Share of the rows held out for the estimate.
@@ -162,7 +158,8 @@ group COL…  A column whose values group the rows: errors are reported in every
     for each column.
 weights clusters sampling-rate
 intersections
-statistic NAME  A statistic whose value is shown for each model; see below. [default: ckce]
+statistic NAME  A statistic whose value is shown for each model: see caltest list
+    statistics. [default: ckce]
 lens
 report FILE  Also write a page with the picture and all that is said: one .html file.
 json plot
@@ -184,11 +181,11 @@ bias FLOAT  Assume that the log-odds of --target are this much too high.
 target CLASS  The class of --bias. [default: class 1 of two]
 overconfidence FLOAT  Assume that the confidence in the top class is this much too high, 0.05 for 5
     points.
-statistic NAME  What is computed; see below. [default: that of caltest test]
-null NAME  Where the p-value comes from; see below. [default: monte_carlo]
+statistic NAME  What is computed: see caltest list statistics. [default: that of caltest test]
+null NAME  Where the p-value comes from: see caltest list nulls. [default: monte_carlo]
 lens
 alternative NAME  As of caltest test. [default: the statistic's own]
-tolerance FLOAT  Test whether the model is wrong by more than this. [default: by anything]
+tolerance FLOAT  Test whether the model is wrong by more than this.
 alpha FLOAT =0.05  Level of the test.
 power FLOAT  Power wanted, with --sample-size. [default: 0.8]
 min-n INT  Fewest rows, with --sample-size. [default: 50]
@@ -209,7 +206,7 @@ id/ids COL  A column of names of rows, if outcomes come late: rows whose label i
     later file may hold names and labels alone.
 batch NAME  What the batch is called, by which it is known if it comes again; for one FILE.
     [default: its content]
-date TEXT  When its rows were predicted. [default: no date is shown]
+date TEXT  When its rows were predicted.
 alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next eight, it is kept
     in STATE, and may be left out from then on. [default: 0.05]
 mode NAME  ever, or change: for a model that may be good for years. [default: ever]
@@ -234,10 +231,21 @@ n INT  Rows of the audit, to find the probability that they suffice. [default: f
 error FLOAT  How wrong the mean of every view is in truth, 0.005 for half a point. [default: 0]
 power FLOAT  Probability wanted that all errors are shown to be within the limit. [default: 0.8]
 alpha FLOAT =0.05  Level of the audit.
-lens/lenses NAME…  A view of the predictions, see below; once for each.
-    [default: canonical, top_label and classwise; of two classes canonical]
+lens/lenses NAME…  A view of the predictions, see caltest list lenses; once for each.
+    [default: canonical, top_label and classwise; canonical for two classes]
 min-rows json example
 """,
+}
+
+#: The sections of a command's help, and the options in them; all that are not named ask the question.
+SECTIONS = {
+    "Input": "FILE FILES STATE label columns mean sd variance quantiles members truth where time event "
+    "survival-at follow-up interpolation logits group weights clusters sampling-rate id batch "
+    "monitor:date example",
+    "Question": "",
+    "Output": "report markdown json junit plot title date fail-on help",
+    "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "
+    "test-size folds regularization-scaling resamples datasets min-n max-n seed config scheduler jobs",
 }
 
 _TYPES: Mapping[str, type] = {"-": bool, "INT": int, "FLOAT": float}

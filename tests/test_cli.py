@@ -13,12 +13,15 @@ import pytest
 from support import command as run
 
 import caltest
+from caltest import cli
 from caltest.datasets import digits_models, load_digits_predictions
 from caltest.estimation import FUNCTIONS
 from caltest.exceptions import InputError
+from caltest.lenses import LENSES
 from caltest.nulls import NULLS
 from caltest.options import COMMANDS
-from caltest.statistics import STATISTICS
+from caltest.pvalues import CORRECTIONS
+from caltest.statistics import DENSITY_STATISTICS, STATISTICS
 
 CALTEST = [sys.executable, "-m", "caltest"]
 CLASSES = ["ant", "bee", "cat"]
@@ -316,18 +319,51 @@ def test_an_input_error_is_a_sentence(monkeypatch):
 # --- the program
 
 
-@pytest.mark.parametrize("name", ["test", "compare", "bounds", "audit", "estimate-error"])
-def test_help_lists_what_the_registries_hold_in_one_screen(name):
-    shown = run(name, "--help").stdout
-    listed = shown[shown.index("Values of --") :]
-    words, of = set(re.findall(r"[\w]+", listed)), COMMANDS[name]
-    assert {"statistic", "lens", "null", "functions"} & set(of) == set(
-        re.findall(r"of --(\w+)", listed)
-    )
-    known = {"statistic": STATISTICS, "null": NULLS, "functions": FUNCTIONS} if "mean" in of else {}
-    assert words >= {each for option, some in known.items() if option in of for each in some}
-    assert ("crps" in words, "quantile" in words) == ("mean" in of, "mean" in of)
-    assert len(listed.splitlines()) <= 24
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_a_terminal_and_has_every_option(name):
+    lines = run(name, "--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 120
+    named = {line.split()[0].removeprefix("--") for line in lines if re.match("  (--)?[A-Za-z]", line)}
+    assert named >= {*COMMANDS[name], "help"}
+    assert not re.search(r"\.\.\.|<", run("--help").stdout.partition("Commands:")[2])
+
+
+LISTED = {
+    "statistics": [*STATISTICS, *DENSITY_STATISTICS],
+    "lenses": ["canonical", "classwise", *LENSES],
+    "nulls": NULLS,
+    "corrections": ["westfall_young", *CORRECTIONS],
+    "functions": FUNCTIONS,
+}
+
+
+@pytest.mark.parametrize("what", LISTED)
+def test_what_there_is_can_be_listed(what):
+    shown = run("list", what).stdout
+    assert {*re.findall(r"^  ([a-z]\S*) +\S", shown, re.MULTILINE)} == {*LISTED[what]}
+
+
+def test_an_unknown_list_is_answered_with_the_closest():
+    assert "there is no list 'lense'; did you mean 'lenses'?" in fails("list", "lense")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal")
+@pytest.mark.parametrize(("variable", "mark"), [("CI", "\x1b[1;31m"), ("NO_COLOR", "")])
+def test_on_a_terminal_lines_fit_and_the_verdict_stands_out(folder, monkeypatch, variable, mark):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"COLUMNS": "60", "TERM": "xterm", variable: "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["caltest", "test", str(folder / "sharp.csv"), *QUICK])
+    leader, follower = os.openpty()
+    with os.fdopen(follower, "w") as terminal, monkeypatch.context() as here:
+        here.setattr(sys, "stdout", terminal)
+        with pytest.raises(SystemExit):
+            cli.main()
+        shown = os.read(leader, 100_000).decode().splitlines()
+    os.close(leader)
+    assert shown[-1].startswith(f"{mark}Miscalibration found")
+    assert max(len(re.sub(r"\x1b\S*?m", "", line)) for line in shown) <= 60
 
 
 def test_version():

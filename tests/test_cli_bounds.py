@@ -94,9 +94,3 @@ def test_classwise(file):
 )
 def test_errors(arguments, words):
     refused(run(*arguments), words)
-
-
-def test_help():
-    result = run("--help")
-    assert result.exit_code == 0
-    assert "classwise" in result.stdout

@@ -10,9 +10,7 @@ from support import command
 
 import caltest
 from caltest.datasets import load_digits_predictions
-from caltest.estimation import FUNCTIONS
 from caltest.files import read
-from caltest.lenses import LENSES
 
 CLASSES = ["ant", "bee", "cat"]
 QUICK = ["--functions", "two_step_ridge", "--resamples", "20", "--seed", "1"]
@@ -193,12 +191,3 @@ def test_wrong_files(file, tmp_path):
     few = tmp_path / "few.csv"
     pd.DataFrame({"p": [0.1, 0.5, 0.9] * 3, "y": [0, 1, 1] * 3}).to_csv(few, index=False)
     assert "there are 9 rows, which leaves 1 in a fold" in fails(few)
-
-
-def test_help_lists_what_there_is():
-    shown = run("--help").stdout
-    of_classes = (name for name, of in LENSES.items() if not getattr(of, "of_numbers", True))
-    for name in (*FUNCTIONS, *of_classes):
-        assert name in shown
-    assert "Values of --functions" in shown
-    assert "Values of --null" not in shown

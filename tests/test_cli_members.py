@@ -170,10 +170,3 @@ def test_wrong_numbers_and_wrong_columns():
     ROWS.assign(run_truth=0.0).to_csv("other.csv", index=False)
     differ = run("compare", "runs.csv", "other.csv", *STATED, code=(2,)).stderr
     assert "the outcomes of runs.csv and other.csv differ, the first in row 0" in differ
-
-
-@pytest.mark.parametrize("command", ["test", "estimate", "audit", "compare"])
-def test_help_lists_the_option(command):
-    shown = run(command, "--help").stdout
-    assert "\n  --members PREFIX" in shown
-    assert "\n  --mean COL" in shown

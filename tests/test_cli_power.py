@@ -157,10 +157,3 @@ def test_the_picture(tmp_path):
 )
 def test_errors(arguments, words):
     refused(run(*arguments), words)
-
-
-def test_help():
-    result = run("--help")
-    assert result.exit_code == 0
-    assert "--sample-size" in result.stdout
-    assert "Values of --statistic" in result.stdout

@@ -161,7 +161,7 @@ def test_columns_as_they_are_typed(here):
 
 
 WRONG = {
-    "unknown": ("alhpa = 0.1", "there is no option 'alhpa' (is 'alpha' meant?); rename or remove it: "),
+    "unknown": ("alhpa = 0.1", "there is no option 'alhpa' (did you mean 'alpha'?); rename or remove"),
     "unlike any": ("moon = 1", "there is no option 'moon'; rename or remove it: the options are"),
     "of no file": ('example = "digits:naive_bayes"', "there is no option 'example'"),
     "a table": ("[audit]\nalpha = 1", "there is no option 'audit'"),

@@ -135,12 +135,12 @@ def test_wrong_shapes_are_refused(case):
 #: Names of columns that cannot be what they are given as.
 COLUMNS = {
     "weights": {
-        "own weight": "no column 'own weight' of weights (is 'own weights' meant?)",
+        "own weight": "no column 'own weight' of weights (did you mean 'own weights'?)",
         "label": "'label' holds the labels, so it cannot be weights too",
     },
     "clusters": {
         "nobody": "there is no column 'nobody' of clusters; the columns are",
-        "own cluster": "no column 'own cluster' of clusters (is 'own clusters' meant?); the columns",
+        "own cluster": "no column 'own cluster' of clusters (did you mean 'own clusters'?); the",
         "label": "the column 'label' holds the labels, so it cannot be clusters too",
         "cat": "given as a probability and as clusters",
         "own weights": "the column 'own weights' is given as clusters and as weights",

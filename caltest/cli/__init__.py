@@ -17,19 +17,19 @@ from caltest.cli._commands import (
     compare,
     estimate,
     estimate_error,
+    list_choices,
     monitor,
     plan,
     power,
     test,
 )
-from caltest.cli._options import WithChoices
+from caltest.cli._options import WithSections
 from caltest.cli._output import WRONG_INPUT, Commands, write
 from caltest.exceptions import InputError
 
 app = typer.Typer(
     cls=Commands,
-    help="Do a model's probabilities mean what they say? Tests of calibration, on files. The help of a "
-    "command, as of caltest test --help, lists statistics by the questions that they answer.",
+    help="Do a model's probabilities mean what they say? Tests of calibration, on files.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -77,4 +77,5 @@ def _root(
 
 
 for _run in (audit, test, estimate, estimate_error, compare, bounds, power, plan, monitor):
-    app.command(_run.__name__, cls=WithChoices)(_run)
+    app.command(_run.__name__, cls=WithSections)(_run)
+app.command("list", cls=WithSections)(list_choices)

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from caltest._arguments import check_draws, choose
 from caltest._visible import attempt, line, quoted, shown, visible
@@ -81,6 +83,7 @@ def test(
         {**asked.source, **result.to_dict(), "alpha": alpha, "rejected": rejected},
         f"{result.summary().rstrip()}\n\n{decision}",
         status=status,
+        verdict=(verdict.capitalize(), "found" if rejected else "not found"),
     )
 
 
@@ -106,7 +109,9 @@ def estimate(asked: Input, *, statistic: str, lens: str | None = None, **given: 
 
 @command
 def estimate_error(asked: Input, *, functions: str, **given: Any) -> Found:
-    """Estimate the squared calibration error, by the estimator with the lowest risk.
+    """Estimate the squared calibration error.
+
+    The estimator with the lowest risk on rows that it was not fitted to is used.
 
     Exit status: 0, or 2 if the input is wrong.
     """
@@ -122,10 +127,10 @@ def estimate_error(asked: Input, *, functions: str, **given: Any) -> Found:
 
 @command
 def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given: Any) -> Found:
-    """Bound the error of the model: at least how large, in which direction and where, and at most.
+    """Prove lower and upper bounds on the error.
 
-    The lens may also be classwise: every class at once, lower bounds only. Exit status: 0, or 2 if
-    the input is wrong.
+    At least how large it is, in which direction and where, and at most. The lens may also be
+    classwise: every class at once, lower bounds only. Exit status: 0, or 2 if the input is wrong.
     """
     sample = asked.sample()
 
@@ -170,7 +175,7 @@ def _check_alike(groups: Any, other: Input, first: Path) -> None:
 
 @command
 def compare(asked: Input, *, files: Sequence[Path] = (), **given: Any) -> Found:
-    """Say how far off models are, in points, and which differ.
+    """Say how far off models are, and which differ.
 
     A model is called by its file, or its column. Exit status: 0, or 2 if the input is wrong.
     """
@@ -244,7 +249,9 @@ _ASSUMED = ("temperature", "bias", "target", "overconfidence")
 def power(
     asked: Input, *, n: Sequence[int] = (), sample_size: bool, under_null: bool, **given: Any
 ) -> Found:
-    """Simulate how often a test finds an error, or find how many rows it needs.
+    """Find how often a test detects an error.
+
+    Or, with --sample-size, how many rows it needs.
 
     FILE is a pilot set: its predictions are drawn with replacement, and labels as if the model were
     wrong in the way that is assumed. Exit status: 0, or 2 if the input is wrong.
@@ -273,9 +280,10 @@ def power(
 
 @command
 def plan(asked: Input, **given: Any) -> Found:
-    """Find how many rows an audit needs to show that all errors are within a limit.
+    """Find how many rows an audit needs.
 
-    FILE is a pilot set: its predictions and groups say what will be looked at; labels are not needed.
+    Enough to show that all errors are within a limit, if they are. FILE is a pilot set: its
+    predictions and groups say what will be looked at; labels are not needed.
     Exit status: 0, or 2 if the input is wrong.
     """
     rows, groups, _ = asked.with_groups(needs_labels=False)
@@ -297,7 +305,7 @@ def monitor(
     date: str | None = None,
     **given: Any,
 ) -> Found:
-    """Watch a deployed model: take in a batch, and say what the evidence is.
+    """Watch a deployed model, batch by batch.
 
     However often one looks, a calibrated model raises an alarm with a probability of at most --alpha.
     Exit status: 0 without an alarm, 1 with one, now or before, 2 if the input is wrong.
@@ -342,9 +350,13 @@ def monitor(
     watch.save(state)
     found = watch.state
     status = out.REJECTED if found.alarm else out.NOT_REJECTED
-    decision = f"{'Alarm' if found.alarm else 'No alarm'} (exit status {status})."
+    alarm = "Alarm" if found.alarm else "No alarm"
+    decision = f"{alarm} (exit status {status})."
+    verdict = alarm, "found" if found.alarm else "not found"
     data = {"state": str(state), "files": [str(path) for path in files], **found.to_dict()}
-    return Found(data, f"{found.summary().rstrip()}\n\n{decision}", found.plot, status, found)
+    return Found(
+        data, f"{found.summary().rstrip()}\n\n{decision}", found.plot, status, found, verdict=verdict
+    )
 
 
 # ------------------------------------------------------------------ audit
@@ -368,7 +380,7 @@ def audit(
     scheduler: str | None = None,
     **given: Any,
 ) -> Found:
-    """Look at a model in many ways, and give one exact answer.
+    """Audit a model: how wrong, where, what to do.
 
     Every lens and group is checked by every statistic; all p-values are adjusted for the number of
     checks. Exit status: 1 if what --fail-on names was found, 0 if not, 2 for wrong input.
@@ -429,7 +441,8 @@ def audit(
     said = [] if printed else [audit.summary().rstrip(), ""]  # else a program reads standard output
     text = "\n".join([*first, *said, *map(line, notes)])
     printed = printed and printed.rstrip("\n")
-    return Found({}, text, status=status, printed=printed, problem=problem)
+    stands_out = verdict, audit.verdict
+    return Found({}, text, None, status, None, stands_out, printed, problem)
 
 
 def _configured(config: Config) -> str | None:
@@ -487,3 +500,49 @@ def _quoted(word: str) -> str:
     hidden = (each in "\\'" or visible(each) != each for each in word)
     escaped = (f"\\U{ord(each):08x}" if how else each for each, how in zip(word, hidden, strict=True))
     return f"$'{''.join(escaped)}'"
+
+
+# ------------------------------------------------------------------ list
+
+#: What only an audit takes.
+_OF_AUDITS = {
+    "lenses": {
+        "canonical": "The full probability vector, as it is.",
+        "classwise": "Every class by itself, as class: has one.",
+    },
+    "corrections": {"westfall_young": "family-wise error rate, from the joint draws of all checks"},
+}
+
+
+def list_choices(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="WHAT", help="statistics, lenses, nulls, corrections or functions."),
+    ],
+) -> None:
+    """List statistics, lenses, nulls or corrections.
+
+    Their names stand as options take them; a colon is followed by a class or a number, class:3.
+    """
+    with out.errors_reported():
+        from caltest.estimation import FUNCTIONS
+        from caltest.lenses import LENSES
+        from caltest.nulls import NULLS
+        from caltest.pvalues import CORRECTIONS
+        from caltest.statistics import DENSITY_STATISTICS, STATISTICS
+        from caltest.text import row
+
+        known: dict[str, dict[str, Any]] = {
+            "statistics": {**STATISTICS, **DENSITY_STATISTICS},
+            "lenses": LENSES,
+            "nulls": NULLS,
+            "corrections": CORRECTIONS,
+            "functions": FUNCTIONS,
+        }
+        listed = _OF_AUDITS.get(what, {}) | choose("list", what, known)
+        by_question: dict[str, list[str]] = {}
+        for name, of in listed.items():
+            about = of if isinstance(of, str) else of.__doc__.partition("\n")[0]
+            question = getattr(of, "question", what.capitalize())
+            by_question.setdefault(question, []).extend(row(name, about, 17))
+        out.write("\n\n".join("\n".join([head, *lines]) for head, lines in by_question.items()))

@@ -28,7 +28,7 @@ from caltest._visible import quoted
 from caltest.cli import _output as out
 from caltest.exceptions import IN_SHELL, InputError
 from caltest.files.paths import is_file, is_url, named, opened
-from caltest.options import COMMANDS, Option
+from caltest.options import COMMANDS, SECTIONS, Option
 
 if TYPE_CHECKING:
     from caltest.data import Sample
@@ -36,35 +36,21 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------ parameters and help
 
 
-class WithChoices(TyperCommand):
-    """A command whose help lists the statistics by their questions, and nulls, lenses and functions."""
+class WithSections(TyperCommand):
+    """A command whose help lists the options by what they are about."""
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """List what there is, by the option that takes it."""
-        from caltest.estimation import FUNCTIONS
-        from caltest.lenses import LENSES
-        from caltest.nulls import NULLS
-        from caltest.statistics import DENSITY_STATISTICS, STATISTICS
-
-        known = {parameter.name for parameter in self.params}
-        statistics = STATISTICS | DENSITY_STATISTICS if "mean" in known else STATISTICS
-        by_question: dict[str, list[str]] = {}
-        for name, of in statistics.items():
-            by_question.setdefault(of.question, []).append(name)
-        lenses = ["canonical", "classwise", "distribution"] if self.name == "audit" else []
-        shown = {each for each, of in LENSES.items() if not getattr(of, "of_numbers", True)}
-        lenses += [each for each in LENSES if "mean" in known or each in shown]
-        choices = {
-            "statistic": [f"{question} {', '.join(each)}" for question, each in by_question.items()],
-            "null": [", ".join(NULLS)],
-            "lens": [", ".join(f"{each}…" if each.endswith(":") else each for each in lenses)],
-            "functions": [", ".join(FUNCTIONS)],
-        }
-        for option, lines in choices.items():
-            if option in known:
-                with formatter.section(f"Values of --{option}"):
-                    for each in lines:
-                        formatter.write_text(each)
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List the options, section by section."""
+        section_of = {name: section for section, names in SECTIONS.items() for name in names.split()}
+        records: dict[str, list[Any]] = {section: [] for section in SECTIONS}
+        for head, about in filter(None, (each.get_help_record(ctx) for each in self.get_params(ctx))):
+            name = head.split()[0].removeprefix("--")
+            section = section_of.get(f"{self.name}:{name}", section_of.get(name, "Question"))
+            records[section].append((head.partition(" <")[0], about))
+        for section, found in records.items():
+            if found:
+                with formatter.section(section):
+                    formatter.write_dl(found, col_max=22)
 
 
 def _parameter(option: Option) -> Parameter:
@@ -206,7 +192,7 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
         name = key.replace("_", "-")
         if name not in options:
             close = closest(name, options)
-            meant = f" (is {close!r} meant?)" if close else ""
+            meant = f" (did you mean {close!r}?)" if close else ""
             raise InputError(
                 f"{place}: there is no option {key!r}{meant}; rename or remove it: the options are "
                 f"{', '.join(options)}."
@@ -356,6 +342,7 @@ class Found:
     picture: Callable[[], Any] | None = None
     status: int | None = None
     result: Any = None  # what is written as a page
+    verdict: tuple[str, str] = ("", "")  # its words in the text, and its code
     printed: str | None = None  # for a program too, in place of the text, which is noted then
     problem: InputError | None = None  # that is told last
 
@@ -410,7 +397,7 @@ def _tell(found: Found, given: Mapping[str, Any]) -> None:
     elif given.get("json") is True:
         out.write_data(json.dumps(found.data, indent=2, allow_nan=False))
     else:
-        out.write(found.text)
+        out.write(found.text, *found.verdict)
     if problem:
         raise problem
     if found.status is not None:

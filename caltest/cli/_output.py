@@ -8,6 +8,8 @@ the status is never 1 then, which is that of a rejection.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 import traceback
 import warnings
@@ -15,7 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NoReturn, TextIO
 
 import typer
@@ -124,9 +128,22 @@ def note(text: str) -> None:
     _put(sys.stderr, f"{visible_page(text)}\n")
 
 
-def write(text: str) -> None:
-    """Write all of the output at once, for people."""
-    _put(sys.stdout, f"{visible_page(text)}\n")
+#: Colours of a terminal: red where something is to be done, yellow where it may be, green for good.
+_COLOURS = {"material": ";31", "found": ";31", "likely": ";33", "within": ";32"}
+
+
+def write(text: str, verdict: str = "", code: str = "") -> None:
+    """Write all of the output at once, for people; on a terminal the words of the verdict stand out."""
+    page = visible_page(text)
+    if sys.stdout.isatty():
+        columns = shutil.get_terminal_size().columns
+        lines = ([each] if each[:1] in ("", " ") else wrap(each, columns) for each in page.split("\n"))
+        page = "\n".join(chain.from_iterable(lines))
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or os.name == "nt"
+        if verdict and not plain:
+            bold = f"\x1b[1{_COLOURS.get(code, '')}m{verdict}\x1b[0m"
+            page = re.sub(rf"(?<!\w){re.escape(verdict)}(?!\w)", lambda _: bold, page)
+    _put(sys.stdout, f"{page}\n")
 
 
 def write_data(text: str) -> None:

@@ -191,7 +191,7 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp
     if same := [name for name in names if normalize("NFKC", name) == alike]:
         raise InputError(_WRONG["Unicode"], row=row, found=said, name=quoted(same[0]))
     close = closest(labels[row], bare(names)[0])
-    do = f"is {quoted(close)} meant?" if close else "correct it, or rename the columns."
+    do = f"did you mean {quoted(close)}?" if close else "correct it, or rename the columns."
     raise InputError(_WRONG["unknown"], row=row, found=said, names=listed(names), do=do)
 
 

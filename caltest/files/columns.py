@@ -299,7 +299,7 @@ def check_there(name: str, names: Collection[str], kind: str, of: str, found: st
     """Raise if a column, or an array, that a user names is none of these."""
     if name not in names:
         close = closest(name, names)
-        meant = f" (is {quoted(close)} meant?)" if close else ""
+        meant = f" (did you mean {quoted(close)}?)" if close else ""
         found = found or f"the {kind}s are"
         raise InputError(f"there is no {kind} {quoted(name)}{of}{meant}; {found} {listed(names)}.")
 

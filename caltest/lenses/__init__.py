@@ -41,14 +41,14 @@ from caltest.lenses.distributions import (
 
 
 def _entry(text: str) -> Entry:
-    """Of vectors: one entry, by its name, seen through the lens of numbers after the last slash."""
+    """For vectors: one entry, by its name, seen through the lens of numbers after the last slash."""
     name, slash, inner = text.rpartition("/")
     kind, colon, _ = inner.partition(":")
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
 def _pair(text: str) -> Pair:
-    """Of vectors: how two entries go together, by both their names."""
+    """For vectors: how two entries go together, by both their names."""
     return Pair(*halves(text))
 
 

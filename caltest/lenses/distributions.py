@@ -83,7 +83,7 @@ _level = _read(Number(0.0, 1.0, advice="give a number between 0 and 1, as in 'qu
 @arguments()
 @dataclass(frozen=True)
 class WholeDistribution(NumberLens):
-    """Of numbers: do outcomes lie in the whole predicted distribution as often as predicted?
+    """For numbers: do outcomes lie in the whole predicted distribution as often as predicted?
 
     It is for statistics of the PIT, which are the same through it; of many groups they are faster.
 
@@ -166,7 +166,7 @@ class _AtLevel(_Between):
 @arguments(threshold=_threshold)
 @dataclass(frozen=True)
 class Below(_AtThreshold):
-    """Of numbers: is the outcome below a threshold as often as predicted?
+    """For numbers: is the outcome below a threshold as often as predicted?
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class Below(_AtThreshold):
 @arguments(threshold=_threshold)
 @dataclass(frozen=True)
 class Above(_AtThreshold):
-    """Of numbers: is the outcome above a threshold as often as predicted?
+    """For numbers: is the outcome above a threshold as often as predicted?
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ _SEEN = ("not seen", "seen")
 @arguments(threshold=_threshold)
 @dataclass(frozen=True)
 class Until(_AtThreshold):
-    """Of times: does the event come until a time, the horizon, as often as predicted?
+    """For times: does the event come until a time, the horizon, as often as predicted?
 
     Where the end of follow-up is known, what counts is whether it is seen: until the horizon, and until
     that end.
@@ -269,7 +269,7 @@ class Until(_AtThreshold):
 @arguments(level=_level)
 @dataclass(frozen=True)
 class Quantile(_AtLevel):
-    """Of numbers: is the outcome at most the predicted quantile as often as predicted?
+    """For numbers: is the outcome at most the predicted quantile as often as predicted?
 
     Where a distribution has an atom at its quantile, it has its own probability, above the level.
 
@@ -299,7 +299,7 @@ class Quantile(_AtLevel):
 @arguments(level=_level)
 @dataclass(frozen=True)
 class Interval(_AtLevel):
-    """Of numbers: is the outcome in the predicted central interval as often as predicted?
+    """For numbers: is the outcome in the predicted central interval as often as predicted?
 
     Both ends belong to it. Where a distribution has atoms at these, the interval has its own
     probability, above the level.
@@ -334,7 +334,7 @@ class Interval(_AtLevel):
 @arguments()
 @dataclass(frozen=True)
 class Pit(NumberLens):
-    """Of numbers: does the outcome lie in each of K cells between quantiles as often as predicted?
+    """For numbers: does the outcome lie in each of K cells between quantiles as often as predicted?
 
     Class k is from the quantile k/K, which does not belong to it, to the quantile (k + 1)/K.
 
@@ -438,7 +438,7 @@ def _placed(
 @arguments()
 @dataclass(frozen=True)
 class Entry(OfVectors):
-    """Of vectors: one entry, such as a parameter or a horizon, seen through a lens of numbers.
+    """For vectors: one entry, such as a parameter or a horizon, seen through a lens of numbers.
 
     Parameters
     ----------
@@ -480,7 +480,7 @@ class Entry(OfVectors):
 @arguments()
 @dataclass(frozen=True)
 class Pair(OfVectors):
-    """Of vectors: how two entries go together: the product of both, less their means in the pool.
+    """For vectors: how two entries go together: the product of both, less their means in the pool.
 
     Through it "bias" is above 0 where predicted correlations are too high, below 0 where too low.
 
@@ -516,7 +516,7 @@ class Pair(OfVectors):
 @arguments()
 @dataclass(frozen=True)
 class VectorRanks(OfVectors):
-    """Of vectors: how far out in the pool a whole vector lies.
+    """For vectors: how far out in the pool a whole vector lies.
 
     Parameters
     ----------

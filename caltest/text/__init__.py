@@ -15,8 +15,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import shutil
+import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from importlib import import_module
 from typing import Any, Literal
@@ -115,8 +119,26 @@ def filled(template: str, notes: Iterable[str | Premise], **facts: Any) -> Page:
 # ------------------------------------------------------------------ layout
 
 
-_WIDTH = 96
+_NARROWEST, _WIDEST = 40, 96  # columns
 _PARAGRAPH = 4000  # characters
+_OF_FILE = ContextVar("of_file", default=False)
+
+
+def width() -> int:
+    """Return how many columns a line has: those of the terminal that is written to, at most 96."""
+    if _OF_FILE.get() or sys.stdout is None or not sys.stdout.isatty():
+        return _WIDEST
+    return max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
+
+
+@contextmanager
+def of_file() -> Iterator[None]:
+    """Lay out what is not for the terminal: the lines are the same in every one."""
+    before = _OF_FILE.set(True)
+    try:
+        yield
+    finally:
+        _OF_FILE.reset(before)
 
 
 def page(
@@ -149,15 +171,16 @@ def page(
     return found
 
 
-def row(name: str, text: str) -> list[str]:
-    """Return the lines of a row of a table: a name, and a text that may wrap."""
-    layout = textwrap.TextWrapper(_WIDTH, f"  {name:<11}", " " * 13, break_on_hyphens=False)
+def row(name: str, text: str, room: int = 11) -> list[str]:
+    """Return the lines of a row of a table: a name, in so many columns, and a text that may wrap."""
+    first, rest = f"  {name:<{room}}", " " * (room + 2)
+    layout = textwrap.TextWrapper(width(), first, rest, break_on_hyphens=False)
     return layout.wrap(message(text, _PARAGRAPH))
 
 
 def paragraph(text: str) -> list[str]:
     """Return the lines of a paragraph."""
-    return textwrap.wrap(message(text, _PARAGRAPH), _WIDTH, break_on_hyphens=False)
+    return textwrap.wrap(message(text, _PARAGRAPH), width(), break_on_hyphens=False)
 
 
 def through(lens: str | None) -> str:

@@ -22,7 +22,7 @@ from caltest.auditing.views import Check, Group, Rest, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS, interval_of_adjusted
-from caltest.text import captions, findings, page, paragraph, row, said, sizes
+from caltest.text import captions, findings, page, paragraph, row, said, sizes, width
 from caltest.text import vocabulary as words
 from caltest.text.vocabulary import capital, lens_name, limit, subject, where
 
@@ -454,9 +454,9 @@ def finding(check: Check, audit: Audit) -> str:
 # ------------------------------------------------------------------ the page
 
 MOST_FINDINGS = 10
-_WIDTH = 100  # of a line of a table
+_ROWS = 7  # of the table: a page is to fit on a screen
 _NARROWEST = 16  # of a view's name there
-_SKIPPED = 8  # lines
+_SKIPPED = 3  # lines
 
 
 def worst_first(audit: Audit) -> list[View]:
@@ -516,7 +516,7 @@ def summary(audit: Audit) -> str:
 def _table(audit: Audit) -> list[str]:
     """Lay out the views of an event: names in what room the other columns leave."""
     sized = [view for view in worst_first(audit) if view.error is not None]
-    if not (views := leading(sized, MOST_FINDINGS)):
+    if not (views := leading(sized, _ROWS)):
         return []
     sure = confidence_text(audit.confidence)
     table = [("rows", "predicted", "observed", "error", f"{sure} interval", "adj. p")]
@@ -536,20 +536,21 @@ def _table(audit: Audit) -> list[str]:
                 pvalue(view.adjusted_pvalue, audit.alpha),
             )
         )
-    if set(found_by[1:]) <= {"citl", "–"}:  # each by the check of what its row is about
-        found_by = [""] * len(table)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    room = _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1) - 2 - max(map(len, found_by))
-    room = max(_NARROWEST, room)
+    room = width() - 2 - sum(widths) - 2 * len(widths)
+    by = 2 + max(map(len, found_by))  # left out where all are of the mean, or there is no room
+    if set(found_by[1:]) <= {"citl", "–"} or room - by < _NARROWEST:
+        found_by, by = [""] * len(table), 0
+    room = max(_NARROWEST, room - by)
     one = len({view.lens for view in views}) == 1  # then only rows differ
     names = [words.narrow_name(view, room, rows_alone=one) for view in views]
-    width = max(map(len, names))
+    longest = max(map(len, names))
     many = f"too many {words.outcomes_called(audit)} there"
     negative = "too low" if words.of_probabilities(audit) else many
     lines = [f"Errors in percentage points (predicted − observed); negative is {negative}"]
-    for name, cells, by in zip(["", *names], table, found_by, strict=True):
+    for name, cells, seen in zip(["", *names], table, found_by, strict=True):
         right = "  ".join(f"{each:>{w}}" for each, w in zip(cells, widths, strict=True))
-        lines.append(f"  {name:<{width}}  {right}  {by}".rstrip())
+        lines.append(f"  {name:<{longest}}  {right}  {seen}".rstrip())
     more = len(sized) - len(views)
     lines += [f"  and {more:,} more, in {Argument('to_frame()')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]
