@@ -341,7 +341,7 @@ def test_the_input_is_not_overwritten(here, idle):
 
 FOUND_IN_THE_DATA = {
     "group": (["--group", "regoin"],
-        r"^wrong.csv: there is no column 'regoin' .*'region' meant.*'age'"),
+        r"^wrong.csv: there is no column 'regoin' .*did you mean 'region'.*'age'"),
     "label as group": (["--group", "label"], r"^wrong.csv: the column 'label' holds the labels"),
     "lens": (["--lens", "top_labl"], r"mean 'top_label'\? Choices: canonical, classwise, top_label"),
     "statistic": (["--statistic", "kss"], r"there is no statistic 'kss'; did you mean 'ks'"),

@@ -675,7 +675,7 @@ def test_clusters_of_a_column(patients):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--clusters", "patien"], "is 'patient' meant"),
+        (["--clusters", "patien"], "did you mean 'patient'"),
         (["--clusters", "patient", "--tolerance", "0.02"], "independent rows only"),
         (["--group", "patient", "--null", "cluster_signs"], "give --clusters"),
         (["--clusters", "patient", "--alpha", "1e-9", "--null", "one_per_cluster"], "--resamples"),

@@ -195,7 +195,7 @@ WRONG = {
     "same name": (text("a,a,y\n.5,.5,0\n.5,.5,1\n"), {}, r"two columns have one name \('a'\)"),
     "no label": (csv(FRAME), {}, "no column is called label, .* label=: .* are 'cat', 'dog', 'owl'"),
     "two labels": (csv(NAMED.assign(y=LABELS)), {}, "'label', 'y' could all be .*label="),
-    "no such label": (csv(NAMED), {"label": "lable"}, r"no column 'lable' \(is 'label' meant\?\)"),
+    "no such label": (csv(NAMED), {"label": "lable"}, r"no column 'lable' \(did you mean 'label'\?\)"),
     "no probabilities": (csv(NAMED[["label"]]), {}, "no column besides the labels"),
     "unnamed index": (csv(NAMED, index=True), {}, "'Unnamed: 0' looks like a row index.*columns="),
     "id": (csv(NAMED.assign(ID=range(4))), {}, "column 'ID' looks like a row index"),
@@ -210,7 +210,7 @@ WRONG = {
     "nan as text": (text("a,b,y\n.5,.5,0\n.5,nan,1\n"), {}, "'b' holds 'nan' at row 1"),
     "extra numbers": (csv(NAMED.assign(age=[17, 30, 45, 61])), {}, "'age' of probs seems to be no"),
     "logits": (csv(NAMED.assign(cat=-3, dog=2.5)), {}, "logits.*probs from 'cat', 'dog', 'owl'"),
-    "unknown column": (csv(NAMED), {"columns": ["cat", "dgo"]}, r"'dgo' .*\(is 'dog' meant\?\)"),
+    "unknown column": (csv(NAMED), {"columns": ["cat", "dgo"]}, r"'dgo' .*\(did you mean 'dog'\?\)"),
     "no columns": (csv(NAMED), {"columns": []}, "columns is empty"),
     "twice a column": (csv(NAMED), {"columns": ["cat", "cat"]}, "two columns have one name"),
     "label as column": (csv(NAMED), {"columns": ["cat", "label"]}, "no column 'label' of prob"),
@@ -324,7 +324,7 @@ def test_whole_numbers_beside_a_missing_cell_stay_whole(tmp_path: Path) -> None:
 
 
 NO_GROUPS = {
-    "unknown": (csv(GROUPED), {"groups": ["regoin"]}, r"'regoin' to group by \(is 'region' meant\?\)"),
+    "unknown": (csv(GROUPED), {"groups": ["regoin"]}, r"'regoin' to group by \(did you mean 'region'\?\)"),
     "the label": (csv(GROUPED), {"groups": ["label"]}, "'label' holds the labels, so it cannot be"),
     "the given label": (csv(GROUPED.rename(columns={"label": "truth"})),
         {"label": "truth", "groups": ["truth"]}, "'truth' holds the labels"),

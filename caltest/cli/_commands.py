@@ -350,13 +350,10 @@ def monitor(
     watch.save(state)
     found = watch.state
     status = out.REJECTED if found.alarm else out.NOT_REJECTED
-    alarm = "Alarm" if found.alarm else "No alarm"
-    decision = f"{alarm} (exit status {status})."
-    verdict = alarm, "found" if found.alarm else "not found"
+    verdict = ("Alarm", "found") if found.alarm else ("No alarm", "not found")
+    text = f"{found.summary().rstrip()}\n\n{verdict[0]} (exit status {status})."
     data = {"state": str(state), "files": [str(path) for path in files], **found.to_dict()}
-    return Found(
-        data, f"{found.summary().rstrip()}\n\n{decision}", found.plot, status, found, verdict=verdict
-    )
+    return Found(data, text, found.plot, status, found, verdict)
 
 
 # ------------------------------------------------------------------ audit
@@ -441,8 +438,7 @@ def audit(
     said = [] if printed else [audit.summary().rstrip(), ""]  # else a program reads standard output
     text = "\n".join([*first, *said, *map(line, notes)])
     printed = printed and printed.rstrip("\n")
-    stands_out = verdict, audit.verdict
-    return Found({}, text, None, status, None, stands_out, printed, problem)
+    return Found({}, text, None, status, None, (verdict, audit.verdict), printed, problem)
 
 
 def _configured(config: Config) -> str | None:
@@ -504,25 +500,14 @@ def _quoted(word: str) -> str:
 
 # ------------------------------------------------------------------ list
 
-#: What only an audit takes.
-_OF_AUDITS = {
-    "lenses": {
-        "canonical": "The full probability vector, as it is.",
-        "classwise": "Every class by itself, as class: has one.",
-    },
-    "corrections": {"westfall_young": "family-wise error rate, from the joint draws of all checks"},
-}
-
 
 def list_choices(
-    what: Annotated[
-        str,
-        typer.Argument(metavar="WHAT", help="statistics, lenses, nulls, corrections or functions."),
-    ],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="Such as statistics.")],
 ) -> None:
     """List statistics, lenses, nulls or corrections.
 
-    Their names stand as options take them; a colon is followed by a class or a number, class:3.
+    Also functions, of caltest estimate-error. Names stand as options take them; one with a colon is
+    followed by a class or a number, class:3.
     """
     with out.errors_reported():
         from caltest.estimation import FUNCTIONS
@@ -532,16 +517,21 @@ def list_choices(
         from caltest.statistics import DENSITY_STATISTICS, STATISTICS
         from caltest.text import row
 
+        classwise = "For audits: every class by itself, as through class:."
+        families = {"westfall_young": "family-wise error rate, from the joint draws of all checks"}
         known: dict[str, dict[str, Any]] = {
             "statistics": {**STATISTICS, **DENSITY_STATISTICS},
-            "lenses": LENSES,
+            "lenses": {
+                "canonical": "For audits: all classes at once.",
+                "classwise": classwise,
+                **LENSES,
+            },
             "nulls": NULLS,
-            "corrections": CORRECTIONS,
+            "corrections": families | CORRECTIONS,
             "functions": FUNCTIONS,
         }
-        listed = _OF_AUDITS.get(what, {}) | choose("list", what, known)
         by_question: dict[str, list[str]] = {}
-        for name, of in listed.items():
+        for name, of in choose("list", what, known).items():
             about = of if isinstance(of, str) else of.__doc__.partition("\n")[0]
             question = getattr(of, "question", what.capitalize())
             by_question.setdefault(question, []).extend(row(name, about, 17))

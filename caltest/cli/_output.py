@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, NoReturn, TextIO
@@ -137,8 +136,8 @@ def write(text: str, verdict: str = "", code: str = "") -> None:
     page = visible_page(text)
     if sys.stdout.isatty():
         columns = shutil.get_terminal_size().columns
-        lines = ([each] if each[:1] in ("", " ") else wrap(each, columns) for each in page.split("\n"))
-        page = "\n".join(chain.from_iterable(lines))
+        lines = (wrap(each, columns) if each[:1].strip() else [each] for each in page.split("\n"))
+        page = "\n".join("\n".join(each) for each in lines)
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or os.name == "nt"
         if verdict and not plain:
             bold = f"\x1b[1{_COLOURS.get(code, '')}m{verdict}\x1b[0m"

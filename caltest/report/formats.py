@@ -29,8 +29,8 @@ from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.report.summary import first_screen, name, sentence, summarise
 from caltest.results import Result
+from caltest.text import OF_FILE
 from caltest.text import audit as words
-from caltest.text import of_file
 from caltest.text.captions import chance_note
 from caltest.text.findings import finding_of_rest, supposed
 from caltest.text.vocabulary import lens_name, lenses_of, limit
@@ -98,8 +98,11 @@ def to_html(
     """
     if isinstance(audit, Audit):
         return rendered(audit, "html", title=title, command=command, date=date)
-    with of_file():
+    before = OF_FILE.set(True)
+    try:
         page = audit._page()
+    finally:
+        OF_FILE.reset(before)
     first, *blocks = str(page).replace("\n", "\n\n", 1).split("\n\n")
     rows = [row for row in page.rows if row[0] != "note"]  # which are the first block; notes are last
     about = {"title": visible(title or first), "command": command, "date": date, "version": __version__}

@@ -18,8 +18,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import cache, partial
 from importlib import import_module
@@ -121,24 +120,15 @@ def filled(template: str, notes: Iterable[str | Premise], **facts: Any) -> Page:
 
 _NARROWEST, _WIDEST = 40, 96  # columns
 _PARAGRAPH = 4000  # characters
-_OF_FILE = ContextVar("of_file", default=False)
+#: Whether lines are laid out for a file: the same, whatever the terminal.
+OF_FILE = ContextVar("of_file", default=False)
 
 
 def width() -> int:
     """Return how many columns a line has: those of the terminal that is written to, at most 96."""
-    if _OF_FILE.get() or sys.stdout is None or not sys.stdout.isatty():
+    if OF_FILE.get() or sys.stdout is None or not sys.stdout.isatty():
         return _WIDEST
     return max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
-
-
-@contextmanager
-def of_file() -> Iterator[None]:
-    """Lay out what is not for the terminal: the lines are the same in every one."""
-    before = _OF_FILE.set(True)
-    try:
-        yield
-    finally:
-        _OF_FILE.reset(before)
 
 
 def page(
