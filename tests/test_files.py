@@ -324,7 +324,7 @@ def test_whole_numbers_beside_a_missing_cell_stay_whole(tmp_path: Path) -> None:
 
 
 NO_GROUPS = {
-    "unknown": (csv(GROUPED), {"groups": ["regoin"]}, r"'regoin' to group by \(did you mean 'region'\?\)"),
+    "unknown": (csv(GROUPED), {"groups": ["regoin"]}, r"to group by \(did you mean 'region'\?\)"),
     "the label": (csv(GROUPED), {"groups": ["label"]}, "'label' holds the labels, so it cannot be"),
     "the given label": (csv(GROUPED.rename(columns={"label": "truth"})),
         {"label": "truth", "groups": ["truth"]}, "'truth' holds the labels"),
