@@ -217,9 +217,9 @@ count_of_datasets = Whole(1, 10_000_000)
 positive_number = Number(1e-40, 1e40, "[]", "give a positive number, 1e-40 to 1e40")
 level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")
 confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
+_most_draws = {"most": f"{MOST_RESAMPLES:,}", "null": Argument("null", "moments")}
 _fewer_draws = Phrase(
-    "give at most {most}; for smaller p-values use {null}, which draws none",
-    {"most": f"{MOST_RESAMPLES:,}", "null": Argument("null", "moments")},
+    "give at most {most}; for smaller p-values use {null}, which draws none", _most_draws
 )
 _positive = "give a positive whole number such as 999"
 count_of_draws = Whole(1, MOST_RESAMPLES, _positive, _fewer_draws)

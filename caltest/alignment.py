@@ -25,18 +25,8 @@ _DEFAULT = re.compile(r"dim_\d+")  # of xarray, where nobody named a dimension
 #: How dimensions of members are called in arrays of xarray, ArviZ's among them.
 MEMBERS = ("member", "number", "realization", "realisation", "ensemble", "draw", "chain")
 #: How those of rows are, the first of these that there is, and those of columns.
-_ROWS = (
-    "row",
-    "rows",
-    "case",
-    "simulation",
-    "obs",
-    "obs_id",
-    "observation",
-    "time",
-    "sample",
-    "samples",
-)
+_OBSERVED = ("obs", "obs_id", "observation")
+_ROWS = ("row", "rows", "case", "simulation", *_OBSERVED, "time", "sample", "samples")
 _COLUMNS = ("class", "classes", "category", "label", "quantile", "level", "entry", "variable")
 _WRONG = {
     "rows": "the {kind} of {first} and {second} differ: {row} is {one} in {first} and {other} in "
@@ -102,14 +92,10 @@ def check_rows(parts: Mapping[str, Any]) -> None:
 
 def _check_pair(one: RowNames, other: RowNames) -> None:
     """Raise if one index is no other, unless one is the default and the other no order of its rows."""
+    facts: dict[str, Any] = {"first": one.what, "second": other.what}
     if one.dimension and other.dimension and one.dimension != other.dimension:
-        raise InputError(
-            _WRONG["dimensions"],
-            first=one.what,
-            one=quoted(one.dimension),
-            second=other.what,
-            other=quoted(other.dimension),
-        )
+        facts |= {"one": quoted(one.dimension), "other": quoted(other.dimension)}
+        raise InputError(_WRONG["dimensions"], **facts)
     first, second = one.index, other.index
     if first is None or second is None or len(first) != len(second) or first.equals(second):
         return
@@ -128,17 +114,8 @@ def _check_pair(one: RowNames, other: RowNames) -> None:
         kind, by_place = "coordinates of the rows", "give .values of"
     elif same and first.is_unique and " " not in one.what + other.what:
         align = f"give {other.what}.loc[{one.what}.index], as the rows are the same"
-    raise InputError(
-        _WRONG["rows"],
-        kind=kind,
-        first=one.what,
-        second=other.what,
-        row=row,
-        one=quoted(values[0][row]),
-        other=quoted(values[1][row]),
-        align=align,
-        by_place=by_place,
-    )
+    facts |= {"one": quoted(values[0][row]), "other": quoted(values[1][row]), "align": align}
+    raise InputError(_WRONG["rows"], kind=kind, row=row, by_place=by_place, **facts)
 
 
 # ------------------------------------------------------------------ dimensions that have names

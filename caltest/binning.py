@@ -39,18 +39,8 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[np.float64]
 Cells: TypeAlias = NDArray[np.intp]
 
-__all__ = [
-    "Binning",
-    "ConsistencyBand",
-    "EqualMass",
-    "EqualWidth",
-    "FromEdges",
-    "MedianVariance",
-    "ScoreBinning",
-    "Uniform",
-    "bin_table",
-    "share_bands",
-]
+__all__ = ["Binning", "ConsistencyBand", "EqualMass", "EqualWidth", "FromEdges", "MedianVariance"]
+__all__ += ["ScoreBinning", "Uniform", "bin_table", "share_bands"]
 
 _COUNT_UP_TO = 32  # edges; with more, a binary search a value is faster than comparing with each
 _ROUNDING = 1e-12  # of shares of the rows' weight

@@ -25,7 +25,7 @@ from caltest.data import Rows, Sample, subsample
 from caltest.data.rows import merged_notes
 from caltest.forms import ClusterSums, Form, Sums
 from caltest.laws.classes import LabelSampler, Outcomes
-from caltest.lenses import ALL
+from caltest.lenses.classes import ALL
 from caltest.resampling import Column, Draws, columns_of
 from caltest.sampling import DRAWS, ROWS
 
@@ -49,6 +49,10 @@ class Block(NamedTuple):
     draw: Callable[[int, int], Outcomes]  # draws from a first to a last one
     first: bool  # what the predictions alone add up is added once where the columns hold all rows
     known: Rows | None  # where rows are read
+
+
+#: The sums of a block, of every column.
+OfBlock: TypeAlias = Callable[[Block], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +187,8 @@ def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[A
     """
     columns, values = next(rows.blocks(0, 1)).columns, list[Array]()
     each = _sums_of(columns)
-    check_fits(
-        _COPIES * 8.0 * each * min(n_resamples, DRAWS),
-        f"{each} sums of {DRAWS} draws",
-        "take fewer features (a rank of 64), or look through a lens",
-    )
+    do = "take fewer features (a rank of 64), or look through a lens"
+    check_fits(_COPIES * 8.0 * each * min(n_resamples, DRAWS), f"{each} sums of {DRAWS} draws", do)
     for part in blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS):
         found = _total(rows, partial(_of_draws, part), workers, "label draws")
         finished = [
@@ -213,11 +214,9 @@ def signed_columns_of_blocks(
     """
     first = next(rows.blocks(0, 1))
     width = sum(int(each.turned.shape[1]) for each in _of_clusters(count, first))
-    check_fits(
-        _COPIES_OF_CLUSTERS * 8.0 * width * count,
-        f"{width} sums of each of {count} clusters",
-        "take a statistic with fewer sums ('ecd', 'brier'), a smaller rank, or larger clusters",
-    )
+    do = "take a statistic with fewer sums ('ecd', 'brier'), a smaller rank, or larger clusters"
+    size = _COPIES_OF_CLUSTERS * 8.0 * width * count
+    check_fits(size, f"{width} sums of each of {count} clusters", do)
     found = _total(rows, partial(_of_clusters, count), workers, "clusters")
     signed = []
     for (_, form), sums in zip(first.columns, found.sums, strict=True):
@@ -228,15 +227,13 @@ def signed_columns_of_blocks(
     return tuple(signed), found
 
 
-def _total(
-    rows: Blocks, of_block: Callable[[Block], tuple[Any, ...]], workers: Workers, what: str
-) -> Total:
+def _total(rows: Blocks, of_block: OfBlock, workers: Workers, what: str) -> Total:
     """Add up what blocks have, a run of them a task."""
     tasks = runs(rows.n_samples, rows.grain, workers)
     return workers.merged(partial(_of_run, rows, of_block), tasks, Total.plus, what)
 
 
-def _of_run(rows: Blocks, of_block: Callable[[Block], tuple[Any, ...]], first: int, last: int) -> Total:
+def _of_run(rows: Blocks, of_block: OfBlock, first: int, last: int) -> Total:
     numbered = enumerate(rows.blocks(first, last), start=first)
     return added((Total.of(block, number, of_block(block)) for number, block in numbered), Total.plus)
 
@@ -245,14 +242,13 @@ def _of_draws(part: slice, block: Block) -> tuple[Any, ...]:
     """Return the sums of a block of rows, for the observed labels and, below them, some draws."""
     drawn = block.draw(part.start, part.stop)
     labels = np.concatenate([block.observed[None].astype(drawn.dtype), drawn])
-    return tuple(
-        cast("Sums", column.form).scores.sums(column.outcomes(labels, block.rows), block.rows)
-        if place == own
-        else np.empty(0)
-        for own, (column, place) in enumerate(
-            zip(block.columns, _summed_by(block.columns), strict=True)
-        )
-    )
+    found = []
+    for own, (column, place) in enumerate(zip(block.columns, _summed_by(block.columns), strict=True)):
+        form = cast("Sums", column.form)
+        shared = place != own  # with an earlier column
+        outcomes = column.outcomes(labels, block.rows)
+        found.append(np.empty(0) if shared else form.scores.sums(outcomes, block.rows))
+    return tuple(found)
 
 
 def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:

@@ -25,7 +25,7 @@ from caltest.clusters import Clusters
 from caltest.forms import Combined, Form, LabelFunction, Signed, Sums
 from caltest.forms.sums import EventColumns, OfOneClass, of_events
 from caltest.laws.classes import LabelSampler, Outcomes, Sampler
-from caltest.lenses import ALL, Reduction, taken
+from caltest.lenses.classes import ALL, Reduction, taken
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
 
 Array: TypeAlias = NDArray[np.float64]

@@ -21,7 +21,8 @@ from caltest.exceptions import Argument, InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, event, is_column, show, within
+from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, event, show, within
+from caltest.lenses.classes import is_column
 from caltest.statistics import Statistic, UnbiasedSKCE, find_statistic
 
 #: Of one probability by default: of its mean, of the whole curve, and of log losses.

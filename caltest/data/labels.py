@@ -19,24 +19,13 @@ from caltest.laws.classes import Array
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
 _MOST_DIGITS = 18  # of a number that 64 bits hold
 #: Words that say yes, and the one that says no to each; besides, "not" stands before any word.
-_OPPOSITES = {
-    "true": "false",
-    "t": "f",
-    "yes": "no",
-    "y": "n",
-    "positive": "negative",
-    "pos": "neg",
-    "present": "absent",
-    "success": "failure",
-    "pass": "fail",
-    "on": "off",
-}
+_YES = ("true", "t", "yes", "y", "positive", "pos", "present", "success", "pass", "on")
+_NO = ("false", "f", "no", "n", "negative", "neg", "absent", "failure", "fail", "off")
+_OPPOSITES = dict(zip(_YES, _NO, strict=True))
 _NOT = ("no", "not", "non")
 _CONVERTED = Argument(", for instance with labels.astype(int)", shell=" in the file")
-_NAMED = Argument(
-    "class_names, or probs with a named column for every class, as in a data frame",
-    shell="a column of probabilities for every class, named as its labels are",
-)
+_BY_NAME = "class_names, or probs with a named column for every class, as in a data frame"
+_NAMED = Argument(_BY_NAME, shell="a column of probabilities for every class, named as its labels are")
 _WRONG = {
     "too many": "labels is boolean, but probs has {n} columns; give the observed class, 0 to {last}.",
     "booleans": "labels is boolean, and the columns of probs are called {names}, which does not say "

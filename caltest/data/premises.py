@@ -253,11 +253,8 @@ def check_weights(rows: Rows, outcomes: Any) -> None:
         else "they say which class was observed, or whether the top class was right; leave {weights} "
         "out, and if rows were kept by their class, give the share that was kept, {rates}."
     )
-    raise InputError(
-        f"the weights are a function of the outcome: {how}",
-        weights=Argument("weights", ...),
-        rates=Argument("sampling_rates", ...),
-    )
+    text, rates = f"the weights are a function of the outcome: {how}", Argument("sampling_rates", ...)
+    raise InputError(text, weights=Argument("weights", ...), rates=rates)
 
 
 # ------------------------------------------------------------------ rows used to fit

@@ -16,14 +16,7 @@ from caltest._numbers import counted
 from caltest._sums import over_columns
 from caltest._visible import attempt, quoted, reason, shown
 from caltest.alignment import check_rows, in_dimensions, in_order_of, row_names, rows_first
-from caltest.data.containers import (
-    NamedArray,
-    listed,
-    name_of,
-    native_of,
-    read_table,
-    shape_of,
-)
+from caltest.data.containers import NamedArray, listed, name_of, native_of, read_table, shape_of
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, kept_at, numbers_in, pairs_of, says_no
 from caltest.data.premises import check_weights, shared_members
@@ -113,16 +106,11 @@ def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False) -> None:
     elif probs.is_text:
         wrong = "text"
     if wrong:
-        raise InputError(
-            _WRONG[wrong],
-            shape=shape_of(values),
-            ndim=values.ndim,
-            n=n_labels,
-            rows=counted(len(values), "row"),
-            entries=counted(n_labels, "entry", "entries"),
-            first=listed(values.ravel()[:1].tolist()),
-            transposed=Argument("probs.T", shell="its transpose"),
-        )
+        facts: dict[str, Any] = {"shape": shape_of(values), "ndim": values.ndim, "n": n_labels}
+        facts |= {"rows": counted(len(values), "row"), "entries": counted(n_labels, "entry", "entries")}
+        facts |= {"first": listed(values.ravel()[:1].tolist())}
+        transposed = Argument("probs.T", shell="its transpose")
+        raise InputError(_WRONG[wrong], transposed=transposed, **facts)
 
 
 # ------------------------------------------------------------------ sample

@@ -11,18 +11,6 @@ from caltest.estimation.functions import (
     TwoStepKernelRidge,
 )
 
-__all__ = [
-    "FUNCTIONS",
-    "HistogramBinning",
-    "DirichletKernelDensity",
-    "EstimationFunction",
-    "Fitted",
-    "FunctionRisk",
-    "KroneckerKernelRidge",
-    "PlugIn",
-    "SquaredErrorEstimate",
-    "Temperature",
-    "TwoStepKernelRidge",
-    "estimate_squared_error",
-    "risk",
-]
+__all__ = ["FUNCTIONS", "HistogramBinning", "DirichletKernelDensity", "EstimationFunction", "Fitted"]
+__all__ += ["FunctionRisk", "KroneckerKernelRidge", "PlugIn", "SquaredErrorEstimate", "Temperature"]
+__all__ += ["TwoStepKernelRidge", "estimate_squared_error", "risk"]

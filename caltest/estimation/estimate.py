@@ -330,12 +330,11 @@ def estimate_squared_error(
     """
     choose("p-value", pvalue, {"held_out": True, "none": True})
     if n_resamples is not None and pvalue == "none":
-        raise InputError(
-            "{argument} is {found}, and {pvalue} draws none; leave it out.",
-            argument="n_resamples",
-            found=n_resamples,
-            pvalue=Argument("pvalue", "none"),
+        text, none = (
+            "{argument} is {found}, and {none} draws none; leave it out.",
+            Argument("pvalue", "none"),
         )
+        raise InputError(text, argument="n_resamples", found=n_resamples, none=none)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = through(sample(probs, labels, class_names=class_names), lens)
     do = f"estimate with {Argument('caltest.estimate')}, which takes weights"

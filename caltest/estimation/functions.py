@@ -16,7 +16,7 @@ from scipy.linalg import eigh, solve_triangular
 from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
-from caltest._arguments import arguments, choose, positive_number, real_kernel
+from caltest._arguments import choose, options, positive_number, real_kernel
 from caltest._sums import Array, blocks
 from caltest.binning import EqualWidth, intervals
 from caltest.estimation.base import EstimationFunction, Path, PlugIn, Surface, Surfaces, coordinates
@@ -45,8 +45,7 @@ class _PlugIn(EstimationFunction):
         """Return the curve at ``probs``, (e, k)."""
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class HistogramBinning(_PlugIn):
     """Estimate the error by histogram binning, for two classes.
 
@@ -93,8 +92,7 @@ class HistogramBinning(_PlugIn):
         return np.asarray((sums / np.maximum(counts, 1)[:, None])[here])
 
 
-@arguments(bandwidth=positive_number)
-@dataclass(frozen=True)
+@options(bandwidth=positive_number)
 class DirichletKernelDensity(_PlugIn):
     """Estimate the error by smoothing labels with Dirichlet kernels.
 
@@ -148,8 +146,7 @@ class DirichletKernelDensity(_PlugIn):
         return found
 
 
-@arguments(temperature=positive_number)
-@dataclass(frozen=True)
+@options(temperature=positive_number)
 class Temperature(_PlugIn):
     """Estimate the error by fitting one temperature to the model.
 
@@ -311,8 +308,7 @@ class Ridge(EstimationFunction):
         return tuple((10.0**exponents).tolist())
 
 
-@arguments(regularization=positive_number, kernel=real_kernel)
-@dataclass(frozen=True)
+@options(regularization=positive_number, kernel=real_kernel)
 class TwoStepKernelRidge(Ridge):
     """Estimate the error by kernel ridge regression of the residuals on the predictions.
 
@@ -354,8 +350,7 @@ class TwoStepKernelRidge(Ridge):
             yield PlugIn(phi @ (images / (spectrum.values + constant)[:, None]), spectrum.notes)
 
 
-@arguments(regularization=positive_number, kernel=real_kernel)
-@dataclass(frozen=True)
+@options(regularization=positive_number, kernel=real_kernel)
 class KroneckerKernelRidge(Ridge):
     """Estimate the squared error directly, by kernel ridge regression on pairs of rows.
 

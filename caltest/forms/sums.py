@@ -24,7 +24,7 @@ from caltest.clusters import Clusters
 from caltest.forms import base
 from caltest.forms.base import Array, Form, Labels, Lattice, Moments
 from caltest.forms.signs import HasSigns, Signed, signed_sums
-from caltest.lenses import taken
+from caltest.lenses.classes import taken
 from caltest.sampling import ROWS
 from caltest.scores import Scores, Table
 

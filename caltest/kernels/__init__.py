@@ -8,16 +8,5 @@ kernels: ``Linear() + 2 * Gaussian()``.
 from caltest.kernels.base import AnyKernel, Kernel, MatrixKernel, Product, Scaled, Sum, fitted
 from caltest.kernels.radial import Exponential, Gaussian, Linear, LinearGaussian
 
-__all__ = [
-    "AnyKernel",
-    "Exponential",
-    "Gaussian",
-    "Kernel",
-    "Linear",
-    "LinearGaussian",
-    "MatrixKernel",
-    "Product",
-    "Scaled",
-    "Sum",
-    "fitted",
-]
+__all__ = ["AnyKernel", "Exponential", "Gaussian", "Kernel", "Linear", "LinearGaussian", "MatrixKernel"]
+__all__ += ["Product", "Scaled", "Sum", "fitted"]

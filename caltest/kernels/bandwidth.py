@@ -141,11 +141,8 @@ class Pairs:
     def _known(self) -> tuple[Array, Array | None]:
         """All distances, and what each pair counts; None where all count 1."""
         n = len(self.rows)
-        check_fits(
-            (8.0 if self._alike else 24.0) * n * n,
-            f"a distance for every pair of {n} rows",
-            "take the bandwidth rule 'median', which looks at some of them",
-        )
+        do = "take the bandwidth rule 'median', which looks at some of them"
+        check_fits((8.0 if self._alike else 24.0) * n * n, f"a distance for every pair of {n} rows", do)
         cut, tile = blocks(n, TILE), self.metric.tiles(self.rows)
         distances, counts = [np.empty(0)], [np.empty(0)]
         for place, own in enumerate(cut):

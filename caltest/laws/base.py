@@ -530,19 +530,14 @@ def finite_table(
     broken = np.argwhere(~np.isfinite(array))
     if len(broken):
         row = broken[0][0] if array.ndim else 0
-        raise InputError(
-            "{what} holds {found} in {row}; give finite numbers, and leave rows without an outcome "
-            "out.",
-            what=what,
-            found=array[tuple(broken[0])],
-            row=int(row),
+        text = (
+            "{what} holds {found} in {row}; give finite numbers, and leave rows without an outcome out."
         )
+        raise InputError(text, what=what, found=array[tuple(broken[0])], row=int(row))
     if ndim and (array.ndim not in ndim or array.size == 0):
         raise InputError(f"{what} has shape {array.shape}; give {do}.")
     for place in np.argwhere((array < low) | (array > high))[:1]:
-        raise InputError(
-            f"{what} is {array[tuple(place)]:g}{' in {row}' if len(place) else ''}; give {do}.",
-            row=int(place[0]) if len(place) else None,
-        )
+        text = f"{what} is {array[tuple(place)]:g}{' in {row}' if len(place) else ''}; give {do}."
+        raise InputError(text, row=int(place[0]) if len(place) else None)
     array.flags.writeable = False
     return array

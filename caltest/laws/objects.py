@@ -288,11 +288,8 @@ def stepwise(thresholds: Sequence[float], cdf: Array) -> Predictive:
     steps = np.diff(cdf, prepend=0.0, append=1.0)
     for row, k in np.argwhere(steps < -_UNEVEN)[:1]:
         found = f"the cdf of {{row}} is {cdf[row, min(k, len(thresholds) - 1)]:g} at {{at}}"
-        raise InputError(
-            f"{found}; give probabilities from 0 to 1 that do not decrease.",
-            row=int(row),
-            at=f"{thresholds[min(k, len(thresholds) - 1)]:g}",
-        )
+        text = f"{found}; give probabilities from 0 to 1 that do not decrease."
+        raise InputError(text, row=int(row), at=f"{thresholds[min(k, len(thresholds) - 1)]:g}")
     table = np.maximum.accumulate(np.clip(np.column_stack([cdf, np.ones(len(cdf))]), 0.0, 1.0), axis=1)
     return Distribution(_Steps(_places(thresholds), table))
 

@@ -292,12 +292,8 @@ class Survival(Shaped):
                 ends.append((last, "until when the last row was followed"))
         for end, why in ends:
             if horizon > end:
-                raise InputError(
-                    f"the horizon {{horizon}} is later than {{end}}, {why}; give an earlier one.",
-                    horizon=f"{horizon:g}",
-                    end=f"{end:g}",
-                    row=row,
-                )
+                text = f"the horizon {{horizon}} is later than {{end}}, {why}; give an earlier one."
+                raise InputError(text, horizon=f"{horizon:g}", end=f"{end:g}", row=row)
 
     def spread(self) -> Array:
         """Return nothing: rows are sorted by their level alone."""

@@ -13,18 +13,7 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws.members import halves
-from caltest.lenses.classes import (
-    ALL,
-    ClassSets,
-    ClassWise,
-    Lens,
-    Reduction,
-    Sorted,
-    TopK,
-    TopLabel,
-    is_column,
-    taken,
-)
+from caltest.lenses.classes import ClassSets, ClassWise, Lens, Reduction, Sorted, TopK, TopLabel
 from caltest.lenses.distributions import (
     Above,
     Below,

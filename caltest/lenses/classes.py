@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, name_or_place, whole_number
+from caltest._arguments import name_or_place, options, whole_number
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.data.containers import listed
@@ -173,8 +173,7 @@ class _Event(Lens):
         return Reduction(predictions.shown_as(pair, names), see, self.label)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class TopLabel(_Event):
     """Look at the most probable class: is it right as often as predicted?
 
@@ -200,8 +199,7 @@ class TopLabel(_Event):
         return law.top[:, None], ("wrong", "right")
 
 
-@arguments(which=name_or_place)
-@dataclass(frozen=True)
+@options(which=name_or_place)
 class ClassWise(_Event):
     """Look at one class against all others: does it occur as often as predicted?
 
@@ -242,8 +240,7 @@ class ClassWise(_Event):
         return np.full((predictions.n_samples, 1), column), ("another", name)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class TopK(_Event):
     """Look at the k most probable classes: is the label among them as often as predicted?
 
@@ -291,8 +288,7 @@ class TopK(_Event):
         return members, ("outside", "inside")
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ClassSets(Lens):
     """Merge classes into sets: is the label in each set as often as predicted?
 
@@ -359,8 +355,7 @@ class ClassSets(Lens):
         return Reduction(predictions.shown_as(sums), see, self.label)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Sorted(Lens):
     """Sort each row's probabilities: is the j-th most probable class right as often as predicted?
 

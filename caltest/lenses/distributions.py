@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Kind, Number, arguments, choose, whole_number
+from caltest._arguments import Kind, Number, choose, options, whole_number
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -80,8 +80,7 @@ _threshold = _read(Number(advice="give a number, as in 'below:10'"))
 _level = _read(Number(0.0, 1.0, advice="give a number between 0 and 1, as in 'quantile:0.5'"))
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class WholeDistribution(NumberLens):
     """For numbers: do outcomes lie in the whole predicted distribution as often as predicted?
 
@@ -163,8 +162,7 @@ class _AtLevel(_Between):
     level: float | str
 
 
-@arguments(threshold=_threshold)
-@dataclass(frozen=True)
+@options(threshold=_threshold)
 class Below(_AtThreshold):
     """For numbers: is the outcome below a threshold as often as predicted?
 
@@ -188,8 +186,7 @@ class Below(_AtThreshold):
         return None, np.full(law.n_samples, np.nextafter(self._number, -np.inf))
 
 
-@arguments(threshold=_threshold)
-@dataclass(frozen=True)
+@options(threshold=_threshold)
 class Above(_AtThreshold):
     """For numbers: is the outcome above a threshold as often as predicted?
 
@@ -216,8 +213,7 @@ class Above(_AtThreshold):
 _SEEN = ("not seen", "seen")
 
 
-@arguments(threshold=_threshold)
-@dataclass(frozen=True)
+@options(threshold=_threshold)
 class Until(_AtThreshold):
     """For times: does the event come until a time, the horizon, as often as predicted?
 
@@ -266,8 +262,7 @@ class Until(_AtThreshold):
         return None, np.minimum(law.last, law.stated_time(self._number))
 
 
-@arguments(level=_level)
-@dataclass(frozen=True)
+@options(level=_level)
 class Quantile(_AtLevel):
     """For numbers: is the outcome at most the predicted quantile as often as predicted?
 
@@ -296,8 +291,7 @@ class Quantile(_AtLevel):
         return (np.arange(len(law.levels) + 1) <= law.place(self._number)).astype(np.uint8)
 
 
-@arguments(level=_level)
-@dataclass(frozen=True)
+@options(level=_level)
 class Interval(_AtLevel):
     """For numbers: is the outcome in the predicted central interval as often as predicted?
 
@@ -331,8 +325,7 @@ class Interval(_AtLevel):
 # ------------------------------------------------------------------ many classes
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Pit(NumberLens):
     """For numbers: does the outcome lie in each of K cells between quantiles as often as predicted?
 
@@ -435,8 +428,7 @@ def _placed(
     return found.reshape(outcomes.shape if table.shape[2] == 1 else (*outcomes.shape, table.shape[2]))
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Entry(OfVectors):
     """For vectors: one entry, such as a parameter or a horizon, seen through a lens of numbers.
 
@@ -477,8 +469,7 @@ class Entry(OfVectors):
         return law.entry(self.entry)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Pair(OfVectors):
     """For vectors: how two entries go together: the product of both, less their means in the pool.
 
@@ -513,8 +504,7 @@ class Pair(OfVectors):
         return np.asarray(one * other)
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class VectorRanks(OfVectors):
     """For vectors: how far out in the pool a whole vector lies.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
 
-from caltest._arguments import Number, Whole, arguments
+from caltest._arguments import Number, Whole, options
 from caltest._parallel import ALONE
 from caltest._sums import blocks, multiply, quadratic_forms
 from caltest.data import Rows
@@ -30,8 +30,7 @@ from caltest.statistics import Statistic
 _WELL_WITHIN = 0.5  # skewness or excess kurtosis; more is worth a note
 
 
-@arguments(ddof=Whole(0, advice="give a whole number that is not negative"))
-@dataclass(frozen=True)
+@options(ddof=Whole(0, advice="give a whole number that is not negative"))
 class NormalApproximation(Null):
     """p-value from the normal distribution: the classical choice for sums over rows.
 
@@ -82,10 +81,8 @@ class NormalApproximation(Null):
             terms = form.terms(question.labels)
             if len(terms) <= self.ddof:
                 raise InputError(
-                    "the normal null estimates a standard deviation and has {found} pair(s) of rows; "
-                    "give more rows, or use {null}.",
-                    found=len(terms),
-                    null=Argument("null", "monte_carlo"),
+                    f"the normal null estimates a standard deviation and has {len(terms)} pair(s) of "
+                    f"rows; give more rows, or use {Argument('null', 'monte_carlo')}.",
                 )
             deviation = float(np.std(terms, ddof=self.ddof))
             if deviation <= max(1e-12 * float(np.max(np.abs(terms))), margin):
@@ -113,8 +110,7 @@ class NormalApproximation(Null):
 _WIDE = 1.1  # times the variance of the law is worth a note
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Chi2(Null):
     """p-value from the χ² distribution, for predictions that were not fitted to these rows.
 
@@ -176,8 +172,7 @@ _ZERO = 0.02  # the lower tails at this are below 1e-1000
 _SURPRISES = 10.0  # fewer unlikely labels than this make a path of few jumps
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Brownian(Null):
     """Asymptotic p-value for "ks" and "kuiper": Brownian motion as the limit.
 
@@ -292,8 +287,7 @@ _SERIES: dict[base.BrownianFunctional, tuple[Callable[[float], Any], Callable[[f
 _EXPONENT = Number(1.0, math.inf, "[]", "give the exponent of a norm, 1 or more")
 
 
-@arguments(p=_EXPONENT, q=_EXPONENT)
-@dataclass(frozen=True)
+@options(p=_EXPONENT, q=_EXPONENT)
 class Bound(Null):
     """Conservative p-value for kernel statistics, from a concentration bound.
 
@@ -352,8 +346,7 @@ class Bound(Null):
 _DRAWS = 256  # resamples whose weights are held at a time
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Bootstrap(Null):
     """Approximate p-value for U-statistics such as "skce_uq": resample rows of the Gram matrix.
 
@@ -415,8 +408,7 @@ class Bootstrap(Null):
 _BATCH = 16  # resamples a task
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class Consistency(Null):
     """Consistency resampling of rows and labels: not valid, here to reproduce the literature.
 

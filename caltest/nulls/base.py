@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import pvalues
-from caltest._arguments import arguments
+from caltest._arguments import options
 from caltest._parallel import Workers
 from caltest.blocks import Held, goes_by_rows, table_of_blocks
 from caltest.data import Rows
@@ -292,8 +292,7 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
 # statistic (Barnard 1963).
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class MonteCarlo(Null):
     """Exact p-value, the default: the statistic's rank among labels drawn from the predictions.
 

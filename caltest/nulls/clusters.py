@@ -21,7 +21,7 @@ mean is a p-value all the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import pvalues
-from caltest._arguments import arguments, positive_integer
+from caltest._arguments import options, positive_integer
 from caltest._sums import Array, blocks
 from caltest.data.containers import listed
 from caltest.exceptions import Argument, InputError
@@ -65,8 +65,7 @@ class _OfSums(Null):
 # ------------------------------------------------------------------ signs
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ClusterSigns(_OfSums):
     """p-value for rows in clusters: give the errors of each whole cluster a random sign.
 
@@ -309,8 +308,7 @@ def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alterna
 # ------------------------------------------------------------------ comonotone labels
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ComonotoneLabels(_OfSums):
     """p-value for few clusters: labels for which all rows of a cluster are surprised together.
 
@@ -387,8 +385,7 @@ class ComonotoneLabels(_OfSums):
 # ------------------------------------------------------------------ one row a cluster
 
 
-@arguments(choices=positive_integer)
-@dataclass(frozen=True)
+@options(choices=positive_integer)
 class OnePerCluster(Null):
     """Exact p-value for rows in clusters: test one row per cluster, and repeat with other choices.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
 
-from caltest._arguments import arguments
+from caltest._arguments import options
 from caltest._parallel import Workers
 from caltest._sums import tail_of_sum
 from caltest.forms import Binned, Form, HasMoments, LinearSum, Moments, base
@@ -180,8 +180,7 @@ _WORTH_A_NOTE = 0.05  # error of a skewness
 _MOMENTS = 40  # draws that take as long as the moments of pairs
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class ConditionalMoments(Null):
     """p-value without simulation, from the exact moments of the statistic given the predictions.
 

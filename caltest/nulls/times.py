@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, ndtr
 
-from caltest._arguments import arguments
+from caltest._arguments import options
 from caltest.clusters import Clusters
 from caltest.forms import FEWEST_CLUSTERS
 from caltest.nulls.base import Answer, Array, ComponentAnswer, Null, Question, ranked
@@ -22,8 +22,7 @@ _SIGNS = 5  # key of the seed of signs
 TIES = 1e-10  # of values of variance 1: how far equal ones may differ by rounding
 
 
-@arguments()
-@dataclass(frozen=True)
+@options()
 class EventSigns(Null):
     """p-value of events less expected ones of censored times: the residuals of rows get random signs.
 

@@ -145,12 +145,9 @@ def pilot(
     predictions = data.predictions(probs.rows if isinstance(probs, Sample) else probs, weights)
     refuse_clusters(predictions.clusters, "a pilot")
     if bias is None and target is not None:
-        raise InputError(
-            "{argument} is {found}, which is the class of a bias; give {bias} too, or leave it out.",
-            argument="target",
-            found=quoted(target),
-            bias=Argument("bias", 0.5),
-        )
+        text = "{argument} is {found}, which is the class of a bias; give {bias} too, or leave it out."
+        bias_too = Argument("bias", 0.5)
+        raise InputError(text, argument="target", found=quoted(target), bias=bias_too)
     errors: dict[str, tuple[Any, Callable[..., tuple[Array, str]]]] = {
         "temperature": (temperature, _of_temperature),
         "bias": (bias, partial(_of_bias, target=target)),
@@ -161,14 +158,10 @@ def pilot(
     if len(stated) != 1:
         both = " and ".join(f"{{{name}}}" for name in stated)
         found = f"both {both} are assumed" if stated else "nothing is assumed to be true"
-        raise InputError(
-            "{found} of the pilot; give one of {ways}.",
-            found=Phrase(found, {name: Argument(name, ...) for name in stated}),
-            ways=Phrase(
-                "{temperature}, {bias} or {overconfidence}",
-                {name: Argument(name, value) for name, value in _WAYS.items()},
-            ),
-        )
+        wrong = Phrase(found, {name: Argument(name, ...) for name in stated})
+        facts = {name: Argument(name, value) for name, value in _WAYS.items()}
+        ways = Phrase("{temperature}, {bias} or {overconfidence}", facts)
+        raise InputError("{found} of the pilot; give one of {ways}.", found=wrong, ways=ways)
     (way,) = stated
     notes = predictions.notes
     if not predictions.are_alike:
@@ -205,14 +198,10 @@ def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> tuple[
     elif isinstance(target, str) and target in names:
         column = names.index(target)
     if column is None or column >= m:
-        raise InputError(
-            "a bias needs the class it is of ({argument}): give a column from 0 to {last}{named}, not "
-            "{found}.",
-            argument="target",
-            found="nothing" if target is None else quoted(target),
-            last=m - 1,
-            named=" or a class's name" if names else "",
-        )
+        given, by_name = target is not None, " or a class's name" * bool(names)
+        do = f"give a column from 0 to {m - 1}{by_name}, not {{found}}."
+        text = f"a bias needs the class it is of ({{argument}}): {do}"
+        raise InputError(text, argument="target", found=quoted(target) if given else "nothing")
     with np.errstate(divide="ignore"):
         logs = np.log(predictions.probs)
     logs[:, column] -= bias

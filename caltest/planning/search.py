@@ -133,25 +133,14 @@ def sample_size(
     advice = f"give a probability above alpha, {alpha:g}, and below 1, such as 0.8"
     wanted = Number(alpha, 1.0, advice=advice)("power", power)
     if min_n >= max_n:
-        raise InputError(
-            "{argument} is {found} and {other} {most}; give a smaller and a larger number.",
-            argument="min_n",
-            found=min_n,
-            other=Argument("max_n"),
-            most=max_n,
-        )
+        text = "{argument} is {found} and {other} {most}; give a smaller and a larger number."
+        raise InputError(text, argument="min_n", found=min_n, other=Argument("max_n"), most=max_n)
     simulator = Simulator.of(given, min_n)
     n = search(simulator.count, wanted, min_n, max_n, int(n_datasets))
     reached: Reached = "no" if n is None else "yes" if n > min_n else "at the smallest"
-    return SampleSizeResult(
-        **simulator.facts(),
-        n=n,
-        interval=simulator.points[max_n if n is None else n].interval,
-        reached=reached,
-        power=wanted,
-        min_n=min_n,
-        max_n=max_n,
-    )
+    interval = simulator.points[max_n if n is None else n].interval
+    facts = simulator.facts() | {"power": wanted, "min_n": min_n, "max_n": max_n}
+    return SampleSizeResult(n=n, interval=interval, reached=reached, **facts)
 
 
 def search(
