@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 
 Array: TypeAlias = NDArray[np.float64]
+#: Whole numbers that say where: rows, columns, cells, codes of clusters.
+Places: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
 Tile: TypeAlias = Callable[[slice, slice], Array]
 
 # ------------------------------------------------------------------ tiles
@@ -249,7 +252,7 @@ def tail_of_sum(masses: Array, least: int) -> float:
     return min(1.0, float(np.exp(exponent - tilt * least)) * total)
 
 
-def _tilted(logs: Array, steps: NDArray[np.intp], tilt: float) -> tuple[Array, float]:
+def _tilted(logs: Array, steps: Places, tilt: float) -> tuple[Array, float]:
     """Return the tilted law of every number, and K(t)."""
     exponents = logs + tilt * steps
     highest = exponents.max(axis=1, keepdims=True)
@@ -258,7 +261,7 @@ def _tilted(logs: Array, steps: NDArray[np.intp], tilt: float) -> tuple[Array, f
     return tilted / totals, float(np.sum(highest + np.log(totals)))
 
 
-def _tilt(logs: Array, steps: NDArray[np.intp], mean: float) -> float:
+def _tilt(logs: Array, steps: Places, mean: float) -> float:
     """Return about the t for which the tilted mean of the sum is ``mean``; 0 if that is below 0."""
     from scipy.optimize import brentq  # slow to import
 

@@ -14,12 +14,11 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from caltest._memory import check_fits
 from caltest._parallel import BRANCHES, Workers, added
-from caltest._sums import blocks
+from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, subsample
 from caltest.data.rows import merged_notes
@@ -28,9 +27,6 @@ from caltest.laws.classes import LabelSampler, Outcomes
 from caltest.lenses.classes import ALL
 from caltest.resampling import Column, Draws, columns_of
 from caltest.sampling import DRAWS, ROWS
-
-Array: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.intp]
 
 _MANY_ROWS = 2**16  # from here on rows are taken one after the other, not draws
 _MOST_SUMS = 2**24  # numbers held of the draws of one pass, 128 MiB; every worker holds as many

@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from caltest._memory import check_fits
-from caltest._sums import WIDE_TILE, Array, Tile, blocks
+from caltest._sums import WIDE_TILE, Array, Places, Tile, blocks
 
 _HELD = 2**22  # numbers of predictions that are held at a time: 32 MiB
 
@@ -21,7 +20,7 @@ _HELD = 2**22  # numbers of predictions that are held at a time: 32 MiB
 class Clusters:
     """Which rows belong together."""
 
-    codes: NDArray[np.intp]  #: The cluster of every row, (n,), 0..G−1.
+    codes: Places  #: The cluster of every row, (n,), 0..G−1.
     count: int  #: Number of clusters G.
     weights: Array = None  # type: ignore[assignment]  #: What rows count, (n,); ones by default.
 
@@ -30,7 +29,7 @@ class Clusters:
             object.__setattr__(self, "weights", np.ones(len(self.codes)))
 
     @classmethod
-    def of(cls, codes: NDArray[np.intp], weights: Array) -> Clusters:
+    def of(cls, codes: Places, weights: Array) -> Clusters:
         """Return the clusters of some rows, numbered anew."""
         here, own = np.unique(codes, return_inverse=True)
         return cls(own, len(here), weights)
@@ -47,7 +46,7 @@ class Clusters:
         own = float(self.weights @ self.weights)
         return (total**2 - own) / between if between > 0.0 else 0.0
 
-    def of_equal_size(self, width: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def of_equal_size(self, width: int) -> Iterator[tuple[Places, Places]]:
         """Yield clusters of one size k, (c,), and their rows, (c, k); few at a time if k is large."""
         order, sizes = np.argsort(self.codes, kind="stable"), np.bincount(self.codes)
         starts = np.cumsum(sizes) - sizes
@@ -60,7 +59,7 @@ class Clusters:
         """Add up the (n,) or (n, K) values of the rows of every cluster: (G,) or (G, K)."""
         return np.asarray(self._members @ values)
 
-    def sums_at(self, places: NDArray[np.intp], values: Array, size: int) -> Any:
+    def sums_at(self, places: Places, values: Array, size: int) -> Any:
         """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size m).
 
         Places are of rows, (n,), or of every value.
@@ -93,7 +92,7 @@ class Clusters:
         return found
 
 
-def _membership(codes: NDArray[np.intp], count: int) -> Any:
+def _membership(codes: Places, count: int) -> Any:
     """Say which rows are in which cluster, (G, rows) of 0 and 1."""
     n = len(codes)
     return sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(count, n))

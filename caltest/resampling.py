@@ -14,22 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._sums import blocks
+from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
 from caltest.forms import Combined, Form, LabelFunction, Signed, Sums
 from caltest.forms.sums import EventColumns, OfOneClass, of_events
 from caltest.laws.classes import LabelSampler, Outcomes, Sampler
 from caltest.lenses.classes import ALL, Reduction, taken
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
-
-Array: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.intp]
 
 _BYTES = 2**27  # of drawn labels that a form which takes many draws at once is given
 _MOST_HELD = 2**28  # bytes of labels that are drawn once and kept, where several loops want them

@@ -11,9 +11,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
-from numpy.typing import NDArray
 
 from caltest._arguments import check_unmasked, has
+from caltest._sums import Mask
 from caltest._visible import as_text, attempt, quoted, reason
 from caltest.alignment import is_xarray
 from caltest.exceptions import InputError
@@ -205,7 +205,7 @@ def _from_series(series: nw.Series[Any], what: str, names: tuple[str, ...] = ())
     return NamedArray(_plain(_numpy(series), what), None, _is_coarse(series.dtype))
 
 
-def _missing(what: str, missing: NDArray[np.bool_], names: Sequence[str] = ()) -> InputError:
+def _missing(what: str, missing: Mask, names: Sequence[str] = ()) -> InputError:
     """Say where the first missing value is, in a column that has a number if it has no name."""
     row, *places = (int(index) for index in np.argwhere(missing)[0])
     column = "".join(f", column {quoted(names[k]) if names else k}" for k in places[:1])

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from unicodedata import normalize
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import as_float, closest, whole_number
+from caltest._sums import Places
 from caltest._visible import quoted
 from caltest.alignment import bare, forms
 from caltest.data.containers import NamedArray, listed, read_table
@@ -63,7 +63,7 @@ _WRONG = {
 
 def column_indices(
     labels: NamedArray, n_classes: int, names: tuple[str, ...] | None
-) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+) -> tuple[Places, tuple[str, ...]]:
     """Return the column, 0..m−1, that each label (n,) means, and notes on how they were matched.
 
     Numbers are column indices, unless the columns' names carry numbers of their own (``"1"``,
@@ -159,7 +159,7 @@ def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
     return tuple(first)
 
 
-def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[Places, tuple[str, ...]]:
     """Look labels up among names in the first of their forms that has all of them."""
     different, best = dict.fromkeys(labels), np.full(len(labels), -1)
     for change, form in forms(names):

@@ -9,9 +9,9 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._numbers import counted
+from caltest._sums import Places
 from caltest._visible import quoted
 from caltest.data.containers import cells_of, read_table, shape_of
 from caltest.exceptions import Argument, InputError, Premise
@@ -191,7 +191,7 @@ class Clustering:
     def __len__(self) -> int:
         return len(self.known)
 
-    def codes(self, cells: Sequence[Any]) -> NDArray[np.intp]:
+    def codes(self, cells: Sequence[Any]) -> Places:
         """Return the numbers of the clusters of some rows, of which new ones are taken in."""
         found = column_of(cells, "clusters", "cluster", _OWN)
         numbers = [self.known.setdefault(name, len(self.known)) for name in found.texts]
@@ -271,7 +271,7 @@ def cluster_codes(clusters: object, n_rows: int) -> Spelled:
     return found
 
 
-def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
+def refuse_clusters(clusters: Places | None, what: str) -> None:
     """Raise where rows are in clusters and no valid form of something is known for these."""
     if clusters is not None:
         raise InputError(
@@ -347,8 +347,8 @@ class Rows:
     doubts: tuple[Premise, ...] = field(default=(), repr=False)
     stated: Array | None = field(default=None, repr=False, metadata={"by_row": np.float64})
     weights: Array = field(default=None, repr=False, metadata={"by_row": np.float64})  # type: ignore[arg-type]
-    clusters: NDArray[np.intp] | None = field(default=None, repr=False, metadata={"by_row": np.intp})
-    places: NDArray[np.intp] | None = field(default=None, repr=False)
+    clusters: Places | None = field(default=None, repr=False, metadata={"by_row": np.intp})
+    places: Places | None = field(default=None, repr=False)
     part_of: Extent | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -463,7 +463,7 @@ class Rows:
         """Prepare to draw outcomes from ``seed``; of rows that start with block ``first`` of many."""
         return self.law.sampler(seed, first)
 
-    def impossible(self, outcomes: Outcomes) -> NDArray[np.intp]:
+    def impossible(self, outcomes: Outcomes) -> Places:
         """Return the rows that count and whose outcome could not be."""
         return np.flatnonzero(self.law.impossible(outcomes) & (self.weights > 0.0))
 
@@ -540,7 +540,7 @@ _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of S
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-def subsample(parts: Iterable[NDArray[np.float64]], size: int = SUBSAMPLED) -> Rows:
+def subsample(parts: Iterable[Array], size: int = SUBSAMPLED) -> Rows:
     """Return a random sample of the rows of ``parts``, each (rows, m), in random order.
 
     Which rows these are depends on their places alone: those whose number has the smallest hash value.
@@ -549,7 +549,7 @@ def subsample(parts: Iterable[NDArray[np.float64]], size: int = SUBSAMPLED) -> R
     """
     if not isinstance(parts, Iterable):
         raise InputError(f"parts is {quoted(parts)}; give arrays of rows.")
-    kept: NDArray[np.float64] | None = None
+    kept: Array | None = None
     values, first = np.empty(0, dtype=np.uint64), 1
     for part in parts:
         found, probs = np.arange(first, first + len(part), dtype=np.uint64) * _STEP, part

@@ -9,11 +9,10 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import arguments, flag, has
 from caltest._numbers import counted
-from caltest._sums import over_columns
+from caltest._sums import Places, over_columns
 from caltest._visible import attempt, quoted, reason, shown
 from caltest.alignment import check_rows, in_dimensions, in_order_of, row_names, rows_first
 from caltest.data.containers import NamedArray, listed, name_of, native_of, read_table, shape_of
@@ -235,7 +234,7 @@ def counted_as(rows: Rows, weights: object, clusters: object) -> Rows:
 
 def _matched(
     probs: object, labels: object, class_names: object, part: bool, rounding: float | None, logits: bool
-) -> tuple[Rows, NDArray[np.intp]]:
+) -> tuple[Rows, Places]:
     """Read and check predictions, and the column that each label means."""
     given_names = None if class_names is None else _class_names(class_names)
     known = Rows(probs) if isinstance(probs, Law) else probs if isinstance(probs, Rows) else None

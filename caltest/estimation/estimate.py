@@ -16,12 +16,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import Number, OneOf, Whole, arguments, choose, real_array, wrong
 from caltest._numbers import short
 from caltest._parallel import ALONE, Workers, single_threaded_blas
-from caltest._sums import Array, blocks
+from caltest._sums import Array, Places, blocks
 from caltest._visible import quoted, visible
 from caltest.data import Rows, Sample, sample
 from caltest.data.diagnose import impossible_labels
@@ -40,7 +39,6 @@ from caltest.testing import test
 if TYPE_CHECKING:
     import pandas as pd
 
-Places: TypeAlias = NDArray[np.intp]
 PValue: TypeAlias = Literal["held_out", "none"]
 FunctionLike: TypeAlias = str | EstimationFunction
 
@@ -260,7 +258,7 @@ def estimate_squared_error(
     n_resamples: int | None = None,
     test_size: float = 0.2,
     n_folds: int = 5,
-    order: Sequence[int] | NDArray[np.intp] | None = None,
+    order: Sequence[int] | Places | None = None,
     regularization_scaling: Scaling = "usual",
     rng: Rng = None,
     n_jobs: int | None = None,

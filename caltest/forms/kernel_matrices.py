@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from caltest._arguments import choose
-from caltest._sums import Array, Tile, blocks
+from caltest._sums import Array, Places, Tile, blocks
 from caltest._visible import quoted
 from caltest.data import Rows, subsample
 from caltest.exceptions import Argument, InputError
@@ -32,8 +32,6 @@ from caltest.scores import RoundedFeatures, steps_of
 
 # ------------------------------------------------------------------ features
 
-
-Places: TypeAlias = NDArray[np.intp]
 
 _FAR = 800.0  # distance at which exp(−x) is 0
 _GATHERED = 2**22  # numbers of predictions of pairs at a time

@@ -10,10 +10,9 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._sums import Array, blocks
+from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
 from caltest.forms import base, kernel_matrices
 from caltest.forms.base import Form, Labels
@@ -50,7 +49,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
     diagonal: bool = True  #: Count the pairs i = j.
     whole: float | None = None  #: Number of all rows, where these are only some of them, or weight.
     #: The class of every feature whose residuals alone count, (F,), over all pairs; None: all classes.
-    targets: NDArray[np.intp] | None = None
+    targets: Places | None = None
     #: Sums that several forms have in common, and the place of this one's number of pairs i = j.
     shared: tuple[FeatureResiduals, int] | None = None
 
@@ -149,7 +148,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """As many as there are."""
         return int(self.features.shape[1])
 
-    def images(self, rows: NDArray[np.intp], residuals: Array) -> Array:
+    def images(self, rows: Places, residuals: Array) -> Array:
         if self.targets is not None:
             return self.pairs.images(rows, residuals)
         f = self.features.shape[1]

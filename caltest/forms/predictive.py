@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._sums import blocks
+from caltest._sums import Mask, Places, blocks
 from caltest.clusters import Clusters
 from caltest.exceptions import Argument, InputError
 from caltest.forms import base
@@ -50,7 +49,7 @@ class NumberForm(Sums):
         """The chances of the cells, (n, cells)."""
         return np.broadcast_to(np.diff(_ENDS), (self.law.n_samples, len(_ENDS) - 1))
 
-    def cells_of(self, labels: Any) -> NDArray[np.intp]:
+    def cells_of(self, labels: Any) -> Places:
         """Return the cells of numbers, where these have an atom at its middle."""
         middle = np.mean(self.law.cdf(labels), axis=0)
         return np.asarray(np.searchsorted(_ENDS[1:-1], middle, side="right"))
@@ -82,7 +81,7 @@ class ComonotoneNumbers(Comonotone):
     """Numbers at given quantiles: of a cell of levels, in the order of cells, the level inside."""
 
     law: Predictive
-    falls: NDArray[np.bool_]  #: Whether scores fall as levels rise, (n, cells).
+    falls: Mask  #: Whether scores fall as levels rise, (n, cells).
 
     def labels(self, quantiles: Array) -> Any:
         drawn, rows = self.sampler.at(quantiles), np.arange(self.law.n_samples)

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit, xlogy
 
 from caltest._parallel import ALONE, Workers
+from caltest._sums import Places
 from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, HasChiSquare, Labels, OneByOne
 
 _FIT = 3e-7  # seconds that a row takes in the fit of one label vector
@@ -25,11 +25,11 @@ _LOST = 1e-8  # of the likelihood, from where on what is left to be gained is no
 class Logits:
     """The logits of predictions of two classes; rows predicted with certainty have none."""
 
-    rows: NDArray[np.intp]  # with a finite logit, (k,), in ascending order of it
+    rows: Places  # with a finite logit, (k,), in ascending order of it
     values: Array  # their logits; those that are equal up to rounding are equal
     logs: Array  # logarithms of their two probabilities, (k, 2)
-    certain: NDArray[np.intp]  # the other rows
-    outcomes: NDArray[np.intp]  # the label that each of them predicts
+    certain: Places  # the other rows
+    outcomes: Places  # the label that each of them predicts
 
     @classmethod
     def of(cls, probs: Array) -> Self:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln
 
 from caltest._arguments import as_float, choose
 from caltest._memory import check_fits
-from caltest._sums import Array, Tile, blocks
+from caltest._sums import Array, Places, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 
@@ -184,7 +184,7 @@ class Pairs:
 _SAMPLED = 10_000  # values, of whose quantiles those of all are a hundredth or so away
 
 
-def _in_order(values: Array, places: NDArray[np.intp]) -> Array:
+def _in_order(values: Array, places: Places) -> Array:
     """Return the values at neighbouring places of the order, looked for near quantiles of a sample."""
     sample = np.sort(values[:: max(len(values) // _SAMPLED, 1)])
     ranks = (places[0] / len(values) + np.array([-0.02, 0.02])) * len(sample)
@@ -292,7 +292,7 @@ def resolve(rule: str, probs: ArrayLike, metric: Distance, weights: Array | None
     return Bandwidth(mean, rule, (note,))
 
 
-def fixed_order(probs: Array) -> NDArray[np.intp]:
+def fixed_order(probs: Array) -> Places:
     """Return an order of the rows that depends on the predictions alone, not on where they stand."""
     # 1, cos 1, cos 2, … are linearly independent over the rationals (Lindemann–Weierstrass), so
     # two rows of round numbers have the same score only if they are equal. einsum, unlike a matrix
@@ -301,13 +301,13 @@ def fixed_order(probs: Array) -> NDArray[np.intp]:
     return np.argsort(score, kind="stable")
 
 
-def representatives(probs: Array) -> NDArray[np.intp]:
+def representatives(probs: Array) -> Places:
     """Return the places of evenly spaced rows in that order; of all, where they are few."""
     order = fixed_order(probs)
     return _midpoints(order, np.ones(len(order)))[0] if len(order) > REPRESENTATIVES else order
 
 
-def _midpoints(order: NDArray[np.intp], weights: Array) -> tuple[NDArray[np.intp], Array]:
+def _midpoints(order: Places, weights: Array) -> tuple[Places, Array]:
     """Return rows at the midpoints of equal shares of the weight, and how often each."""
     ends = np.cumsum(weights)
     shares = (np.arange(REPRESENTATIVES) + 0.5) / REPRESENTATIVES

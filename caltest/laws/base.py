@@ -19,10 +19,9 @@ from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, expit
 
-from caltest._sums import blocks
+from caltest._sums import Mask, blocks
 from caltest._visible import attempt
 from caltest.alignment import column_names, in_order_of
 from caltest.exceptions import InputError
@@ -157,7 +156,7 @@ class Predictive(Law):
         """Prepare to draw outcomes from ``seed``."""
         return OutcomeSampler(self.draw, self.n_samples * (self.dimension or 1), seed)
 
-    def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Array) -> Mask:
         """Say in which rows the outcome has density 0."""
         return np.asarray(self.log_density(outcomes) == -np.inf)
 
@@ -301,7 +300,7 @@ def panels(law: Predictive) -> Array:
     return found
 
 
-def _refuse(amiss: NDArray[np.bool_], what: str) -> None:
+def _refuse(amiss: Mask, what: str) -> None:
     """Raise if quantiles of some rows (…, n) are amiss."""
     for place in np.argwhere(amiss)[:1]:
         raise InputError(
@@ -445,7 +444,7 @@ class Ranks(Predictive):
         """Return the ranks of drawn outcomes."""
         return self.of(self.law.draw(rng, size))
 
-    def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Array) -> Mask:
         """Say that every rank is possible."""
         return np.zeros(self.n_samples, dtype=np.bool_)
 
@@ -464,7 +463,7 @@ class OutcomeSampler:
         The seed of the grid.
     """
 
-    outcomes: Callable[[np.random.Generator, int], NDArray[np.float64]]
+    outcomes: Callable[[np.random.Generator, int], Array]
     size: int
     seed: int
 
@@ -473,7 +472,7 @@ class OutcomeSampler:
         """Draws in a block: fewer where rows are many, so that memory stays bounded."""
         return max(1, min(DRAWS, _NUMBERS // self.size))
 
-    def draw(self, start: int, stop: int) -> NDArray[np.float64]:
+    def draw(self, start: int, stop: int) -> Array:
         """Return draws ``start`` (a multiple of the block) to ``stop``."""
         parts = [
             self.outcomes(generator(self.seed, (start + part.start) // self.block), self.block)

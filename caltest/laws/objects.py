@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import arguments, has
+from caltest._sums import Mask
 from caltest._visible import attempt, quoted
 from caltest.alignment import MEMBERS, check_rows, rows_first
 from caltest.exceptions import InputError
@@ -183,7 +183,7 @@ class Distribution(Shaped):
             found[rows] = -(masses * np.maximum(law.log_density(places), _NEVER)).sum(axis=0)
         return np.asarray(found)
 
-    def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Array) -> Mask:
         """Say in which rows the outcome has density 0, or lies where the cdf is 0 or begins at 1."""
         if self._entropy is not None:
             return super().impossible(outcomes)

@@ -17,9 +17,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import arguments, has
+from caltest._sums import Mask
 from caltest._visible import quoted
 from caltest.alignment import are_counted, check_rows, column_names, rows_first, stated_numbers
 from caltest.exceptions import Argument, InputError
@@ -303,7 +303,7 @@ class Survival(Shaped):
         """Return drawn times."""
         return self.quantile(rng.random((size, self.n_samples)))
 
-    def impossible(self, outcomes: Array) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Array) -> Mask:
         """Say where a time was seen that the curve rules out."""
         below, at = self.cdf(outcomes)
         if self.interpolation == "step" or self.horizon is not None:
@@ -332,7 +332,7 @@ class Survival(Shaped):
             )
         return np.asarray(-np.log(np.maximum(1.0 - at, _LEAST)))
 
-    def until(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, NDArray[np.bool_]]:
+    def until(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Mask]:
         """Return when rows ended, (…, n), a horizon at the latest, and whether by an event.
 
         Outcomes are times, as drawn or completed, or as ``seen``.
@@ -356,7 +356,7 @@ class Survival(Shaped):
         ended = np.abs(self.seen)
         return np.where(np.signbit(self.seen), -ended, self._on_curve(ended))
 
-    def ranks(self, outcomes: Array) -> tuple[Array, Array, NDArray[np.bool_], Array]:
+    def ranks(self, outcomes: Array) -> tuple[Array, Array, Mask, Array]:
         """Return P(T < t), P(T ≤ t), whether the event was seen, and how many were expected, (n,) each.
 
         Of a row that ended without an event it is known that its time is later: its rank lies between
@@ -564,7 +564,7 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
     return np.hstack([first[0], at]), np.hstack([first[1], 1.0 - falling])
 
 
-def read_times(values: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
+def read_times(values: Any, n: int) -> tuple[Array, Mask]:
     """Return times and whether the event came, (n,) each, from what users have."""
     columns = _columns(values)
     if len(columns) != 2 or any(np.ndim(each) != 1 for each in columns):

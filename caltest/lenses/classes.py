@@ -18,7 +18,6 @@ from caltest.data.containers import listed
 from caltest.exceptions import InputError
 from caltest.laws import Predictive
 
-Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
 #: Takes labels (…, r) of whole numbers of any type, and which rows they are of; returns them in the
 #: reduced classes, as small whole numbers: blocks of drawn labels are large.

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Kind, Number, choose, options, whole_number
+from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.laws import Pool, Pools, Predictive, Quantiles, Ranks, Survival
-from caltest.lenses.classes import ALL, Array, Lens, Reduction, looked_up
+from caltest.lenses.classes import ALL, Lens, Reduction, looked_up
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
 

@@ -13,13 +13,13 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import Number, Whole, options
 from caltest._parallel import ALONE
-from caltest._sums import blocks, multiply, quadratic_forms
+from caltest._sums import Array, blocks, multiply, quadratic_forms
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Binned, Combined, Form, LabelFunction, MeanSquare, MeanSurprise, base
 from caltest.laws import Classes, Law
 from caltest.laws.classes import LabelSampler
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws, from_sides
+from caltest.nulls.base import Answer, Guarantee, Null, Question, from_draws, from_sides
 from caltest.nulls.moments import nearly_normal
 from caltest.sampling import generator
 from caltest.statistics import Statistic

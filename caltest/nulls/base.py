@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from caltest import pvalues
 from caltest._arguments import options
 from caltest._parallel import Workers
+from caltest._sums import Array
 from caltest.blocks import Held, goes_by_rows, table_of_blocks
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -26,7 +27,6 @@ from caltest.pvalues import Alternative
 from caltest.resampling import Draws, columns_of, table
 from caltest.statistics import Statistic
 
-Array: TypeAlias = NDArray[np.float64]
 Guarantee: TypeAlias = Literal["exact", "bound", "asymptotic", "approximate"]
 
 #: What each guarantee promises of a p-value, in the words of the report.

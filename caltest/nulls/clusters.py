@@ -26,11 +26,10 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import pvalues
 from caltest._arguments import options, positive_integer
-from caltest._sums import Array, blocks
+from caltest._sums import Array, Mask, Places, blocks
 from caltest.data.containers import listed
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Combined, Form, HasSigns, LinearSum
@@ -159,7 +158,7 @@ def answer_of_signs(
 
 
 def _carried(columns: Sequence[Column], trial: Trial) -> list[Carried]:
-    codes = cast("NDArray[np.intp]", trial.rows.clusters)
+    codes = cast("Places", trial.rows.clusters)
     return list(carried(columns, trial.labels, codes, trial.rows.weights))
 
 
@@ -195,7 +194,7 @@ class Confirmation(NamedTuple):
     """How many clusters count in H columns of signs, and comonotone draws of those where few do."""
 
     effective: Array  #: Effective clusters, (H,).
-    places: NDArray[np.intp]  #: The columns with draws, (A,).
+    places: Places  #: The columns with draws, (A,).
     values: Array  #: (1 + B, A), those of the observed labels first.
     resolutions: Array  #: How far two evaluations of a value may differ, (A,).
 
@@ -238,7 +237,7 @@ class Confirmation(NamedTuple):
         )
 
     @property
-    def few(self) -> NDArray[np.bool_]:
+    def few(self) -> Mask:
         """Where few clusters count, (H,)."""
         return self.effective < FEWEST_CLUSTERS
 

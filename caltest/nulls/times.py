@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import options
+from caltest._sums import Array, Places
 from caltest.clusters import Clusters
 from caltest.forms import FEWEST_CLUSTERS
-from caltest.nulls.base import Answer, Array, ComponentAnswer, Null, Question, ranked
+from caltest.nulls.base import Answer, ComponentAnswer, Null, Question, ranked
 from caltest.pvalues import Alternative, combine_sides
 from caltest.resampling import draws_of_signs
 from caltest.sampling import child_seed
@@ -81,7 +81,7 @@ def of_sum(
     came: Array,
     expected: Array,
     alternative: Alternative = "two-sided",
-    clusters: NDArray[np.intp] | None = None,
+    clusters: Places | None = None,
 ) -> float:
     """Return the normal p-value of Σ counts · (events − expected), of the variance that is predicted.
 
@@ -95,7 +95,7 @@ def of_sum(
     return combine_sides(float(ndtr(-z)), float(ndtr(z)), alternative)
 
 
-def if_shared(counts: Array, expected: Array, clusters: NDArray[np.intp] | None) -> tuple[float, float]:
+def if_shared(counts: Array, expected: Array, clusters: Places | None) -> tuple[float, float]:
     """Return the variance of Σ counts · (events − expected) if rows of a cluster share everything.
 
     And how many events of whole clusters are then expected, in effect: v³ / c², with the variance v and

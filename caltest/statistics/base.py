@@ -10,12 +10,10 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from caltest._arguments import options, takes
 from caltest._numbers import counted
 from caltest._parallel import Workers, announce
+from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
@@ -202,7 +200,7 @@ class Listed(Statistic):
                 f"{law.about}; leave them out, or give a lens such as 'quantile:0.5'."
             )
 
-    def probability(self, predictions: Rows) -> NDArray[np.float64]:
+    def probability(self, predictions: Rows) -> Array:
         """Return the probabilities of class 1 of two classes.
 
         Raises

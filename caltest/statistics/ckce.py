@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack
 
 from caltest._arguments import Number, Whole, anything, changed, choose, options, positive_integer
 from caltest._memory import check_fits
-from caltest._sums import blocks
+from caltest._sums import Array, blocks
 from caltest._visible import quoted
 from caltest.alignment import check_rows, row_names
 from caltest.data import Rows
@@ -38,9 +37,6 @@ from caltest.statistics.base import Listed
 from caltest.statistics.skce import UnbiasedSKCE
 
 # ------------------------------------------------------------------ groups
-
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

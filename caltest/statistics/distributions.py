@@ -12,12 +12,11 @@ from functools import partial
 from typing import Any, Literal, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from caltest._arguments import Number, choose, options
 from caltest._parallel import ALONE, Workers
-from caltest._sums import blocks
+from caltest._sums import Places, blocks
 from caltest.binning import EqualMass, intervals
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -324,7 +323,7 @@ class BySpread(OneByOne):
 
     mean: Array  #: μ, (n,).
     weights: Array  #: (n,).
-    cells: NDArray[np.intp]  #: The bin of every row, (n,).
+    cells: Places  #: The bin of every row, (n,).
     predicted: Array  #: Mean variance of the rows in every bin, (K,).
     shares: Array  #: Sum of weights in every bin, (K,).
     relative: bool  #: Whether standard deviations are compared, as shares of those predicted.

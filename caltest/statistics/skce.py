@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import Whole, changed, choose, has, options, real_array, real_kernel
+from caltest._sums import Array, Places
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
@@ -295,7 +295,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
         """Return the statistic with ties broken by the seed of a test."""
         return changed(self, _fit=seed)
 
-    def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
+    def _pairs(self, probs: Array) -> Places:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
 
         At random they depend on the numbers in the rows alone, not on where rows and classes stand.

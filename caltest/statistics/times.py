@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import Number, options
 from caltest._parallel import ALONE, Workers
+from caltest._sums import Mask, Places
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
 from caltest.forms import MeanOfNumbers
@@ -191,7 +191,7 @@ class ProductLimit(NamedTuple):
     variance: float  #: Greenwood's, of the chance.
 
 
-def kaplan_meier(time: Array, event: NDArray[np.bool_], horizon: float) -> ProductLimit | None:
+def kaplan_meier(time: Array, event: Mask, horizon: float) -> ProductLimit | None:
     """Return Kaplan and Meier's estimate at a time; None where no row is looked at until then."""
     early = np.sort(time[event & (time <= horizon)])
     ordered = np.sort(time)
@@ -214,18 +214,18 @@ _GAP = 0.2  # of a stratum's spread
 _FOR_GAPS, _BESIDE = 50, 10  # rows: fewer have such gaps by chance; and on either side of one
 
 
-def parts_of(risk: Array, expected: Array, most: int = STRATA) -> list[NDArray[np.intp]]:
+def parts_of(risk: Array, expected: Array, most: int = STRATA) -> list[Places]:
     """Cut rows by their risk into up to ten parts of equal expected events, five at least."""
     return [rows for rows, _ in _parts(risk, expected, most)]
 
 
-def strata_of(risk: Array, expected: Array, most: int = STRATA) -> list[NDArray[np.intp]]:
+def strata_of(risk: Array, expected: Array, most: int = STRATA) -> list[Places]:
     """Cut these parts further, so that rows of a stratum are alike.
 
     A prediction that many rows share is a stratum by itself, and no stratum spans a wide gap. Both
     depend on the predictions alone.
     """
-    least, found = max(_BLOCK[0], _BLOCK[1] * len(risk)), list[NDArray[np.intp]]()
+    least, found = max(_BLOCK[0], _BLOCK[1] * len(risk)), list[Places]()
     for rows, starts in _parts(risk, expected, most):
         block = np.diff(np.append(starts, len(rows))) >= least
         cuts = starts[1:][block[1:] | block[:-1]]
@@ -233,7 +233,7 @@ def strata_of(risk: Array, expected: Array, most: int = STRATA) -> list[NDArray[
     return found
 
 
-def _parts(risk: Array, expected: Array, most: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _parts(risk: Array, expected: Array, most: int) -> list[tuple[Places, Places]]:
     """Return parts in the order of risk, and where in each of them a risk starts."""
     count = int(min(most, expected.sum() // _FEWEST_EVENTS))
     if count < 1:
@@ -247,7 +247,7 @@ def _parts(risk: Array, expected: Array, most: int) -> list[tuple[NDArray[np.int
     return [(own, level - level[0]) for own, level in zip(rows, levels, strict=True)]
 
 
-def _at_gaps(risk: Array, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def _at_gaps(risk: Array, rows: Places) -> list[Places]:
     """Cut rows in the order of risk at gaps wider than a fifth of their spread, the widest first."""
     if len(rows) < _FOR_GAPS:
         return [rows]
@@ -265,7 +265,7 @@ def _at_gaps(risk: Array, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 _REACH = 2.807
 
 
-def follows(time: Array, event: NDArray[np.bool_], risk: Array, horizon: float) -> bool:
+def follows(time: Array, event: Mask, risk: Array, horizon: float) -> bool:
     """Whether censoring before a time is found to depend on the risk.
 
     This is the score test of a Cox model for censoring, in which events are what censors: each censored
@@ -303,7 +303,7 @@ class AtHorizon(OneByOne):
         return self.of_times(*self.law.until(labels))
 
     @abstractmethod
-    def of_times(self, time: Array, event: NDArray[np.bool_]) -> float:
+    def of_times(self, time: Array, event: Mask) -> float:
         """Return the value from times and events."""
 
 
@@ -311,7 +311,7 @@ class AtHorizon(OneByOne):
 class GNDForm(HasChiSquare, AtHorizon):
     """Greenwood, Nam and D'Agostino's sum."""
 
-    strata: tuple[NDArray[np.intp], ...]
+    strata: tuple[Places, ...]
 
     @property
     def chi_square(self) -> ChiSquare:
@@ -335,11 +335,11 @@ class GNDForm(HasChiSquare, AtHorizon):
         )
         return replace(law, degrees=added, caveat=note + law.caveat)
 
-    def of_times(self, time: Array, event: NDArray[np.bool_]) -> float:
+    def of_times(self, time: Array, event: Mask) -> float:
         """Return the sum."""
         return float(sum(self._terms(time, event)))
 
-    def _terms(self, time: Array, event: NDArray[np.bool_]) -> list[float]:
+    def _terms(self, time: Array, event: Mask) -> list[float]:
         """Return what every stratum adds, of those where anything is known of the variance."""
         terms = []
         for rows in self.strata:
@@ -419,12 +419,12 @@ class SmoothErrors(AtHorizon):
 
     summary: Callable[[Array], Any]  #: Of the errors.
 
-    def of_times(self, time: Array, event: NDArray[np.bool_]) -> float:
+    def of_times(self, time: Array, event: Mask) -> float:
         """Return the summary."""
         predicted, observed = self.curve(time, event)
         return float(self.summary(np.abs(predicted - observed)))
 
-    def curve(self, time: Array, event: NDArray[np.bool_]) -> tuple[Array, Array]:
+    def curve(self, time: Array, event: Mask) -> tuple[Array, Array]:
         """Return predicted risks at evenly many rows, and the observed risk of rows alike."""
         n, sorted_by = len(self.risk), np.lexsort((~event, time))
         places = ((np.arange(_POINTS) + 0.5) * n / _POINTS).astype(np.intp)
