@@ -4,8 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
 from support import binomial_limits, every_outcome
@@ -16,23 +14,6 @@ from caltest.nulls.asymptotic import tails
 from caltest.statistics import STATISTICS
 
 BOTH = ["ks", "kuiper"]
-FUNCTIONALS = {"ks": "maximum", "kuiper": "range"}
-
-
-def path(p, y):
-    """C at its start and at every distinct score, by definition and in exact arithmetic."""
-    exact = [Fraction(float(score)) for score in p]
-    return [Fraction(0)] + [
-        sum((int(y[i]) - exact[i] for i in range(len(p)) if p[i] <= x), Fraction(0)) / len(p)
-        for x in sorted(set(map(float, p)))
-    ]
-
-
-def naive(statistic, p, y):
-    steps = path(p, y)
-    if statistic == "ks":
-        return float(max(map(abs, steps)))
-    return float(max(steps) - min(steps))
 
 
 def form_of(statistic, p):
@@ -59,24 +40,6 @@ def test_by_hand(case):
     probs, labels, ks, kuiper = BY_HAND[case]
     assert caltest.estimate(probs, labels, "ks") == pytest.approx(ks, abs=1e-15)
     assert caltest.estimate(probs, labels, "kuiper") == pytest.approx(kuiper, abs=1e-15)
-
-
-rows = st.lists(
-    st.tuples(
-        st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 0.7, 1.0]) | st.floats(0.0, 1.0), st.integers(0, 1)
-    ),
-    min_size=2,
-    max_size=25,
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", BOTH)
-@given(rows)
-def test_by_definition(statistic, data):
-    p, y = (np.array(column) for column in zip(*data, strict=True))
-    form = form_of(statistic, p)
-    assert abs(form.value(y) - naive(statistic, p, y)) <= form.resolution
 
 
 @pytest.mark.parametrize("statistic", BOTH)
@@ -254,23 +217,3 @@ def test_nulls_agree(statistic):
     brownian = caltest.test(probs, labels, statistic, null="brownian").pvalue
     assert 0.02 < drawn < 0.9
     assert brownian == pytest.approx(drawn, abs=0.04)
-
-
-# ------------------------------------------------------------------ power, and real data
-
-
-@pytest.mark.parametrize("statistic", BOTH)
-def test_a_network_on_cifar10(reference, statistic):
-    """Against C computed here; the network is known to be overconfident, by 5 %."""
-    data = reference("cifar10_resnet18.npz")
-    probs, labels = data["probs"].astype(float), data["labels"]
-    confidence, right = probs.max(axis=1), probs.argmax(axis=1) == labels
-    order = np.argsort(confidence, kind="stable")
-    ends = np.append(np.diff(confidence[order]) > 0, True)
-    C = np.append(0.0, np.cumsum((right - confidence)[order])[ends]) / len(labels)
-    value = np.abs(C).max() if statistic == "ks" else np.ptp(C)
-    for null in ("monte_carlo", "brownian"):
-        result = caltest.test(Rows(probs), labels, statistic, null=null, rng=0)
-        assert result.statistic == pytest.approx(value, abs=1e-13)
-        assert result.statistic == pytest.approx(0.053, abs=1e-3)
-        assert result.pvalue <= 0.001

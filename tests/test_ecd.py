@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.stats
-from scipy.special import logit
 from support import dirichlet, labels_from
 
 import caltest
@@ -71,25 +69,6 @@ def test_wrong_clip(clip):
         ECD(clip=clip)
 
 
-@pytest.mark.parametrize("side", ["greater", "less"])
-def test_moments_in_the_tails_against_the_exact_law(side):
-    """Three groups of equal rows: the ECD is a function of three binomial counts."""
-    p, rows = np.array([0.15, 0.35, 0.8]), 50
-    counts = np.stack(np.meshgrid(*[np.arange(rows + 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
-    chances = np.prod(scipy.stats.binom.pmf(counts, rows, p), axis=1)
-    values = (p * rows - counts) @ logit(p) / (3 * rows)
-    sign = 1.0 if side == "greater" else -1.0
-    order = np.argsort(-sign * values)
-    tails = np.cumsum(chances[order])
-    for target in (0.3, 0.05, 0.01, 1e-3, 1e-5, 1e-8):
-        place = order[np.searchsorted(tails, target)]
-        exact = chances[sign * values >= sign * values[place] - 1e-12].sum()
-        labels = np.concatenate([np.arange(rows) < k for k in counts[place]]).astype(int)
-        result = caltest.test(np.repeat(p, rows), labels, "ecd", null="moments", alternative=side)
-        assert result.statistic == pytest.approx(values[place], abs=1e-12)
-        assert result.pvalue == pytest.approx(exact, rel=0.1)
-
-
 class TestBinTable:
     def test_by_hand(self):
         table = caltest.bin_table(P5, Y5, bins=4)
@@ -113,13 +92,6 @@ class TestBinTable:
         table = caltest.bin_table(P5, Y5, bins=5)
         assert table["count"].tolist() == [1, 0, 1, 2, 1, 5]
         assert table.loc["(0.2, 0.4]"].iloc[1:].isna().all()
-
-    def test_totals_are_the_statistics(self):
-        rng = np.random.default_rng(2)
-        p, y = rng.random(300), rng.integers(0, 2, 300)
-        total = caltest.bin_table(p, y).loc["weighted sum"]
-        for name in ("esce", "ecd"):
-            assert total[name] == pytest.approx(caltest.estimate(p, y, name), rel=1e-12)
 
     def test_edges_close_a_bin(self):
         p = np.arange(11) / 10

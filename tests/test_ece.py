@@ -10,7 +10,7 @@ from scipy.stats import binom
 import caltest
 from caltest.binning import EqualMass, EqualWidth, MedianVariance, Uniform
 from caltest.data import Rows
-from caltest.statistics import ACE, ECE, MCE, DebiasedECE, SmoothECE, SquaredECE
+from caltest.statistics import ACE, ECE, MCE, SmoothECE, SquaredECE
 
 NETWORKS = ["densenet121", "googlenet", "resnet18", "vgg19_bn"]
 
@@ -73,18 +73,6 @@ def test_densenet40_published_values(reference):
     assert caltest.estimate(probs, labels, ECE(Uniform(3), "l1")) == pytest.approx(0.11892, abs=5e-6)
     squared = caltest.estimate(probs, labels, SquaredECE(EqualWidth(15)), lens="top_label")
     assert squared == pytest.approx(0.0067677, abs=1e-7)
-
-
-def test_debiased_is_unbiased_for_the_binned_error():
-    # Three bins with true gaps 0.1, 0 and −0.2, many label draws.
-    scores = np.repeat([0.2, 0.5, 0.8], 20)
-    truth = np.repeat([0.3, 0.5, 0.6], 20)
-    rng = np.random.default_rng(0)
-    labels = (rng.random((40_000, 60)) < truth).astype(int)
-    form = DebiasedECE(EqualWidth(10)).given(Rows(np.column_stack([1 - scores, scores])))
-    values = form.of_labels(labels)
-    error = values.std() / np.sqrt(len(values))
-    assert abs(values.mean() - (0.1**2 + 0.2**2) / 3) < 5 * error
 
 
 def test_smooth_ece_against_its_definition():

@@ -110,18 +110,6 @@ def test_the_bound_is_attained_at_a_corner(kernel):
     assert fitted(corner, corner)[0, 0] == pytest.approx(fitted.bound)
 
 
-def test_refused_combinations_are_indeed_not_positive_semi_definite():
-    corners = np.vstack([np.eye(6), (1 - np.eye(6)) / 5, np.full((1, 6), 1 / 6)])
-    cube = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)]) / 6
-    probs = np.hstack([cube, 1 / 3 - cube])[:, :6]
-    np.testing.assert_allclose(probs.sum(axis=1), 1)
-    smallest = []
-    for x in (corners, probs):
-        tv = np.abs(x[:, None] - x[None]).sum(-1) / 2
-        smallest += [np.linalg.eigvalsh(np.exp(-((tv / s) ** 2)))[0] for s in (0.3, 1, 2)]
-    assert min(smallest) < -1e-3
-
-
 @pytest.mark.parametrize("kernel", KERNELS, ids=name)
 def test_results_are_fresh_arrays_and_inputs_are_kept(kernel):
     fitted, x = kernel.fitted(P), P.copy()

@@ -1,10 +1,8 @@
 """Kernels of low rank: Nyström's and Fourier's features, and the statistics made of them."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from ridge import some_labels
 from support import binomial_limits, central_moments, dirichlet, every_outcome
@@ -265,20 +263,3 @@ def test_equal_labels_give_equal_numbers_whichever_way_rows_are_taken(monkeypatc
     probs = np.tile([1 - 1e-14, 5e-15, 5e-15], (300, 1))
     for statistic in ("ecd", UnbiasedSKCE(approximation="nystrom", rank=3)):
         assert caltest.test(probs, np.zeros(300, int), statistic, n_resamples=99, rng=0).pvalue == 1.0
-
-
-# ------------------------------------------------------------------ the record
-
-
-def test_the_default_test_loses_no_power_by_low_rank():
-    """At most two points on any design that was measured, beyond the limit of all pairs."""
-    path = Path(__file__).parents[1] / "validation" / "results" / "low_rank_many.csv"
-    if not path.exists():
-        pytest.skip("the record is not here")
-    rows = pd.read_csv(path)
-    assert rows["n"].min() > 1500  # up to which all pairs are added up
-    assert {3, 10, 100} <= set(rows["m"])
-    assert rows["lost, omnibus"].max() <= 0.02
-    calibrated = rows[rows["error"] == "calibrated"]
-    low, high = binomial_limits(400, 0.05)
-    assert calibrated["omnibus, low rank"].between(low, high).all()

@@ -5,10 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from support import binomial_limits
+from support import binomial_limits, sentence
 
 import caltest
-from caltest import InputError
 from caltest.laws import recognised
 from caltest.predictive import Distribution, Ensemble, GaussianPredictions
 
@@ -247,9 +246,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input(case):
-    call, message = WRONG[case]
-    with pytest.raises(InputError, match=message):
-        call()
+    sentence(*WRONG[case])
 
 
 class Table:

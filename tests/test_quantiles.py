@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.stats
-from support import binomial_limits
+from support import binomial_limits, sentence
 
 import caltest
 from caltest import InputError
@@ -123,9 +123,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input_is_answered_in_a_sentence(case):
-    call, message = WRONG[case]
-    with pytest.raises(InputError, match=message):
-        call()
+    sentence(*WRONG[case])
 
 
 @pytest.mark.slow

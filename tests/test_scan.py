@@ -84,19 +84,6 @@ def test_a_constant_score_has_one_interval():
     assert {tuple(each) for each in intervals.bounds.tolist() if each[0] < each[1]} == {(0, 500)}
 
 
-@pytest.mark.parametrize("statistic", [Scan, LargestBinError])
-def test_monotone_in_every_label(statistic):
-    rng = np.random.default_rng(5)
-    scores = np.round(rng.random(300), 2)
-    predictions = Rows(two_columns(scores))
-    labels = rng.integers(0, 2, 300)
-    over, under = (statistic(side).given(predictions) for side in ("over", "under"))
-    raised = np.repeat(labels[None], 300, axis=0)
-    np.fill_diagonal(raised, 1)
-    assert (over.of_labels(raised) <= over.value(labels) + 1e-12).all()
-    assert (under.of_labels(raised) >= under.value(labels) - 1e-12).all()
-
-
 def test_both_is_the_larger_side():
     scores, labels = np.random.default_rng(0).random(200), np.random.default_rng(1).integers(0, 2, 200)
     values = {side: caltest.estimate(scores, labels, Scan(side)) for side in ("over", "under", "both")}

@@ -3,23 +3,16 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
-from support import central_moments, dirichlet, every_outcome, labels_from
+from support import dirichlet, labels_from
 
 import caltest
-from caltest.data import Rows
 from caltest.nulls import NormalApproximation
-from caltest.statistics import Brier, LogScore, Spiegelhalter
 
 RNG = np.random.default_rng(0)
 P = RNG.random(80)
 Y = (RNG.random(80) < P).astype(int)
 PROBS = dirichlet(80, 4, 0)
 LABELS = labels_from(PROBS, RNG)
-
-
-def test_brier_of_two_classes():
-    expected = np.mean((Y - P) ** 2) - np.mean(P * (1 - P))
-    assert caltest.estimate(P, Y, "brier") == pytest.approx(expected, rel=1e-12)
 
 
 def test_brier_of_many_classes():
@@ -46,19 +39,6 @@ def test_p_values_of_score_and_z_agree():
             one = caltest.test(probs, labels, "brier", null=null, rng=0).pvalue
             other = caltest.test(probs, labels, "spiegelhalter", null=null, rng=0).pvalue
             assert one == pytest.approx(other, rel=1e-6)
-
-
-@pytest.mark.parametrize("statistic", [Brier(), LogScore(), Spiegelhalter()])
-@pytest.mark.parametrize("m", [2, 3])
-def test_mean_and_variance_under_h0(statistic, m):
-    probs = dirichlet(5, m, 1)
-    outcomes, chances = every_outcome(probs)
-    form = statistic.given(Rows(probs))
-    mean, variance, _ = central_moments(form.of_labels(outcomes), chances)
-    assert mean == pytest.approx(0.0, abs=1e-14)
-    assert form.cumulant_generator(0.0) == pytest.approx((0.0, 0.0, variance), abs=1e-14)
-    if statistic == Spiegelhalter():
-        assert variance == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("null", ["monte_carlo", "moments", "normal"])

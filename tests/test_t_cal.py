@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import caltest
 from caltest import InputError
@@ -17,25 +15,6 @@ def pair(p):
 
 def form_of(p, min_rows=10):
     return TCal(min_rows).given(pair(p))
-
-
-def naive(p, y, min_rows=10):
-    """Scale by scale, bin by bin, pair by pair; the middle of tied scores says which bin is theirs."""
-    p, y = np.asarray(p, dtype=float), np.asarray(y)
-    n, best, bins = len(p), -np.inf, 1
-    below = np.array([np.count_nonzero(p < x) + 0.5 * np.count_nonzero(p == x) for x in p])
-    while bins == 1 or n >= min_rows * bins:
-        cells, error, variance = np.floor(below * bins / n), 0.0, 0.0
-        for cell in np.unique(cells):
-            rows = np.flatnonzero(cells == cell)
-            for i in rows:
-                for j in rows[rows != i]:
-                    error += (y[i] - p[i]) * (y[j] - p[j]) / len(rows)
-                    variance += 2.0 * p[i] * (1.0 - p[i]) * p[j] * (1.0 - p[j]) / len(rows) ** 2
-        if variance > 0.0:
-            best = max(best, error / np.sqrt(variance))
-        bins *= 2
-    return best if best > -np.inf else 0.0
 
 
 # ------------------------------------------------------------------ values
@@ -61,26 +40,6 @@ def test_by_hand(case):
     probs, labels, min_rows, error, variance = BY_HAND[case]
     found = caltest.estimate(probs, labels, TCal(min_rows))
     assert found == pytest.approx(error / np.sqrt(variance), rel=1e-12)
-
-
-rows = st.lists(
-    st.tuples(
-        st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 0.7, 1.0]) | st.floats(0.01, 0.99), st.integers(0, 1)
-    ),
-    min_size=2,
-    max_size=40,
-)
-
-
-@pytest.mark.slow
-@given(rows, st.integers(1, 12), st.randoms(use_true_random=False))
-def test_by_definition_in_any_order(data, min_rows, random):
-    p, y = (np.array(column) for column in zip(*data, strict=True))
-    y = np.where(p == 0.0, 0, np.where(p == 1.0, 1, y))  # what the predictions call possible
-    expected = naive(p, y, min_rows)
-    assert form_of(p, min_rows).value(y) == pytest.approx(expected, rel=1e-8, abs=1e-8)
-    order = random.sample(range(len(p)), len(p))
-    assert form_of(p[order], min_rows).value(y[order]) == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
 def test_tied_scores_share_a_bin():

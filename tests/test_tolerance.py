@@ -162,17 +162,9 @@ def test_moments_agree_with_draws_for_a_linear_statistic():
     rng = np.random.default_rng(5)
     scores = rng.random(500)
     labels = drawn(np.clip(scores - 0.06, 0, 1), rng)
+    options = {"tolerance": 0.02, "alternative": "over", "rng": 0, "n_resamples": 4999}
     exact, curve = (
-        caltest.test(
-            scores,
-            labels,
-            "citl",
-            tolerance=0.02,
-            alternative="over",
-            null=null,
-            rng=0,
-            n_resamples=4999,
-        )
+        caltest.test(scores, labels, "citl", null=null, **options)
         for null in ("monte_carlo", "moments")
     )
     assert exact.guarantee == "exact"

@@ -236,6 +236,9 @@ def test_kernels_of_low_rank_are_as_the_pages_say():
     said("lost no more than two points of power on any design", page("docs/scale.md"))
     assert max(float(row["lost, omnibus"]) for row in rows) <= 0.02
     assert {row["data_sets"] for row in rows} == {"400"}
+    assert min(int(row["n"]) for row in rows) > 1500  # up to which all pairs are added up
+    low, high = binomial_limits(400, 0.05)
+    assert all(low <= float(r["omnibus, low rank"]) <= high for r in rows if r["error"] == "calibrated")
     rates = {
         (row["approximation"], row["rank"]): float(row["rate"])
         for row in rows_of("low_rank_power")
