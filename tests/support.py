@@ -47,7 +47,7 @@ def sentence(call, message):
     with pytest.raises(InputError, match=message) as raised:
         call()
     assert "\n" not in str(raised.value)
-    assert len(str(raised.value)) < 400
+    assert len(str(raised.value)) <= 500
 
 
 def some_fast(cases, *fast, mark="slow"):

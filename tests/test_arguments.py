@@ -419,22 +419,6 @@ def test_a_file_that_is_not_read_is_to_be_loaded(call, tmp_path):
         call(read, Y)
 
 
-@pytest.mark.parametrize(
-    ("call", "meant"),
-    [
-        (lambda: caltest.audit(P, Y, correction="bonferonni"), "bonferroni"),
-        (lambda: caltest.test(P, Y, null="moment"), "moments"),
-        (lambda: caltest.test(P, Y, lens="top_lable"), "top_label"),
-        (lambda: caltest.test(P, Y, "skce_qu"), "skce_uq"),
-        (lambda: caltest.audit(P, Y, lenses="clasewise"), "classwise"),
-        (lambda: caltest.kernels.Gaussian("medain"), "median"),
-    ],
-)
-def test_names_say_what_was_meant(call, meant):
-    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
-        call()
-
-
 def test_unnamed_columns_and_odd_indexes_are_told():
     for unnamed in (None, float("nan")):
         with pytest.raises(InputError, match=r"column 0 of probs .* for a name; name every column"):

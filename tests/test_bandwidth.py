@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import P6 as P
 
-from caltest.exceptions import InputError
 from caltest.kernels import Exponential
 
 DISTANCES = ("tv", "euclidean", "hellinger")
@@ -138,16 +137,3 @@ def test_constant_predictions_give_one(rule, n):
     assert kernel.notes == (
         "All predictions are equal, so the bandwidth does not matter and is set to 1.",
     )
-
-
-@pytest.mark.parametrize("wrong", [0, -1.0, np.nan, np.inf, True, None, 1e-200, [1.0]])
-def test_wrong_numbers(wrong):
-    with pytest.raises(
-        InputError, match=r"give a positive number, at least 1e-.*, or the name of a rule"
-    ):
-        Exponential(wrong)
-
-
-def test_unknown_rule():
-    with pytest.raises(InputError, match="choices: median, median_exact"):
-        Exponential("silverman")

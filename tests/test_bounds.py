@@ -344,26 +344,6 @@ def test_extremes(case):
         assert any("that alone proves the model miscalibrated" in each for each in bounds.warnings)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"confidence": 1.0}, "confidence is 1.0; give one between 0 and 1"),
-        ({"confidence": "95%"}, "confidence is '95%'"),
-        ({"n_resamples": 20}, "n_resamples is 20, .*level 0.025; give n_resamples=39 or more"),
-        ({"n_resamples": 0}, "n_resamples is 0; give a positive whole number"),
-        ({"lens": "sorted"}, "give 'top_label', 'classwise', 'class:0' or 'top:5'"),
-        ({"lens": "top_lable"}, "did you mean 'top_label'"),
-        ({"lens": "classwise", "n_resamples": 50}, "give n_resamples=119 or more"),
-        ({"confidence": 1 - 1e-9}, "would take hours; give fewer rows or a lower confidence"),
-        ({"confidence": True}, "confidence is True; give one between 0 and 1"),
-    ],
-)
-def test_errors(options, words):
-    probs = dirichlet(30, 3, 0)
-    with pytest.raises(InputError, match=words):
-        caltest.miscalibration_bounds(probs, [0, 1, 2] * 10, **{"rng": 0, **options})
-
-
 @pytest.mark.slow
 def test_days_of_work_are_refused_before_they_begin():
     probs = np.full((1000, 1000), 1e-3)

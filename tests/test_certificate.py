@@ -267,21 +267,6 @@ def test_nearly_certain_is_not_certain():
     assert "for scores of 0.99996" in " ".join(text.split())
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"confidence": 0.4}, "confidence is 0.4; give one from 0.5 to below 1"),
-        ({"confidence": 1.0}, "confidence is 1.0"),
-        ({"n_bins": 0}, "n_bins is 0"),
-        ({"n_bins": 5, "binning": EqualMass(5)}, "n_bins and binning are both given"),
-        ({"binning": 5}, "binning is 5; give an object of caltest.binning"),
-    ],
-)
-def test_wrong_options(options, message):
-    with pytest.raises(InputError, match=message):
-        caltest.certificate(*calibrated(20, 0), **options)
-
-
 def test_networks(reference):
     """VGG-19 states 99% and is right far less often; GoogLeNet is near what it says."""
     vgg, googlenet = (

@@ -11,7 +11,7 @@ from support import P6, Y6, dirichlet, labels_from, residuals
 import caltest
 from caltest import InputError, _memory, estimate
 from caltest.data import Rows
-from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
+from caltest.kernels import Gaussian, LinearGaussian, MatrixKernel
 from caltest.statistics import CKCE, ckce
 
 # ------------------------------------------------------------------ regularization
@@ -155,40 +155,6 @@ def test_too_little_memory_is_said_beforehand(monkeypatch):
     with pytest.raises(InputError, match=message):
         CKCE(method="exact").given(predictions)
     assert _memory.available() > 1e6
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"kernel": "gaussian"}, "kernel is 'gaussian'; give an object of caltest.kernels"),
-        ({"kernel": MatrixKernel([(Gaussian(), np.eye(3))] * 2)}, "kernel has 2 parts; ckce takes one"),
-        ({"regularization": 0.0}, r"regularization is 0.0; give a positive number up to 1e\+06, 'n"),
-        ({"regularization": 1e12}, "regularization is 1000000000000.0; give a positive number up to"),
-        ({"regularization": True}, "regularization is True; give a positive number"),
-        ({"regularization": float("nan")}, "regularization is nan; give a positive number"),
-        ({"regularization": "n^-1/3"}, "there is no rule for the regularization 'n.-1/3'; did you"),
-        ({"method": "cholesky"}, "there is no method 'cholesky'"),
-        ({"features": 0}, "features is 0; give a positive whole number"),
-        ({"features": 20, "method": "exact"}, "features is for method='nystrom' or 'fourier'"),
-        (
-            {"method": "fourier", "kernel": Exponential() * Gaussian()},
-            "not Exponential.*; method='nystrom' takes any",
-        ),
-        ({"method": "fourier", "groups": GROUPS}, "be combined with groups; use method='nystrom'"),
-        ({"groups": [0.5, float("inf")]}, r"groups has the entry inf in row 1 \(counting from 0\)"),
-        ({"groups": [[1, 2], [3, 4]]}, r"groups has shape \(2, 2\); give one column"),
-        ({"groups": ["a", None]}, "groups has missing values"),
-        ({"seed": -1}, "seed is -1; give a whole number that is not negative"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(InputError, match=message):
-        CKCE(**options)
-
-
-def test_groups_of_another_length():
-    with pytest.raises(InputError, match="groups has 4 entries for 6 rows; give one per row"):
-        estimate(P6, Y6, CKCE(groups=GROUPS[:4]))
 
 
 def test_a_singular_matrix_is_refused():

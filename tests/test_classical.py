@@ -7,7 +7,6 @@ from scipy.stats import chi2
 from support import every_outcome
 
 import caltest
-from caltest import InputError
 from caltest.data import Rows
 from caltest.forms.recalibration import Logits, fit_line
 from caltest.statistics import CalibrationInTheLarge, CoxRecalibration, HosmerLemeshow
@@ -241,17 +240,6 @@ def test_wald_replaced_under_separation_keeps_the_exact_null():
 
 
 P200 = np.random.default_rng(7).beta(2, 1, 200)
-
-
-def test_wrong_options_say_what_is_wrong():
-    with pytest.raises(InputError, match="groups is 0; give a positive whole number"):
-        HosmerLemeshow(0)
-    with pytest.raises(InputError, match=r"groups is 2\.5"):
-        HosmerLemeshow(2.5)
-    with pytest.raises(InputError, match="there is no test 'walt'; did you mean 'wald'"):
-        CoxRecalibration("walt")
-    with pytest.raises(InputError, match="the alternative 'less'"):
-        caltest.test([0.2, 0.4], [0, 1], "cox", alternative="less")
 
 
 def test_options_are_reported():

@@ -8,90 +8,27 @@ from caltest.cli._commands import OPTIONS
 from caltest.cli._options import load_config
 from caltest.exceptions import InputError
 
-EVERYTHING = """
-label = "truth"
-columns = ["cat", "dog, owl"]
-mean = "forecast"
-sd = "error"
-variance = "squared error"
-quantiles = "q*"
-time = "days"
-survival-at = ["365=s365"]
-interpolation = "step"
-follow-up = "end"
-members = "run_"
-truth = "truth.csv"
-where = ["target=rain"]
-logits = true
-group = ["region", "age"]
-weights = "w"
-clusters = "patient"
-sampling-rate = ["0=0.01"]
-intersections = 1
-event = "readmission"
-materiality = 0.02
-materiality-ratio = 1.25
-lens = "top_label"
-statistic = ["omnibus"]
-alpha = 0.01
-tolerance = 0.02
-rounding = 0.05
-correction = "holm"
-guaranteed = true
-min-rows = 50
-resamples = 999
-seed = 1
-report = "report.html"
-markdown = "report.md"
-json = "-"
-junit = "junit.xml"
-title = "Readmission"
-date = "2026-11-22"
-fail-on = "never"
-jobs = 2
-"""
-MEANS = {
-    "label": "truth",
-    "columns": ("cat", "dog, owl"),
-    "mean": "forecast",
-    "sd": "error",
-    "variance": "squared error",
-    "quantiles": "q*",
-    "time": "days",
-    "survival-at": ("365=s365",),
-    "interpolation": "step",
-    "follow-up": "end",
-    "members": "run_",
-    "truth": "truth.csv",
-    "where": ("target=rain",),
-    "logits": True,
-    "group": ("region", "age"),
-    "weights": "w",
-    "clusters": "patient",
-    "sampling-rate": ("0=0.01",),
-    "intersections": 1,
-    "event": "readmission",
-    "materiality": 0.02,
-    "materiality-ratio": 1.25,
-    "lens": ("top_label",),
-    "statistic": ("omnibus",),
-    "alpha": 0.01,
-    "tolerance": 0.02,
-    "rounding": 0.05,
-    "correction": "holm",
-    "guaranteed": True,
-    "min-rows": 50,
-    "resamples": 999,
-    "seed": 1,
-    "report": Path("report.html"),
-    "markdown": Path("report.md"),
-    "json": Path("-"),
-    "junit": Path("junit.xml"),
-    "title": "Readmission",
-    "date": "2026-11-22",
-    "fail-on": "never",
-    "jobs": 2,
-}
+#: A value of every option, as it is written and as it is read.
+READ = {
+    "label": ('"truth"', "truth"), "columns": ('["cat", "dog, owl"]', ("cat", "dog, owl")),
+    "mean": ('"forecast"', "forecast"), "sd": ('"error"', "error"), "truth": ('"t.csv"', "t.csv"),
+    "variance": ('"squared error"', "squared error"), "quantiles": ('"q*"', "q*"),
+    "time": ('"days"', "days"), "survival-at": ('["365=s365"]', ("365=s365",)),
+    "interpolation": ('"step"', "step"), "follow-up": ('"end"', "end"), "members": ('"run_"', "run_"),
+    "where": ('["target=rain"]', ("target=rain",)), "logits": ("true", True),
+    "group": ('["region", "age"]', ("region", "age")), "weights": ('"w"', "w"),
+    "clusters": ('"patient"', "patient"), "sampling-rate": ('["0=0.01"]', ("0=0.01",)),
+    "intersections": ("1", 1), "event": ('"readmission"', "readmission"), "alpha": ("0.01", 0.01),
+    "materiality": ("0.02", 0.02), "materiality-ratio": ("1.25", 1.25), "tolerance": ("0.02", 0.02),
+    "lens": ('"top_label"', ("top_label",)), "statistic": ('["omnibus"]', ("omnibus",)),
+    "rounding": ("0.05", 0.05), "correction": ('"holm"', "holm"), "guaranteed": ("true", True),
+    "min-rows": ("50", 50), "resamples": ("999", 999), "seed": ("1", 1), "jobs": ("2", 2),
+    "report": ('"report.html"', Path("report.html")), "markdown": ('"report.md"', Path("report.md")),
+    "json": ('"-"', Path("-")), "junit": ('"junit.xml"', Path("junit.xml")), "title": ('"T"', "T"),
+    "date": ('"2026-11-22"', "2026-11-22"), "fail-on": ('"never"', "never"),
+}  # fmt: skip
+EVERYTHING = "".join(f"{name} = {written}\n" for name, (written, _) in READ.items())
+MEANS = {name: means for name, (_, means) in READ.items()}
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from support import binomial_limits, dirichlet, labels_from, tied
 
 import caltest
 from caltest import InputError
-from caltest.binning import EqualMass, EqualWidth, FromEdges, Uniform, intervals
+from caltest.binning import EqualMass, EqualWidth, FromEdges, intervals
 from caltest.clusters import Clusters
 from caltest.data import Rows, sample
 from caltest.forms import cells as cells_of_forms
@@ -117,9 +117,6 @@ def test_rows_in_clusters_and_other_norms_are_refused():
         p, labels, "ece_sweep", clusters=clusters, null="one_per_cluster", n_resamples=9, rng=0
     )
     assert 0 < found.pvalue <= 1
-    for wrong in (0, 3, 1.5, "2"):
-        with pytest.raises(InputError, match=r"norm is .*; give 1 or 2"):
-            ECESweep(norm=wrong)
     with pytest.raises(InputError, match="measures one probability"):
         ECESweep().given(Rows(dirichlet(20, 3, 0)))
 
@@ -172,12 +169,6 @@ def test_signs_of_clusters_act_on_the_cells():
             sums = np.bincount(intervals(p, np.arange(4) / 3), turned[:, k])
             gaps += float(np.abs(sums).sum())
         assert value == pytest.approx(gaps / 3 / 90)
-
-
-@pytest.mark.parametrize("binning", [Uniform(10), 15, "equal"])
-def test_a_binning_of_one_score_is_asked_for(binning):
-    with pytest.raises(InputError, match="give a binning of one score"):
-        ClasswiseECE(binning)
 
 
 # ------------------------------------------------------------------ level and power

@@ -339,31 +339,3 @@ def test_hostile_input(name, case):
         assert np.isfinite(found).all()
         assert fitted.diagonal(places) == pytest.approx(np.diagonal(found), rel=1e-6, abs=1e-12)
         assert np.isfinite(caltest.estimation.risk(fitted, probs, labels))
-
-
-WRONG = {
-    "n_bins": lambda: HistogramBinning(0),
-    "bandwidth": lambda: DirichletKernelDensity(0.0),
-    "temperature": lambda: Temperature(-1.0),
-    "regularization": lambda: TwoStepKernelRidge(np.inf),
-    "kernel": lambda: KroneckerKernelRidge(kernel="rbf"),
-    "regularization_scaling": lambda: KroneckerKernelRidge(regularization_scaling="publishd"),
-    "classes": lambda: HistogramBinning().fit(dirichlet(5, 3, 0), [0, 1, 2, 0, 1]),
-    "labels": lambda: Temperature().fit(dirichlet(5, 3, 0), [0, 1, 3, 0, 1]),
-}
-MESSAGES = {
-    "n_bins": r"n_bins is 0",
-    "bandwidth": r"^bandwidth is 0\.0; give a positive number, 1e-40 to 1e40\.$",
-    "temperature": r"^temperature is -1\.0; give a positive number, 1e-40 to 1e40\.$",
-    "regularization": r"^regularization is inf; give a positive number, 1e-40 to 1e40\.$",
-    "kernel": r"^kernel is 'rbf'; give a real-valued kernel of caltest\.kernels, such as Gaussian",
-    "regularization_scaling": r"published",
-    "classes": r"^'binning' measures one probability, and there are 3 classes; give a lens",
-    "labels": r"3",
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_used(case):
-    with pytest.raises(caltest.InputError, match=MESSAGES[case]):
-        WRONG[case]()

@@ -117,21 +117,3 @@ def test_mass_that_rounding_took_is_no_one_classs():
         Rows(probs), np.arange(2000) % 200, lambda p, y: float((y == 199).sum()), n_resamples=400, rng=0
     ).null_distribution
     assert abs(draws.mean() - 10) < 5 * np.sqrt(10 / 400)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        (lambda: caltest.statistics.ECE(15), "binning is 15; give an object of caltest.binning"),
-        (lambda: caltest.statistics.UnbiasedSKCE("gaussian"), "kernel is 'gaussian'; give an object"),
-        (lambda: caltest.binning.EqualWidth(2.5), r"n_bins is 2\.5; give a positive whole number"),
-        (lambda: caltest.binning.FromEdges("abc"), "edges is 'abc'"),
-        (lambda: caltest.estimate([0.1, 0.9], [0, 1], n_jobs=0), "n_jobs is 0; give how many"),
-        (lambda: caltest.test([0.1, 0.9], [0, 1], n_resamples=10**20), "give at most 10,000,000"),
-        (lambda: caltest.test([0.1, 0.9], [0, 1], lens="class:²"), "asks for class '²'"),
-        (lambda: caltest.lenses.ClassSets([0, 1]), "the sets are"),
-    ],
-)
-def test_wrong_options_say_what_is_wrong(wrong, says):
-    with pytest.raises(caltest.InputError, match=says):
-        wrong()

@@ -3,7 +3,6 @@
 import json
 import pickle
 from dataclasses import FrozenInstanceError, replace
-from functools import reduce
 from math import exp, inf, sqrt
 
 import numpy as np
@@ -197,12 +196,6 @@ def test_compositions():
         a * "b"
 
 
-@pytest.mark.parametrize("scale", [0, -1.0, np.nan, np.inf])
-def test_scales_are_positive(scale):
-    with pytest.raises(InputError, match="give a positive number"):
-        scale * Linear()
-
-
 def test_a_kernel_of_the_users_own():
     class Constant(Kernel):
         bound = 1.0
@@ -222,20 +215,7 @@ def test_a_kernel_of_the_users_own():
 # ------------------------------------------------------------------ errors
 
 
-def test_gaussian_refuses_total_variation():
-    with pytest.raises(InputError, match=r"not positive semi-definite.*the kernel Exponential"):
-        Gaussian(distance="tv")
-
-
-def test_wrong_arguments():
-    with pytest.raises(InputError, match=r"did you mean 'hellinger'\?"):
-        Exponential(distance="helinger")
-    with pytest.raises(InputError, match=r"did you mean 'median'\?"):
-        Exponential("medain")
-    with pytest.raises(InputError, match="give a positive number"):
-        Gaussian(-1)
-    with pytest.raises(InputError, match="the rule 'mean'"):
-        Gaussian("mean_tv_dirichlet")
+def test_a_kernel_is_frozen():
     with pytest.raises(FrozenInstanceError):
         Exponential().bandwidth = 1.0
 
@@ -265,8 +245,6 @@ def test_norm_of_a_matrix_kernel():
             ratio = np.linalg.norm(a @ v, q, axis=0) / np.linalg.norm(v, p, axis=0)
             bound = MatrixKernel([(Linear(), a)]).norm_bound(p, q, 3)
             assert ratio.max() <= bound * (1 + 1e-12)
-    with pytest.raises(InputError, match="exponents from 1 to infinity"):
-        Linear().norm_bound(0.5, 2, 3)
 
 
 def test_matrix_kernel():
@@ -289,23 +267,6 @@ def test_matrix_kernel():
         kernel.parts[0][1][0, 0] = 2
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ([], "give pairs of a real-valued kernel"),
-        ([(Linear(), np.eye(2)), (Linear(), np.eye(3))], r"have 2 and 3 rows"),
-        ([(Linear(), np.eye(2)), (Linear(), [[1, 2], [2, 1]])], "Matrix 1 .*eigenvalue is -1"),
-        ([(Linear(), [[1, 2], [0, 1]])], "Matrix 0 .*not symmetric.*up to 2"),
-        ([(Linear(), [1, 2])], r"has shape \(2,\)"),
-        ([(Linear(), [[np.nan]])], "finite"),
-        ([("linear", np.eye(2))], "give pairs of a real-valued kernel"),
-    ],
-)
-def test_wrong_matrix_kernels(parts, message):
-    with pytest.raises(InputError, match=message):
-        MatrixKernel(parts)
-
-
 def test_rounding_in_a_matrix_is_accepted():
     v = np.random.default_rng(1).normal(size=(4, 2))
     MatrixKernel([(Linear(), v @ v.T)])  # of rank 2: eigenvalues of about -1e-16
@@ -317,27 +278,6 @@ def test_matrices_must_fit_the_classes():
         kernel.fitted(P)
     with pytest.raises(InputError, match="are 4×4, but there are 3 classes"):
         kernel.norm_bound(2, 2, 3)
-
-
-def _times(kernel, factor, count):
-    return reduce(lambda one, _: factor * one, range(count), kernel)
-
-
-@pytest.mark.parametrize("factor", [1e-40, 1e40])
-@pytest.mark.parametrize(
-    "combined",
-    [
-        lambda kernel, factor: _times(kernel, factor, 2),
-        lambda kernel, factor: factor * kernel * (factor * kernel),
-        lambda kernel, factor: factor * (factor * kernel + factor * kernel),
-        lambda kernel, factor: MatrixKernel([(factor * kernel, factor * np.eye(3))]),
-        lambda kernel, factor: MatrixKernel([(kernel, factor**2 * np.eye(3))]),
-    ],
-)
-def test_combined_kernels_stay_within_the_limits_of_one(combined, factor):
-    """Sums of their powers are floats, whichever way they are made large or small."""
-    with pytest.raises(InputError, match="scale it so that these lie between 1e-40 and 1e\\+40"):
-        combined(Gaussian(), factor)
 
 
 @pytest.mark.parametrize("null", ["monte_carlo", "moments", "normal", "bootstrap"])

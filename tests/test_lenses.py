@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from support import dirichlet, tied
 
 from caltest.data import Rows, Sample, sample
-from caltest.exceptions import InputError
 from caltest.laws import Classes
 from caltest.lenses import LENSES as REGISTERED
 from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, find_lens, through
@@ -135,27 +134,6 @@ def test_notes_pass_through():
     noted = Rows(PROBS, notes=("a note",))
     for lens in (TopLabel(), ClassWise(0), TopK(2), ClassSets([[0], [1]]), Sorted()):
         assert lens.show(noted).rows.notes == ("a note",)
-
-
-ERRORS = [
-    ("class:4", "asks for class '4', and there are 4 classes; give a column from 0 to 3"),
-    ("class:-1", "asks for class '-1'"),
-    ("top:0", "the top '0'; give a size, as in 'top:5'"),
-    ("top:4", "top 4 of 4 classes"),
-    ("top:many", "asks for the top 'many'; give a size, as in 'top:5'"),
-    ("top_lable", "did you mean 'top_label'"),
-    ("class", "did you mean 'class:'"),
-    (7, "lens is 7; give a name such as 'top_label'"),
-    (ClassSets([[0, 1], [1]]), "puts class 1 into set 1, but it is taken"),
-    (ClassSets([[0, 9]]), "puts class 9 into set 0"),
-    (ClassSets([[0, 1, 2, 3]]), "leaves nothing to test"),
-]
-
-
-@pytest.mark.parametrize(("lens", "message"), ERRORS, ids=[str(lens) for lens, _ in ERRORS])
-def test_errors(lens, message):
-    with pytest.raises(InputError, match=message):
-        through(SAMPLE, lens)
 
 
 def test_every_lens_says_in_one_line_what_it_looks_at():

@@ -8,7 +8,7 @@ from ridge import some_labels
 from support import binomial_limits, central_moments, dirichlet, every_outcome
 
 import caltest
-from caltest import InputError, blocks, estimate
+from caltest import blocks, estimate
 from caltest.data import Rows
 from caltest.kernels import Exponential, Gaussian, Linear, LinearGaussian, MatrixKernel
 from caltest.kernels.radial import fourier_features
@@ -147,29 +147,6 @@ def test_size_and_power(approximation):
     low, high = binomial_limits(200, 0.05)
     assert low <= rejected["calibrated"] / 200 <= high
     assert rejected["M3"] > 100
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"approximation": "lanczos"}, "no approximation .lanczos.; choices: auto, nystrom, fourier"),
-        ({"approximation": "nystrom", "rank": 0}, "rank is 0; give a positive whole number"),
-        (
-            {"approximation": "fourier", "kernel": Exponential() * Gaussian()},
-            "no Fourier features of .*; use approximation='nystrom'",
-        ),
-        (
-            {
-                "approximation": "nystrom",
-                "kernel": MatrixKernel([(Gaussian(), MATRIX), (Exponential(), MATRIX)]),
-            },
-            "kernel has 2 parts, and an approximation takes one",
-        ),
-    ],
-)
-def test_wrong_options(options, message):
-    with pytest.raises(InputError, match=message):
-        UnbiasedSKCE(**options)
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from support import P6, Y6, binomial_limits, dirichlet, every_outcome, h_matrix,
 
 import caltest
 from caltest.data import Rows
-from caltest.exceptions import InputError
 from caltest.forms import LinearSum, Moments
 from caltest.kernels import Exponential, Gaussian, MatrixKernel
 from caltest.nulls import Bound, NormalApproximation
@@ -217,20 +216,10 @@ def test_negative_estimates_have_bound_one():
 # ------------------------------------------------------------------ options
 
 
-def test_normal_needs_two_pairs():
-    with pytest.raises(InputError, match=r"has 1 pair\(s\) of rows"):
-        caltest.test(P6[:3], Y6[:3], "skce_ul", null="normal")
-
-
 def test_normal_with_terms_that_do_not_vary():
     result = caltest.test(np.full(10, 0.5), np.ones(10, int), "skce_ul", null="normal")
     assert result.pvalue == 1.0
     assert any("do not vary" in note for note in result.warnings)
-
-
-def test_wrong_options():
-    with pytest.raises(InputError):
-        Bound(0)
 
 
 # ------------------------------------------------------------------ size: p-values as distributions

@@ -169,38 +169,11 @@ def test_the_words():
     )
 
 
-P5 = stated(dirichlet(40, 5, 0), 0.05)
-Y5 = np.arange(40) % 5
-REFUSED = [
-    ({}, "rounding needs a single probability, and 5 are tested.*give lens='top_label', 'class:0'"),
-    ({"lens": "sorted"}, "rounding needs a single probability, and 5 are tested"),
-    ({"lens": "top_label", "rounding": 0.1}, r"multiples of 0.1, in .* of 40 rows: row \d+ .* is 0"),
-    ({"rounding": 0.03}, "rounding is 0.03; give the step .*, 1 a multiple of it"),
-    ({"rounding": 0}, "rounding is 0; give the step"),
-    ({"rounding": 5}, "rounding is 5; give the step"),
-    ({"rounding": "5%"}, "rounding is '5%'"),
-    ({"lens": "top_label", "statistic": "ece"}, "'ece' is not monotone"),
-    ({"lens": "top_label", "alternative": "greater"}, "give 'over'"),
-]
-
-
-@pytest.mark.parametrize(("options", "words"), REFUSED)
-def test_refusals(options, words):
-    with pytest.raises(InputError, match=words):
-        caltest.test(P5, Y5, **{"rounding": 0.05, **options})
-
-
 def test_other_refusals():
-    with pytest.raises(InputError, match=r"row 1 \(counting from 0\) is 0.33; give as rounding"):
-        caltest.test([0.5, 0.33], [0, 1], rounding=0.05)
     with pytest.raises(InputError, match=r"row 0 .* sums to 0.65; give one column for every class"):
         caltest.test([[0.6, 0.05, 0.0], [0.5, 0.5, 0.0]], [0, 1], rounding=0.05, lens="top_label")
     with pytest.raises(InputError, match="sums to 0; "):
         caltest.test(np.zeros((3, 60)), [0, 1, 2], rounding=0.05, lens="top_label")
-    with pytest.raises(InputError, match="percentages"):
-        caltest.test([50.0, 35.0], [0, 1], rounding=0.05)
-    with pytest.raises(InputError, match="adds up 2 values, so any probability is possible"):
-        caltest.test(np.eye(4), [0, 1, 2, 3], rounding=1, lens="top:2")
     with pytest.raises(InputError, match="rounding is about probabilities of classes"):
         caltest.test(GaussianPredictions([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], rounding=0.1)
 

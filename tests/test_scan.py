@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import caltest
-from caltest import InputError
 from caltest.data import Rows
-from caltest.statistics import LargestBinError, Scan
+from caltest.statistics import Scan
 
 
 def two_columns(scores):
@@ -104,16 +103,3 @@ def test_a_local_error_that_averages_out_is_found():
     labels = (rng.random(3000) < scores + wrong).astype(int)
     assert caltest.test(scores, labels, "scan", rng=0).pvalue == 0.001
     assert caltest.test(scores, labels, "citl", rng=0).pvalue > 0.05
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: Scan("up"), "there is no side 'up'"),
-        (lambda: LargestBinError("over", 10), "give an object of caltest.binning"),
-        (lambda: caltest.test(np.eye(3), [0, 1, 2], "scan", lens="sorted"), "measures one probability"),
-    ],
-)
-def test_errors(make, words):
-    with pytest.raises(InputError, match=words):
-        make()

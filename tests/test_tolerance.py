@@ -173,32 +173,6 @@ def test_moments_agree_with_draws_for_a_linear_statistic():
     assert 0.8 * low < curve.pvalue < 1.2 * high
 
 
-REFUSED = [
-    ({"tolerance": 1}, "tolerance is 1; give a difference of probabilities"),
-    ({"tolerance": -0.1}, "tolerance is -0.1"),
-    ({"tolerance": "2%"}, "tolerance is '2%'"),
-    ({"tolerance": float("nan")}, "tolerance is nan"),
-    ({"tolerance": True}, "tolerance is True"),
-    (
-        {"tolerance": 0.1, "statistic": "ece"},
-        "'ece' is not monotone in the labels.* esce, scan, max_bin, citl",
-    ),
-    ({"tolerance": 0.1, "statistic": lambda p, y: 0.0}, "is not monotone in the labels"),
-    ({"statistic": "skce_uq", "alternative": "over"}, "'skce_uq' is not monotone"),
-    ({"tolerance": 0.1, "statistic": "citl", "null": "normal"}, "possible here: monte_carlo, moments"),
-    ({"tolerance": 0.1, "null": "consistency"}, "cannot test a single given model"),
-    ({"tolerance": 0.1, "null": "moments"}, "possible here: monte_carlo."),
-    ({"tolerance": 0.1, "alternative": "greater"}, "give 'over' .predictions too high"),
-    ({"tolerance": 0.1, "lens": "sorted"}, "give a lens such as 'top_label'"),
-]
-
-
-@pytest.mark.parametrize(("options", "words"), REFUSED)
-def test_refusals(options, words):
-    with pytest.raises(InputError, match=words):
-        caltest.test(P6, Y6, **options)
-
-
 def test_densities_are_refused():
     law = GaussianPredictions([0.0, 1.0], [1.0, 1.0])
     with pytest.raises(InputError, match="this is about one probability, and these are Gaussian"):

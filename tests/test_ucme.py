@@ -5,7 +5,6 @@ import pytest
 from support import P6, Y6, binomial_limits, dirichlet, kernels_for, labels_from, residuals
 
 import caltest
-from caltest import InputError
 from caltest.data import Rows
 from caltest.forms import FeatureSquares
 from caltest.kernels import Gaussian
@@ -93,29 +92,6 @@ def test_locations_of_ones_own(given, targets):
     assert parts[0].reduce(sums, parts[0].fixed)[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("locations", "said"),
-    [
-        ([[0.5, 0.5], [0.5, 0.6]], r"\[0.5, 0.6\] in row 1 \(counting from 0\); give rows"),
-        ([[1.5, -0.5]], r"\[1.5, -0.5\] in row 0"),
-        ([[np.nan, 1.0]], r"\[nan, 1.0\] in row 0"),
-        ([0.5, 0.5], r"shape \(2,\); give rows of m probabilities"),
-        (np.zeros((0, 3)), r"shape \(0, 3\)"),
-        ([["a", "b"]], "give a number of them, or points"),
-        ([[0.5, 0.5], [1.0]], "give a number of them, or points"),
-        ("ten", "give a positive whole number"),
-    ],
-)
-def test_wrong_locations(locations, said):
-    with pytest.raises(InputError, match=said):
-        UCME(locations=locations)
-
-
-def test_locations_of_other_classes():
-    with pytest.raises(InputError, match="points of 2 classes, and there are 3; give a probability"):
-        caltest.estimate(PROBS, LABELS, UCME(locations=[[0.5, 0.5]]))
-
-
 @pytest.mark.parametrize("targets", BOTH)
 def test_neither_rows_nor_classes_count_by_where_they_stand(targets):
     rng = np.random.default_rng(0)
@@ -136,24 +112,6 @@ def test_targets_are_drawn_from_the_locations_predictions():
     for share, chance in zip(shares, rows[0], strict=True):
         low, high = binomial_limits(2000, chance) if chance else (0.0, 0.0)
         assert low <= share <= high
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"locations": 0},
-        {"locations": 1.5},
-        {"locations": 10**6},
-        {"targets": "some"},
-        {"targets": [0, 1]},
-        {"seed": -1},
-        {"kernel": "gaussian"},
-        {"kernel": kernels_for(3)["matrix_1"]},
-    ],
-)
-def test_wrong_options(options):
-    with pytest.raises(InputError):
-        UCME(**options)
 
 
 # ------------------------------------------------------------------ the null
