@@ -71,6 +71,7 @@ min-rows INT  Groups with fewer rows are named, not looked at. [default: 50]
 seed/rng INT  Seed that makes the result reproducible. [default: random]
 scheduler URL typed  A Dask cluster whose workers do the work, such as tcp://host:8786; they read a file
     themselves. [default: this machine]
+verbose -  Print details too, such as the options of a statistic.
 json -  Print JSON instead of text.
 plot FILE  Also draw the result: .png, .pdf or .svg.
 jobs/n_jobs INT =-1  Cores to use; -1 is all of them.
@@ -131,7 +132,7 @@ rounding FLOAT  The step to which probabilities were rounded, 0.05 for 0%, 5%, â
     classes need a lens of one probability.
 alpha FLOAT =0.05  Significance level: the highest p-value that counts as a finding.
 resamples/n_resamples INT =999  Simulated label sets, where the null needs them.
-seed scheduler json jobs example
+seed scheduler verbose json jobs example
 """,
     "estimate": """
 FILE label columns mean sd variance quantiles members truth where

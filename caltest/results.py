@@ -18,8 +18,10 @@ from caltest import _printers
 from caltest._arguments import arguments, axes, flag
 from caltest.exceptions import Premise
 from caltest.forms import Side
+from caltest.lenses import means
 from caltest.nulls import Answer, ComponentAnswer, Guarantee, Null, Question
 from caltest.pvalues import Alternative
+from caltest.story import Finding, Step, Story
 
 
 def plain(value: Any) -> Any:
@@ -75,23 +77,43 @@ class Facts:
 
 
 class Page(str):
-    """A summary as text, and what other printers make of the same: a table, or one line."""
+    """A summary as text, and its parts for other printers: a web page, a notebook, one line."""
 
-    __slots__ = ("brief", "headline", "rows")
+    __slots__ = (
+        *("answer", "about", "kind", "chip", "why", "headline", "size"),
+        *("blocks", "steps", "rows", "details", "notes", "brief"),
+    )
 
-    headline: str  #: What was found, in one sentence.
+    answer: str  #: The verdict and the headline in one line.
+    about: str  #: What kind of result it is.
+    kind: str  #: The code of its verdict, for a mark; "" without one.
+    chip: str  #: The verdict in a few words; "" without one.
+    why: str  #: What stands beside the verdict, as a clause.
+    headline: str  #: What was found, with size and place, as sentences.
+    size: str  #: A line of numbers.
+    blocks: tuple[str, ...]  #: Tables and paragraphs; lines of tables begin with blanks.
+    steps: tuple[str, ...]  #: What to do next.
+    rows: tuple[tuple[str, str], ...]  #: The evidence, names and texts.
+    details: str  #: More of it, for those who ask.
+    notes: tuple[str, ...]  #: Premises in doubt, then other notes.
     brief: str  #: The facts that matter, in a few words; "" where nobody wrote them.
-    rows: tuple[tuple[str, str], ...]  #: The table, names and texts, notes last.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Facts):
     """Base class of results: facts that print themselves."""
 
-    @arguments()
-    def summary(self) -> str:
-        """Return the result in plain language: what was done, found, and may be concluded."""
-        return str(self._page())
+    @arguments(verbose=flag)
+    def summary(self, *, verbose: bool = False) -> str:
+        """Return the result in plain language: what was found, what to do, and what it rests on.
+
+        Parameters
+        ----------
+        verbose
+            Add details, such as the options of a statistic. Default False.
+        """
+        page = self._page()
+        return f"{page}\n\n{page.details}" if verbose and page.details else str(page)
 
     @arguments(ax=axes)
     def plot(self, ax: Any = None, **options: Any) -> Any:
@@ -135,8 +157,9 @@ class Result(Facts):
     def _repr_html_(self) -> str:
         """Return what was found, in bold, and a table of names and values, as notebooks show them."""
         page = self._page()
-        cells = "".join(_ROW.format(*map(html.escape, each)) for each in page.rows)
-        return f"<p><strong>{html.escape(page.headline)}</strong></p><table>{cells}</table>"
+        rows = (*page.rows, *(("note", note) for note in page.notes))
+        cells = "".join(_ROW.format(*map(html.escape, each)) for each in rows)
+        return f"<p><strong>{html.escape(page.answer)}</strong></p><table>{cells}</table>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,6 +202,11 @@ class CalibrationResult(Result):
     premises
         What the p-value supposes and the data contradict or put in doubt
         (:class:`caltest.exceptions.Premise`).
+    event, predicted, observed
+        For one probability, or else the confidence in the top class: the event as a clause, its mean
+        predicted probability, and how often it was observed. Else None.
+    alpha
+        The level at which words say that an error is found.
     seed
         Integer that, given as ``rng``, reproduces the numbers; None if no random numbers were
         drawn.
@@ -221,6 +249,22 @@ class CalibrationResult(Result):
     claim: str | None = None
     parts: tuple[ComponentAnswer, ...] = ()
     premises: tuple[Premise, ...] = ()
+    event: str | None = None
+    predicted: float | None = None
+    observed: float | None = None
+    alpha: float = 0.05
+
+    @property
+    def story(self) -> Story:
+        """What it says: whether an error is found, the means, and what to do next."""
+        found = self.rejects(self.alpha)
+        return Story(
+            verdict="found" if found else "not found",
+            found=found,
+            subject=None if self.predicted is None else Finding("mean", self),
+            premises=self.premises,
+            steps=(Step("sizes" if found else "limit"),),
+        )
 
     @arguments()
     def rejects(self, alpha: float) -> bool:
@@ -249,6 +293,8 @@ def result_of(
         "n_classes": question.rows.n_classes,
         **stated,
     }
+    if stated["n_samples"] == question.rows.n_samples:  # else it has some of the rows
+        facts |= means(question.rows, question.labels, stated.get("lens"))
     return CalibrationResult(
         statistic=float(question.observed if value is None else value),
         pvalue=answer.pvalue,

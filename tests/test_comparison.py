@@ -328,12 +328,6 @@ def test_summary():
 
 
 SUMMARY = """\
-Comparison of calibration
-  data       2 models on 120 rows of 3 classes
-  errors     of the model's confidence in its top class, predicted less observed, in percentage
-             points
-  intervals  95%: of errors all correct together, of differences about right
-
 No error is shown in true's confidence in its top class (at most 30.1 points on average);
 sharp's is off by about 19.7 points on average (1.0 to 39.6). No difference in this error is
 shown between true and sharp (5.7 points, about −14.4 to 27.2).
@@ -355,7 +349,12 @@ cancel; its difference between two models is that of their mean predictions, kno
 which of them is nearer to 0 may still be open.
 
 skce_uq (squared kernel calibration error): true 0.00763, sharp 0.0152. The smallest error is
-not always a small one: use caltest.test to test calibration."""
+not always a small one: use caltest.test to test calibration.
+
+  data       2 models on 120 rows of 3 classes
+  errors     of the model's confidence in its top class, predicted less observed, in percentage
+             points
+  intervals  95%: of errors all correct together, of differences about right"""
 
 
 def test_summary_of_many_models():

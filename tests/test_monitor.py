@@ -833,7 +833,7 @@ def test_results_are_plain_data_and_print_themselves():
     assert "Do not test the same rows" in state.summary()
     assert repr(state).startswith("MonitorState(alarm, evidence ")
     assert "<table>" in state._repr_html_()
-    assert caltest.Monitor().state.summary().startswith("Monitoring of calibration")
+    assert caltest.Monitor().state.summary().startswith("No rows yet.")
     assert repr(caltest.Monitor()) == "Monitor(ever, no alarm, evidence 1 to 1, n = 0)"
 
 

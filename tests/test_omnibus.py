@@ -245,9 +245,9 @@ def test_parts_in_json_and_print():
     assert [part["name"] for part in plain["parts"]] == [part.name for part in result.parts]
     assert set(plain["parts"][0]) == {"name", "value", "pvalue", "adjusted"}
     lines = result.summary().splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("  parts"))
+    start = next(i for i, line in enumerate(lines) if line.startswith("  components"))
     for line, part in zip(lines[start:], result.parts, strict=False):
-        assert f"{part.name} = {part.value:.4g}" in line
+        assert f"{part.name} = {part.value:.4g}".replace("-", "−") in line
         assert line.endswith(f"adjusted {part.adjusted:.4g}")
     impossible = caltest.test([[1.0, 0.0], [0.5, 0.5]], [1, 0], n_resamples=19, rng=0)
     found = json.loads(json.dumps(impossible.to_dict(draws=True), allow_nan=False))

@@ -33,7 +33,7 @@ BESIDES = {
     "FILE", "FILES", "STATE", "label", "columns", "mean", "sd", "variance", "quantiles", "members",
     "truth", "where", "time", "event", "survival-at", "follow-up", "interpolation", "logits", "group",
     "weights", "clusters",
-    "example", "json", "plot", "report", "markdown",
+    "example", "json", "plot", "report", "markdown", "verbose",
     "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
     "approximation", "rank", "sample-size",
 }  # fmt: skip

@@ -159,7 +159,7 @@ def test_the_words():
     text = " ".join(result.summary().split())
     assert "rounding to 5%: a stated 70% means 67.5 to 72.5%" in text
     assert "is wrong by more than 2.5 points" in text
-    assert "an error that rounding does not explain is found" in text
+    assert "No error beyond 2.5 points found" in text
     assert json.loads(json.dumps(result.to_dict()))["parameters"]["rounding"] == 0.05
     text = caltest.test(
         stated(dirichlet(20, 6, 0), 0.1), [0] * 20, lens="top:2", rounding=0.1, **FAST

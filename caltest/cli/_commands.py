@@ -36,6 +36,7 @@ def test(
     alpha: float,
     n_resamples: int,
     scheduler: str | None = None,
+    verbose: bool = False,
     **given: Any,
 ) -> Found:
     """Test whether predictions are calibrated.
@@ -74,14 +75,15 @@ def test(
                 "or give more clusters."
             )
         check_draws("--resamples", result.n_resamples, alpha, sides)
-    rejected = result.rejects(alpha)
+    result = replace(result, alpha=alpha)
+    rejected = result.story.found
     error = "miscalibration" if result.claim is None else "error"
     verdict = f"{error} found" if rejected else f"no {error} found"
     status = out.REJECTED if rejected else out.NOT_REJECTED
     decision = f"{verdict.capitalize()} at alpha = {alpha} (exit status {status})."
     return Found(
-        {**asked.source, **result.to_dict(), "alpha": alpha, "rejected": rejected},
-        f"{result.summary().rstrip()}\n\n{decision}",
+        {**asked.source, **result.to_dict(), "rejected": rejected},
+        f"{result.summary(verbose=verbose)}\n\n{decision}",
         status=status,
         verdict=(verdict.capitalize(), "found" if rejected else "not found"),
     )

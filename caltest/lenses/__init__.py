@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from caltest._arguments import arguments, choose, wrong
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
+from caltest.laws import Classes
 from caltest.laws.members import halves
 from caltest.lenses.classes import ClassSets, ClassWise, Lens, Reduction, Sorted, TopK, TopLabel
 from caltest.lenses.distributions import (
@@ -170,3 +174,20 @@ def event(lens: str | None, predictions: Rows) -> str:
         return f"the label is class {second}"
     name = predictions.classes[1] if predictions.classes else "class 1"
     return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"
+
+
+def means(rows: Rows, labels: NDArray[Any], lens: str | None) -> dict[str, Any]:
+    """Return the event, its mean probability and its rate: of one probability, or of the top class.
+
+    Class 1 of two, seen through no lens, has None for an event. Without a probability there is nothing.
+    """
+    if not isinstance(rows.law, Classes) or rows.law.seen is not None:
+        return {}
+    probs, right = rows.probs[:, 1:], labels == 1
+    if rows.n_classes > 2:
+        if lens is not None or labels.ndim > 1:
+            return {}
+        probs, right, lens = rows.probs.max(axis=1), labels == rows.probs.argmax(axis=1), "top_label"
+    both = np.average(np.column_stack([probs, right]), axis=0, weights=rows.weights).tolist()
+    named = None if lens is None else event(lens, rows)
+    return dict(zip(("event", "predicted", "observed"), (named, *both), strict=True))

@@ -73,8 +73,8 @@ def to_html(
         What :func:`caltest.audit` found; or another result, such as that of :func:`caltest.compare`,
         whose page has its picture and its summary.
     title
-        What the report is about, a model's name for instance. Default: "Calibration audit", or the
-        first line of a summary.
+        What the report is about, a model's name for instance. Default: "Calibration audit", or what
+        kind of result it is.
     command
         The shell command that repeats the audit, shown beside the Python call. Default: none.
     date
@@ -103,12 +103,9 @@ def to_html(
         page = audit._page()
     finally:
         OF_FILE.reset(before)
-    first, *blocks = str(page).replace("\n", "\n\n", 1).split("\n\n")
-    rows = [row for row in page.rows if row[0] != "note"]  # which are the first block; notes are last
-    about = {"title": visible(title or first), "command": command, "date": date, "version": __version__}
-    blocks = blocks[1:] if rows else blocks
-    template, picture = _environment().get_template("result.html.j2"), _drawn(audit)
-    return template.render(about, headline=page.headline, rows=rows, blocks=blocks, picture=picture)
+    about = {"title": visible(title or page.about), "command": command, "date": date}
+    template = _environment().get_template("result.html.j2")
+    return template.render(about, page=page, picture=_drawn(audit), version=__version__)
 
 
 def _drawn(result: Result) -> str | None:

@@ -39,7 +39,7 @@ number = partial(row, laws=(Predictive,))
 pit = partial(number, of_quantiles=True)
 vector = partial(row, laws=(Pools,), alternatives=SIGNED)
 time = partial(row, laws=(Survival,), of_seen=True)
-EVIDENCE = "evidence of its strongest part, −log of a tail probability"
+EVIDENCE = "evidence of its strongest component, −log of a tail probability"
 SKCE = "squared kernel calibration error"
 
 # fmt: off

@@ -5,9 +5,10 @@ A result does not import its words. When it is printed it calls :func:`written` 
 :mod:`caltest.text.summaries`, and its line in the table. The function gathers facts; a page of
 sentences is a template in ``templates/``.
 
-A template names the parts of its page as it writes them: ``title``, ``headline`` and ``brief``, a
-``row`` of the table, a ``paragraph`` (or one right ``beneath`` another), and ``lines`` that are laid
-out already. Line breaks in a template are blanks.
+A template names the parts of its page as it writes them: ``about``, ``chip`` with ``why`` beside it,
+``headline``, ``size`` and ``brief``, a ``step`` of what to do, a ``row`` of the evidence and a
+``detail`` for those who ask, a ``paragraph`` (or one right ``beneath`` another), and ``lines`` that are
+laid out already. Line breaks in a template are blanks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache, partial
 from importlib import import_module
@@ -30,7 +31,8 @@ from caltest import _numbers
 from caltest._visible import line, message, shown, visible
 from caltest.exceptions import Argument, Premise
 from caltest.results import Page
-from caltest.text.vocabulary import TENDS, WRONG
+from caltest.story import Story
+from caltest.text.vocabulary import CALLED, TENDS, WRONG
 
 #: By the name of a result's class: the module here, and the function in it, that sums it up.
 SUMMARIES = {
@@ -77,7 +79,7 @@ def _environment() -> Environment:
     )
     environment.globals |= dict(inspect.getmembers(_numbers, inspect.isfunction))
     environment.globals |= {"shown": shown, "through": through, "finite": math.isfinite}
-    environment.globals |= {"TENDS": TENDS, "WRONG": WRONG, "Argument": Argument}
+    environment.globals |= {"TENDS": TENDS, "WRONG": WRONG, "CALLED": CALLED, "Argument": Argument}
     environment.filters |= {"quoted": repr, "visible": visible}
     return environment
 
@@ -91,11 +93,16 @@ def said(template: str, macro: str, *facts: Any) -> str:
     return _joined(getattr(_environment().get_template(f"{template}.j2").module, macro)(*facts))
 
 
-def filled(template: str, notes: Iterable[str | Premise], **facts: Any) -> Page:
-    """Return the page that a template makes of facts."""
+_NONE = Story("")
+
+
+def filled(template: str, notes: Iterable[str | Premise], story: Story = _NONE, **facts: Any) -> Page:
+    """Return the page that a template makes of a story and other facts."""
     rows: list[tuple[str, str]] = []
     blocks: list[list[str]] = []
-    lead = dict.fromkeys(("title", "headline", "brief"), "")
+    details: list[tuple[str, str]] = []
+    steps: list[str] = []
+    lead = dict.fromkeys(("about", "chip", "why", "headline", "size", "brief"), "")
 
     def part(put: Callable[..., object]) -> Callable[..., str]:
         def called(*name: str, caller: Callable[[], str]) -> str:
@@ -105,14 +112,19 @@ def filled(template: str, notes: Iterable[str | Premise], **facts: Any) -> Page:
         return called
 
     facts |= {
+        "story": story,
         "row": part(lambda name, text: rows.append((name, text))),
+        "detail": part(lambda name, text: details.append((name, text))),
         "paragraph": part(lambda text: blocks.append(paragraph(text))),
         "beneath": part(lambda text: blocks[-1].extend(paragraph(text))),
+        "step": part(steps.append),
         "lines": blocks.append,
     }
     facts |= {name: part(partial(lead.__setitem__, name)) for name in lead}
     _environment().get_template(f"{template}.j2").render(facts)
-    return page(lead.pop("title"), rows, *blocks, notes=notes, **lead)
+    found = laid_out(story, rows, blocks, steps, notes, **lead)
+    found.details = "\n".join(line(each) for of in details for each in row(*of))
+    return found
 
 
 # ------------------------------------------------------------------ layout
@@ -142,29 +154,77 @@ def page(
     """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
 
     Premises in doubt come first, other notes last. A block is lines, such as those of a paragraph;
-    empty ones are left out. Every summary is made here, and every line is one to whatever shows it, so
-    that no name that comes with the data is obeyed by a terminal or a log. ``headline`` and ``brief``
-    are for other printers, as :class:`Page` says.
+    empty ones are left out.
     """
-    rows, notes = tuple(rows), tuple(notes)
-    doubts = [f"In doubt: {each}" for each in notes if isinstance(each, Premise)]
-    plain = [str(each) for each in notes if not isinstance(each, Premise)]
+    rows, noted = tuple(rows), _told(notes)
+    doubts = [each for each in noted if each.startswith("In doubt: ")]
     lines = [title, *(each for name, text in rows for each in row(name, text))]
-    for block in (*map(paragraph, doubts), *blocks, *(paragraph(f"Note: {note}") for note in plain)):
+    for block in (*map(_noted, doubts), *blocks, *map(_noted, noted[len(doubts) :])):
         lines += ["", *block] if block else []
+    return _page(lines, rows, noted, about=title, answer=headline, headline=headline, brief=brief)
+
+
+def laid_out(
+    story: Story,
+    rows: Sequence[tuple[str, str]],
+    blocks: Sequence[list[str]],
+    steps: Sequence[str],
+    notes: Iterable[str | Premise],
+    **lead: str,
+) -> Page:
+    """Return a summary: the answer, its numbers, tables, what to do, the evidence, and notes."""
+    verdict, noted = ", ".join(filter(None, (lead["chip"], lead["why"]))), _told(notes)
+    answer = " ".join(filter(None, (verdict and f"{verdict}.", lead["headline"])))
+    todo = ["What to do next", *(each for k, text in enumerate(steps, 1) for each in _step(k, text))]
+    table = [each for name, text in rows for each in row(name, text)]
+    lines = [*paragraph(answer), *paragraph(lead["size"])]
+    for block in (*blocks, todo if steps else [], table, *map(_noted, noted)):
+        lines += ["", *block] if block else []
+    shown = tuple("\n".join(map(line, block)) for block in blocks if block)
+    parts = {"answer": answer, "kind": story.verdict.replace(" ", "-"), **lead}
+    return _page(lines, rows, noted, blocks=shown, steps=map(_line, steps), **parts)
+
+
+def _told(notes: Iterable[str | Premise]) -> list[str]:
+    """Return premises in doubt, and then other notes."""
+    notes = tuple(notes)
+    doubts = [f"In doubt: {each}" for each in notes if isinstance(each, Premise)]
+    return doubts + [str(each) for each in notes if not isinstance(each, Premise)]
+
+
+def _noted(text: str) -> list[str]:
+    """Return the lines of a note."""
+    return paragraph(text if text.startswith("In doubt: ") else f"Note: {text}")
+
+
+def _page(
+    lines: Iterable[str], rows: Iterable[tuple[str, str]], notes: Iterable[str], **parts: Any
+) -> Page:
+    """Return a page; every line of it is one to whatever shows it.
+
+    So no name that comes with the data is obeyed by a terminal or a log.
+    """
     found = Page("\n".join(map(line, lines)))
-    found.headline, found.brief = (
-        line(message(text, _PARAGRAPH)) for text in (headline or title, brief)
-    )
-    noted = (*rows, *(("note", note) for note in (*doubts, *plain)))
-    found.rows = tuple((line(name), line(message(text, _PARAGRAPH))) for name, text in noted)
+    parts |= {"rows": [(name, _line(text)) for name, text in rows], "notes": map(_line, notes)}
+    for name, part in parts.items():
+        setattr(found, name, _line(part) if isinstance(part, str) else tuple(part))
     return found
+
+
+def _line(text: str) -> str:
+    return line(message(text, _PARAGRAPH))
 
 
 def row(name: str, text: str, room: int = 11) -> list[str]:
     """Return the lines of a row of a table: a name, in so many columns, and a text that may wrap."""
     first, rest = f"  {name:<{room}}", " " * (room + 2)
     layout = textwrap.TextWrapper(width(), first, rest, break_on_hyphens=False)
+    return layout.wrap(message(text, _PARAGRAPH))
+
+
+def _step(number: int, text: str) -> list[str]:
+    """Return the lines of a step of what to do."""
+    layout = textwrap.TextWrapper(width(), f"  {number}. ", " " * 5, break_on_hyphens=False)
     return layout.wrap(message(text, _PARAGRAPH))
 
 

@@ -59,6 +59,7 @@ def calibration(result: CalibrationResult) -> str:
     return filled(
         "test",
         (*result.premises, *result.warnings),
+        result.story,
         t=result,
         p=p,
         value=statistic(result),
@@ -132,7 +133,13 @@ def bounds(b: MiscalibrationBounds) -> str:
         if any(side.found for side in sides)
     ]
     placed = any(side.places for view in b.views for side in view.sides)
-    facts = {"placed": placed, "table": table, "largest": largest, "found": found, "places": _places}
+    facts: dict[str, Any] = {
+        "placed": placed,
+        "table": table,
+        "largest": largest,
+        "found": found,
+        "places": _places,
+    }
     return filled("bounds", b.warnings, b=b, **facts)
 
 
@@ -159,7 +166,7 @@ _RANGES = 6  # that are named
 def certificate(c: Certificate) -> str:
     """Return what is certified, and what is proved wrong."""
     largest = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_RANGES])
-    facts = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between}
+    facts: dict[str, Any] = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between}
     return filled("certificate", c.warnings, c=c, largest=largest, **facts)
 
 
@@ -313,7 +320,7 @@ def planning(result: Simulation) -> str:
         table.append(line)
     n = getattr(result, "n", None)
     found = next((point for point in result.points if point.n == n), None)
-    facts = {"sized": hasattr(result, "max_n"), "between": _between, "found": found}
+    facts: dict[str, Any] = {"sized": hasattr(result, "max_n"), "between": _between, "found": found}
     return filled("planning", result.warnings, s=result, table=table, **facts)
 
 
@@ -394,7 +401,13 @@ def monitor(state: MonitorState) -> str:
         table.append(f"{line}  {between:24}  {event}".rstrip())
     if (more := len(state.evidence) - len(ordered)) > 0:
         table.append(f"  {more:,} more have less.")
-    facts = {"times": times, "odds": odds, "to_one": to_one, "name": evidence_name, "BETS": _BETS}
+    facts: dict[str, Any] = {
+        "times": times,
+        "odds": odds,
+        "to_one": to_one,
+        "name": evidence_name,
+        "BETS": _BETS,
+    }
     facts |= {"between": partial(_between_points, unit), "SPREAD": SPREAD}
     return filled(
         "monitor", _look_alikes(state.evidence), s=state, table=table if ordered else [], **facts

@@ -29,6 +29,14 @@ _STATED: Mapping[str, Mapping[str, str]] = {
 }
 _COUNTED: Mapping[str, str] = {"over": "fewer than predicted", "under": "more than predicted"}
 
+#: What nulls and statistics are called in sentences, where not by their names.
+CALLED: Mapping[str, str] = {
+    "monte_carlo": "Monte Carlo test",
+    "cluster_signs": "cluster sign-flip test",
+    "comonotone": "worst-case dependence within clusters",
+    "omnibus": "combined test",
+}
+
 _WHOLE = {
     "canonical": "all classes together",
     "distribution": "the whole distribution",
