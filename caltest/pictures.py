@@ -227,9 +227,12 @@ def axis_of_ratios(low: float, high: float, most: int = 6) -> Axis:
 # ------------------------------------------------------------------ marks
 
 #: line: through points; points; intervals: upright, from y to end; bars: lying, from x to end;
-#: area: between y and end; band: of points, from y to end; rows: how many there are between edges x;
-#: text: at x and y, shares of the plot, shifted by end, pixels; grid: that of the axes.
-Kind: TypeAlias = Literal["line", "points", "intervals", "bars", "area", "band", "rows", "text", "grid"]
+#: area: between y and end; band: of points, from y to end; columns: from 0 to y, between edges x; rows:
+#: how many there are between edges x, beneath; text: at x and y, shares of the plot, shifted by end,
+#: pixels; grid: that of the axes.
+Kind: TypeAlias = Literal[
+    "line", "points", "intervals", "bars", "area", "band", "columns", "rows", "text", "grid"
+]
 
 
 class Mark(NamedTuple):
@@ -244,6 +247,17 @@ class Mark(NamedTuple):
 
 
 Marks: TypeAlias = list[Mark]
+
+
+class Picture(NamedTuple):
+    """Marks, the lowest first, on axes and what these are."""
+
+    marks: Marks
+    x: Axis
+    y: Axis
+    of_x: str = ""
+    of_y: str = ""
+
 
 GRID = Mark("grid", "grid")
 DIAGONAL = Mark("line", "diag", (0.0, 1.0), (0.0, 1.0))

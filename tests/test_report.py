@@ -261,7 +261,7 @@ def test_a_pass_is_never_shown_as_a_finding():
         (
             lambda: audits.binary(0.0, materiality=0.3),
             "Every tenth of the predictions is ins",
-            "Shaded",
+            "Dashed: your limit",
         ),
         (lambda: audits.rare(), "Shown too high in ", "events observed per 1,000 rows"),
         (lambda: audits.audit(), "Class bird: too low in all ten tenths", "Dashed"),
@@ -304,7 +304,7 @@ def test_small_errors_are_drawn_as_errors_and_rare_events_on_a_log_axis():
     texts = [mark.text for mark in errors.marks if mark.tag == "text"]
     assert "error (predicted − observed), points" in texts
     assert sum(mark.kind == "half bad" for mark in errors.marks) == 2
-    assert sum(mark.kind == "corridor" for mark in errors.marks) == 1
+    assert sum(mark.kind == "limit" for mark in errors.marks) == 2
     first = first_screen(audits.rare())
     texts = [mark.text for mark in first.figure.drawings[0].marks if mark.tag == "text"]
     assert "predicted events per 1,000 rows (log scale)" in texts

@@ -10,12 +10,12 @@ import pytest
 from caltest import auditing, pictures
 from caltest.report import charts
 from caltest.report.summary import first_screen
+from caltest.text import figures
 
 
 def test_reliability_diagram_by_hand():
-    drawn = charts.reliability(
-        auditing.Reliability((0.0, 0.5), (0.25, 1.0), (9, 9), (0.0, 0.25), (0.25, 0.75)), "of two bins"
-    )
+    r = auditing.Reliability((0.0, 0.5), (0.25, 1.0), (9, 9), (0.0, 0.25), (0.25, 0.75))
+    (drawn,) = charts.drawn(figures.reliability(r), "of two bins", [charts.SMALL])
     size = drawn.size
     dots = [mark for mark in drawn.marks if mark.kind.startswith("dot")]
     assert [mark.kind for mark in dots] == ["dot ok", "dot bad"]
@@ -48,23 +48,29 @@ def test_the_limit_may_be_a_ratio():
     assert first.kind == "material"
 
 
-def _marks(made, kind):
-    return [mark for mark in made.drawing.marks if mark.kind == kind]
+def _histogram(audit):
+    """Return the picture of the evidence, and the one drawing of it."""
+    made = figures.histogram(audit)
+    return made, *charts.drawn(made.picture, made.label, [charts.CHANCE])
+
+
+def _marks(drawing, kind):
+    return [mark for mark in drawing.marks if mark.kind == kind]
 
 
 def test_histogram_by_hand():
     drawn = np.repeat([1.0, 2.0, 3.0], [10, 7, 2])
-    made = charts.histogram(
+    made, drawing = _histogram(
         replace(audits.audit(), null_distribution=drawn, statistic=2.5, alpha=0.1, pvalue=0.15)
     )
-    size = made.drawing.size
-    tops = [float(re.match(r"M\S+ ([\d.]+)H", bar.d)[1]) for bar in _marks(made, "bar")]
+    size = drawing.size
+    tops = [float(re.match(r"M\S+ ([\d.]+)H", bar.d)[1]) for bar in _marks(drawing, "bar")]
     assert [(size.bottom - top) / (size.bottom - size.top) for top in tops] == pytest.approx(
         [1.0, 0.7, 0.2], abs=1e-3
     )
-    (labels,) = _marks(made, "labels ok")
+    (labels,) = _marks(drawing, "labels ok")
     assert labels.d.startswith(f"M{size.x(2.5 / 4.0)} ")
-    (threshold,) = _marks(made, "threshold")
+    (threshold,) = _marks(drawing, "threshold")
     assert threshold.d.startswith(f"M{size.x(3.0 / 4.0)} ")  # of 20, two may be as large
     assert (made.reached, made.draws, made.beyond) == (2, 19, 0)
     assert not made.far
@@ -73,9 +79,9 @@ def test_histogram_by_hand():
 
 def test_what_is_far_out_breaks_the_axis_and_is_counted():
     drawn = np.append(np.linspace(0.0, 4.0, 97), [60.0, np.inf, np.nan])
-    made = charts.histogram(replace(audits.audit(), null_distribution=drawn, statistic=500.0))
+    made, drawing = _histogram(replace(audits.audit(), null_distribution=drawn, statistic=500.0))
     assert made.far
     assert made.beyond == 3
-    assert len(_marks(made, "bar")) > 12
-    assert len(_marks(made, "axis")) == 2
-    assert charts.histogram(replace(audits.audit(), null_distribution=np.array([np.inf]))) is None
+    assert len(_marks(drawing, "bar")) > 12
+    assert len(_marks(drawing, "axis")) == 2
+    assert figures.histogram(replace(audits.audit(), null_distribution=np.array([np.inf]))) is None

@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtrik
 
 from caltest._sums import Array
 from caltest.auditing.draws import Answers
 from caltest.auditing.plan import Look, Plan, form_of
 from caltest.auditing.sizes import Design, Sizes, half_width
-from caltest.auditing.views import Cumulative, Histogram, Reliability, View
+from caltest.auditing.views import Cumulative, Histogram, PitHistogram, Reliability, View
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.data import Rows, Sample
 from caltest.forms import Side
-from caltest.forms.predictive import levels_of
-from caltest.laws import Classes, Survival
+from caltest.forms.predictive import PitScores, levels_of
+from caltest.laws import Classes, Pool, Quantiles, Survival
 from caltest.pictures import path_of
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, PitKolmogorovSmirnov, Statistic
@@ -76,7 +77,8 @@ def views_of(
         for h in own[look]:
             if values is not None and plan.hypotheses[h][1] == _OF_LEVELS:
                 band = float(np.quantile(values[1:, h], 1.0 - level, method="higher"))
-                facts["cumulative"] = pit_difference(look, labels, band)
+                facts |= {"cumulative": pit_difference(look, labels, band)}
+                facts |= {"pit": pit_histogram(look, labels, level)}
         if look in bands or (look in chosen and not design.plain and look.event and classes):
             stated = design.of_look(look).scores
             facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
@@ -119,7 +121,9 @@ _MOST_BINS = 15
 _ROWS_OF_A_BIN = 20
 _PLACES = 200  # of a cumulative difference
 _BARS = 40
+_ROUNDING = 1e-9  # of a count
 _MARKS = 50  # of the picture of levels
+_TENTHS, _MOST_RANKS = 10, 25  # bins of a PIT, and at most of ranks
 
 
 def bands_of(
@@ -200,6 +204,33 @@ def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulativ
     share, difference = (tuple(each[kept].tolist()) for each in (levels, 0.0 - shares))
     bands = tuple((band * reach[kept]).tolist()) if of_times else None
     return Cumulative(share, share, difference, band, bands)
+
+
+def bins_of_pit(law: Any) -> int:
+    """Return how many bins a histogram has: all ranks of few members, of more a divisor of these."""
+    if not isinstance(law, Pool):
+        return _TENTHS
+    if law.size <= _MOST_RANKS:
+        return law.size
+    return max((bins for bins in range(_TENTHS, _MOST_RANKS) if law.size % bins == 0), default=_TENTHS)
+
+
+def pit_histogram(look: Look, outcomes: NDArray[Any], level: float) -> PitHistogram | None:
+    """Return in which bins of what was predicted outcomes lie; None where some levels are stated."""
+    view = look.view()
+    form: Any = form_of(look, _OF_LEVELS, view.rows)
+    if isinstance(form.law, Quantiles):
+        return None
+    law: Any = getattr(form.law, "law", form.law)
+    bins, n = bins_of_pit(law), view.rows.n_samples
+    sums = PitScores(form.law, form.weights, bins).sums(view.outcomes(outcomes[None]))[0]
+    shares = np.diff(np.arange(1, bins) / bins + sums / form.weights.sum(), prepend=0.0, append=1.0)
+    low = high = None
+    if view.rows.are_alike and view.rows.clusters is None:
+        side = level / (2 * bins)
+        low, high = (np.ceil(bdtrik([side, 1.0 - side], n, 1.0 / bins) - _ROUNDING) / n).tolist()
+    kind: Any = "rank" if isinstance(law, Pool) else "pit"
+    return PitHistogram(kind, tuple(np.round(shares.clip(0.0, 1.0), 12).tolist()), low, high)
 
 
 def histogram(scores: Array) -> Histogram:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from caltest.forms import Side
 
@@ -207,6 +207,36 @@ class Cumulative:
 
 
 @dataclass(frozen=True)
+class PitHistogram:
+    """Where outcomes lie in what was predicted of them, in bins of equal width from 0 to 1.
+
+    Attributes
+    ----------
+    kind
+        "pit", or "rank" among members and draws.
+    share
+        Of the rows, in every bin: about the same in all if the model is calibrated. A row whose place
+        is a range, as of counts, is shared among the bins that this covers; of censored times the place
+        is completed from the prediction.
+    low, high
+        Where a share lies if the model is calibrated, all of this histogram at once with probability
+        1 - alpha (binomial, Bonferroni); None where rows count differently or depend on each other.
+    """
+
+    kind: Literal["pit", "rank"]
+    share: tuple[float, ...]
+    low: float | None
+    high: float | None
+
+    @property
+    def outside(self) -> tuple[bool, ...]:
+        """Which bins leave the band."""
+        if self.low is None or self.high is None:
+            return (False,) * len(self.share)
+        return tuple(not self.low <= each <= self.high for each in self.share)
+
+
+@dataclass(frozen=True)
 class Histogram:
     """Counts of a view's predictions, for the histogram under a reliability diagram.
 
@@ -316,7 +346,7 @@ class View(Sized):
     binned_error
         Mean absolute error over these tenths or fifths with its simultaneous interval: low, estimate,
         high. None without an event.
-    reliability, cumulative, histogram
+    reliability, cumulative, histogram, pit
         What is drawn; None where nothing is.
     exact
         Whether the interval, and the test against the limit, hold for any number of rows; else one of
@@ -360,6 +390,7 @@ class View(Sized):
     reliability: Reliability | None = field(default=None, repr=False)
     cumulative: Cumulative | None = field(default=None, repr=False)
     histogram: Histogram | None = field(default=None, repr=False)
+    pit: PitHistogram | None = field(default=None, repr=False)
     exact: bool = True
     could_miss: float | None = None
     inside: bool | None = None

@@ -17,7 +17,7 @@ from caltest.auditing.views import Check, Part, Rest, View
 from caltest.lenses import within
 from caltest.report import charts
 from caltest.text import audit as words
-from caltest.text import captions, findings, vocabulary
+from caltest.text import captions, figures, findings, vocabulary
 from caltest.text.sizes import bracketed, decided_apart, least_settled, rates
 from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name, short_name
 
@@ -115,7 +115,7 @@ def _subject(audit: Audit) -> View | None:
 
 def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     """Choose the picture of the check that carries the sentence, and draw it."""
-    parts, halves = charts.parts_of(view)
+    parts, halves = figures.parts_of(view)
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
     bad = [of for of in sized if shows(audit, of)]
     label = capital(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
@@ -128,34 +128,50 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     if told is not None and whole is told and told.cumulative is None:  # as of correlations
         return _chance(audit)
     if whole is not None and whole.cumulative is not None:
+        outcomes = vocabulary.outcomes_called(audit)
         title = captions.levels_title(audit, whole, whole.cumulative)
-        drawings = charts.cumulative(whole.cumulative, f"Level by level. {title}", charts.OF_LEVELS)
-        return _pictured(title, captions.levels_note(audit), drawings)
+        if whole.pit is not None:
+            picture, note = figures.pit(whole.pit, outcomes), captions.pit_note(audit, whole.pit)
+        else:
+            stated = figures.coverage_of(audit, whole)
+            wrong = [each for each in stated if shows(audit, each)]
+            picture, note = figures.coverage(stated, wrong, outcomes), captions.coverage_note(audit)
+        return _pictured(title, note, charts.drawn(picture, f"{note} {title}"))
     if not (audit.n_classes or view.parts):
         return None  # the table shows as much
     if audit.rejected and view.cumulative is not None and not bad:
         title = captions.cumulative_title(audit, view, view.cumulative)
-        drawings = charts.cumulative(view.cumulative, f"{label}cumulative difference. {title}")
+        drawings = charts.drawn(
+            figures.cumulative(view.cumulative), f"{label}cumulative difference. {title}"
+        )
         return _pictured(title, captions.cumulative_note(audit), drawings)
     flat = audit.verdict == "within" and len(parts) > 1
-    kind = "errors" if flat or charts.small(parts) or charts.crowded(parts) else "curve"
-    kind = "rare" if charts.is_rare(parts, view) else kind
+    kind = "errors" if flat or figures.small(parts) or figures.crowded(parts) else "curve"
+    kind = "rare" if figures.is_rare(parts, view) else kind
     shown = halves if kind == "errors" else ()
     title = captions.parts_title(audit, view, parts, shown)
     if kind == "errors":
-        drawings = charts.errors(view, f"{label}error by prediction. {title}", bad, audit.materiality)
+        picture, of = figures.errors(view, bad, audit.materiality), "error by prediction"
     else:
-        drawings = charts.curve(view, f"{label}predicted against observed. {title}", bad)
+        picture, of = figures.curve(view, bad), "predicted against observed"
+    drawings = charts.drawn(picture, f"{label}{of}. {title}")
     return _pictured(title, captions.parts_note(audit, kind, parts, shown), drawings)
 
 
 def _chance(audit: Audit) -> SimpleNamespace | None:
     """Draw the evidence among that of the draws, of an audit in which no one event is looked at."""
-    h = charts.histogram(audit)
+    h = _histogram(audit)
     if h is None:
         return None
     title = captions.chance_title(h.reached, h.draws)
     return _pictured(title, captions.chance_note(audit), (h.drawing,))
+
+
+def _histogram(audit: Audit) -> SimpleNamespace | None:
+    h = figures.histogram(audit)
+    if h is not None:
+        (h.drawing,) = charts.drawn(h.picture, h.label, [charts.CHANCE])
+    return h
 
 
 def _pictured(title: str, note: str, drawings: Sequence[charts.Drawing]) -> SimpleNamespace:
@@ -192,7 +208,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     rows: list[tuple[str, View | Part]] = [
         (_called(audit, view, by_class, column is not None), view) for view in chosen
     ]
-    parts, halves = charts.parts_of(subject)
+    parts, halves = figures.parts_of(subject)
     beside = parts if len(parts) < max(part.of for part in parts) else halves  # ties: each value
     if subject.group is None and not by_class and len(beside) < _ROWS:
         named = [(captions.part_name(part, subject), part) for part in beside]
@@ -255,6 +271,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         axis=axis,
         zero=zero,
         corridor=corridor,
+        ticks=figures.ticks(axis, corridor),
         rows=[
             SimpleNamespace(
                 name=name(called),
@@ -263,7 +280,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 observed=bracketed(rate(rates(of)[1]), of),
                 bad=shows(audit, of) is not None,
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
-                bar=bar,  # its low end, the estimate and its high end
+                bar=bar,  # the low end of all together, the estimate and the high end
+                own=_own(of, as_ratio),
+                error=f"{bar[1]:.3g}×" if as_ratio else signed_points(bar[1], bar[0], bar[2]),
                 words=f"{name(called).short}: {captions.size_words(audit, of, as_ratio)}",
             )
             for (called, of), bar in zip(rows, ends, strict=True)
@@ -330,6 +349,16 @@ def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
     return low, predicted / of.observed if of.observed else high, high
 
 
+def _own(of: View | Part, as_ratio: bool) -> tuple[float, float] | None:
+    """Return the ends of an interval that holds by itself; None where there is no such."""
+    if of.own_low is None or of.own_high is None or of.predicted is None:
+        return None
+    if not as_ratio:
+        return of.own_low, of.own_high
+    least, most = of.predicted - of.own_high, of.predicted - of.own_low
+    return of.predicted / most if most else math.inf, of.predicted / max(least, 1e-300)
+
+
 # ------------------------------------------------------------------ the whole report
 
 
@@ -337,7 +366,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
     """Return what a report says of an audit; ``told``: title, date and gate, for the first screen."""
     views = words.worst_first(audit)
     sized = [view for view in views if view.low is not None]
-    listed, null = leading(sized, _LISTED), charts.histogram(audit)
+    listed, null = leading(sized, _LISTED), _histogram(audit)
     tables: dict[str, tuple[Sequence[Any], Callable[[Any, Audit], SimpleNamespace]]] = {
         "checks": (sorted(audit.checks, key=lambda check: not check.found), _check_row),
         "views": (sized, _view_row),
@@ -351,7 +380,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
     if c is not None and len(c.times) > 1 and any(each is not None for each in c.observed):
         label = f"Chance of the event until {c.times[-1]:.3g}: predicted {c.predicted[-1]:.1%}"
         label += f", {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected."
-        over_time = charts.over_time(c, label)
+        (over_time,) = charts.drawn(figures.over_time(c), label, [charts.SMALL])
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     more = {table: max(len(rows) - _ROOM[table], 0) for table, (rows, _) in tables.items()}
     return SimpleNamespace(
@@ -475,7 +504,7 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
     seen = "an error was found" if outside else "nothing was found"
     if drawn is not None and not audit.n_classes:
         label = f"Level by level. {shown.short}: {captions.levels_title(audit, view, drawn)}"
-        (drawing,) = charts.cumulative(drawn, label, charts.OF_LEVELS, [charts.SMALL])
+        picture = figures.cumulative(drawn, figures.OF_LEVELS)
     else:
         assert r is not None
         for p, y, rows, low, high in zip(r.predicted, r.observed, r.rows, r.low, r.high, strict=True):
@@ -487,7 +516,8 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
             seen = f"{outside} of {of_bins} outside the band"
         else:
             seen += f"; each of {of_bins} alone has too few rows to show it"
-        drawing = charts.reliability(r, f"Reliability diagram of {shown.short}: {seen}.")
+        label, picture = f"Reliability diagram of {shown.short}: {seen}.", figures.reliability(r)
+    (drawing,) = charts.drawn(picture, label, [charts.SMALL])
     return SimpleNamespace(
         name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=bins
     )

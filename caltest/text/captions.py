@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from caltest._numbers import confidence_text, number, outward_points, percent, percents
 from caltest._visible import visible
 from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
-from caltest.auditing.views import Cumulative, Part, Rest, View
+from caltest.auditing.views import Cumulative, Part, PitHistogram, Rest, View
 from caltest.lenses import within
 from caltest.text import sizes
 from caltest.text.vocabulary import (
@@ -211,7 +211,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
                 proof = f"; one lies {lie[0]}, the other {lie[1]}"
             text += f" Boxes: the half of the rows with lower, and with higher predictions{proof}."
         if audit.materiality is not None:
-            text += f" Shaded: your limit, {shaded(audit)}."
+            text += f" Dashed: your limit, {shaded(audit)}."
         return text
     each = f"in each {one} of the predictions" if len(parts) > 1 else "in these rows"
     rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
@@ -269,6 +269,25 @@ def _level(share: float) -> str:
 
 
 _LOW = 0.25  # a level below which quantiles are called low
+
+
+def pit_note(audit: Audit, drawn: PitHistogram) -> str:
+    """Return what a histogram of PITs or ranks shows, and what would be calibrated."""
+    outcomes, sure = outcomes_called(audit), confidence_text(audit.confidence)
+    bins = "rank bin" if drawn.kind == "rank" else "tenth of what was predicted"
+    text = f"Bars: share of {outcomes} in each {bins}; calibrated: all alike (dashed)."
+    if drawn.low is not None:
+        text += f" Shaded: chance alone, {sure} for all bars of this picture (exact, binomial)."
+    return text
+
+
+def coverage_note(audit: Audit) -> str:
+    """Return what stated against observed coverage shows."""
+    sure = confidence_text(audit.confidence)
+    return (
+        f"Dots: what was stated, and how often it was observed. Bars: {_kind(audit)} intervals, all "
+        f"correct together, {sure} confidence. Dashed: stated = observed."
+    )
 
 
 def levels_note(audit: Audit, pictures: int = 1) -> str:
@@ -377,7 +396,9 @@ def rows_title(audit: Audit, view: View) -> str:
 def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
-    text = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
+    text = f"Thin bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
+    if any(of.own_low is not None for of in shown):
+        text += f" Thick: each by itself, {confidence_text(1.0 - 2.0 * audit.alpha)}."
     text = f"{text} {members_note(audit)}".strip()
     if audit.verdict in ("within", "undecided"):
         text = f"{text} {sizes.decided_apart(audit, shown)}".strip()
