@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -321,3 +322,130 @@ def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, A
     ends = np.append(np.flatnonzero(np.diff(ordered)), len(scores) - 1)
     sums = np.stack([counted, counted * (ordered - labels[order])]).cumsum(axis=1)[:, ends]
     return ordered[ends], *(sums / weights.sum())
+
+
+# ------------------------------------------------------------------ of the parts of one probability
+
+_SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
+_CERTAIN = 0.9
+
+
+def _x_axis(parts: Sequence[Any], h: Any, *more: float) -> Axis:
+    """Return an axis of the predictions: nearly all of them, stretched where most are near the end."""
+    values = [part.predicted for part in parts]
+    middle = sorted(values)[len(values) // 2]
+    if middle > _CERTAIN and 0.99 < max(values) < 0.99995 and len(values) > 2:
+        return stretched_axis([min(values), max(values), *more])
+    if h and sum(h.counts):
+        cumulated = np.cumsum(h.counts) / sum(h.counts)
+        first, last = np.searchsorted(cumulated, [0.005, 0.995])
+        values += [h.edges[first], h.edges[min(last + 1, len(h.counts))]]
+    return axis_of_probabilities([*values, *more])
+
+
+def _rows_beneath(x: Axis, h: Any, parts: Sequence[Any]) -> Mark:
+    """Return where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
+    if x.scale is LINEAR and h is not None:
+        return Mark("rows", "bar", h.edges, h.counts, label="rows")
+    if len(parts) == 1:
+        return Mark("rows", "bar")
+    inner = [(a.end + b.start) / 2 for a, b in pairwise(parts)]
+    edges = [parts[0].start, *inner, parts[-1].end]
+    return Mark("rows", "bar", edges, [part.rows for part in parts], label="rows")
+
+
+def with_intervals(x: Sequence[float], y: Sequence[float], ends: Any, bad: Sequence[bool]) -> Marks:
+    """Return points with their intervals, in two classes."""
+    low, high = zip(*ends, strict=True)
+    return told_apart(x, low, bad, "intervals", high) + told_apart(x, y, bad)
+
+
+def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> Picture:
+    """Draw observed against predicted, a dot a part; ``shown``: of which an error is.
+
+    ``h``: how the predictions are distributed; ``rare``: in events per 1,000, on logarithmic axes.
+    """
+    x, y = [part.predicted for part in parts], [part.observed for part in parts]
+    ends = [part.true_rates for part in parts]
+    lows, highs = [max(low, 0.0) for low, _ in ends], [min(high, 1.0) for _, high in ends]
+    of_x, of_y = "predicted probability", "observed rate"
+    if rare:
+        axis = axis_per_thousand([*x, *y, *highs])
+        of_x, of_y = "predicted events per 1,000 rows (log scale)", "observed events per 1,000 rows"
+    else:
+        axis = _x_axis(parts, h, *x, *y, *lows, *highs)
+        if axis.scale is STRETCHED:
+            of_x += f" ({axis.scale.words})"
+    marks = [GRID, DIAGONAL, *([Mark("line", "thin", x, y)] if len(parts) > 1 else [])]
+    marks += with_intervals(x, y, ends, [part in shown for part in parts])
+    marks.append(_rows_beneath(axis, h, parts))
+    # Each label stands in its corner, unless a dot or its interval is there.
+    marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too low"))
+    marks.append(Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too high"))
+    return Picture(marks, axis, axis, of_x, of_y)
+
+
+def errors(
+    parts: Sequence[Any], halves: Sequence[Any], h: Any, shown: Sequence[Any], limit: float | None
+) -> Picture:
+    """Draw the error by prediction: dots for parts, boxes for halves, the limit as dashed lines."""
+    every = [end for part in (*parts, *halves) for end in (part.low, part.high)]
+    if limit is not None:
+        every += [-1.2 * limit, 1.2 * limit]
+    y = axis_of_points(1.1 * min(every), 1.1 * max(every))
+    ranked = crowded(parts)
+    x = axis_of_probabilities([0.0, 1.0]) if ranked else _x_axis(parts, h)
+    of_x = "share of the rows, from the lowest prediction" if ranked else "predicted probability"
+    lines = () if limit is None else (-limit, limit)
+    marks = [GRID, *(Mark("line", "limit", (x.low, x.high), (end, end)) for end in lines)]
+    for half, ends in zip(halves, pairwise(_reach(halves)), strict=True):
+        across = ends if ranked else (half.start, half.end)
+        bad = " bad" * (half in shown)
+        marks.append(Mark("area", f"half{bad}", across, (half.low, half.low), (half.high, half.high)))
+        marks.append(Mark("line", f"halfmean{bad}", across, (half.error, half.error)))
+    marks.append(Mark("line", "zero", (x.low, x.high), (0.0, 0.0)))
+    places = [part.predicted for part in parts]
+    if ranked:
+        places = [(a + b) / 2 for a, b in pairwise(_reach(parts))]
+    intervals = [(part.low, part.high) for part in parts]
+    bad_parts = [part in shown for part in parts]
+    marks += with_intervals(places, [part.error for part in parts], intervals, bad_parts)
+    if not ranked:
+        marks.append(_rows_beneath(x, h, parts))
+    if y.at(0.0) < 0.88:
+        marks.append(Mark("text", "lab", 0.0, 1.0, (6, 13), "too high ▴"))
+    if y.at(0.0) > 0.12:
+        marks.append(Mark("text", "lab", 0.0, 0.0, (6, -5), "too low ▾"))
+    return Picture(marks, x, y, of_x, "error (predicted − observed), points")
+
+
+def _reach(parts: Sequence[Any]) -> list[float]:
+    """Return the shares of the rows at which parts begin and end."""
+    rows = [part.rows for part in parts]
+    return [0.0, *(np.cumsum(rows) / max(sum(rows), 1)).tolist()]
+
+
+def crowded(parts: Sequence[Any]) -> bool:
+    """Whether most parts have nearly the same prediction, so that only ranks separate them."""
+    predicted = [part.predicted for part in parts]
+    if len(parts) < 4 or _x_axis(parts, None).scale is not LINEAR:
+        return False
+    near = 0.02 * (max(predicted) - min(predicted))
+    return sum(bool(b - a <= near) for a, b in pairwise(predicted)) > (len(parts) - 1) / 2
+
+
+def small(parts: Sequence[Any]) -> bool:
+    """Whether errors are too small to be seen beside a diagonal."""
+    if len(parts) < 3:
+        return False
+    wide = max(part.predicted for part in parts) - min(part.predicted for part in parts)
+    return bool(max(part.most for part in parts) <= _SMALL_ERROR * wide)
+
+
+def reliability(r: Any) -> Picture:
+    """Draw a reliability diagram: bins of equally many rows, and where they lie under calibration."""
+    axis = axis_of_probabilities([*r.predicted, *r.observed, *r.low, *r.high])
+    bad = [not low <= o <= high for o, low, high in zip(r.observed, r.low, r.high, strict=True)]
+    marks = [Mark("band", "band", r.predicted, r.low, r.high), GRID, DIAGONAL]
+    marks += told_apart(r.predicted, r.observed, bad)
+    return Picture(marks, axis, axis, "predicted probability", "observed rate")

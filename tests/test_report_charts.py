@@ -15,7 +15,7 @@ from caltest.text import figures
 
 def test_reliability_diagram_by_hand():
     r = auditing.Reliability((0.0, 0.5), (0.25, 1.0), (9, 9), (0.0, 0.25), (0.25, 0.75))
-    (drawn,) = charts.drawn(figures.reliability(r), "of two bins", [charts.SMALL])
+    (drawn,) = charts.drawn(pictures.reliability(r), "of two bins", [charts.SMALL])
     size = drawn.size
     dots = [mark for mark in drawn.marks if mark.kind.startswith("dot")]
     assert [mark.kind for mark in dots] == ["dot ok", "dot bad"]

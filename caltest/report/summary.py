@@ -146,14 +146,20 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         )
         return _pictured(title, captions.cumulative_note(audit), drawings)
     flat = audit.verdict == "within" and len(parts) > 1
-    kind = "errors" if flat or figures.small(parts) or figures.crowded(parts) else "curve"
+    kind = "errors" if flat or pictures.small(parts) or pictures.crowded(parts) else "curve"
     kind = "rare" if figures.is_rare(parts, view) else kind
     shown = halves if kind == "errors" else ()
     title = captions.parts_title(audit, view, parts, shown)
     if kind == "errors":
-        picture, of = figures.errors(view, bad, audit.materiality), "error by prediction"
+        picture, of = (
+            pictures.errors(parts, halves, view.histogram, bad, audit.materiality),
+            "error by prediction",
+        )
     else:
-        picture, of = figures.curve(view, bad), "predicted against observed"
+        picture, of = (
+            pictures.curve(parts, view.histogram, bad, rare=kind == "rare"),
+            "predicted against observed",
+        )
     drawings = charts.drawn(picture, f"{label}{of}. {title}")
     return _pictured(title, captions.parts_note(audit, kind, parts, shown), drawings)
 
@@ -516,7 +522,7 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
             seen = f"{outside} of {of_bins} outside the band"
         else:
             seen += f"; each of {of_bins} alone has too few rows to show it"
-        label, picture = f"Reliability diagram of {shown.short}: {seen}.", figures.reliability(r)
+        label, picture = f"Reliability diagram of {shown.short}: {seen}.", pictures.reliability(r)
     (drawing,) = charts.drawn(picture, label, [charts.SMALL])
     return SimpleNamespace(
         name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=bins

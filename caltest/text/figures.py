@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -14,25 +13,13 @@ import numpy as np
 from caltest import pictures, pvalues
 from caltest._numbers import number
 from caltest.auditing.result import Audit
-from caltest.auditing.views import (
-    Cumulative,
-    Curves,
-    Histogram,
-    Part,
-    PitHistogram,
-    Reliability,
-    View,
-)
+from caltest.auditing.views import Cumulative, Curves, Part, PitHistogram, View
 from caltest.lenses import within
-from caltest.pictures import DIAGONAL, GRID, Axis, Mark, Marks, Picture, told_apart
+from caltest.pictures import DIAGONAL, GRID, Axis, Mark, Picture, told_apart
 from caltest.text.sizes import RARE, is_tied
 from caltest.text.vocabulary import outcomes_called
 
 Shown: TypeAlias = Sequence[View | Part]  # views and parts of which an error is shown
-
-SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
-_CERTAIN = 0.9
-
 
 # ------------------------------------------------------------------ of one probability
 
@@ -57,123 +44,6 @@ def is_rare(parts: Sequence[Part], view: View) -> bool:
         return False
     predicted = [part.predicted for part in parts if part.predicted > 0.0]
     return len(predicted) > 1 and max(predicted) >= 10.0 * min(predicted)
-
-
-def _x_axis(parts: Sequence[Part], h: Histogram | None, *more: float) -> Axis:
-    """Return an axis of the predictions: nearly all of them, stretched where most are near the end."""
-    values = [part.predicted for part in parts]
-    middle = sorted(values)[len(values) // 2]
-    if middle > _CERTAIN and 0.99 < max(values) < 0.99995 and len(values) > 2:
-        return pictures.stretched_axis([min(values), max(values), *more])
-    if h and sum(h.counts):
-        cumulated = np.cumsum(h.counts) / sum(h.counts)
-        first, last = np.searchsorted(cumulated, [0.005, 0.995])
-        values += [h.edges[first], h.edges[min(last + 1, len(h.counts))]]
-    return pictures.axis_of_probabilities([*values, *more])
-
-
-def _rows_beneath(x: Axis, h: Histogram | None, parts: Sequence[Part]) -> Mark:
-    """Return where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
-    if x.scale is pictures.LINEAR and h is not None:
-        return Mark("rows", "bar", h.edges, h.counts, label="rows")
-    if len(parts) == 1:
-        return Mark("rows", "bar")
-    inner = [(a.end + b.start) / 2 for a, b in pairwise(parts)]
-    edges = [parts[0].start, *inner, parts[-1].end]
-    return Mark("rows", "bar", edges, [part.rows for part in parts], label="rows")
-
-
-def _with_intervals(x: Sequence[float], y: Sequence[float], ends: Any, bad: Sequence[bool]) -> Marks:
-    low, high = zip(*ends, strict=True)
-    return told_apart(x, low, bad, "intervals", high) + told_apart(x, y, bad)
-
-
-def curve(view: View, shown: Shown) -> Picture:
-    """Draw observed against predicted, a dot a part; ``shown``: of which an error is."""
-    parts, _ = parts_of(view)
-    x, y = [part.predicted for part in parts], [part.observed for part in parts]
-    ends = [part.true_rates for part in parts]
-    lows, highs = [max(low, 0.0) for low, _ in ends], [min(high, 1.0) for _, high in ends]
-    of_x, of_y = "predicted probability", "observed rate"
-    if is_rare(parts, view):
-        axis = pictures.axis_per_thousand([*x, *y, *highs])
-        of_x, of_y = "predicted events per 1,000 rows (log scale)", "observed events per 1,000 rows"
-    else:
-        axis = _x_axis(parts, view.histogram, *x, *y, *lows, *highs)
-        if axis.scale is pictures.STRETCHED:
-            of_x += f" ({axis.scale.words})"
-    marks = [GRID, DIAGONAL, *([Mark("line", "thin", x, y)] if len(parts) > 1 else [])]
-    marks += _with_intervals(x, y, ends, [part in shown for part in parts])
-    marks.append(_rows_beneath(axis, view.histogram, parts))
-    # Each label stands in its corner, unless a dot or its interval is there.
-    marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too low"))
-    marks.append(Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too high"))
-    return Picture(marks, axis, axis, of_x, of_y)
-
-
-def errors(view: View, shown: Shown, limit: float | None) -> Picture:
-    """Draw the error by prediction: dots for parts, boxes for halves, the limit as dashed lines."""
-    parts, halves = parts_of(view)
-    every = [end for part in (*parts, *halves) for end in (part.low, part.high)]
-    if limit is not None:
-        every += [-1.2 * limit, 1.2 * limit]
-    y = pictures.axis_of_points(1.1 * min(every), 1.1 * max(every))
-    ranked = crowded(parts)
-    x = pictures.axis_of_probabilities([0.0, 1.0]) if ranked else _x_axis(parts, view.histogram)
-    of_x = "share of the rows, from the lowest prediction" if ranked else "predicted probability"
-    lines = () if limit is None else (-limit, limit)
-    marks = [GRID, *(Mark("line", "limit", (x.low, x.high), (end, end)) for end in lines)]
-    for half, ends in zip(halves, pairwise(_reach(halves)), strict=True):
-        across = ends if ranked else (half.start, half.end)
-        bad = " bad" * (half in shown)
-        marks.append(Mark("area", f"half{bad}", across, (half.low, half.low), (half.high, half.high)))
-        marks.append(Mark("line", f"halfmean{bad}", across, (half.error, half.error)))
-    marks.append(Mark("line", "zero", (x.low, x.high), (0.0, 0.0)))
-    places = [part.predicted for part in parts]
-    if ranked:
-        places = [(a + b) / 2 for a, b in pairwise(_reach(parts))]
-    intervals = [(part.low, part.high) for part in parts]
-    bad_parts = [part in shown for part in parts]
-    marks += _with_intervals(places, [part.error for part in parts], intervals, bad_parts)
-    if not ranked:
-        marks.append(_rows_beneath(x, view.histogram, parts))
-    if y.at(0.0) < 0.88:
-        marks.append(Mark("text", "lab", 0.0, 1.0, (6, 13), "too high ▴"))
-    if y.at(0.0) > 0.12:
-        marks.append(Mark("text", "lab", 0.0, 0.0, (6, -5), "too low ▾"))
-    return Picture(marks, x, y, of_x, "error (predicted − observed), points")
-
-
-def _reach(parts: Sequence[Part]) -> list[float]:
-    """Return the shares of the rows at which parts begin and end."""
-    rows = [part.rows for part in parts]
-    return [0.0, *(np.cumsum(rows) / max(sum(rows), 1)).tolist()]
-
-
-def reliability(r: Reliability) -> Picture:
-    """Draw a reliability diagram: bins of equally many rows, and where they lie under calibration."""
-    axis = pictures.axis_of_probabilities([*r.predicted, *r.observed, *r.low, *r.high])
-    bad = [not low <= o <= high for o, low, high in zip(r.observed, r.low, r.high, strict=True)]
-    marks = [Mark("band", "band", r.predicted, r.low, r.high), GRID, DIAGONAL]
-    marks += told_apart(r.predicted, r.observed, bad)
-    return Picture(marks, axis, axis, "predicted probability", "observed rate")
-
-
-def crowded(parts: Sequence[Part]) -> bool:
-    """Whether most parts have nearly the same prediction, so that only ranks separate them."""
-    predicted = [part.predicted for part in parts]
-    if len(parts) < 4 or _x_axis(parts, None).scale is not pictures.LINEAR:
-        return False
-    near = 0.02 * (max(predicted) - min(predicted))
-    return 2 * sum(b - a <= near for a, b in pairwise(predicted)) > len(parts) - 1
-
-
-def small(parts: Sequence[Part]) -> bool:
-    """Whether errors are too small to be seen beside a diagonal."""
-    if len(parts) < 3:
-        return False
-    wide = max(part.predicted for part in parts) - min(part.predicted for part in parts)
-    return max(part.most for part in parts) <= SMALL_ERROR * wide
 
 
 # ------------------------------------------------------------------ of distributions and times
@@ -230,7 +100,9 @@ def coverage(views: Sequence[View], shown: Shown, outcomes: str) -> Picture:
     x, y = [view.predicted or 0.0 for view in views], [view.observed or 0.0 for view in views]
     axis = pictures.axis_of_probabilities([0.0, 1.0])
     marks = [GRID, DIAGONAL, Mark("line", "thin", x, y)]
-    marks += _with_intervals(x, y, [each.true_rates for each in views], [v in shown for v in views])
+    marks += pictures.with_intervals(
+        x, y, [each.true_rates for each in views], [v in shown for v in views]
+    )
     of_x, of_y = "stated probability", "observed share"
     if all(":interval:" in f":{view.lens.split('/')[-1]}" for view in views):
         of_x, of_y = "stated probability of the interval", f"share of {outcomes} in it"
