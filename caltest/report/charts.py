@@ -8,7 +8,9 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from caltest.auditing.views import Part, View
 from caltest.pictures import BAD, Axis, Mark, Picture
+from caltest.text.sizes import RARE, is_tied
 
 
 class Size(NamedTuple):
@@ -149,3 +151,25 @@ class Drawing:
 def drawn(picture: Picture, label: str, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
     """Draw a picture in every size."""
     return tuple(Drawing(size, label).draw(picture) for size in sizes)
+
+
+def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """Return the finest parts of a view, or the view itself where it has none; and even halves."""
+    finest = max((part.of for part in view.parts), default=0)
+    parts = tuple(part for part in view.parts if part.of == finest)
+    halves = tuple(part for part in view.parts if part.of == 2)
+    if not parts and view.predicted is not None and view.observed is not None:
+        h, interval = view.histogram, (view.low or 0.0, view.high or 0.0)
+        ends = (h.edges[0], h.edges[-1]) if h else (view.predicted, view.predicted)
+        only = Part(1, 0, view.rows, view.predicted, view.observed, *interval, *ends)
+        return (only,), ()
+    uneven = any(is_tied(half, view.rows) or half.start == half.end for half in halves)
+    return parts, () if finest == 2 or len(halves) != 2 or uneven else halves
+
+
+def is_rare(parts: Sequence[Part], view: View) -> bool:
+    """Whether a view is drawn in events per 1,000, on logarithmic axes."""
+    if max(view.predicted or 0.0, view.observed or 0.0) >= RARE:
+        return False
+    predicted = [part.predicted for part in parts if part.predicted > 0.0]
+    return len(predicted) > 1 and max(predicted) >= 10.0 * min(predicted)

@@ -12,12 +12,13 @@ from caltest import pictures
 from caltest._numbers import counted, leading, number, outward_points, percents, pvalue, signed_points
 from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
+from caltest.auditing import figures
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.lenses import within
 from caltest.report import charts
 from caltest.text import audit as words
-from caltest.text import captions, figures, findings, vocabulary
+from caltest.text import captions, findings, vocabulary
 from caltest.text.sizes import bracketed, decided_apart, least_settled, rates
 from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name, short_name
 
@@ -115,7 +116,7 @@ def _subject(audit: Audit) -> View | None:
 
 def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     """Choose the picture of the check that carries the sentence, and draw it."""
-    parts, halves = figures.parts_of(view)
+    parts, halves = charts.parts_of(view)
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
     bad = [of for of in sized if shows(audit, of)]
     label = capital(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
@@ -147,7 +148,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         return _pictured(title, captions.cumulative_note(audit), drawings)
     flat = audit.verdict == "within" and len(parts) > 1
     kind = "errors" if flat or pictures.small(parts) or pictures.crowded(parts) else "curve"
-    kind = "rare" if figures.is_rare(parts, view) else kind
+    kind = "rare" if charts.is_rare(parts, view) else kind
     shown = halves if kind == "errors" else ()
     title = captions.parts_title(audit, view, parts, shown)
     if kind == "errors":
@@ -174,7 +175,7 @@ def _chance(audit: Audit) -> SimpleNamespace | None:
 
 
 def _histogram(audit: Audit) -> SimpleNamespace | None:
-    h = figures.histogram(audit)
+    h = figures.histogram(audit, vocabulary.outcomes_called(audit))
     if h is not None:
         (h.drawing,) = charts.drawn(h.picture, h.label, [charts.CHANCE])
     return h
@@ -214,7 +215,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     rows: list[tuple[str, View | Part]] = [
         (_called(audit, view, by_class, column is not None), view) for view in chosen
     ]
-    parts, halves = figures.parts_of(subject)
+    parts, halves = charts.parts_of(subject)
     beside = parts if len(parts) < max(part.of for part in parts) else halves  # ties: each value
     if subject.group is None and not by_class and len(beside) < _ROWS:
         named = [(captions.part_name(part, subject), part) for part in beside]

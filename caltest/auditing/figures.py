@@ -16,34 +16,8 @@ from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Curves, Part, PitHistogram, View
 from caltest.lenses import within
 from caltest.pictures import DIAGONAL, GRID, Axis, Mark, Picture, told_apart
-from caltest.text.sizes import RARE, is_tied
-from caltest.text.vocabulary import outcomes_called
 
 Shown: TypeAlias = Sequence[View | Part]  # views and parts of which an error is shown
-
-# ------------------------------------------------------------------ of one probability
-
-
-def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """Return the finest parts of a view, or the view itself where it has none; and even halves."""
-    finest = max((part.of for part in view.parts), default=0)
-    parts = tuple(part for part in view.parts if part.of == finest)
-    halves = tuple(part for part in view.parts if part.of == 2)
-    if not parts and view.predicted is not None and view.observed is not None:
-        h, interval = view.histogram, (view.low or 0.0, view.high or 0.0)
-        ends = (h.edges[0], h.edges[-1]) if h else (view.predicted, view.predicted)
-        only = Part(1, 0, view.rows, view.predicted, view.observed, *interval, *ends)
-        return (only,), ()
-    uneven = any(is_tied(half, view.rows) or half.start == half.end for half in halves)
-    return parts, () if finest == 2 or len(halves) != 2 or uneven else halves
-
-
-def is_rare(parts: Sequence[Part], view: View) -> bool:
-    """Whether a view is drawn in events per 1,000, on logarithmic axes."""
-    if max(view.predicted or 0.0, view.observed or 0.0) >= RARE:
-        return False
-    predicted = [part.predicted for part in parts if part.predicted > 0.0]
-    return len(predicted) > 1 and max(predicted) >= 10.0 * min(predicted)
 
 
 # ------------------------------------------------------------------ of distributions and times
@@ -170,7 +144,7 @@ _BINS, _FAR = 30, 2.0  # times what most draws reach, which the axis then leaves
 _ROOM = 0.82  # of its width is for the draws, if the observed value is far away from them
 
 
-def histogram(audit: Audit) -> SimpleNamespace | None:
+def histogram(audit: Audit, outcomes: str) -> SimpleNamespace | None:
     """Draw the largest evidence of every draw, and of the labels; None where it is not known.
 
     Of it: ``picture``, ``label``, ``reached`` (draws as large as the labels), ``draws``, ``beyond``
@@ -197,10 +171,10 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
     label = (
         f"Strongest evidence of {len(drawn):,} draws: median "
         f"{number(float(np.median(draws)))}, largest {number(float(draws[-1]))}; of the observed "
-        f"{outcomes_called(audit)} {number(observed)}, which {reached:,} reach."
+        f"{outcomes} {number(observed)}, which {reached:,} reach."
     )
     return SimpleNamespace(
-        picture=_evidence(audit, draws, limit if stands else None, end, far),
+        picture=_evidence(audit, outcomes, draws, limit if stands else None, end, far),
         label=label,
         far=far,
         reached=reached,
@@ -212,7 +186,9 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
     )
 
 
-def _evidence(audit: Audit, draws: np.ndarray, limit: float | None, end: float, far: bool) -> Picture:
+def _evidence(
+    audit: Audit, outcomes: str, draws: np.ndarray, limit: float | None, end: float, far: bool
+) -> Picture:
     counts, edges = np.histogram(draws, bins=_BINS, range=(0.0, end))
     ticks = tuple((end * k / 4, number(end * k / 4)) for k in range(5))
     x, y = Axis(0.0, end / _ROOM if far else end, ticks), Axis(0.0, 1.0, ())
@@ -225,7 +201,7 @@ def _evidence(audit: Audit, draws: np.ndarray, limit: float | None, end: float, 
     for style, at, text, up in (
         ("threshold", limit, "rejects beyond", -6),
         (f"labels {'bad' if audit.rejected else 'ok'}", observed,
-         f"your {outcomes_called(audit)}: {number(audit.statistic)}", -22),
+         f"your {outcomes}: {number(audit.statistic)}", -22),
     ):  # fmt: skip
         if at is not None:
             marks.append(Mark("line", style, (at, at), (0.0, 1.0)))
