@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from caltest import auditing, pictures
-from caltest.auditing import figures
+from caltest.auditing import diagrams
 from caltest.report import charts
 from caltest.report.summary import first_screen
 
@@ -50,7 +50,7 @@ def test_the_limit_may_be_a_ratio():
 
 def _histogram(audit):
     """Return the picture of the evidence, and the one drawing of it."""
-    made = figures.histogram(audit, "labels")
+    made = diagrams.evidence_picture(audit, "labels")
     return made, *charts.drawn(made.picture, made.label, [charts.CHANCE])
 
 
@@ -84,4 +84,7 @@ def test_what_is_far_out_breaks_the_axis_and_is_counted():
     assert made.beyond == 3
     assert len(_marks(drawing, "bar")) > 12
     assert len(_marks(drawing, "axis")) == 2
-    assert figures.histogram(replace(audits.audit(), null_distribution=np.array([np.inf])), "") is None
+    assert (
+        diagrams.evidence_picture(replace(audits.audit(), null_distribution=np.array([np.inf])), "")
+        is None
+    )

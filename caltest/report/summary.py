@@ -12,7 +12,7 @@ from caltest import pictures
 from caltest._numbers import counted, leading, number, outward_points, percents, pvalue, signed_points
 from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
-from caltest.auditing import figures
+from caltest.auditing import diagrams
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.lenses import within
@@ -132,18 +132,24 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         outcomes = vocabulary.outcomes_called(audit)
         title = captions.levels_title(audit, whole, whole.cumulative)
         if whole.pit is not None:
-            picture, note = figures.pit(whole.pit, outcomes), captions.pit_note(audit, whole.pit)
+            picture, note = (
+                diagrams.pit_picture(whole.pit, outcomes),
+                captions.pit_note(audit, whole.pit),
+            )
         else:
-            stated = figures.coverage_of(audit, whole)
+            stated = diagrams.coverage_of(audit, whole)
             wrong = [each for each in stated if shows(audit, each)]
-            picture, note = figures.coverage(stated, wrong, outcomes), captions.coverage_note(audit)
+            picture, note = (
+                diagrams.coverage_picture(stated, wrong, outcomes),
+                captions.coverage_note(audit),
+            )
         return _pictured(title, note, charts.drawn(picture, f"{note} {title}"))
     if not (audit.n_classes or view.parts):
         return None  # the table shows as much
     if audit.rejected and view.cumulative is not None and not bad:
         title = captions.cumulative_title(audit, view, view.cumulative)
         drawings = charts.drawn(
-            figures.cumulative(view.cumulative), f"{label}cumulative difference. {title}"
+            diagrams.cumulative_picture(view.cumulative), f"{label}cumulative difference. {title}"
         )
         return _pictured(title, captions.cumulative_note(audit), drawings)
     flat = audit.verdict == "within" and len(parts) > 1
@@ -175,7 +181,7 @@ def _chance(audit: Audit) -> SimpleNamespace | None:
 
 
 def _histogram(audit: Audit) -> SimpleNamespace | None:
-    h = figures.histogram(audit, vocabulary.outcomes_called(audit))
+    h = diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))
     if h is not None:
         (h.drawing,) = charts.drawn(h.picture, h.label, [charts.CHANCE])
     return h
@@ -278,7 +284,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         axis=axis,
         zero=zero,
         corridor=corridor,
-        ticks=figures.ticks(axis, corridor),
+        ticks=diagrams.ticks(axis, corridor),
         rows=[
             SimpleNamespace(
                 name=name(called),
@@ -387,7 +393,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
     if c is not None and len(c.times) > 1 and any(each is not None for each in c.observed):
         label = f"Chance of the event until {c.times[-1]:.3g}: predicted {c.predicted[-1]:.1%}"
         label += f", {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected."
-        (over_time,) = charts.drawn(figures.over_time(c), label, [charts.SMALL])
+        (over_time,) = charts.drawn(diagrams.over_time_picture(c), label, [charts.SMALL])
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     more = {table: max(len(rows) - _ROOM[table], 0) for table, (rows, _) in tables.items()}
     return SimpleNamespace(
@@ -511,7 +517,7 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
     seen = "an error was found" if outside else "nothing was found"
     if drawn is not None and not audit.n_classes:
         label = f"Level by level. {shown.short}: {captions.levels_title(audit, view, drawn)}"
-        picture = figures.cumulative(drawn, figures.OF_LEVELS)
+        picture = diagrams.cumulative_picture(drawn, diagrams.OF_LEVELS)
     else:
         assert r is not None
         for p, y, rows, low, high in zip(r.predicted, r.observed, r.rows, r.low, r.high, strict=True):
