@@ -707,7 +707,7 @@ def test_one_cluster_does_not_say_how_large_an_error_is():
     assert all(view.direction is None and view.high - view.low > 0.9 for view in sites)
     assert audit.verdict == "undecided"
     assert audit.n_resamples == 255  # all signs of 8 clusters
-    assert "In 9 of 9 views fewer than 20 clusters count in effect" in " ".join(audit.warnings)
+    assert "In 9 of 9 views too few clusters count for narrow intervals" in " ".join(audit.warnings)
     json.dumps(audit.to_dict(), allow_nan=False)
     with pytest.raises(InputError, match="names 4 clusters, too few"):
         caltest.audit(*shared(0, 4, 0.7)[:2], clusters=shared(0, 4, 0.7)[2], lenses="until:1")

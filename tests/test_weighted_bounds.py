@@ -203,7 +203,7 @@ def missed(design, seed, level):
     codes = np.arange(len(true)) if how.clusters is None else how.clusters
     labels = (rng.random(codes.max() + 1)[codes] < true).astype(int)
     error = np.average(stated - true, weights=how.weights)
-    *_, low, high = how.interval(stated, labels, level, how.by_t(stated, labels, level))
+    *_, low, high = how.interval(stated, labels, level, how.by_t(stated, level))
     return not low <= error <= high
 
 
@@ -273,7 +273,7 @@ def test_verdicts_with_weights_are_true(weights, limit, wrong):
 
 
 def test_a_view_that_many_clusters_carry_has_an_interval_of_t():
-    """At least 20 effective clusters by the predictions, and a level of .01; else it is exact."""
+    """At least 20 of them with the event, and without it, by the predictions; else it is exact."""
     rng = np.random.default_rng(0)
     cluster = np.repeat(np.arange(300), 4)
     p = rng.uniform(0.2, 0.8, 300)[cluster]
@@ -282,13 +282,13 @@ def test_a_view_that_many_clusters_carry_has_an_interval_of_t():
     one = caltest.audit(p, y, **options)
     assert [view.exact for view in one.views] == [False] == [one.exact_intervals]
     assert "Intervals are approximate" in str(one)
-    many = caltest.audit(p, y, groups={"g": cluster % 3}, **options)
-    assert many.exact_intervals
-    assert "Intervals are exact" in str(many)
+    many = caltest.audit(p, y, groups={"g": cluster % 12}, **options)
+    assert [view.exact for view in (*many.views, *many.rests)] == [False] + 12 * [True] + 12 * [False]
+    assert "Intervals are exact" in str(caltest.audit(p, y, guaranteed=True, **options))
     rare = np.where(cluster < 280, 1e-4, 0.5)
     few = caltest.audit(rare, (rng.random(300)[cluster] < rare).astype(int), **options)
     assert few.exact_intervals
-    assert any("intervals there hold however" in each for each in few.warnings)
+    assert any("too few clusters count" in each for each in few.warnings)
     for audit in (one, many, few):
         assert audit.to_dict()["views"][0]["exact"] is audit.views[0].exact
 
@@ -298,7 +298,7 @@ def test_rows_of_opposite_errors_do_not_shorten_an_interval():
     cluster, labels = np.repeat(np.arange(100), 2), np.tile([0, 1], 100)  # one event in every cluster
     p = np.full(200, 0.5)
     design = Design(np.ones(200), cluster)
-    assert design.by_t(p, labels, 0.02)
+    assert design.by_t(p, 0.02)
     *_, low, high = design.interval(p, labels, 0.02, True)
     assert high - low > 2 * 2.0 * np.sqrt(0.25 / 200)
 

@@ -168,7 +168,7 @@ def measured(draw: Callable[[np.random.Generator], Known], seed: np.random.SeedS
     found: list[float] = []
     for level in LIMITS:
         for by_t in (False, True):
-            by = by_t or design.by_t(scores, labels, level)
+            by = by_t or design.by_t(scores, level)
             *_, low, high = design.interval(scores, labels, level, by)
             found += [not low <= error <= high, high - low]
     limit = LIMIT if abs(error) <= LIMIT else 5.0 * LIMIT

@@ -208,7 +208,7 @@ class Rule:
                     return False
                 continue
             design, seen = self.design.at(places), events.astype(np.intp)
-            by_t = design.by_t(predicted, seen, ALPHA)
+            by_t = design.by_t(predicted, ALPHA)
             mean, _, low, high = design.interval(predicted, seen, ALPHA, by_t)
             if self.limit.place(mean, low, high) != "inside":
                 return False

@@ -384,7 +384,9 @@ def audit(
     warnings = list(dict.fromkeys(note for look in plan.looks for note in look.scope.shown.rows.notes))
     warnings += notes_on(groupings)
     if n_clusters is not None:
-        warnings += few_carry([design.of_look(x).effective(x.scores()) for x in sizes.cuts])
+        each = ((look, design.of_look(look)) for look in sizes.cuts)
+        carrying = [own.effective(look.scores()) for look, own in each if own.several is not None]
+        warnings += few_carry(carrying, sizes.family.of_view)
     if confirmed is not None and confirmed.few.any():
         warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)

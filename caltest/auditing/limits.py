@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -71,6 +72,8 @@ class Wanted(NamedTuple):
         Its rows, of all.
     spread
         Variance of its number of events, of that if all predictions were the mean: at most 1.
+    least
+        The fewest rows of its own for which there are such intervals.
     """
 
     predicted: float
@@ -78,6 +81,7 @@ class Wanted(NamedTuple):
     by_bound: bool
     part: float = 1.0
     spread: float = 1.0
+    least: float = 0.0
 
     @classmethod
     def of(cls, scores: Array, weights: Array, share: tuple[float, bool], part: float) -> Wanted:
@@ -110,8 +114,27 @@ def rows_needed(
         narrow, done = middle <= low, enough(np.maximum(middle, 1.0))
         low = np.where(done | narrow, low, middle)
         high = np.where(done & ~narrow, middle, high)
-    found = [math.ceil(n / each.share) for n, each in zip(high.tolist(), wanted, strict=True)]
+    found = [
+        math.ceil(max(n / each.share, each.least))
+        for n, each in zip(high.tolist(), wanted, strict=True)
+    ]
     return [None if out else n for out, n in zip(never.tolist(), found, strict=True)]
+
+
+def quickest(
+    ways: Sequence[Sequence[Wanted]],
+    limit: Limit,
+    level: float,
+    power: float = _POWER,
+    error: float = 0.0,
+) -> tuple[list[Wanted], list[int | None]]:
+    """Return of several ways to show each view inside a limit the one that takes fewest rows."""
+    needed = iter(rows_needed(list(chain(*ways)), limit, level, power, error))
+    rows = [[next(needed) or math.inf for _ in each] for each in ways]
+    best = [each.index(min(each)) for each in rows]
+    chosen = [each[k] for each, k in zip(ways, best, strict=True)]
+    found = [each[k] for each, k in zip(rows, best, strict=True)]
+    return chosen, [None if n == math.inf else int(n) for n in found]
 
 
 def rows_in_all(

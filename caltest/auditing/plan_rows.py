@@ -13,10 +13,10 @@ from caltest._arguments import Number, arguments
 from caltest._numbers import counted
 from caltest.auditing.draws import subtractions
 from caltest.auditing.groups import read_groups
-from caltest.auditing.limits import Wanted, joint_chance, rows_in_all, rows_needed
+from caltest.auditing.limits import Wanted, joint_chance, quickest, rows_in_all, rows_needed
 from caltest.auditing.options import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Options
 from caltest.auditing.plan import Look, make_plan
-from caltest.auditing.sizes import Design
+from caltest.auditing.sizes import Design, few_carry
 from caltest.auditing.views import Group, Skipped
 from caltest.bounds.intervals import LARGEST_LEVEL
 from caltest.data import Sample, predictions
@@ -86,6 +86,8 @@ class AuditPlan(Result):
         Whether its rows are in clusters, all of whose rows are taken to share everything.
     skipped
         What the audit would not look at, and why.
+    warnings
+        What to do where few clusters count in effect.
 
     Examples
     --------
@@ -107,6 +109,7 @@ class AuditPlan(Result):
     n_samples: int
     clustered: bool = False
     skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @arguments()
     def to_frame(self) -> pd.DataFrame:
@@ -230,14 +233,16 @@ def plan(
         whose.append((each.remaining, each.parent.group, each.look.group))
     if not whose:
         raise InputError("no mean error can be looked at in so few rows; give a larger pilot.")
-    design, wanted = Design.of(rows, None), list[Wanted]()
-    for look, _, _ in whose:
-        own, scores = design.of_look(look), look.scores()
-        share = own.share(np.zeros(len(scores), dtype=np.intp), by_t=False)
-        wanted.append(Wanted.of(scores, own.weights, share, len(scores) / rows.n_samples))
     level, found, asked = min(alpha, LARGEST_LEVEL), n, power
+    design, ways, carrying = Design.of(rows, None), list[list[Wanted]](), list[float]()
+    for look, _, _ in whose:
+        own, scores, none = design.of_look(look), look.scores(), np.zeros(look.n_rows, dtype=np.intp)
+        ways.append(own.ways(scores, none, look.n_rows / rows.n_samples, level))
+        carrying += [own.effective(scores)] if own.several is not None else []
+    wanted, _ = quickest(ways, limit, level, power, error)
     if n is not None:
         found = check_rows("n", n)
+        wanted = [max(each, key=lambda way: (way.least <= n * way.part) * way.least) for each in ways]
         seen = _seen(wanted, found, min_rows)
         power = joint_chance(found, [wanted[k] for k in seen], limit, level, error)
     else:
@@ -277,6 +282,7 @@ def plan(
         n_samples=rows.n_samples,
         clustered=rows.clusters is not None,
         skipped=tuple(skipped),
+        warnings=few_carry(carrying, level),
     )
 
 

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
+from caltest._numbers import counted
 from caltest._sums import Array
 from caltest.auditing.draws import Answers, Subtraction
-from caltest.auditing.limits import Limit, Wanted, rows_in_all, rows_needed
+from caltest.auditing.limits import Limit, Wanted, quickest, rows_in_all
 from caltest.auditing.plan import MEAN, Look, Plan, around
 from caltest.auditing.views import Part, Rest, Sensitivity, Sized, Skipped, View
 from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
@@ -63,8 +64,16 @@ def cut(scores: Array, whole: bool) -> Cut:
     return Cut(order, tuple(ends))
 
 
-_LARGE = 0.9  # of the sum of squares of what clusters count: the large ones
-LEAST_LEVEL = 0.01  # of a side of it: further out t misses too often
+_LEAST_LEVEL = 0.0005  # of a side of an interval of t: not simulated further out
+
+
+def enough_clusters(level: float) -> float:
+    """Return how many clusters have to carry a mean error for an interval of t, at a level of a side.
+
+    20 down to .01, 40 at .0025, 80 at .000625: where so many do, either end misses about as rarely as
+    it should (`python -m validation clusters --only intervals`).
+    """
+    return max(float(FEWEST_CLUSTERS), 2.0 * level**-0.5) if level >= _LEAST_LEVEL else math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,36 +155,50 @@ class Design:
         """Add values of rows up over clusters; without any, every row is one."""
         return values if self.codes is None else np.bincount(self.codes, values).astype(np.float64)
 
-    def effective(self, chances: Array) -> float:
-        """Return how many clusters carry the mean error, if their rows share everything."""
-        assert self.codes is not None
+    def _table(self, chances: Array) -> Array:
+        """Return what a row adds to the error without and with the event, (n, 2)."""
         scores = chances if self.scores is None else self.scores
         table = np.column_stack([-scores * self.weights, (1.0 - scores) * self.weights])
-        table /= 1.0 if self.kept is None else self.kept
-        both = np.column_stack([1.0 - chances, chances])
-        return Atoms.of(table, both, self.codes, int(self.codes.max()) + 1).effective
+        return table / (1.0 if self.kept is None else self.kept)
 
-    def by_t(self, chances: Array, labels: NDArray[np.integer], level: float) -> bool:
+    def effective(self, chances: Array) -> float:
+        """Return how many clusters carry the mean error, if their rows are surprised together.
+
+        They are in effect so many with the event, and with none, by predictions: no label says which
+        interval is taken. Rare events of some clusters may outweigh all others, which count less then.
+        """
+        assert self.codes is not None
+        rates = self.sums(self.weights * chances) / self.sums(self.weights)
+        shared = self.units(chances) * min(float(rates.mean()), float(1.0 - rates.mean()))
+        both = np.column_stack([1.0 - chances, chances])
+        atoms = Atoms.of(self._table(chances), both, self.codes, len(rates))
+        return min(shared, atoms.effective)
+
+    def carried(self, chances: Array) -> float:
+        """Return the same, by which intervals are of t; 0 where none is."""
+        return 0.0 if self.several is None or self.guaranteed else self.effective(chances)
+
+    def by_t(self, chances: Array, level: float) -> bool:
         """Whether enough clusters carry the mean error of a view for an interval of t."""
-        if self.clusters is None or self.guaranteed or level < LEAST_LEVEL:
-            return False
-        w = self.weights
-        # True rates are not the predictions: many large clusters must have events, and many none.
-        whole = self.sums(w)
-        large = np.argsort(-whole, kind="stable")
-        carried = np.cumsum(whole[large] ** 2)
-        large = large[: int(np.searchsorted(carried, _LARGE * carried[-1])) + 1]
-        sums = [self.sums(w * each)[large] for each in (labels, 1 - labels)]
-        seen = min(effective_number(each**2) for each in sums)
-        return min(seen, self.effective(chances)) >= FEWEST_CLUSTERS
+        return self.carried(chances) >= enough_clusters(level)
+
+    def units(self, chances: Array) -> float:
+        """Return how many clusters there are in effect, by the variance if rows share everything."""
+        each = np.diff(self._table(chances))[:, 0] * np.sqrt(chances * (1.0 - chances))
+        return max(effective_number(self.sums(each) ** 2), 1.0)
 
     def could_miss(self, chances: Array, level: float) -> float:
         """Return which share of clusters an effect may concern and still occur in none, at this level.
 
         (1 - share)^G = level, about, for G clusters in effect.
         """
-        shared = self.sums(self.weights * np.sqrt(chances * (1.0 - chances))) ** 2
-        return min(-math.log(level) / max(effective_number(shared), 1.0), 1.0)
+        return min(-math.log(level) / self.units(chances), 1.0)
+
+    def clusters_in(self, rows: int | None) -> int | None:
+        """Return how many clusters like these have so many rows; None without clusters."""
+        if rows is None or self.codes is None:
+            return None
+        return math.ceil(rows * (int(self.codes.max()) + 1) / len(self.codes))
 
     def unproved(self, error: Sized) -> bool:
         """Say whether an error found by random signs has no exact interval that excludes 0."""
@@ -194,7 +217,8 @@ class Design:
         predicted, observed = float((each * scores).sum()) / whole, float((each * labels).sum()) / whole
         error = predicted - observed
         if by_t:
-            below, above = ends_by_t(self, each * (scores - labels - error), whole, level)
+            values = each * (scores - labels - error)
+            below, above = ends_by_t(self, values, whole, level, self.units(chances))
             low, high = max(error - below, predicted - 1.0), min(error + above, predicted)
         elif codes is None and each.min() == each.max() and self.kept is None:
             low, high = _errors(predicted, len(each), float(labels.sum()), level)
@@ -202,6 +226,17 @@ class Design:
             low, high = error_bounds(scores, labels, level, self.weights, self.kept, codes)
         by = self.stretch
         return observed + by * error, observed, by * low, by * high
+
+    def ways(
+        self, chances: Array, labels: NDArray[np.integer], part: float, level: float
+    ) -> list[Wanted]:
+        """Return what shows it inside a limit: exact limits, or those of t from enough clusters on."""
+        stated, counts = chances if self.scores is None else self.scores, self.counts(labels)
+        exact = Wanted.of(stated, counts, self.share(labels, by_t=False), part)
+        if not (carried := self.carried(chances)):
+            return [exact]
+        by_t = Wanted.of(stated, counts, self.share(labels, by_t=True), part)
+        return [exact, by_t._replace(least=len(chances) * enough_clusters(level) / carried)]
 
     def share(self, labels: NDArray[np.integer], by_t: bool) -> tuple[float, bool]:
         """Return how many rows in effect a row of these is, and whether intervals are Chernoff's.
@@ -221,23 +256,27 @@ class Design:
         return share if self.kept is not None else min(share, 1.0), not by_t
 
 
-def few_carry(carrying: Sequence[float]) -> tuple[str, ...]:
-    """Note in how many views few clusters carry the error; ``carrying`` is how many of each do."""
-    few = sum(each < FEWEST_CLUSTERS for each in carrying)
+def few_carry(carrying: Sequence[float], level: float) -> tuple[str, ...]:
+    """Advise where few clusters carry the error; ``carrying`` is how many of each view do."""
+    enough = enough_clusters(max(level, _LEAST_LEVEL))
+    few = sum(each < enough for each in carrying)
     if not few:
         return ()
     return (
-        f"In {few:,} of {len(carrying):,} views fewer than {FEWEST_CLUSTERS} clusters count in "
-        f"effect (as few as {min(carrying):.0f}): intervals there hold however the rows of a "
-        "cluster depend on each other, and are wide. More clusters, or larger groups, make them "
-        "narrower.",
+        f"In {few:,} of {counted(len(carrying), 'view')} too few clusters count for narrow intervals "
+        f"({min(carrying):.0f} in effect with the event, or without it; {math.ceil(enough)} would do): "
+        "make clusters smaller where dependence allows it (of time, shorter blocks), use fewer or "
+        "larger groups, or collect more clusters.",
     )
 
 
-def half_width(sums: Array, whole: float, level: float) -> float:
-    """Return half the width of the t interval of a mean, by centred sums of what is independent."""
-    n = len(sums)
-    if n < 2:
+def half_width(sums: Array, whole: float, level: float, units: float | None = None) -> float:
+    """Return half the width of the t interval of a mean, by centred sums of what is independent.
+
+    They are ``units`` in effect; by default as many as there are.
+    """
+    n = len(sums) if units is None else units
+    if n <= 1.0:
         return math.inf
     error: float = (n / (n - 1.0) * float(sums @ sums)) ** 0.5 / whole
     return float(stdtrit(n - 1, 1.0 - level)) * error
@@ -246,10 +285,13 @@ def half_width(sums: Array, whole: float, level: float) -> float:
 _STRAIGHT = 1e6  # events in effect from where on sums are not skewed
 
 
-def ends_by_t(design: Design, values: Array, whole: float, level: float) -> tuple[float, float]:
+def ends_by_t(
+    design: Design, values: Array, whole: float, level: float, units: float
+) -> tuple[float, float]:
     """Return how far the interval of t goes below and above an error, by centred values of rows.
 
-    It is never shorter than if rows were independent: in few clusters, sums may cancel by chance.
+    Their clusters are ``units`` in effect, by which degrees of freedom are counted. It is never shorter
+    than if rows were independent: in few clusters, sums may cancel by chance.
 
     Few events make sums skewed, and intervals of t too short on the side where errors are larger: with
     fewer events than expected the standard error comes out too small as well. Sums with variance v and
@@ -257,13 +299,13 @@ def ends_by_t(design: Design, values: Array, whole: float, level: float) -> tupl
     (Garwood 1936; Fay and Feuer 1997, for weights). On either side the longer one counts.
     """
     sums = max(design.sums(values), values, key=lambda each: float(each @ each))
-    half, largest = half_width(sums, whole, level), float(np.abs(sums).max())
+    half, largest = half_width(sums, whole, level, units), float(np.abs(sums).max())
     sums = sums / largest
     second, third = float(sums @ sums), float(sums @ (sums * sums))
     if second**3 >= _STRAIGHT * third**2:
         return half, half
     events, unit = second**3 / third**2, abs(third) / second * largest / whole
-    unit *= float(stdtrit(len(sums) - 1, level) / ndtri(level))  # since moments are estimated
+    unit *= float(stdtrit(units - 1.0, level) / ndtri(level))  # since moments are estimated
     short = unit * (events - float(gammaincinv(events, level)))
     long = unit * (float(gammainccinv(events + 1.0, level)) - events)
     below, above = (long, short) if third < 0.0 else (short, long)
@@ -355,28 +397,28 @@ class Sizes:
         labels: NDArray[Any],
         level: float,
         *,
+        carried: float | None = None,
         inner: bool = False,
-        exact: bool = False,
-    ) -> tuple[float, float, float, float, bool]:
-        """Return the predicted and the observed rate, the interval of the error, and if it is of t.
+    ) -> tuple[float, float, float, float]:
+        """Return the predicted and the observed rate, and the interval of the error.
 
         Where outcomes may equal a quantile there are two counts, of the closed and of the open event:
         what is claimed holds for one between them. The observed rate is then the one between both that
         is nearest to the predicted one, and the interval has the outer ends of both, or the ``inner``.
+        How many clusters carry the error is ``carried``, if it is known.
         """
         design, scores, view = self.design.of_look(look), seen.rows.probs[:, 1], look.view()
-        by_t = not exact and design.by_t(scores, seen.labels, level)
+        carried = design.carried(scores) if carried is None else carried
+        by_t = carried >= enough_clusters(level)
         predicted, observed, low, high = design.interval(scores, seen.labels, level, by_t)
         if view.see_open is not None:
             opened = view.opened.sample(labels).labels
-            by_open = not exact and design.by_t(scores, opened, level)
-            _, least, low_open, high_open = design.interval(scores, opened, level, by_open)
-            by_t = by_t or by_open
+            _, least, low_open, high_open = design.interval(scores, opened, level, by_t)
             observed = min(max(predicted, least), observed)
             error = predicted - observed
             inner_ends = min(low_open, error), max(high, error)
             low, high = inner_ends if inner else (low, high_open)
-        return predicted, observed, low, high, by_t
+        return predicted, observed, low, high
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
@@ -389,19 +431,16 @@ class Sizes:
             "binned_error": binned_error(parts),
         }
 
-    def of_mean(
-        self, look: Look, seen: Sample, labels: NDArray[Any], *, exact: bool = False
-    ) -> dict[str, Any]:
+    def of_mean(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return the mean error with both intervals, and whether its own is inside the limit."""
-        of_view = self.family.of_view
-        predicted, observed, *ends, by_t = self.interval(look, seen, labels, of_view, exact=exact)
-        mean, _, *own, own_by_t = self.interval(look, seen, labels, self.own_level, inner=True)
-        means: dict[str, Any] = {"predicted": predicted, "observed": observed}
-        means |= {"low": ends[0], "high": ends[1]}
-        chances, by_t = seen.rows.probs[:, 1], by_t or (bool(self.limit) and own_by_t)
-        missed = self.design.of_look(look).could_miss(chances, self.level) if by_t else None
-        means |= {"exact": not by_t, "could_miss": missed}
-        return means | self.limit.of_own(mean, *own)
+        design, chances = self.design.of_look(look), seen.rows.probs[:, 1]
+        carried, of_view, own = design.carried(chances), self.family.of_view, self.own_level
+        joint = self.interval(look, seen, labels, of_view, carried=carried)
+        mean, _, *ends = self.interval(look, seen, labels, own, carried=carried, inner=True)
+        means = dict(zip(("predicted", "observed", "low", "high"), joint, strict=True))
+        by_t = carried >= enough_clusters(own)
+        missed = design.could_miss(chances, self.level) if by_t else None
+        return means | {"exact": not by_t, "could_miss": missed} | self.limit.of_own(mean, *ends)
 
     def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped, with whether its own limits show its errors to be within the limit.
@@ -432,7 +471,7 @@ class Sizes:
             else:
                 wholes = [*looks, *(of.without(own) for own, of in rests)]
                 sized = (self.interval(x, x.sample(labels), labels, level, inner=True) for x in wholes)
-                found = ((mean, low, high) for mean, _, low, high, _ in sized)
+                found = ((mean, low, high) for mean, _, low, high in sized)
             far = [
                 max(-low, high)
                 for mean, low, high in found
@@ -448,20 +487,19 @@ class Sizes:
 
         And how many rows in all would settle all of them.
         """
-        found, level, wanted = list(sized), self.own_level, []
+        found, level, ways = list(sized), self.own_level, []
         held = [k for k, each in enumerate(found) if each.inside is not None]
         if all(found[k].inside for k in held):
             return found, None
-        for k in held:
-            design, seen = self.design.of_look(looks[k]), looks[k].sample(labels)
-            scores = seen.rows.probs[:, 1]
-            share = design.share(seen.labels, design.by_t(scores, seen.labels, level))
-            stated = scores if design.scores is None else design.scores
-            part = len(scores) / len(labels)
-            wanted.append(Wanted.of(stated, design.counts(seen.labels), share, part))
-        for k, rows in zip(held, rows_needed(wanted, self.limit, level), strict=True):
+        designs = [self.design.of_look(looks[k]) for k in held]
+        for k, design in zip(held, designs, strict=True):
+            seen, part = looks[k].sample(labels), looks[k].n_rows / len(labels)
+            ways.append(design.ways(seen.rows.probs[:, 1], seen.labels, part, level))
+        wanted, needed = quickest(ways, self.limit, level)
+        for k, design, rows in zip(held, designs, needed, strict=True):
             if not found[k].inside:
-                found[k] = replace(found[k], rows_needed=rows)
+                clusters = design.clusters_in(rows)
+                found[k] = replace(found[k], rows_needed=rows, clusters_needed=clusters)
         return found, rows_in_all(wanted, self.limit, level)
 
 
@@ -492,7 +530,7 @@ def rest_of(
         sized |= sizes.limit.of_own(predicted, *own)
     else:
         look = left.remaining
-        sized = sizes.of_mean(look, look.sample(labels), labels, exact=True)
+        sized = sizes.of_mean(look, look.sample(labels), labels)
     sized |= {"adjusted_pvalue": adjusted, "found": adjusted <= sizes.level}
     group: Any = part.group
     rest = Rest(part.lens, group, whole.group, left.rows, **sized)

@@ -29,12 +29,12 @@ from caltest.auditing.options import DISTRIBUTION, Options
 from caltest.auditing.plan import Look, Plan, Scope, around, make_plan
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import (
-    LEAST_LEVEL,
     Design,
     Family,
     Sizes,
     binned_error,
     ends_by_t,
+    enough_clusters,
     few_carry,
 )
 from caltest.auditing.views import Check, Count, Curves, Part, Rest, View
@@ -50,7 +50,6 @@ from caltest.bounds.intervals import (
 from caltest.data import Rows, Sample
 from caltest.data.rows import effective_number
 from caltest.exceptions import Argument, InputError
-from caltest.forms import FEWEST_CLUSTERS
 from caltest.lenses import Until, find_lens
 from caltest.lenses import event as clause
 from caltest.nulls.base import Trial
@@ -139,7 +138,7 @@ def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Option
         found = _of_events(seen, options, share)
         evidence.append(float(found.evidence.max()))
         if n_clusters is not None:
-            notes += few_carry([max(each.carried, 1.0) for each in seen[: len(looks)]])
+            notes += few_carry([each.carried for each in seen[: len(looks)]], family.of_view)
         notes += _unknown(seen[: len(looks)])
         for h, each in enumerate(seen):
             p = float(found.adjusted[h])
@@ -255,20 +254,15 @@ class _Seen:
         whole = max(whole, 1e-300)
         if self.design.plain:
             low, high = events_bounds(total, level)
-        elif self.by_t(level):
+        elif self.design.clusters is not None and self.carried >= enough_clusters(level):
             values = self.rows.weights * (self.came - total / whole * self.expected)
-            below, above = ends_by_t(self.design, values, 1.0, level)
+            units = effective_number(self.design.sums(self.rows.weights * self.expected**0.5) ** 2)
+            below, above = ends_by_t(self.design, values, 1.0, level, units)
             low, high = max(total - below, 0.0), total + above
         else:
             given = total, self.expected, self.rows.weights, self.design.codes, level
             return Sizing(total / whole, *ratio_bounds(*given))
         return Sizing(total / whole, low / whole, high / whole)
-
-    def by_t(self, level: float) -> bool:
-        """Whether enough clusters carry the events, expected and seen, for an interval of t."""
-        seen = effective_number(self.design.sums(self.rows.weights * self.came) ** 2)
-        enough = min(seen, self.carried) >= FEWEST_CLUSTERS
-        return self.design.clusters is not None and level >= LEAST_LEVEL and enough
 
     @cached_property
     def carried(self) -> float:
@@ -346,6 +340,7 @@ class _Seen:
                 spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2
                 share = min(max(mean * (1.0 - mean) / (spread * self.look.n_rows), 1e-6), 1.0)
                 (sizes["rows_needed"],) = rows_needed([Wanted(mean, share, False)], limit, level)
+                sizes["clusters_needed"] = self.design.clusters_in(sizes["rows_needed"])
         return sizes
 
     def parts(self, level: float) -> tuple[Part, ...]:

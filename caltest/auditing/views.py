@@ -349,8 +349,8 @@ class View(Sized):
     reliability, cumulative, histogram, pit
         What is drawn; None where nothing is.
     exact
-        Whether the interval, and the test against the limit, hold for any number of rows; else one of
-        them is of t, which many clusters make right. Those of parts always do.
+        Whether both intervals hold for any number of rows; else one of them is of t, which many
+        clusters make right. Those of parts always do.
     could_miss
         Where one of them is of t: an effect that concerns this share of clusters, ln(1/alpha) / G,
         occurs in none of them with probability alpha, and would go unseen. G is the effective number
@@ -361,6 +361,8 @@ class View(Sized):
     rows_needed
         Where that is not shown: how many rows of its own would show it with a probability of 80%, were
         the view calibrated. None where none would do.
+    clusters_needed
+        How many clusters like these have so many rows; None without clusters.
     events
         Of censored times, events observed and expected. Else None.
     impossible
@@ -400,6 +402,7 @@ class View(Sized):
     unfollowed: float = 0.0
     own_low: float | None = None
     own_high: float | None = None
+    clusters_needed: int | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:
@@ -432,7 +435,7 @@ class Rest(Sized):
         Of its mean error ("citl"), adjusted with all checks of the audit.
     found
         Whether that is at most alpha.
-    exact, could_miss, inside, rows_needed, unfollowed, own_low, own_high
+    exact, could_miss, inside, rows_needed, unfollowed, own_low, own_high, clusters_needed
         As in ``View``.
     """
 
@@ -453,6 +456,7 @@ class Rest(Sized):
     unfollowed: float = 0.0
     own_low: float | None = None
     own_high: float | None = None
+    clusters_needed: int | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:

@@ -345,7 +345,13 @@ def audit_plan(result: AuditPlan) -> str:
         table.append(f"  {more:,} more need no more rows than these.")
     groups = [each for view in result.views if view.group for each in view.group.conditions]
     notes = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
-    return filled("plan", [*_look_alikes(groups), *notes], a=result, table=table, limit=limit(result))
+    return filled(
+        "plan",
+        [*_look_alikes(groups), *notes, *result.warnings],
+        a=result,
+        table=table,
+        limit=limit(result),
+    )
 
 
 _PLANNED = 12  # views of one table
