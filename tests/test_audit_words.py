@@ -332,10 +332,10 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
 def wards():
     """Rows in clusters; in one ward predictions are 18 points too high, its interval holds 0."""
     rng = np.random.default_rng(0)
-    patient, ward = np.repeat(np.arange(120), 16), np.repeat(np.arange(120) % 3, 16)
+    patient, ward = np.repeat(np.arange(240), 8), np.array([0, 0, 0, 1, 1, 2] * 40).repeat(8)
     p = np.clip(rng.beta(4, 6, 1920) + 0.18 * (ward == 2), 0.01, 0.99)
     true = np.clip(p - 0.18 * (ward == 2), 0.01, 0.99)
-    shared = np.repeat(rng.random(120), 16)
+    shared = np.repeat(rng.random(240), 8)
     labels = (np.where(rng.random(1920) < 0.35, shared, rng.random(1920)) < true).astype(int)
     names = np.array(["A", "B", "C"])[ward]
     return caltest.audit(
