@@ -62,3 +62,4 @@ def _room(name: str) -> Any:
 _printers.written = lambda *given: _room("text").written(*given)
 _printers.drawn = lambda *given: _room("plots").drawn(*given)
 _printers.to_fragment = lambda *given: _room("report").to_fragment(*given)
+_printers.pictured = lambda *given: _room("report.summary").pictured(*given)

@@ -1,7 +1,7 @@
 """What shows results: functions of rooms above them, which the front door plugs in by name.
 
 A result holds facts, and imports no room that writes or draws them: those stand above it. When it is
-printed, drawn or shown in a notebook, it calls one of these three. The package's own ``__init__`` sets
+printed, drawn or shown in a notebook, it calls one of these. The package's own ``__init__`` sets
 them, which runs before any room does; the room behind each is imported when it is first called.
 """
 
@@ -14,3 +14,5 @@ written: Callable[[object, str], Any]
 drawn: Callable[[object, Any, dict[str, Any]], Any]
 #: `caltest.report.to_fragment`: of an audit, the first screen of its report.
 to_fragment: Callable[[object], str]
+#: `caltest.report.summary.pictured`: of an audit, the titles and marks of its first pictures.
+pictured: Callable[[object], Any]

@@ -400,9 +400,9 @@ def errors(
     marks = [GRID, *(Mark("line", "limit", (x.low, x.high), (end, end)) for end in lines)]
     for half, ends in zip(halves, pairwise(_reach(halves)), strict=True):
         across = ends if ranked else (half.start, half.end)
-        bad = " bad" * (half in shown)
-        marks.append(Mark("area", f"half{bad}", across, (half.low, half.low), (half.high, half.high)))
-        marks.append(Mark("line", f"halfmean{bad}", across, (half.error, half.error)))
+        kind = BAD if half in shown else OK
+        marks.append(Mark("area", f"half {kind}", across, (half.low, half.low), (half.high, half.high)))
+        marks.append(Mark("line", f"halfmean {kind}", across, (half.error, half.error)))
     marks.append(Mark("line", "zero", (x.low, x.high), (0.0, 0.0)))
     places = [part.predicted for part in parts]
     if ranked:

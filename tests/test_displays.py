@@ -30,6 +30,7 @@ def results():
     models = {"one": PROBS, "other": PROBS[:, [1, 0, 2]]}
     functions = ["binning", "temperature"]
     return {
+        "AuditDisplay": caltest.audit(TWO, LABELS == 0, n_resamples=99, materiality=0.05, rng=0),
         "BoundsDisplay": caltest.miscalibration_bounds(PROBS, LABELS, rng=0, n_resamples=99),
         "CertificateDisplay": caltest.certificate(PROBS, LABELS),
         "ComparisonDisplay": caltest.compare(models, LABELS, "ecd"),
@@ -50,8 +51,8 @@ def reliability(probs, labels, **options):
 DISPLAYS = {
     **{
         name: lambda name=name, **ax: getattr(caltest.plots, name).from_result(results()[name], **ax)
-        for name in ("BoundsDisplay", "CertificateDisplay", "ComparisonDisplay", "MonitorDisplay",
-                     "NullDisplay", "PowerDisplay", "RiskDisplay")
+        for name in ("AuditDisplay", "BoundsDisplay", "CertificateDisplay", "ComparisonDisplay",
+                     "MonitorDisplay", "NullDisplay", "PowerDisplay", "RiskDisplay")
     },
     "CertificateDisplay by rows": lambda **ax: caltest.plots.CertificateDisplay.from_result(
         results()["CertificateDisplay"], against="rows", **ax
@@ -80,6 +81,7 @@ DISPLAYS = {
     ),
 }  # fmt: skip
 COUNTS = {
+    "AuditDisplay": 2,
     "ComparisonDisplay": 2,
     "MonitorDisplay": 3,
     "RiskDisplay": 2,

@@ -1,4 +1,4 @@
-"""Plots: reliability diagrams, cumulative differences, null distributions, comparisons and more.
+"""Plots: audits, reliability diagrams, null distributions, comparisons and more.
 
 matplotlib is imported when something is drawn, not before.
 """
@@ -8,13 +8,19 @@ from typing import Any
 from caltest.exceptions import InputError
 from caltest.plots.canvas import Display
 from caltest.plots.distributions import PITDisplay, SurvivalDisplay
-from caltest.plots.evidence import CumulativeDisplay, MonitorDisplay, NullDisplay
-from caltest.plots.findings import BoundsDisplay, CertificateDisplay
-from caltest.plots.intervals import ComparisonDisplay, PowerDisplay, RiskDisplay
+from caltest.plots.evidence import AuditDisplay, CumulativeDisplay, MonitorDisplay, NullDisplay
+from caltest.plots.findings import (
+    BoundsDisplay,
+    CertificateDisplay,
+    ComparisonDisplay,
+    PowerDisplay,
+    RiskDisplay,
+)
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
 
 __all__ = [
+    "AuditDisplay",
     "BoundsDisplay",
     "CertificateDisplay",
     "ComparisonDisplay",
@@ -32,6 +38,7 @@ __all__ = [
 
 #: By the name of a result's class: the display that shows it.
 PICTURES: dict[str, Any] = {
+    "Audit": AuditDisplay,
     "CalibrationResult": NullDisplay,
     "Certificate": CertificateDisplay,
     "Comparison": ComparisonDisplay,

@@ -26,7 +26,19 @@ from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.lenses import event as event_of
-from caltest.pictures import BAD, DIAGONAL, GRID, LINEAR, OK, Array, Limits, Mark, Scale, zoomed
+from caltest.pictures import (
+    BAD,
+    DIAGONAL,
+    GRID,
+    LINEAR,
+    OK,
+    Array,
+    Limits,
+    Mark,
+    Picture,
+    Scale,
+    zoomed,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +58,7 @@ BAR = 5.0
 
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _NARROW, _LOW, _LETTER = 4.0, 2.0, 0.08  # inches: axes of less have little text; a letter of that
+_FOOT = 0.14  # of the height of axes: bars of rows in them
 _BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
 
 _SINGLE: dict[str, Any] = {"linestyle": "none", "zorder": 5}
@@ -53,7 +66,7 @@ _SINGLE: dict[str, Any] = {"linestyle": "none", "zorder": 5}
 #: circle is not.
 STYLES: dict[str, dict[str, Any]] = {
     OK: {**_SINGLE, "marker": "o", "color": "white", "markeredgecolor": BLUE, "markeredgewidth": 1.6},
-    BAD: {**_SINGLE, "marker": "D", "color": VERMILION, "markeredgewidth": 0.6},
+    BAD: {**_SINGLE, "marker": "D", "color": VERMILION, "markeredgecolor": "white"},
     "diag": {**DASHED, "zorder": 3},
     "zero": {**DASHED, "zorder": 1},
     "line": {"color": BLUE, "linewidth": 1.6, "zorder": 3},
@@ -61,13 +74,27 @@ STYLES: dict[str, dict[str, Any]] = {
     "curve": {"color": BLUE, "linewidth": 2.0, "zorder": 4},
     "band": {"color": WIDE_BAND, "linewidth": 0.0, "zorder": 1},
     "point band": {"color": NARROW_BAND, "zorder": 2},
-    "rows": {"color": FAINT, "linewidth": 0.0},
-    "limit": {"color": FAINT, "linewidth": 1.3, "linestyle": ":", "zorder": 4},
+    "bar": {"color": PALE, "linewidth": 0.0, "zorder": 1},
+    "bar bad": {"color": VERMILION, "alpha": 0.65, "linewidth": 0.0, "zorder": 1},
+    "over": {"color": BLUE, "alpha": 0.2, "linewidth": 0.0, "zorder": 2},
+    "axis": {"color": FAINT, "linewidth": 0.9, "zorder": 2},
+    "threshold": DASHED,
+    "limit": {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1},
     "between": {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0},
     "error": {"color": BLUE, "zorder": 2},
     "value": {"marker": "|", "color": BLACK, "markersize": 13, "markeredgewidth": 1.8, "zorder": 3},
     "hollow": {"marker": "o", "markerfacecolor": "white", "markeredgecolor": FAINT, "zorder": 4},
     "found": {"color": VERMILION, "linewidth": 1.8, "zorder": 1},
+    **{
+        f"{style} {side}": {"color": colour, "linewidth": width, "zorder": 2}
+        for side, colour in ((OK, BLUE), (BAD, VERMILION))
+        for style, width in (("intervals", 2.0), ("own", 5.0), ("joint", 1.2), ("labels", 2.4))
+    },
+    **{
+        f"{style} {side}": {"color": colour, "linewidth": width, "alpha": alpha, "zorder": 1}
+        for side, colour in ((OK, BLUE), (BAD, VERMILION))
+        for style, width, alpha in (("half", 0.0, 0.15), ("halfmean", 1.2, 1.0))
+    },
 }
 
 
@@ -134,7 +161,17 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
         if kind == "grid":
             tidy(ax, "both")
             continue
-        how = {**STYLES[style], **({"label": label} if label else {}), **look}
+        if kind == "text":
+            side = "right" if end[0] < 0 else "left" if end[0] else "center"
+            where = {
+                "xytext": (0.75 * end[0], -0.75 * end[1]),
+                "textcoords": "offset points",
+                "ha": side,
+            }
+            ax.annotate(lettering(label), (x, y), xycoords="axes fraction", size="small", **where)
+            continue
+        own = STYLES[style] if kind != "intervals" else STYLES.get(f"{kind} {style}", STYLES[style])
+        how = {**own, **({"label": label} if label else {}), **look}
         if kind == "line":
             ax.plot(x, y, **how)
         elif kind == "points" and len(x):  # none, not clipped, would have room reserved in a corner
@@ -146,10 +183,27 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
                 ax.plot(x, ends, "_", **looks)
         elif kind == "bars":
             ax.hlines(y, x, end, **how)
-        elif kind == "rows":
+        elif kind == "columns":
             ax.bar(x[:-1], y, np.diff(x), align="edge", **how)
+        elif kind == "rows" and len(x):  # at the foot of the axes
+            high = np.asarray(y) / np.diff(x)
+            foot = {"align": "edge", "transform": ax.get_xaxis_transform(), **STYLES[style]}
+            ax.bar(x[:-1], _FOOT * high / high.max(), np.diff(x), **foot)
         elif kind == "area":
             ax.fill_between(x, y, end, **how)
+
+
+def show(ax: Any, picture: Picture) -> None:
+    """Draw a picture: its axes, what they are, and its marks."""
+    for axis, own in ((ax.xaxis, picture.x), (ax.yaxis, picture.y)):
+        if own.scale is not LINEAR:
+            axis._set_axes_scale("function", functions=(own.scale.forward, own.scale.inverse))
+        labels = [lettering(label, CLAUSE) for _, label in own.marks]
+        axis.set_ticks([value for value, _ in own.marks], labels)
+    ax.set(xlim=(picture.x.low, picture.x.high), ylim=(picture.y.low, picture.y.high))
+    ax.set(xlabel=picture.of_x, ylabel=picture.of_y)
+    tidy(ax)
+    draw(ax, *picture.marks)
 
 
 def entry(style: str, label: str, **look: Any) -> Any:

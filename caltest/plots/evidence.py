@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest import _printers
 from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_confidence
 from caltest._numbers import confidence_text, number, probabilities, pvalue
 from caltest._visible import quoted, shortened
@@ -19,7 +21,18 @@ from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws import Survival
 from caltest.lenses import Lens, lens_of, through
-from caltest.pictures import BAD, GRID, LINEAR, Array, Mark, critical, cumulative, path_of, told_apart
+from caltest.pictures import (
+    BAD,
+    GRID,
+    LINEAR,
+    Array,
+    Mark,
+    Picture,
+    critical,
+    cumulative,
+    path_of,
+    told_apart,
+)
 from caltest.plots import canvas
 from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, draw, heading, lettering
 from caltest.pvalues import TIE_TOLERANCE, count
@@ -31,7 +44,65 @@ from caltest.text.summaries import evidence_name, statistic, to_one
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from caltest.auditing.result import Audit
     from caltest.monitoring import MonitorState
+
+# ------------------------------------------------------------------ an audit
+
+
+@arguments(result=OneOf("caltest.auditing.result:Audit", "give what caltest.audit returns"))
+@dataclass(frozen=True, eq=False)
+class AuditDisplay(ResultDisplay):
+    """Plot the pictures that lead the report of an audit: the errors of views, and where they are.
+
+    Make it with ``from_result``.
+
+    One picture shows errors, predicted less observed, of what leads and of other views. The thick bar
+    is the view's own interval, which decides what is within the limit; the thin bar is the one of all
+    together, which decides what is beyond it. Dashed lines are the limit. A filled diamond is an error
+    that was found, a hollow circle one that was not. The other picture is the one beside it in the
+    report: observed against predicted, a PIT or rank histogram, or the evidence among that of draws.
+
+    Parameters
+    ----------
+    result
+        What :func:`caltest.audit` returned.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.audit(sure.probs, sure.labels, n_resamples=99, rng=0)
+    >>> [ax.get_xlabel() for ax in found.plot().axes_]
+    ['predicted probability', '◂ too low    error, points    too high ▸']
+    >>> plt.close("all")
+    """
+
+    result: Audit
+    _parts = ": one for each picture of the first screen"
+
+    @cached_property
+    def _pictures(self) -> list[tuple[str, Picture]]:
+        found: list[tuple[str, Picture]] = _printers.pictured(self.result)
+        return found
+
+    def _grid(self) -> dict[str, Any]:
+        if not self._pictures:
+            raise InputError("this audit has no picture: no event, and no draws, were looked at.")
+        rows = max(len(picture.y.marks) for _, picture in self._pictures)
+        size = 5.6 * len(self._pictures), max(4.4, 1.6 + 0.34 * rows)
+        return {"mosaic": [list(range(len(self._pictures)))], "figsize": size}
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        for ax, (title, picture) in zip(axes, self._pictures, strict=True):
+            canvas.show(ax, picture)
+            pad = 6.0 + 15.0 * sum(
+                mark.kind == "text" and mark.y == 1.0 > 0 > mark.end[1] for mark in picture.marks
+            )
+            heading(
+                ax, canvas.wrapped(lettering(title, 2 * canvas.CLAUSE), canvas.inches(ax)[0]), pad=pad
+            )
+
 
 # ------------------------------------------------------------------ the statistic
 

@@ -404,7 +404,7 @@ def _rows_below(
         first = np.searchsorted(scores, edges[0], side="left")  # … and the first holds its low end
         counted = np.diff([first, *others])
         if len(panels) == 1:
-            draw(below, Mark("rows", "rows", edges, counted))
+            draw(below, Mark("columns", "bar", edges, counted), color=canvas.FAINT)
         else:
             below.stairs(counted, edges, color=colour, linestyle=dashes, linewidth=1.3)
         highest = max(highest, int(counted.max()))

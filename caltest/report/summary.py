@@ -16,6 +16,7 @@ from caltest.auditing import diagrams
 from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.lenses import within
+from caltest.pictures import Picture
 from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import captions, findings, vocabulary
@@ -143,32 +144,26 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
                 diagrams.coverage_picture(stated, wrong, outcomes),
                 captions.coverage_note(audit),
             )
-        return _pictured(title, note, charts.drawn(picture, f"{note} {title}"))
+        return _pictured(title, note, picture, f"{note} {title}")
     if not (audit.n_classes or view.parts):
         return None  # the table shows as much
     if audit.rejected and view.cumulative is not None and not bad:
         title = captions.cumulative_title(audit, view, view.cumulative)
-        drawings = charts.drawn(
-            diagrams.cumulative_picture(view.cumulative), f"{label}cumulative difference. {title}"
-        )
-        return _pictured(title, captions.cumulative_note(audit), drawings)
+        picture, note = diagrams.cumulative_picture(view.cumulative), captions.cumulative_note(audit)
+        return _pictured(title, note, picture, f"{label}cumulative difference. {title}")
     flat = audit.verdict == "within" and len(parts) > 1
     kind = "errors" if flat or pictures.small(parts) or pictures.crowded(parts) else "curve"
     kind = "rare" if charts.is_rare(parts, view) else kind
     shown = halves if kind == "errors" else ()
     title = captions.parts_title(audit, view, parts, shown)
     if kind == "errors":
-        picture, of = (
-            pictures.errors(parts, halves, view.histogram, bad, audit.materiality),
-            "error by prediction",
-        )
+        label += "error by prediction. "
+        picture = pictures.errors(parts, halves, view.histogram, bad, audit.materiality)
     else:
-        picture, of = (
-            pictures.curve(parts, view.histogram, bad, rare=kind == "rare"),
-            "predicted against observed",
-        )
-    drawings = charts.drawn(picture, f"{label}{of}. {title}")
-    return _pictured(title, captions.parts_note(audit, kind, parts, shown), drawings)
+        label += "predicted against observed. "
+        picture = pictures.curve(parts, view.histogram, bad, rare=kind == "rare")
+    note = captions.parts_note(audit, kind, parts, shown)
+    return _pictured(title, note, picture, f"{label}{title}")
 
 
 def _chance(audit: Audit) -> SimpleNamespace | None:
@@ -176,8 +171,8 @@ def _chance(audit: Audit) -> SimpleNamespace | None:
     h = _histogram(audit)
     if h is None:
         return None
-    title = captions.chance_title(h.reached, h.draws)
-    return _pictured(title, captions.chance_note(audit), (h.drawing,))
+    title, note = captions.chance_title(h.reached, h.draws), captions.chance_note(audit)
+    return _pictured(title, note, h.picture, h.label, [charts.CHANCE])
 
 
 def _histogram(audit: Audit) -> SimpleNamespace | None:
@@ -187,8 +182,22 @@ def _histogram(audit: Audit) -> SimpleNamespace | None:
     return h
 
 
-def _pictured(title: str, note: str, drawings: Sequence[charts.Drawing]) -> SimpleNamespace:
-    return SimpleNamespace(title=sentence(title), note=sentence(note), drawings=drawings)
+def _pictured(
+    title: str, note: str, picture: Picture, label: str, sizes: Sequence[charts.Size] = charts.FIRST
+) -> SimpleNamespace:
+    drawings = charts.drawn(picture, label, sizes)
+    return SimpleNamespace(
+        title=sentence(title), note=sentence(note), picture=picture, drawings=drawings
+    )
+
+
+def pictured(audit: Audit) -> list[tuple[str, Picture]]:
+    """Return the titles and the marks of the pictures on the first screen, the one that leads first."""
+    first = first_screen(audit)
+    found = [(each.title, each.picture) for each in [first.figure] if each is not None]
+    if (t := first.slices) is not None:
+        found.insert(0 if first.table_leads else 1, (t.title, diagrams.slices_picture(t)))
+    return found
 
 
 # ------------------------------------------------------------------ the table of slices
