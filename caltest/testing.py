@@ -528,7 +528,7 @@ def _check_possible(null: nulls.Null, clustered: bool, tolerant: bool, sampling_
         raise InputError(
             "tolerances, and what rounding explains, are tested for independent rows only; for rows in "
             f"clusters use {Argument('caltest.audit')}, which tests means, or leave out tolerance and "
-            "rounding: errors are then found that rounding may explain.",
+            "rounding: errors are then found that rounding may explain."
         )
     if clustered and not null.of_clusters:
         raise InputError(

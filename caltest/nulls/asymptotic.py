@@ -82,7 +82,7 @@ class NormalApproximation(Null):
             if len(terms) <= self.ddof:
                 raise InputError(
                     f"the normal null estimates a standard deviation and has {len(terms)} pair(s) of "
-                    f"rows; give more rows, or use {Argument('null', 'monte_carlo')}.",
+                    f"rows; give more rows, or use {Argument('null', 'monte_carlo')}."
                 )
             deviation = float(np.std(terms, ddof=self.ddof))
             if deviation <= max(1e-12 * float(np.max(np.abs(terms))), margin):
