@@ -26,7 +26,7 @@ from caltest.forms import FeatureSquares, low_rank
 from caltest.forms.kernel_matrices import DenseWeights, incomplete_cholesky
 from caltest.forms.moments import identity_tile
 from caltest.kernels import Gaussian, LinearGaussian, MatrixKernel
-from caltest.kernels.radial import fourier_features
+from caltest.kernels.base import fourier_features
 from caltest.statistics import CKCE, ECE, JKCE, UnbiasedSKCE
 
 # ------------------------------------------------------------------ definitions

@@ -108,7 +108,6 @@ def test_labels_name_the_lens(name):
     lens = find_lens(name)
     assert isinstance(lens, Lens)
     assert lens.label == name
-    assert lens.claim
     assert find_lens(lens) is lens
 
 

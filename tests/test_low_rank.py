@@ -11,7 +11,7 @@ import caltest
 from caltest import blocks, estimate
 from caltest.data import Rows
 from caltest.kernels import Exponential, Gaussian, Linear, LinearGaussian, MatrixKernel
-from caltest.kernels.radial import fourier_features
+from caltest.kernels.base import fourier_features
 from caltest.statistics import JKCE, BiasedSKCE, Omnibus, UnbiasedSKCE
 from validation.generative import m1, m3
 

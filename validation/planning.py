@@ -39,7 +39,7 @@ from scipy.stats import chi2, ncx2, norm
 
 import caltest
 from caltest.planning import PowerResult, pilot
-from caltest.planning.search import search
+from caltest.planning.simulate import search
 from caltest.planning.simulate import PowerPoint
 from caltest.simulation import tempered
 from validation._pilots import Kind, estimated

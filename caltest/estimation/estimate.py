@@ -25,8 +25,8 @@ from caltest._visible import quoted, visible
 from caltest.data import Rows, Sample, sample
 from caltest.data.diagnose import impossible_labels
 from caltest.data.rows import check_alike
-from caltest.estimation.base import EstimationFunction, Labels, PlugIn, Surfaces, residuals
-from caltest.estimation.functions import FUNCTIONS, HistogramBinning, Ridge, Scaling
+from caltest.estimation import functions as known
+from caltest.estimation.functions import EstimationFunction, PlugIn, Scaling, Surfaces, residuals
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, Pairwise
 from caltest.forms.kernel_matrices import DenseWeights, Term
@@ -402,11 +402,11 @@ def _candidate(wanted: object, scaling: Scaling, n_classes: int) -> Candidate:
         value = getattr(wanted, wanted.tuned)
         return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
     if isinstance(wanted, str):
-        kind: Any = choose("estimation function", wanted, FUNCTIONS)
-        function = kind(regularization_scaling=scaling) if issubclass(kind, Ridge) else kind()
+        kind: Any = choose("estimation function", wanted, known.FUNCTIONS)
+        function = kind(regularization_scaling=scaling) if issubclass(kind, known.Ridge) else kind()
         return Candidate(function.name, function, function.search_space(n_classes))
     raise InputError(
-        f"functions holds {quoted(wanted)}; give names ({', '.join(FUNCTIONS)}), or objects of "
+        f"functions holds {quoted(wanted)}; give names ({', '.join(known.FUNCTIONS)}), or objects of "
         "caltest.estimation, such as TwoStepKernelRidge(0.1)."
     )
 
@@ -419,7 +419,7 @@ def _candidates(
     one = isinstance(functions, str | EstimationFunction) or not np.iterable(functions)
     for each in [functions] if one else functions:
         if isinstance(each, str) and each == "all":  # what so many rows and classes allow
-            wanted += [HistogramBinning(15), "binning"] if m == 2 else []
+            wanted += [known.HistogramBinning(15), "binning"] if m == 2 else []
             wanted += ["kernel_density"] if n <= ALL_PAIRS_UP_TO else []
             wanted += ["kronecker_ridge", "two_step_ridge"]
         else:
@@ -547,7 +547,7 @@ class ProductsOfPairs(Form):
         sizes = np.linalg.norm(self.left, axis=1).mean() * np.linalg.norm(self.right, axis=1).mean()
         return 1e-13 * float(sizes)
 
-    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: known.Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) means over pairs."""
         n, sums = len(self.probs), list[Any]([0.0, 0.0, 0.0])
         for rows in blocks(n, ROWS):

@@ -26,7 +26,7 @@ from caltest.data import Rows, subsample
 from caltest.exceptions import Argument, InputError
 from caltest.kernels import Kernel, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order, representatives
-from caltest.kernels.radial import fourier_features, has_fourier_features
+from caltest.kernels.base import fourier_features, has_fourier_features
 from caltest.sampling import ROWS
 from caltest.scores import RoundedFeatures, steps_of
 

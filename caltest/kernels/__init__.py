@@ -5,8 +5,19 @@ is a function of two sets of predictions. Sums, products and positive multiples 
 kernels: ``Linear() + 2 * Gaussian()``.
 """
 
-from caltest.kernels.base import AnyKernel, Kernel, MatrixKernel, Product, Scaled, Sum, fitted
-from caltest.kernels.radial import Exponential, Gaussian, Linear, LinearGaussian
+from caltest.kernels.base import (
+    AnyKernel,
+    Exponential,
+    Gaussian,
+    Kernel,
+    Linear,
+    LinearGaussian,
+    MatrixKernel,
+    Product,
+    Scaled,
+    Sum,
+    fitted,
+)
 
 __all__ = ["AnyKernel", "Exponential", "Gaussian", "Kernel", "Linear", "LinearGaussian", "MatrixKernel"]
 __all__ += ["Product", "Scaled", "Sum", "fitted"]

@@ -100,8 +100,6 @@ class Lens(ABC):
     Subclasses are frozen dataclasses of options.
     """
 
-    #: What calibration means through this lens, as a sentence.
-    claim: ClassVar[str]
     #: What its name begins with, before its options.
     kind: ClassVar[str]
     #: Whether it makes classes of predicted distributions of numbers; else it is for classes.
@@ -190,7 +188,6 @@ class TopLabel(_Event):
     ([[0.25, 0.75], [0.5, 0.5]], [1, 0])
     """
 
-    claim: ClassVar[str] = "the top class is right as often as predicted"
     kind: ClassVar[str] = "top_label"
 
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
@@ -221,7 +218,6 @@ class ClassWise(_Event):
 
     which: int | str
 
-    claim: ClassVar[str] = "the class occurs as often as predicted"
     kind: ClassVar[str] = "class"
 
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
@@ -269,7 +265,6 @@ class TopK(_Event):
 
     k: int | str
 
-    claim: ClassVar[str] = "the label is among the most probable classes as often as predicted"
     kind: ClassVar[str] = "top"
 
     def __post_init__(self) -> None:
@@ -307,8 +302,6 @@ class ClassSets(Lens):
     """
 
     sets: Sequence[Sequence[int]]
-
-    claim: ClassVar[str] = "every set of classes occurs as often as predicted"
 
     def __post_init__(self) -> None:
         try:
@@ -370,7 +363,6 @@ class Sorted(Lens):
     ([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]], [2, 0])
     """
 
-    claim: ClassVar[str] = "the first, second, … choice occurs as often as predicted"
     kind: ClassVar[str] = "sorted"
 
     def show(self, predictions: Rows) -> Reduction:

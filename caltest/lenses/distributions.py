@@ -95,7 +95,6 @@ class WholeDistribution(NumberLens):
     -0.34
     """
 
-    claim: ClassVar[str] = "outcomes follow the predicted distributions"
     kind: ClassVar[str] = "distribution"
 
     def show(self, predictions: Rows) -> Reduction:
@@ -180,7 +179,6 @@ class Below(_AtThreshold):
     0.695
     """
 
-    claim: ClassVar[str] = "the outcome is below the threshold as often as predicted"
     kind = "below"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
@@ -204,7 +202,6 @@ class Above(_AtThreshold):
     -0.695
     """
 
-    claim: ClassVar[str] = "the outcome is above the threshold as often as predicted"
     kind = "above"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
@@ -234,7 +231,6 @@ class Until(_AtThreshold):
     0.0
     """
 
-    claim: ClassVar[str] = "the event comes until the horizon as often as predicted"
     kind = "until"
 
     def check(self, predictions: Rows) -> None:
@@ -282,7 +278,6 @@ class Quantile(_AtLevel):
     1.0
     """
 
-    claim: ClassVar[str] = "the outcome is at most the predicted quantile as often as predicted"
     kind = "quantile"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
@@ -312,7 +307,6 @@ class Interval(_AtLevel):
     -1.0
     """
 
-    claim: ClassVar[str] = "the outcome is in the predicted interval as often as predicted"
     kind = "interval"
 
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
@@ -350,7 +344,6 @@ class Pit(NumberLens):
 
     cells: int | str
 
-    claim: ClassVar[str] = "the outcome is in every cell between quantiles as often as predicted"
     kind: ClassVar[str] = "pit"
 
     def __post_init__(self) -> None:
@@ -453,8 +446,6 @@ class Entry(OfVectors):
     entry: str
     within: Lens | None = None
 
-    claim: ClassVar[str] = "the entry follows its members"
-
     @property
     def inner(self) -> Lens:
         """What looks at the entry."""
@@ -494,7 +485,6 @@ class Pair(OfVectors):
     first: str
     second: str
 
-    claim: ClassVar[str] = "two entries go together as those of the members do"
     kind: ClassVar[str] = "pair"
 
     def _values(self, law: Pools) -> Array:
@@ -534,7 +524,6 @@ class VectorRanks(OfVectors):
 
     by: str
 
-    claim: ClassVar[str] = "vectors lie as far out as their members do"
     kind: ClassVar[str] = "ranks"
 
     def __post_init__(self) -> None:

@@ -1,7 +1,6 @@
 """Plan a test: its power, and the number of rows it needs, by simulation."""
 
 from caltest.planning.pilot import Pilot, pilot
-from caltest.planning.search import SampleSizeResult, sample_size
-from caltest.planning.simulate import PowerPoint, PowerResult, power
+from caltest.planning.simulate import PowerPoint, PowerResult, SampleSizeResult, power, sample_size
 
 __all__ = ["Pilot", "PowerPoint", "PowerResult", "SampleSizeResult", "pilot", "power", "sample_size"]

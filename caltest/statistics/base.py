@@ -73,8 +73,6 @@ class Statistic(ABC):
     takes_weights: ClassVar[bool] = False
     #: Name of the option that says which of two sides counts.
     sided: ClassVar[str | None] = None
-    #: Whether a different order of the rows is a different statistic.
-    depends_on_row_order: ClassVar[bool] = False
     #: Whether, of two classes, it moves one way in every label (on one side, if it has sides; as the
     #: labels do, if not). Then it can test whether the model is wrong by more than a tolerance.
     monotone: ClassVar[bool] = False

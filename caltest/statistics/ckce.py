@@ -30,7 +30,7 @@ from caltest.forms.kernel_matrices import (
 from caltest.kernels import Gaussian, Kernel, LinearGaussian, MatrixKernel
 from caltest.kernels import fitted as fitted_kernel
 from caltest.kernels.bandwidth import fixed_order
-from caltest.kernels.radial import fourier_features, has_fourier_features
+from caltest.kernels.base import fourier_features, has_fourier_features
 from caltest.sampling import MOST_SEED
 from caltest.spelling import column_of
 from caltest.statistics.base import Listed

@@ -259,11 +259,6 @@ class LinearSKCE(_SKCE, row="skce_ul"):
         choose("pairing", self.pairing, {"random": True, "rows": True})
 
     @property
-    def depends_on_row_order(self) -> bool:  # type: ignore[override]
-        """Whether consecutive rows are paired."""
-        return self.pairing == "rows"
-
-    @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth and how rows are paired."""
         seed = {"pairing_seed": self.seed} if self.pairing == "random" else {}

@@ -34,7 +34,7 @@ FOR_ADDING = (
     "pvalues",
     "tolerance",
     "kernels.bandwidth",
-    "kernels.radial",
+    "kernels.base",
     "plots.canvas",
     "plots.panel",
     "pictures",
