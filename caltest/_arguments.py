@@ -208,6 +208,14 @@ def single_axes(name: str, value: object) -> object:
 
 
 _text = OneOf("builtins:str", "give a text")
+_binning = OneOf("caltest.binning:Binning", "give an object of caltest.binning, such as EqualWidth(15)")
+_kernel = OneOf(
+    "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"
+)
+_points = Number(
+    0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"
+)
+_ratio = Number(1.0, 1e6, advice="give a ratio above 1, 1.25 for a quarter too much or too little")
 positive_integer = Whole()
 real_kernel = OneOf(
     "caltest.kernels:Kernel", "give a real-valued kernel of caltest.kernels, such as Gaussian(0.5)"
@@ -248,9 +256,7 @@ KINDS: dict[str, Kind] = {
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
     "ax": single_axes,
     "batch": _text,
-    "binning": OneOf(
-        "caltest.binning:Binning", "give an object of caltest.binning, such as EqualWidth(15)"
-    ),
+    "binning": _binning,
     "clip": Number(0.0, 1.0, advice="give a small probability such as 1e-7, or None"),
     "columns": lambda name, value: value if isinstance(value, Mapping) else names(name, value),
     "command": _text,
@@ -264,9 +270,7 @@ KINDS: dict[str, Kind] = {
     "materiality": Number(
         0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"
     ),
-    "materiality_ratio": Number(
-        1.0, 1e6, advice="give a ratio above 1, 1.25 for a quarter too much or too little"
-    ),
+    "materiality_ratio": _ratio,
     "maturity": Whole(0, 36_500, "give a whole number of days, such as 90"),
     "mean_run_length": Number(1.0, 1e15, "(]", "give a number of rows above 1, such as 10_000"),
     "min_rows": positive_integer,

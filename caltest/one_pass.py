@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from caltest.resampling import columns_of
 from caltest.sampling import ROWS
 from caltest.statistics import AllRowsNeededError, Statistic
 
+How: TypeAlias = tuple[int, int, Workers]
+"""How many draws are made, of which seed, and who makes them."""
+
 
 def _seen(
     stored: Stored, lens: str | Lens | None, default: str | None, first: int, last: int
@@ -36,14 +39,7 @@ def _seen(
 
 
 def in_one_pass(
-    measure: Statistic,
-    null: Null,
-    stored: Stored,
-    lens: Lens | None,
-    alternative: str | None,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
+    measure: Statistic, null: Null, stored: Stored, lens: Lens | None, alternative: str | None, how: How
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Test rows that are read in one pass, by draws of labels or of signs of clusters: for `result_of`.
 
@@ -52,7 +48,7 @@ def in_one_pass(
     AllRowsNeededError
         If the statistic cannot.
     """
-    side = check_alternative(measure, null, alternative)
+    side, (n_resamples, seed, workers) = check_alternative(measure, null, alternative), how
     samples = partial(_seen, stored, lens, measure.default_lens)
     block = next(stored.samples(0, 1))
     first, label = through(block, lens, measure.default_lens)
@@ -71,7 +67,7 @@ def in_one_pass(
     fitted.announce(seconds, stored.n_samples, workers, null.name)
     read = Read(samples, stored.n_samples, stored.grain, seed, fitted.given)
     count = stored.clusters
-    trial = Trial(first.rows, first.labels, n_resamples, seed, workers)
+    trial = Trial(first.rows, first.labels, *how)
     question = trial.question(fitted, form, side)
     parameters = dict(fitted.parameters)
     if not stored.extent.are_alike:

@@ -225,19 +225,19 @@ def test(
             if as_drawn and stored.n_samples > HELD_UP_TO:
                 with suppress(AllRowsNeededError):
                     how = n_resamples, seed, workers
-                    found = in_one_pass(measure, chosen, stored, looked, alternative, *how)
+                    found = in_one_pass(measure, chosen, stored, looked, alternative, how)
             if found is None:
                 read = stored.load(rounding=rounding)
                 probs, labels, logits = read.rows, read.labels, False
         if found is None:
             own |= {"weights": weights, "sampling_rates": sampling_rates, "logits": logits}
-            given = _given(probs, labels, looked, measure, rounding, **own)
+            given = _given(probs, labels, looked, measure, **own, rounding=rounding)
             trial = Trial(given.view.rows, given.view.labels, n_resamples, seed, workers)
             if tolerant:
-                found = _tolerated(measure, chosen, trial, given, tolerance, rounding, alternative)
+                found = _tolerated(measure, chosen, trial, given, tolerance, alternative)
             else:
                 free = null is None, statistic is None
-                found = _answered(measure, chosen, trial, given, alternative, free, sampling_rates)
+                found = _answered(measure, chosen, trial, given, alternative, free)
         facts, stated = found
         return result_of(*facts, **stated)
 
@@ -343,6 +343,8 @@ class _Given(NamedTuple):
         For censored times, the labels of other imputations.
     rounded
         The one probability as it was stated, where it was rounded.
+    rates
+        At which rows were sampled by their label, if they were.
     """
 
     whole: Sample
@@ -350,6 +352,7 @@ class _Given(NamedTuple):
     lens: str | None
     completions: tuple[NDArray[Any], ...] = ()
     rounded: RoundedView | None = None
+    rates: Mapping[Any, float] | None = None
 
     def stated(self, answer: nulls.Answer, **more: Any) -> dict[str, Any]:
         """Return facts about the rows, and more, for a result."""
@@ -374,21 +377,14 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
     return scan_arrays(probs, labels, logits) if mapped and plain else None
 
 
-def _given(
-    probs: object,
-    labels: object,
-    lens: Lens | None,
-    measure: Statistic,
-    rounding: float | None = None,
-    **own: Any,
-) -> _Given:
+def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic, **own: Any) -> _Given:
     """Check the input and see it through the lens, or through the statistic's default lens.
 
     Rounded probabilities have no default lens.
     """
-    whole = without_zeros(whole_sample(probs, labels, rounding=rounding, **own))
-    if rounding is not None:
-        rounded = rounded_view(whole, lens, rounding)
+    whole = without_zeros(whole_sample(probs, labels, **own))
+    if own.get("rounding") is not None:
+        rounded = rounded_view(whole, lens, own["rounding"])
         return _Given(whole, rounded.view, None if lens is None else lens.label, rounded=rounded)
     shown = show(whole.rows, lens, measure.default_lens)
     view = shown.sample(whole.labels)
@@ -401,7 +397,7 @@ def _given(
                 "'spread' or 'coverage', which allow for that."
             )
     completed = (shown.outcomes(each[None])[0] for each in whole.rows.law.completed_anew())
-    return _Given(whole, view, shown.label, tuple(completed))
+    return _Given(whole, view, shown.label, tuple(completed), rates=own.get("sampling_rates"))
 
 
 def _counted(rows: Rows, sampling_rates: Mapping[Any, float] | None = None) -> dict[str, Any]:
@@ -433,13 +429,7 @@ def check_law(measure: Statistic, rows: Rows) -> None:
 
 
 def _answered(
-    measure: Statistic,
-    null: nulls.Null,
-    trial: Trial,
-    given: _Given,
-    alternative: str | None,
-    free: tuple[bool, bool],
-    sampling_rates: Mapping[Any, float] | None,
+    measure: Statistic, null: nulls.Null, trial: Trial, given: _Given, wanted: Any, free: Sequence[bool]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Test calibration; ``free`` says whether the null, and the statistic, were left to us."""
     rows, completions = trial.rows, given.completions
@@ -460,17 +450,16 @@ def _answered(
         trial, completions = replace(trial, labels=seen), ()
     seconds = form.seconds(null.label_vectors(trial.n_resamples))
     fitted.announce(seconds, rows.n_samples, trial.workers, null.name)
-    side = nulls.check_alternative(fitted, null, alternative)
+    side = nulls.check_alternative(fitted, null, wanted)
     question = trial.question(fitted, form, side, asked=measure, completions=completions)
     answer = null.answer_completed(question)
     if free[1] and seen is not None:
         answer = beside_events(question, answer)
     if isinstance(form, LabelFunction) and not (exact or rows.clusters is not None):
         form.check_unmoved(question.labels, question.observed)
-    parameters = {**fitted.parameters, **_counted(rows, sampling_rates)}
-    return (question, null, answer, _notes(given, fitted, form)), given.stated(
-        answer, parameters=parameters
-    )
+    parameters = {**fitted.parameters, **_counted(rows, given.rates)}
+    facts = question, null, answer, _notes(given, fitted, form)
+    return facts, given.stated(answer, parameters=parameters)
 
 
 def _notes(given: _Given, fitted: Statistic, form: Form) -> tuple[str, ...]:
@@ -481,13 +470,7 @@ def _notes(given: _Given, fitted: Statistic, form: Form) -> tuple[str, ...]:
 
 
 def _tolerated(
-    measure: Statistic,
-    null: nulls.Null,
-    trial: Trial,
-    given: _Given,
-    tolerance: float | None,
-    rounding: float | None,
-    alternative: str | None,
+    measure: Statistic, null: nulls.Null, trial: Trial, given: _Given, within: float | None, wanted: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
     rows, impossible = trial.rows, tuple[str, ...]()
@@ -496,12 +479,12 @@ def _tolerated(
             "a tolerance is about probabilities of an event, and the predictions are distributions of "
             "numbers; give a lens, such as 'quantile:0.5' or 'below:10', or leave it out."
         )
-    error = 0.0 if tolerance is None else tolerance
+    error = 0.0 if within is None else within
     stated: dict[str, Any] = {}
     if given.rounded is not None:
         error = min(error + given.rounded.tolerance, 1.0)
-        stated = {"rounding": rounding, "summed": given.rounded.n_summed}
-    sides = check_possible(measure, null, alternative)
+        stated = {"rounding": given.rounded.step, "summed": given.rounded.n_summed}
+    sides = check_possible(measure, null, wanted)
     question, answer, side = sided_answer(measure, null, trial, error, sides)
     if error == 0.0:  # a label of probability 0 proves no error beyond a tolerance
         what = seen_through(given.lens, rows)

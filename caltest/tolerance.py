@@ -62,6 +62,7 @@ class RoundedView(NamedTuple):
     view: Sample  # of two classes, the second is the event
     n_summed: int  # stated values that its probability adds up
     tolerance: float  # within which it is what was meant
+    step: float  # to which they were rounded
 
 
 def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedView:
@@ -99,9 +100,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
     per_one = round(1.0 / rounding)  # a sum of multiples is one
     one = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)
     pair = np.column_stack([1.0 - one, one] if column else [one, 1.0 - one])
-    return RoundedView(
-        Sample(seen.rows.shown_as(pair, seen.rows.classes), seen.labels), n_summed, tolerance
-    )
+    stated_view = Sample(seen.rows.shown_as(pair, seen.rows.classes), seen.labels)
+    return RoundedView(stated_view, n_summed, tolerance, rounding)
 
 
 def check_possible(measure: Statistic, null: Null, alternative: str | None) -> ToleranceAlternative:

@@ -374,18 +374,11 @@ def estimate_squared_error(
             "tried: one beyond may be better still."
         )
     zeros = [PlugIn(np.zeros_like(own)).risk(own) for own in map(parts.residuals, parts.folds)]
+    sizes = {"n_samples": n, "n_classes": m, "n_tuning": n - len(tested), "n_test": len(tested)}
+    sizes |= {"n_folds": n_folds, "seed": seed}
+    every = tuple(dict.fromkeys([*own_notes, *notes]))
     return SquaredErrorEstimate(
-        functions=tuple(found),
-        zero_risks=np.array(zeros),
-        test=result,
-        lens=lens_label,
-        n_samples=n,
-        n_classes=m,
-        n_tuning=n - len(tested),
-        n_test=len(tested),
-        n_folds=n_folds,
-        seed=seed,
-        warnings=tuple(dict.fromkeys([*own_notes, *notes])),
+        tuple(found), np.array(zeros), result, lens_label, **sizes, warnings=every
     )
 
 

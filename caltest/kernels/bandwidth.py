@@ -28,8 +28,7 @@ _HARMLESS = 1e-9  # rounding of an exponent; above, exponents are kept from bein
 
 
 def _squared_norms(x: Array) -> Array:
-    norms: Array = np.einsum("ij,ij->i", x, x)
-    return norms
+    return np.asarray(np.einsum("ij,ij->i", x, x))
 
 
 @dataclass(frozen=True)

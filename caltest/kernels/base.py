@@ -127,13 +127,11 @@ def identity_norm(p: float, q: float, m: int) -> float:
 
 def _check_size(most: float) -> None:
     """Raise if the values of a kernel, at most so large, have powers that are no floats."""
-    if (
-        most != math.inf
-        and not _arguments.positive_number.low <= most <= _arguments.positive_number.high
-    ):
+    low, high = _arguments.positive_number.low, _arguments.positive_number.high
+    if most != math.inf and not low <= most <= high:
         raise InputError(
             f"the kernel has values of at most {most:.3g}; scale it so that these lie between "
-            f"{_arguments.positive_number.low:g} and {_arguments.positive_number.high:g}."
+            f"{low:g} and {high:g}."
         )
 
 
@@ -331,10 +329,8 @@ class MatrixKernel:
 
     def __init__(self, parts: Iterable[tuple[Kernel, ArrayLike]]) -> None:
         pairs = [*parts] if np.iterable(parts) else []
-        if not pairs or not all(
-            isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], Kernel)
-            for pair in pairs
-        ):
+        two = [isinstance(x, tuple | list) and len(x) == 2 and isinstance(x[0], Kernel) for x in pairs]
+        if not pairs or not all(two):
             raise InputError(
                 f"parts is {quoted(parts)}; give pairs of a real-valued kernel, such as Exponential(), "
                 "and its m×m matrix."
@@ -473,11 +469,8 @@ class _WithBandwidth(_OfDistance):
     @property
     def parameters(self) -> Parameters:
         given = self.bandwidth if isinstance(self.bandwidth, str) else "given"
-        return {
-            "bandwidth": self.bandwidth,
-            "bandwidth_rule": self._fit.rule if self._fit else given,
-            "distance": self.distance,
-        }
+        rule = self._fit.rule if self._fit else given
+        return {"bandwidth": self.bandwidth, "bandwidth_rule": rule, "distance": self.distance}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -563,9 +556,8 @@ class Exponential(_Radial):
         return m == 2 and self.distance != "hellinger"
 
     def on_a_line(self, points: Array) -> Array:
-        return np.asarray(
-            points[:, 1] * ((1.0 if self.distance == "tv" else math.sqrt(2.0)) / self._width)
-        )
+        unit = 1.0 if self.distance == "tv" else math.sqrt(2.0)
+        return np.asarray(points[:, 1] * (unit / self._width))
 
     def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
         if self.distance == "tv":  # exp(−Σ_k |s_k − t_k| / (2ν)): a Cauchy variable a coordinate
@@ -675,12 +667,10 @@ class Linear(Kernel):
     """
 
     def __call__(self, x: Array, y: Array) -> Array:
-        gram: Array = x @ y.T
-        return gram
+        return np.asarray(x @ y.T)
 
     def paired(self, x: Array, y: Array) -> Array:
-        values: Array = np.einsum("ij,ij->i", x, y)
-        return values
+        return np.asarray(np.einsum("ij,ij->i", x, y))
 
     @property
     def bound(self) -> float:

@@ -175,9 +175,8 @@ class Predictive(Law):
         array = finite_table("the outcomes", values)
         columns = column_names(values)
         if d is not None and columns and self.entries and array.shape == wanted:
-            array = array[
-                :, in_order_of(self.entries, columns, "the table of outcomes", "predictions are of")
-            ]
+            places = in_order_of(self.entries, columns, "the table of outcomes", "predictions are of")
+            array = array[:, places]
         if array.ndim == 2 and array.shape[1] == 1 and d is None:
             array = array[:, 0]
         if array.ndim == 1 and d == 1:

@@ -40,9 +40,7 @@ def _entry(text: str) -> Entry:
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
-def _pair(text: str) -> Pair:
-    """For vectors: how two entries go together, by both their names."""
-    return Pair(*halves(text))
+_ONE = "give a lens such as 'top_label' or 'class:0'"
 
 
 def within(label: str) -> tuple[str, str]:
@@ -65,7 +63,7 @@ LENSES: dict[str, Any] = {
     "pit:": Pit,
     "distribution": WholeDistribution,
     "entry:": _entry,
-    "pair:": _pair,
+    "pair:": lambda text: Pair(*halves(text)),
     "ranks:": VectorRanks,
 }
 __all__ = [each.__name__ for each in LENSES.values() if isinstance(each, type)]
@@ -109,10 +107,7 @@ def through(
 
 
 def one_probability(
-    whole: Sample,
-    lens: str | Lens | None,
-    what: str,
-    do: str = "give a lens such as 'top_label' or 'class:0'",
+    whole: Sample, lens: str | Lens | None, what: str, do: str = _ONE
 ) -> tuple[Sample, str | None]:
     """Return the same where ``what`` is of one probability: without a lens, the top label of many."""
     view, label = through(whole, lens, "top_label")

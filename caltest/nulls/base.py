@@ -264,14 +264,9 @@ def from_draws(draws: Array, question: Question, *, notes: tuple[str, ...] = ())
 def ranked(draws: Array, value: float, alternative: Alternative, resolution: float) -> Answer:
     """Rank a value among ``draws``; those closer to it than ``resolution`` are ties."""
     above = pvalues.count(draws, value, alternative, resolution)
-    return Answer(
-        pvalue=pvalues.pvalue(above, len(draws), alternative),
-        statistic=value,
-        n_resamples=len(draws),
-        exceedances=above,
-        pvalue_interval=pvalues.interval(above, len(draws), alternative),
-        null_distribution=draws,
-    )
+    p = pvalues.pvalue(above, len(draws), alternative)
+    ends = pvalues.interval(above, len(draws), alternative)
+    return Answer(p, value, len(draws), above, pvalue_interval=ends, null_distribution=draws)
 
 
 def from_sides(greater: float, less: float, question: Question, notes: tuple[str, ...] = ()) -> Answer:
@@ -359,11 +354,7 @@ def combined(answers: Sequence[Answer]) -> Answer:
 
 
 def answer_of(
-    form: Form,
-    values: Array,
-    alternative: Alternative,
-    workers: Workers,
-    resolution: float | None = None,
+    form: Form, values: Array, alternative: Alternative, workers: Workers, margin: float | None = None
 ) -> Answer:
     """Rank the observed labels among the draws; for a combined statistic, every part too.
 
@@ -381,7 +372,7 @@ def answer_of(
         How far two evaluations of a value may differ. Default: as the form says.
     """
     if not isinstance(form, Combined):
-        margin = form.resolution if resolution is None else resolution
+        margin = form.resolution if margin is None else margin
         return ranked(values[1:, 0], float(values[0, 0]), alternative, margin)
     return of_parts(form, values[0], form.evidence(values, workers), form.resolution)
 
@@ -390,10 +381,8 @@ def of_parts(form: Combined, values: Array, evidence: Array, resolution: float) 
     """Rank the largest evidence (1 + B, P), and every part alone and by step-down maxima."""
     whole, observed, draws = evidence.max(axis=1), evidence[0], evidence[1:]
     found = ranked(whole[1:], float(whole[0]), "greater", resolution)
-    raw = [
-        ranked(column, own, "greater", resolution).pvalue
-        for column, own in zip(draws.T, observed.tolist(), strict=True)
-    ]
+    columns = zip(draws.T, observed.tolist(), strict=True)
+    raw = [ranked(column, own, "greater", resolution).pvalue for column, own in columns]
     # Rounding counts for the null.
     adjusted = np.maximum(pvalues.step_down(observed - resolution, draws), raw)
     parts = map(ComponentAnswer, form.names, values.tolist(), raw, adjusted.tolist())

@@ -212,9 +212,8 @@ class Confirmation(NamedTuple):
         ``by_signs`` are values (1 + B, H) of the columns, the observed ones first.
         """
         every = _carried(columns, trial)
-        facts = (
-            (name, c.form, c.clusters, c.observed[0]) for name, c in zip(names, every, strict=True)
-        )
+        named = zip(names, every, strict=True)
+        facts = ((name, c.form, c.clusters, c.observed[0]) for name, c in named)
         effective = np.array([effective_clusters(*each) for each in facts])
         resolutions = np.array([each.form.resolution for each in every], dtype=np.float64)
         by_column = zip(by_signs.T, sides, resolutions, strict=True)

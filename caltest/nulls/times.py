@@ -125,12 +125,6 @@ def beside_events(question: Question, answer: Answer) -> Answer:
         "Events less expected ones have half of the level, by random signs of rows, which is about "
         "right; the parts of completed times have the other half."
     )
-    return replace(
-        answer,
-        pvalue=min(1.0, 2.0 * answer.pvalue, *(each.adjusted for each in parts)),
-        parts=tuple(parts),
-        pvalue_interval=None,
-        exceedances=None,
-        notes=(*answer.notes, note),
-        guarantee="asymptotic",
-    )
+    p = min(1.0, 2.0 * answer.pvalue, *(each.adjusted for each in parts))
+    both = replace(answer, pvalue_interval=None, exceedances=None, guarantee="asymptotic")
+    return replace(both, pvalue=p, parts=tuple(parts), notes=(*answer.notes, note))

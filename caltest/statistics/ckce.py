@@ -234,11 +234,10 @@ class _Fit:
     ratio: float  # (tr K − tr ΦΦᵀ) / (λ n)
 
 
-@options(
-    features=positive_integer,
-    groups=anything,
-    seed=Whole(0, MOST_SEED - 1, "give a whole number that is not negative"),
-)
+_SEED = Whole(0, MOST_SEED - 1, "give a whole number that is not negative")
+
+
+@options(features=positive_integer, groups=anything, seed=_SEED)
 class CKCE(Listed, row="ckce"):
     """Conditional kernel calibration error: predicted against estimated label distributions.
 

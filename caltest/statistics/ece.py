@@ -201,9 +201,10 @@ class DebiasedECE(SquaredECE, row="ece_debiased"):
 # ------------------------------------------------------------------ class by class
 
 
-@options(
-    binning=OneOf("caltest.binning:ScoreBinning", "give a binning of one score, such as EqualWidth(15)")
-)
+_BINNING = OneOf("caltest.binning:ScoreBinning", "give a binning of one score, such as EqualWidth(15)")
+
+
+@options(binning=_BINNING)
 class ClasswiseECE(Listed, row="classwise_ece"):
     """Class-wise ECE: the mean over the classes of the binned error of each class's probability.
 

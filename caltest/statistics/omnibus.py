@@ -141,11 +141,10 @@ def _as_of_all(form: Any, whole: int) -> Moments:
 # ------------------------------------------------------------------ omnibus
 
 
-@options(
-    kernel=OneOf(
-        "caltest.kernels:Exponential", "give an exponential one, caltest.kernels.Exponential()"
-    )
-)
+_KERNEL = OneOf("caltest.kernels:Exponential", "give an exponential one, caltest.kernels.Exponential()")
+
+
+@options(kernel=_KERNEL)
 class Omnibus(Listed, row="omnibus"):
     """The default statistic: four statistics combined, to detect several kinds of error at once.
 

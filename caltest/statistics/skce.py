@@ -117,10 +117,8 @@ class _AllPairs(_SKCE, takes_weights=True):
     def faster(self) -> Phrase:
         """A kernel of low rank, or of lower rank."""
         if self.approximation is None:
-            option = Argument("approximation", "nystrom")
-            return Phrase(
-                "with {option} its time grows as the rows, and p is as exact", {"option": option}
-            )
+            text = "with {option} its time grows as the rows, and p is as exact"
+            return Phrase(text, {"option": Argument("approximation", "nystrom")})
         option = Argument("rank", max(1, self.rank // 4))
         return Phrase("{option} takes a quarter of that, and p is as exact", {"option": option})
 
