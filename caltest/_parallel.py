@@ -145,9 +145,8 @@ def _in_parallel(function: Function, tasks: Sequence[Task], hands: int) -> Itera
         # sends it to every worker once.
         key, data = uuid4().hex, _packed(function)
     lazy = backend.supports_return_generator
-    parallel = joblib.Parallel(
-        n_jobs=hands, prefer="threads", return_as="generator" if lazy else "list"
-    )
+    how = "generator" if lazy else "list"
+    parallel = joblib.Parallel(n_jobs=hands, prefer="threads", return_as=how)
     results = parallel(joblib.delayed(_call)(key, data, task) for task in tasks)
     try:
         for result in results:  # noqa: UP028 -- `yield from` would close them loudly
@@ -229,9 +228,8 @@ def _with_bar(results: Iterable[Any], total: int, description: str) -> Iterator[
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(
-        results, description=description, total=total, console=Console(stderr=True), transient=True
-    )
+    shown: dict[str, Any] = {"console": Console(stderr=True), "transient": True}
+    yield from track(results, description=description, total=total, **shown)
 
 
 def announce(what: str, seconds: float, workers: Workers, faster: Phrase) -> None:
@@ -241,12 +239,8 @@ def announce(what: str, seconds: float, workers: Workers, faster: Phrase) -> Non
     """
     if seconds < LONG or seconds / (hands := workers.hands) < LONG:
         return
-    facts = {
-        "what": what,
-        "time": duration(seconds / hands),
-        "workers": counted(hands, "worker"),
-        "faster": faster,
-    }
+    facts: dict[str, object] = {"what": what, "time": duration(seconds / hands), "faster": faster}
+    facts["workers"] = counted(hands, "worker")
     text = Phrase("{what} takes about {time} on {workers}; {faster}.", facts)
     warnings.warn(LongWorkWarning(text), stacklevel=_calls_inside() + 1)
 

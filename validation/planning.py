@@ -39,8 +39,7 @@ from scipy.stats import chi2, ncx2, norm
 
 import caltest
 from caltest.planning import PowerResult, pilot
-from caltest.planning.simulate import search
-from caltest.planning.simulate import PowerPoint
+from caltest.planning.simulate import PowerPoint, search
 from caltest.simulation import tempered
 from validation._pilots import Kind, estimated
 from validation._study import command_line, markdown, write_csv

@@ -337,17 +337,9 @@ def miscalibration_bounds(
     with single_threaded_blas():
         found = tuple(bounds_of(*each, level, family, n_draws, seed, workers) for each in views)
     seen, label = (whole, None) if classwise else views[0]
-    return MiscalibrationBounds(
-        views=found,
-        confidence=confidence,
-        level=level,
-        n_samples=n,
-        n_classes=m,
-        lens="classwise" if classwise else label,
-        n_resamples=n_draws,
-        seed=seed,
-        warnings=(*whole.rows.notes, *impossible_labels(seen, what=seen_through(label, seen.rows))),
-    )
+    notes = *whole.rows.notes, *impossible_labels(seen, what=seen_through(label, seen.rows))
+    looked = "classwise" if classwise else label
+    return MiscalibrationBounds(found, confidence, level, n, m, looked, n_draws, seed, warnings=notes)
 
 
 def draws_needed(level: float) -> int:
@@ -406,18 +398,10 @@ def places(
         inside = slice(*bounds[index].tolist())
         alone = not taken[inside].any()
         taken[inside] |= alone
-        described.append(
-            Place(
-                low=float(scores[inside][0]),
-                high=float(scores[inside][-1]),
-                rows=inside.stop - inside.start,
-                predicted=float(scores[inside].mean()),
-                observed=float(labels[inside].mean()),
-                somewhere_by=float(somewhere_by[index]),
-                pvalue=float(pvalues[index]),
-                named=alone,
-            )
-        )
+        own = scores[inside]
+        means = float(own.mean()), float(labels[inside].mean())
+        proved = float(somewhere_by[index]), float(pvalues[index])
+        described.append(Place(float(own[0]), float(own[-1]), len(own), *means, *proved, named=alone))
     return tuple(described)
 
 

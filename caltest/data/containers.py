@@ -194,9 +194,8 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> NamedArray:
 
 
 def _from_series(series: nw.Series[Any], what: str, names: tuple[str, ...] = ()) -> NamedArray:
-    if not (
-        _is_numeric(series.dtype) or series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
-    ):
+    is_text = series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
+    if not (is_text or _is_numeric(series.dtype)):
         do = "convert it to numbers" + (" or to strings" if what == "labels" else "")
         raise InputError(f"{what} holds {_entries(series)}; {do}.")
     if series.null_count():

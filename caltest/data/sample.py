@@ -533,9 +533,8 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
     if row is not None:
         found = quoted(labels[row])
         raise InputError(_OF_MODELS["unknown"], argument="y", row=row, found=found, names=listed(known))
-    return replace(table, names=_in_order(table, tuple(names.values()))), [
-        names[each] for each in labels
-    ]
+    ordered = _in_order(table, tuple(names.values()))
+    return replace(table, names=ordered), [names[each] for each in labels]
 
 
 def whole_sample(probs: object, outcomes: object, **options: Any) -> Sample:
@@ -557,11 +556,9 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     weights, clusters = options.pop("weights", None), options.pop("clusters", None)
     for name, value in options.items():
         if value is not None and value is not False:
-            raise InputError(
-                "{argument} is about probabilities of classes, and the predictions are distributions "
-                "of numbers; leave it out.",
-                argument=name,
-            )
+            given = "the predictions are distributions of numbers; leave it out"
+            text = f"{{argument}} is about probabilities of classes, and {given}."
+            raise InputError(text, argument=name)
     outcomes = in_dimensions(law.given, outcomes)
     own = {"predictions": law, "outcomes": outcomes, "weights": weights, "clusters": clusters}
     check_rows(own)

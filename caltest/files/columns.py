@@ -474,11 +474,8 @@ class Content:
             return sample(self.probs, self.labels, **how)
         for name in ("rounding", "logits"):
             if how.get(name):
-                raise InputError(
-                    "{argument} is about probabilities, and the columns state distributions of "
-                    "numbers; leave it out.",
-                    argument=name,
-                )
+                given = "the columns state distributions of numbers; leave it out"
+                raise InputError(f"{{argument}} is about probabilities, and {given}.", argument=name)
         return self.roles.numbers.sample(self.probs, self.labels, self.weights, part=block)
 
     def _noting(self, found: Rows) -> Rows:

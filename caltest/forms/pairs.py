@@ -164,10 +164,8 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
 
         def tile(rows: slice, columns: slice) -> Array:
-            tiles = (
-                term.weights(rows, columns) * (image[rows] @ residuals[columns].T)
-                for term, image in zip(self.kernel_terms, images, strict=True)
-            )
+            terms = zip(self.kernel_terms, images, strict=True)
+            tiles = (t.weights(rows, columns) * (a[rows] @ residuals[columns].T) for t, a in terms)
             return np.asarray(sum(tiles))
 
         return tile

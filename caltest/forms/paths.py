@@ -61,8 +61,7 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
     @cached_property
     def _ends(self) -> NDArray[np.intp]:
         """Return the last row of every score, in sorted order, (K,)."""
-        last = np.append(self._ordered[1:] != self._ordered[:-1], True)
-        return np.flatnonzero(last)
+        return np.flatnonzero(np.append(self._ordered[1:] != self._ordered[:-1], True))
 
     @cached_property
     def _expected(self) -> Array:
@@ -287,10 +286,8 @@ class Intervals:
         """
         n = len(scores)
         order = np.argsort(scores, kind="stable")
-        halvings = max(
-            min(_HALVINGS, int(np.log2(max(n / _FEWEST_ROWS, 1.0)))),
-            min(_MOST_HALVINGS, int(np.log2(max(n / _MANY_ROWS, 1.0)))),
-        )
+        few, many = (int(np.log2(max(n / rows, 1.0))) for rows in (_FEWEST_ROWS, _MANY_ROWS))
+        halvings = max(min(_HALVINGS, few), min(_MOST_HALVINGS, many))
         pieces = 2 ** (halvings + 1)
         edges, ordered = np.round(np.linspace(0, n, pieces + 1)).astype(np.intp), scores[order]
         cut = ordered[np.minimum(edges[1:-1], n - 1)]

@@ -458,8 +458,7 @@ class Waves(Scores):
         return found
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        parts = [*self.by_wave(outcomes, clusters), np.zeros((clusters.count, 1))]
-        return np.hstack(parts)
+        return np.hstack([*self.by_wave(outcomes, clusters), np.zeros((clusters.count, 1))])
 
     def by_wave(self, outcomes: Outcomes, clusters: Clusters) -> Iterator[Array]:
         """Yield the sums of one wave after the other, (G, r)."""

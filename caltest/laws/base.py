@@ -302,11 +302,9 @@ def panels(law: Predictive) -> Array:
 def _refuse(amiss: Mask, what: str) -> None:
     """Raise if quantiles of some rows (…, n) are amiss."""
     for place in np.argwhere(amiss)[:1]:
-        raise InputError(
-            f"the CRPS needs integrals of quantiles, and those of {{row}} {what}; use 'pit_ad' or "
-            "another statistic of the cdf.",
-            row=int(place[-1]),
-        )
+        text = f"the CRPS needs integrals of quantiles, and those of {{row}} {what}"
+        do = "use 'pit_ad' or another statistic of the cdf"
+        raise InputError(f"{text}; {do}.", row=int(place[-1]))
 
 
 def _beyond(law: Predictive, centre: Array) -> Array:

@@ -82,20 +82,18 @@ class GaussianPredictions(Shaped):
         asymmetric = np.abs(spread - spread.swapaxes(1, 2)).max(axis=(1, 2))
         sizes = np.abs(spread).max(axis=(1, 2))
         for row in np.flatnonzero(asymmetric > 1e-8 * sizes)[:1]:
-            raise InputError(
-                "the covariance of {row} is not symmetric; give a covariance matrix, not its factor.",
-                row=int(row),
-            )
+            text = "the covariance of {row} is not symmetric; give a covariance matrix, not its factor."
+            raise InputError(text, row=int(row))
         try:
             factor = np.linalg.cholesky(spread)
         except np.linalg.LinAlgError:
             smallest = np.linalg.eigvalsh(spread)[:, 0]
             row = int(np.argmax(smallest <= 0)) if (smallest <= 0).any() else int(smallest.argmin())
-            raise InputError(
-                f"the {self._second} of {{row}} is not positive definite, its smallest eigenvalue is "
-                f"{smallest[row]:.3g}; give a {self._second} of full rank.",
-                row=row,
-            ) from None
+            found = (
+                f"its smallest eigenvalue is {smallest[row]:.3g}; give a {self._second} of full rank"
+            )
+            text = f"the {self._second} of {{row}} is not positive definite, {found}."
+            raise InputError(text, row=row) from None
         self._factor = np.asarray(factor, dtype=np.float64)
         self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
         self.whitener = np.linalg.inv(self._factor)
@@ -234,12 +232,9 @@ class Normal(GaussianPredictions):
         named = {"mean": mean, "sd": sd, "variance": variance}
         check_rows(named)
         if (sd is None) == (variance is None):
-            raise InputError(
-                "{which} of {sd} and {variance} given; give one of them.",
-                which="neither" if sd is None else "both",
-                sd=Argument("sd", ...),
-                variance=Argument("variance", ...),
-            )
+            which = "neither" if sd is None else "both"
+            text = f"{which} of {{sd}} and {{variance}} given; give one of them."
+            raise InputError(text, sd=Argument("sd", ...), variance=Argument("variance", ...))
         self._states = "variance" if sd is None else "sd"
         if sd is not None:
             do = "standard deviations above 0 whose squares are numbers, and the mean first"
@@ -252,11 +247,11 @@ class Normal(GaussianPredictions):
             square = spread.shape == size == size[:1] * 2 and not alone and bool(np.ptp(spread))
             if spread.shape not in right or (square and (spread == spread.T).all()):
                 seen = ", like a covariance matrix" if square else ""
-                raise InputError(
-                    f"sd has shape {spread.shape}{seen}; give {size}, as the mean has, or variances or "
-                    "covariance matrices as {variance}.",
-                    variance=Argument("variance", ...),
+                do = (
+                    f"give {size}, as the mean has, or variances or covariance matrices as {{variance}}"
                 )
+                text = f"sd has shape {spread.shape}{seen}; {do}."
+                raise InputError(text, variance=Argument("variance", ...))
             variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
         super().__init__(mean, variance)
         self.given = named
@@ -349,11 +344,11 @@ class Ensemble(Shaped):
         least = np.linalg.eigvalsh(covariance)[:, 0]
         rounding = (_ROUNDING * np.abs(self._points).max(axis=(1, 2))) ** 2
         for row in np.flatnonzero(least <= rounding)[:1]:
-            raise InputError(
-                f"the members of {{row}} do not vary{'' if d == 1 else ' in every direction'}; give "
-                "more members, or leave the row out.",
-                row=int(row),
+            where = "" if d == 1 else " in every direction"
+            text = (
+                f"the members of {{row}} do not vary{where}; give more members, or leave the row out."
             )
+            raise InputError(text, row=int(row))
         self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:

@@ -67,9 +67,8 @@ class Distribution(Shaped):
 
     def __init__(self, distribution: Any) -> None:
         self._alone = not isinstance(distribution, Sequence)
-        parameters = {
-            f"parameter {k}": x for k, x in enumerate(getattr(distribution, "args", ()) or ())
-        }
+        args = getattr(distribution, "args", ()) or ()
+        parameters = {f"parameter {k}": x for k, x in enumerate(args)}
         parameters |= getattr(distribution, "kwds", {}) or {}  # of SciPy's
         self.given = parameters or distribution
         check_rows(parameters)
@@ -78,17 +77,14 @@ class Distribution(Shaped):
         self._parts = [_counts(each) for each in ([distribution] if self._alone else distribution)]
         if not self._parts:
             raise _refused("there are no distributions")
-        names = [f"the distribution of row {row}" for row in range(len(self._parts))]
-        tried = [
-            _tried(part, "the distribution" if self._alone else name, self._alone)
-            for part, name in zip(self._parts, names, strict=True)
-        ]
+        rows_of = ["" if self._alone else f" of row {row}" for row in range(len(self._parts))]
+        names = [f"the distribution{of}" for of in rows_of]
+        tried = [_tried(part, name, self._alone) for part, name in zip(self._parts, names, strict=True)]
         entropies, rows, shapes = zip(*tried, strict=True)
         for name, shape in zip(names, shapes, strict=True):
             if shape != shapes[0]:
-                raise _refused(
-                    f"{name} is about outcomes of shape {shape}, that of row 0 of {shapes[0]}"
-                )
+                found = f"{name} is about outcomes of shape {shape}, that of row 0 of {shapes[0]}"
+                raise _refused(found)
         known = [np.atleast_1d(each) for each in entropies if each is not None]
         self._entropy = np.concatenate(known) if len(known) == len(entropies) else None
         self._shape = (*(rows[0] if self._alone else (len(self._parts),)), *shapes[0])
@@ -154,11 +150,9 @@ class Distribution(Shaped):
                 warnings.simplefilter("always", RuntimeWarning)
                 asked = [[part.mean(), _method(part, ("var", "variance"))()] for part in self._parts]
             stated = np.array(asked, dtype=np.float64)
-            mean, variance = (
-                stated.T
-                if not self._alone
-                else (np.broadcast_to(each, self._known)[self._places] for each in stated[0])
-            )
+            of_rows = (np.broadcast_to(each, self._known)[self._places] for each in stated[0])
+            both: Any = of_rows if self._alone else stated.T
+            mean, variance = both
         except Exception:  # an object of the user's may raise anything
             raise self.lacking("mean_and_variance") from None
         if early and self._are_counts and (found := masses_of_counts(self)) is not None:
@@ -335,9 +329,8 @@ def _tried(part: Any, name: str, alone: bool) -> tuple[Array | None, tuple[int, 
         not counted and drawing and has(part, "entropy") and any(has(part, each) for each in _DENSITY)
     )
     if not known and not has(part, "cdf"):
-        raise _refused(
-            f"{name} is {quoted(part)}, which states neither a cdf nor an entropy and a density"
-        )
+        neither = "states neither a cdf nor an entropy and a density"
+        raise _refused(f"{name} is {quoted(part)}, which {neither}")
     try:
         stated = np.asarray(part.entropy() if known else part.cdf(0.0), dtype=np.float64)
         right = np.isfinite(stated) if known else (stated >= 0.0) & (stated <= 1.0)
@@ -348,9 +341,8 @@ def _tried(part: Any, name: str, alone: bool) -> tuple[Array | None, tuple[int, 
         if right.all() and dense:
             density = np.shape(_method(part, _DENSITY)(drawn))
     except Exception as error:
-        raise _refused(
-            f"{name} fails to draw, or to state its entropy, density or cdf ({error})"
-        ) from error
+        found = f"{name} fails to draw, or to state its entropy, density or cdf ({error})"
+        raise _refused(found) from error
     for row in np.flatnonzero(~right)[:1]:
         raise _refused(
             f"{name} has the {'entropy' if known else 'cdf at 0'} {np.ravel(stated)[row]:g} at row "

@@ -94,12 +94,12 @@ class Quantiles(Shaped):
             do = "values.T" if table.shape[:1] == at.shape else f"(n, {len(at)}), a column for each"
             raise InputError(f"values has shape {table.shape} for {len(at)} levels; give {do}.")
         for row, k in np.argwhere(np.diff(table, axis=1) < 0.0)[:1]:
-            raise InputError(
-                f"quantiles cross in {{row}}: {table[row, k]:g} at the level {at[k]:g} and "
-                f"{table[row, k + 1]:g} at {at[k + 1]:g}; give quantiles that do not "
-                f"decrease{Argument(', as np.sort(values, axis=1) makes them', shell=' along a row')}.",
-                row=int(row),
+            found = (
+                f"{table[row, k]:g} at the level {at[k]:g} and {table[row, k + 1]:g} at {at[k + 1]:g}"
             )
+            how = Argument(", as np.sort(values, axis=1) makes them", shell=" along a row")
+            text = f"quantiles cross in {{row}}: {found}; give quantiles that do not decrease{how}."
+            raise InputError(text, row=int(row))
         self.levels, self.values, self.given, self._shape = at, table, values, table.shape[:1]
 
     def outcomes(self, values: object) -> Outcomes:

@@ -386,14 +386,10 @@ class Survival(Shaped):
             much = _SAME * last
             early = ~event & (time < last - much)
             for row in np.flatnonzero(early | (time > last + much))[:1]:
-                raise InputError(
-                    "{row} {what} at {found}, and its follow_up is {last}; give the times until which "
-                    f"rows were followed, or leave {Argument('follow_up')} out.",
-                    row=int(row),
-                    what="had its event" if event[row] else "was censored",
-                    found=float(time[row]),
-                    last=float(last[row]),
-                )
+                what = "had its event" if event[row] else "was censored"
+                do = f"times until which rows were followed, or leave {Argument('follow_up')} out"
+                text = f"{{row}} {what} at {{found}}, and its follow_up is {{last}}; give the {do}."
+                raise InputError(text, row=int(row), found=float(time[row]), last=float(last[row]))
         found = copy(self)
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.last)
@@ -404,12 +400,9 @@ class Survival(Shaped):
             found.steps = self.steps or (several and not off.any())
             if found.steps:
                 for row in np.flatnonzero(off)[:1]:
-                    raise InputError(
-                        "the event of {row} came at {found}, which is none of the times of its curve; "
-                        f"give {Argument('interpolation', 'linear')}, or times as in the curves.",
-                        row=int(row),
-                        found=float(time[row]),
-                    )
+                    text = "the event of {row} came at {found}, which is none of the times of its curve"
+                    do = f"give {Argument('interpolation', 'linear')}, or times as in the curves"
+                    raise InputError(f"{text}; {do}.", row=int(row), found=float(time[row]))
                 time = np.where(np.isnan(stated), time, stated)
         if found.follow_up is not None:
             return found, found._on_curve(np.where(event, time, found.beyond))
@@ -500,10 +493,8 @@ class Survival(Shaped):
 
 def _functions(values: Any, *names: str) -> bool:
     """Whether it is a list or an array of objects with these attributes."""
-    several = isinstance(values, list | tuple) or (
-        has(values, "dtype") and str(values.dtype) == "object"
-    )
-    return several and len(values) > 0 and has(values[0], *names)
+    objects = has(values, "dtype") and str(values.dtype) == "object"
+    return (isinstance(values, list | tuple) or objects) and len(values) > 0 and has(values[0], *names)
 
 
 def _curves(survival: Any, times: object) -> tuple[Array, Array]:
@@ -547,11 +538,9 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
     if at.min() < 0.0:
         raise InputError(f"times holds {at.min():g}; give times from 0 on.")
     for row, k in np.argwhere(np.diff(table, axis=1) > _ROUNDED)[:1]:
-        raise InputError(
-            f"survival rises in {{row}}, from {table[row, k]:g} to {table[row, k + 1]:g}; give chances "
-            "of no event until each time, which do not increase.",
-            row=int(row),
-        )
+        found = f"survival rises in {{row}}, from {table[row, k]:g} to {table[row, k + 1]:g}"
+        do = "give chances of no event until each time, which do not increase"
+        raise InputError(f"{found}; {do}.", row=int(row))
     falling = np.minimum.accumulate(np.clip(table, 0.0, 1.0), axis=1)
     if at[0, 0] == 0.0 or (at[:, 0] == 0.0).any():
         if (at[:, 0] > 0.0).any() or (falling[:, 0] < 1.0 - _ROUNDED).any():
@@ -591,13 +580,11 @@ def read_times(values: Any, n: int) -> tuple[Array, Mask]:
             else "give 1 where the event of interest came and 0 where another one did or none "
             "(competing risks: predictions are then of its cause-specific hazard)"
         )
-        raise InputError(
-            "event holds {found} in {row}; {do}.", found=float(event[row]), row=int(row), do=do
-        )
+        text = f"event holds {{found}} in {{row}}; {do}."
+        raise InputError(text, found=float(event[row]), row=int(row))
     for row in np.flatnonzero(time < 0.0)[:1]:
-        raise InputError(
-            "time is {found} in {row}; give times from 0 on.", found=float(time[row]), row=int(row)
-        )
+        text = "time is {found} in {row}; give times from 0 on."
+        raise InputError(text, found=float(time[row]), row=int(row))
     return time, event == 1.0
 
 

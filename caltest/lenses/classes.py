@@ -9,19 +9,18 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import name_or_place, options, whole_number
+from caltest._sums import Places
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
-from caltest.laws import Predictive
+from caltest.laws import Outcomes, Predictive
 
-Labels: TypeAlias = NDArray[np.intp]
 #: Takes labels (…, r) of whole numbers of any type, and which rows they are of; returns them in the
 #: reduced classes, as small whole numbers: blocks of drawn labels are large.
-Reducer: TypeAlias = Callable[..., NDArray[Any]]
+Reducer: TypeAlias = Callable[..., Outcomes]
 
 ALL = slice(None)
 
@@ -51,7 +50,7 @@ class Reduction:
     rows: Rows
     see: Reducer | None = None
     label: str | None = None
-    places: NDArray[np.intp] | None = None
+    places: Places | None = None
     event: int | None = None
     see_open: Reducer | None = None
 
@@ -65,7 +64,7 @@ class Reduction:
         """Share of its rows in which class 1 of two is expected."""
         return float(self.rows.probs[:, 1].mean())
 
-    def outcomes(self, full: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+    def outcomes(self, full: Outcomes, rows: slice = ALL) -> Outcomes:
         """Return the view's outcomes, (B, n of the view), from the full ones, (B, n).
 
         Or those of some rows that follow each other, where a view has all of them.
@@ -73,17 +72,17 @@ class Reduction:
         reduced = full if self.see is None else self.see(full, rows)
         return reduced if self.places is None else taken(reduced, self.places)
 
-    def sample(self, outcomes: NDArray[Any]) -> Sample:
+    def sample(self, outcomes: Outcomes) -> Sample:
         """Return the view with the observed outcomes, (n,) full ones."""
         return Sample(self.rows, self.outcomes(outcomes[None])[0])
 
 
-def looked_up(table: NDArray[Any], outcomes: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+def looked_up(table: Outcomes, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
     """Return what a table has for every outcome, a whole number."""
     return np.asarray(table[outcomes])
 
 
-def taken(outcomes: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
+def taken(outcomes: Outcomes, rows: Places) -> Outcomes:
     """Return the outcomes (B, n) of some rows; of labels by a compiled loop."""
     if len(outcomes) == 1 or outcomes.ndim > 2:
         return outcomes.take(rows, axis=1)
@@ -136,12 +135,12 @@ class Lens(ABC):
 # ------------------------------------------------------------------ lenses of classes
 
 
-def is_column(columns: Labels, labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+def is_column(columns: Places, labels: Outcomes, rows: slice = ALL) -> Outcomes:
     """Return 1 where a label is the column of its row, else 0."""
     return np.asarray(labels == columns[rows].astype(labels.dtype)).view(np.uint8)
 
 
-def _of_rows(table: NDArray[Any], labels: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+def _of_rows(table: Outcomes, labels: Outcomes, rows: slice = ALL) -> Outcomes:
     """Return what the table (n, m) says of every label."""
     own = table[rows]
     return np.asarray(own[np.arange(len(own)), labels])
@@ -151,7 +150,7 @@ class _Event(Lens):
     """A lens of two classes: class 1 is that the label is among some columns of its row."""
 
     @abstractmethod
-    def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
+    def _columns(self, predictions: Rows) -> tuple[Places, tuple[str, str]]:
         """Return the columns, (n, k), and the names of both classes."""
 
     def show(self, predictions: Rows) -> Reduction:
@@ -190,7 +189,7 @@ class TopLabel(_Event):
 
     kind: ClassVar[str] = "top_label"
 
-    def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
+    def _columns(self, predictions: Rows) -> tuple[Places, tuple[str, str]]:
         law: Any = predictions.law
         return law.top[:, None], ("wrong", "right")
 
@@ -220,7 +219,7 @@ class ClassWise(_Event):
 
     kind: ClassVar[str] = "class"
 
-    def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
+    def _columns(self, predictions: Rows) -> tuple[Places, tuple[str, str]]:
         classes = predictions.classes or ()
         column = whole_number(self.which)
         if isinstance(self.which, str) and self.which in classes:
@@ -271,7 +270,7 @@ class TopK(_Event):
         if not whole_number(self.k):
             raise InputError(f"the lens asks for the top {quoted(self.k)}; give a size, as in 'top:5'.")
 
-    def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
+    def _columns(self, predictions: Rows) -> tuple[Places, tuple[str, str]]:
         size = int(self.k)
         if not 1 <= size < predictions.n_classes:
             raise InputError(
@@ -319,7 +318,7 @@ class ClassSets(Lens):
         """Sets and their columns."""
         return "sets:" + "|".join("+".join(map(str, part)) for part in self.sets)
 
-    def _membership(self, predictions: Rows) -> Labels:
+    def _membership(self, predictions: Rows) -> Places:
         m = predictions.n_classes
         member = np.full(m, -1, dtype=np.intp)
         for number, part in enumerate(self.sets):

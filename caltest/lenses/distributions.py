@@ -20,7 +20,7 @@ from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.laws import Pool, Pools, Predictive, Quantiles, Ranks, Survival
+from caltest.laws import Outcomes, Pool, Pools, Predictive, Quantiles, Ranks, Survival
 from caltest.lenses.classes import ALL, Lens, Reduction, looked_up
 
 _ROUNDING = 1e-9  # of a probability that a quantile has by its definition
@@ -140,9 +140,7 @@ class _Between(NumberLens):
         return Reduction(shown, partial(_between, low, high), self.label)
 
 
-def _between(
-    low: Array | None, high: Array | None, outcomes: NDArray[Any], rows: slice = ALL
-) -> NDArray[Any]:
+def _between(low: Array | None, high: Array | None, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
     """Return 1 where an outcome lies between the ends of its row, else 0."""
     inside = np.ones(outcomes.shape, dtype=np.bool_)
     if low is not None:
@@ -368,7 +366,7 @@ class Pit(NumberLens):
         return Reduction(predictions.shown_as(probs), partial(_cells_of, cuts), self.label)
 
 
-def _cells_of(cuts: Array, outcomes: NDArray[Any], rows: slice = ALL) -> NDArray[Any]:
+def _cells_of(cuts: Array, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
     """Return how many of its row's cuts (K, n) lie below an outcome."""
     found = np.zeros(outcomes.shape, dtype=np.uint8)
     for cut in cuts:
@@ -410,9 +408,7 @@ class OfVectors(NumberLens):
         return Reduction(view.rows, partial(_placed, table, unit), self.label)
 
 
-def _placed(
-    table: NDArray[Any], unit: float, outcomes: NDArray[Any], rows: slice = ALL
-) -> NDArray[Any]:
+def _placed(table: Outcomes, unit: float, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
     """Return what a table (n, N, K) has at places (…, r) of rows; without the last axis if K is 1."""
     from caltest.loops import rows as _loops
 
