@@ -89,10 +89,8 @@ class GaussianPredictions(Shaped):
         except np.linalg.LinAlgError:
             smallest = np.linalg.eigvalsh(spread)[:, 0]
             row = int(np.argmax(smallest <= 0)) if (smallest <= 0).any() else int(smallest.argmin())
-            found = (
-                f"its smallest eigenvalue is {smallest[row]:.3g}; give a {self._second} of full rank"
-            )
-            text = f"the {self._second} of {{row}} is not positive definite, {found}."
+            found = f"not positive definite, its smallest eigenvalue is {smallest[row]:.3g}"
+            text = f"the {self._second} of {{row}} is {found}; give a {self._second} of full rank."
             raise InputError(text, row=row) from None
         self._factor = np.asarray(factor, dtype=np.float64)
         self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
@@ -247,10 +245,8 @@ class Normal(GaussianPredictions):
             square = spread.shape == size == size[:1] * 2 and not alone and bool(np.ptp(spread))
             if spread.shape not in right or (square and (spread == spread.T).all()):
                 seen = ", like a covariance matrix" if square else ""
-                do = (
-                    f"give {size}, as the mean has, or variances or covariance matrices as {{variance}}"
-                )
-                text = f"sd has shape {spread.shape}{seen}; {do}."
+                do = "as the mean has, or variances or covariance matrices as {variance}"
+                text = f"sd has shape {spread.shape}{seen}; give {size}, {do}."
                 raise InputError(text, variance=Argument("variance", ...))
             variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
         super().__init__(mean, variance)
@@ -344,10 +340,8 @@ class Ensemble(Shaped):
         least = np.linalg.eigvalsh(covariance)[:, 0]
         rounding = (_ROUNDING * np.abs(self._points).max(axis=(1, 2))) ** 2
         for row in np.flatnonzero(least <= rounding)[:1]:
-            where = "" if d == 1 else " in every direction"
-            text = (
-                f"the members of {{row}} do not vary{where}; give more members, or leave the row out."
-            )
+            found = "do not vary" + (" in every direction" if d > 1 else "")
+            text = f"the members of {{row}} {found}; give more members, or leave the row out."
             raise InputError(text, row=int(row))
         self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
 

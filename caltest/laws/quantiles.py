@@ -94,9 +94,8 @@ class Quantiles(Shaped):
             do = "values.T" if table.shape[:1] == at.shape else f"(n, {len(at)}), a column for each"
             raise InputError(f"values has shape {table.shape} for {len(at)} levels; give {do}.")
         for row, k in np.argwhere(np.diff(table, axis=1) < 0.0)[:1]:
-            found = (
-                f"{table[row, k]:g} at the level {at[k]:g} and {table[row, k + 1]:g} at {at[k + 1]:g}"
-            )
+            one, other = table[row, k : k + 2]
+            found = f"{one:g} at the level {at[k]:g} and {other:g} at {at[k + 1]:g}"
             how = Argument(", as np.sort(values, axis=1) makes them", shell=" along a row")
             text = f"quantiles cross in {{row}}: {found}; give quantiles that do not decrease{how}."
             raise InputError(text, row=int(row))
