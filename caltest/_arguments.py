@@ -209,12 +209,6 @@ def single_axes(name: str, value: object) -> object:
 
 _text = OneOf("builtins:str", "give a text")
 _binning = OneOf("caltest.binning:Binning", "give an object of caltest.binning, such as EqualWidth(15)")
-_kernel = OneOf(
-    "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"
-)
-_points = Number(
-    0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"
-)
 _ratio = Number(1.0, 1e6, advice="give a ratio above 1, 1.25 for a quarter too much or too little")
 positive_integer = Whole()
 real_kernel = OneOf(
@@ -231,12 +225,8 @@ _fewer_draws = Phrase(
 )
 _positive = "give a positive whole number such as 999"
 count_of_draws = Whole(1, MOST_RESAMPLES, _positive, _fewer_draws)
-difference = Number(
-    0.0,
-    1.0,
-    "[)",
-    "give a difference of probabilities from 0 to below 1, for instance 0.02 for two percentage points",
-)
+_points = "give a difference of probabilities from 0 to below 1, such as 0.02 for two percentage points"
+difference = Number(0.0, 1.0, "[)", _points)
 
 
 def step(name: str, value: object) -> float:
