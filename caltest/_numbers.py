@@ -31,8 +31,8 @@ def without_rounding(value: float, *beside: float) -> float:
     return 0.0 if abs(value) <= 1e-13 * largest else value
 
 
-def number(value: float) -> str:
-    """Write a number with four digits.
+def number(value: float, digits: int = 4) -> str:
+    """Write a number with four digits, or so many.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def number(value: float) -> str:
         return "undefined"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value or 0.0:.4g}".replace("-", "−")
+    return f"{value or 0.0:.{digits}g}".replace("-", "−")
 
 
 def points(error: float) -> str:

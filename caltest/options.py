@@ -174,9 +174,9 @@ seed json plot jobs example
 """,
     "power": """
 FILE label columns logits group weights
-n INT…  Rows of a data set; give it once for each size.
-sample-size -  Find how many rows one test needs to find the assumed error with the wanted power. (How
-    many rows show that errors are within a limit is another question, of caltest plan.)
+n INT…  Rows of a data set; give it once for each size. [default: find how many are needed]
+sample-size -  Find how many rows one test needs to find the assumed error with the wanted power, as
+    without --n. (How many show that errors are within a limit is another question, of caltest plan.)
 temperature FLOAT  Assume logits divided by this: overconfident below 1, underconfident above.
 bias FLOAT  Assume that the log-odds of --target are this much too high.
 target CLASS  The class of --bias. [default: class 1 of two]

@@ -293,12 +293,13 @@ def estimate(
     return value_of(measure, _given(probs, labels, find_lens(lens), measure, **own).view, n_jobs)
 
 
-def notes_of_estimate(probs: object, labels: object, statistic: str, **how: Any) -> tuple[Any, ...]:
-    """Return the premises in doubt, and the notes, that a test prints with the value of an estimate."""
-    measure = find_statistic(statistic)
-    given = _given(probs, labels, find_lens(how.pop("lens")), measure, **how)
-    fitted = measure.fitted(given.view.rows)
-    return premises_of(given.whole, 1.0), _notes(given, fitted, fitted.given(given.view.rows))
+def beside_estimate(probs: object, labels: object, statistic: str, **how: Any) -> tuple[Any, ...]:
+    """Return the statistic fitted, about what a calibrated model would have, doubts, and notes."""
+    given = _given(probs, labels, find_lens(how.pop("lens")), find_statistic(statistic), **how)
+    fitted = find_statistic(statistic).fitted(given.view.rows)
+    form = fitted.given(given.view.rows)
+    expected = nulls.of_calibrated(fitted, form, given.view)
+    return fitted, expected, premises_of(given.whole, 1.0), _notes(given, fitted, form)
 
 
 def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> float:
@@ -317,8 +318,7 @@ def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> flo
                     f"{Argument('caltest.test')}, or estimate one of its parts."
                 )
             if isinstance(form, HasSigns):
-                columns = columns_of(form)
-                ((_, signed),) = signed_columns(columns, observed, rows.clusters, rows.weights)
+                ((_, signed),) = signed_columns(columns_of(form), observed, rows.clusters, rows.weights)
                 return signed.observed  # type: ignore[attr-defined, no-any-return]
         workers = Workers(n_jobs)
         fitted.announce(form.seconds(1), rows.n_samples, workers)

@@ -297,7 +297,7 @@ def test_classwise():
     assert alone.views[0].over == type(first.over)(
         "over", first.over.bound, True, alone.views[0].over.pvalue, alone.views[0].over.places
     )
-    assert "Where the label is class 0:" in bounds.summary()
+    assert "The probability that the label is class 0, between" in bounds.summary()
 
 
 def test_classwise_of_two_classes_is_one_view():
@@ -367,8 +367,8 @@ def test_what_is_proved_of_a_place_is_not_said_of_its_mean():
     (place,) = bounds.where().iloc[:1].to_dict("records")
     assert place["somewhere_by"] > place["predicted"] - place["observed"]
     text = " ".join(bounds.summary().split())
-    assert "in 100 rows, predicted 18.8% on average, observed 6.0%; some of them at least 35.5" in text
-    assert "proved for some rows of its range, not for their average" in text
+    assert "(100 rows): predicted 18.8%, observed 6.0%, too high for some by at least 35.5" in text
+    assert "holds for some rows of a range, not for their mean" in text
 
 
 def test_what_is_impossible_is_counted_once_whatever_the_view():
@@ -387,29 +387,26 @@ def test_what_is_impossible_is_counted_once_whatever_the_view():
 def test_one_impossible_label_is_no_contradiction():
     bounds = caltest.miscalibration_bounds([0.5] * 100 + [0.0], [0, 1] * 50 + [1], rng=0)
     text = " ".join(bounds.summary().split())
-    assert "No prediction is shown to be too low" in text
+    assert text.startswith("No error found, which does not prove that there is none.")
     assert "In 1 of 101 rows (counting from 0: 100)" in text
 
 
 # ------------------------------------------------------------------ the result
 
 SUMMARY = """\
-Miscalibration: lower bounds
+Error found, 95% confidence. Some predictions are at least 33 points too high.
+The probability that the label is class 1, at 80.0% (200 rows): predicted 80.0%, observed 40.0%,
+too high for some by at least 31 points.
+
+What to do next
+  1. caltest.audit says how large mean errors are, in which groups, and what corrects them.
+
   data       400 predictions of 2 classes: the probability that the label is class 1
-  confidence 95% for both bounds at once
-  method     a scan of all ranges of the probability, 79 simulated label sets
-
-Too high: With 95% confidence, some predictions are at least 33 points too high. Of single
-ranges less is proved, the most at 80.0%: in 200 rows, predicted 80.0% on average, observed
-40.0%; some of them at least 31 points too high.
-
-Too low: No prediction is shown to be too low (p = 1).
-
-Points are percentage points. These are lower bounds: the true error may be larger, and an error
-that is not shown may still exist. They hold for any number of rows, provided that rows are
-independent and the labels were not used to fit the model. The statements about ranges hold for
-all of them at once, with the same confidence; each bound is proved for some rows of its range,
-not for their average.
+  method     a scan of all ranges of the probability, 79 simulated label sets; both bounds and
+             all ranges are correct at once, with 95% confidence
+  supposed   independent rows, and labels that were not used to fit the model
+  bounds     in percentage points; the true error may be larger, and holds for some rows of a
+             range, not for their mean
 
 Note: One column, read as P(class 1)."""
 

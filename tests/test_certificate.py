@@ -172,18 +172,13 @@ def test_summary():
 
 
 SUMMARY = """\
-Certificate of calibration
+The predicted probability that the label is class 1 is within ±49.2 points of the truth, on
+average over each bin (95% confidence).
+At most 25.5 points too high, at most 49.2 too low; the most where 20.0% is predicted.
+
   data       20 rows, in 2 bins by predicted probability
-  method     simultaneous Clopper–Pearson bounds for the mean probability in every bin
-  certified  within ±49.2 points, on average over each bin
-  confidence 95% for all statements here at once
-
-In every bin, the mean prediction is within 49.2 points of the true mean probability that the
-label is class 1: at most 25.5 points too high, at most 49.2 too low. The bound is widest for
-scores of 0.2. These are averages: errors that cancel within a bin do not show.
-
-The band shows no miscalibration: the diagonal lies within it. Lower bounds and tests may still
-find some."""
+  method     Clopper–Pearson bounds of the mean probability in every bin, all at once
+  supposed   independent rows; errors that cancel within a bin do not show"""
 
 
 def test_row_order_does_not_matter():
@@ -217,7 +212,7 @@ def test_hostile_input(scores, labels):
     assert 0.0 <= found.proved <= found.distance <= 1.0
     assert ((found.lower >= 0.0) & (found.upper <= 1.0) & (found.distances >= 0.0)).all()
     assert found.counts.sum() == len(scores)
-    assert "Certificate" in str(found)
+    assert "of the truth, on" in str(found)
     json.dumps(found.to_dict(), allow_nan=False)
     assert len(found.table()) == len(found.counts)
 
@@ -256,15 +251,15 @@ def test_the_event_is_named():
     probs = pd.DataFrame({"healthy": [0.25, 0.6] * 20, "ill": [0.75, 0.4] * 20})
     found = caltest.certificate(probs, ["healthy", "ill"] * 20)
     assert found.event == found.to_dict()["event"] == "the label is 'ill'"
-    assert "points of the true mean probability that the label is 'ill':" in " ".join(
-        str(found).split()
+    assert str(found).startswith(
+        "The predicted probability that the label is 'ill' is within ±75 points"
     )
 
 
 def test_nearly_certain_is_not_certain():
     text = str(caltest.certificate(two([0.99996] * 50), [1] * 50, confidence=0.99999))
-    assert "99.999% for all statements" in text
-    assert "for scores of 0.99996" in " ".join(text.split())
+    assert "(99.999% confidence)" in text
+    assert "the most where >99.9% is predicted" in " ".join(text.split())
 
 
 def test_networks(reference):

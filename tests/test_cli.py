@@ -147,20 +147,32 @@ def test_estimate_prints_the_number(folder):
     result = run("estimate", folder / "sharp.csv", "--statistic", "skce_b")
     assert (result.exit_code, result.stderr) == (0, "")
     expected = caltest.estimate(table[CLASSES], table["label"], "skce_b")
-    assert float(result.stdout) == pytest.approx(expected, rel=1e-12)
+    of = "; a calibrated model with these predictions: about"
+    assert result.stdout.startswith(f"Squared kernel calibration error: {expected:.4g}{of}")
+    binned = run("estimate", folder / "sharp.csv", "--statistic", "ece", "--lens", "top_label").stdout
+    assert binned.startswith("ECE (15 bins, lens top_label) 0.2")
 
 
 @pytest.mark.slow
 def test_estimate_json(folder):
     file = folder / "sharp.csv"
-    result = run("estimate", file, "--lens", "top_label", "--json")
-    value = float(run("estimate", file, "--lens", "top_label").stdout)
-    assert strict_json(result.stdout) == {
+    result = run("estimate", file, "--lens", "top_label", "--statistic", "skce_uq", "--json")
+    found = strict_json(result.stdout)
+    value = caltest.test(
+        *(pd.read_csv(file)[each] for each in (CLASSES, "label")),
+        statistic="skce_uq",
+        lens="top_label",
+        rng=0,
+        n_resamples=99,
+    )
+    assert found.pop("calibrated") == pytest.approx(value.null_distribution.mean(), rel=1e-12)
+    assert found.pop("parameters") == value.to_dict()["parameters"]
+    assert found == {
         "file": str(file),
         "example": None,
         "name": "skce_uq",
         "lens": "top_label",
-        "statistic": value,
+        "statistic": pytest.approx(value.statistic, rel=1e-12),
         "warnings": [],
         "premises": [],
     }

@@ -34,6 +34,7 @@ def test_the_output_is_the_summary():
     expected = caltest.miscalibration_bounds(predictions, digits.labels, rng=3)
     upper = caltest.certificate(predictions, digits.labels)
     shown = f"{expected.summary()}\n\n{upper.summary()}\n".replace("in where()", "in --json")
+    shown = shown.replace("caltest.audit", "caltest audit")
     assert result.stdout == shown
 
 

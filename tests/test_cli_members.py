@@ -106,7 +106,9 @@ def test_a_member_that_is_no_number_is_named(cells):
 
 @pytest.mark.slow
 def test_estimate_audit_and_compare():
-    found = float(run("estimate", "runs.csv", *STATED, "--statistic", "crps").stdout)
+    found = json.loads(run("estimate", "runs.csv", *STATED, "--statistic", "crps", "--json").stdout)[
+        "statistic"
+    ]
     assert found == pytest.approx(caltest.estimate(LAW, TRUTH, "crps"), rel=1e-12)
     how = {"n_resamples": 199, "rng": 1}
     expected = caltest.audit(LAW, TRUTH, groups={"region": MORE["region"]}, **how)

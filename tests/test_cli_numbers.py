@@ -112,7 +112,9 @@ def test_lenses_take_weights_and_clusters(suffix):
 
 
 def test_an_estimate():
-    found = float(run("estimate", "demand.csv", *STATED, "--statistic", "crps").stdout)
+    found = json.loads(run("estimate", "demand.csv", *STATED, "--statistic", "crps", "--json").stdout)[
+        "statistic"
+    ]
     assert found == pytest.approx(caltest.estimate(PREDICTED, ROWS["demand"], "crps"), rel=1e-12)
 
 

@@ -42,7 +42,7 @@ def test_the_output_is_the_summary():
 
 @pytest.mark.slow
 def test_sample_size_as_json(file):
-    asked = ("--label", "verdict", "--temperature", 0.4, "--sample-size", "--power", 0.7, *QUICK)
+    asked = ("--label", "verdict", "--temperature", 0.4, "--power", 0.7, *QUICK)
     result = run(file, *asked, "--min-n", 20, "--max-n", 5000, "--alpha", 0.1, "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     printed = json.loads(result.stdout)
@@ -133,8 +133,7 @@ def test_the_picture(tmp_path):
     ("arguments", "words"),
     [
         (("--n", 100), "nothing to read"),
-        (DIGITS, "as in --n 1000, or --sample-size"),
-        ((*DIGITS, "--n", 100, "--sample-size"), "or --sample-size to find it"),
+        ((*DIGITS, "--n", 100, "--sample-size"), "--n and --sample-size are both given"),
         ((*DIGITS, "--n", 100, "--power", 0.9), "--power is for --sample-size"),
         ((*DIGITS, "--n", 100, "--max-n", 9), "--max-n is for --sample-size"),
         ((*DIGITS, "--sample-size", "--under-null"), "--under-null is for --n"),

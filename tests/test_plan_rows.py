@@ -113,8 +113,8 @@ def test_classes_and_what_is_said():
     planned = caltest.plan(digits.probs, materiality=0.02)
     assert len(planned.views) == 11
     text = " ".join(str(planned).split())
-    assert f"With {planned.n:,} rows, a calibrated model is shown to be within 2 points" in text
-    assert "The table has the rows for each mean error alone" in text
+    assert text.startswith(f"{planned.n:,} rows show a calibrated model to be within 2 points")
+    assert "the table has the rows for each alone" in text
     assert planned.to_frame()["n"].tolist() == sorted(planned.to_frame()["n"], reverse=True)
     json.dumps(planned.to_dict(), allow_nan=False)
 
@@ -126,7 +126,7 @@ def test_the_command(tmp_path):
     done = command("plan", path, "--columns", "p", "--group", "site", "--materiality", "0.03")
     planned = caltest.plan(P, groups=GROUPS, materiality=0.03)
     assert done.exit_code == 0, done.output
-    assert f"With {planned.n:,} rows, a calib" in " ".join(done.stdout.split())
+    assert f"{planned.n:,} rows show a calib" in " ".join(done.stdout.split())
     found = command("plan", path, "--group", "site", "--materiality", "0.03", "--n", 900, "--json")
     assert (
         json.loads(found.stdout)["power"]

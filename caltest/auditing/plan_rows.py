@@ -23,6 +23,7 @@ from caltest.data import Sample, predictions
 from caltest.exceptions import Argument, InputError
 from caltest.planning.simulate import check_rows
 from caltest.results import Facts, Result
+from caltest.story import Finding, Step, Story
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,6 +111,14 @@ class AuditPlan(Result):
     clustered: bool = False
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def story(self) -> Story:
+        """What it says: which view needs most rows, and what to do."""
+        steps = [Step("wider")] if self.n is None else []
+        least = min(filter(None, (self.materiality, 0.02))) / 4
+        steps += [] if self.error else [Step("error", {"error": least})]
+        return Story("", subject=Finding("mean", self.views[0]), steps=(*steps, Step("rows")))
 
     @arguments()
     def to_frame(self) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import Lens, event, one_probability
 from caltest.results import Result
+from caltest.story import Story
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +109,11 @@ class Certificate(Result):
     event: str
     lens: str | None = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def story(self) -> Story:
+        """What it says: whether an error is proved beside the limit that is certified."""
+        return Story(verdict="", found=bool(self.miscalibrated))
 
     @arguments()
     def table(self) -> pd.DataFrame:

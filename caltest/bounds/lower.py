@@ -28,6 +28,7 @@ from caltest.lenses import ClassWise, Lens, event, one_probability, seen_through
 from caltest.pvalues import StepDown, exceeds, pvalue
 from caltest.results import Result
 from caltest.sampling import DRAWS, ROWS, Rng, generator, seed_of
+from caltest.story import Finding, Step, Story
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,6 +186,18 @@ class MiscalibrationBounds(Result):
     def under(self) -> float:
         """Some predictions are more than this too low; 0 if that is not proved."""
         return max(view.under.bound for view in self.views)
+
+    @property
+    def story(self) -> Story:
+        """What it says: the largest error that is proved, and what to do next."""
+        found = [(view, side) for view in self.views for side in view.sides if side.found]
+        largest = max(found, key=lambda each: each[1].bound, default=None)
+        return Story(
+            verdict="found" if found else "not found",
+            found=bool(found),
+            subject=largest and Finding("bound", largest, side=largest[1].side),
+            steps=(Step("sizes" if found else "limit"),),
+        )
 
     @arguments()
     def table(self) -> pd.DataFrame:

@@ -99,14 +99,16 @@ def estimate(asked: Input, *, statistic: str, lens: str | None = None, **given: 
 
     from caltest import testing
     from caltest.results import plain
+    from caltest.text.vocabulary import estimated
 
     jobs, whole = given.pop("n_jobs"), (sample.rows, sample.labels, statistic)
     value = testing.estimate(*whole, lens=lens, n_jobs=jobs, **given)
-    premises, warnings = testing.notes_of_estimate(*whole, lens=lens, **given)
+    fitted, calibrated, premises, warnings = testing.beside_estimate(*whole, lens=lens, **given)
     for each in () if asked["json"] else (*premises, *warnings):
         out.note(f"Note: {each}")
-    data = {"name": statistic, "lens": lens, "statistic": value, "warnings": warnings}
-    return Found({**asked.source, **plain(data | {"premises": premises})}, repr(value))
+    data = {"name": statistic, "lens": lens, "statistic": value, "calibrated": calibrated}
+    data |= {"parameters": fitted.parameters, "warnings": warnings, "premises": premises}
+    return Found({**asked.source, **plain(data)}, estimated(fitted, value, lens, calibrated))
 
 
 @command
@@ -155,7 +157,8 @@ def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given:
         return lower.plot(ax=left, view=worst)
 
     data = {**asked.source, **lower.to_dict(), "certificate": upper.to_dict() if upper else None}
-    return Found(data, "\n\n".join(each.summary() for each in (lower, upper) if each), picture)
+    alone = upper and replace(upper, warnings=())  # said of the lower ones
+    return Found(data, "\n\n".join(each.summary() for each in (lower, alone) if each), picture)
 
 
 # ------------------------------------------------------------------ compare
@@ -259,8 +262,8 @@ def power(
     wrong in the way that is assumed. Exit status: 0, or 2 if the input is wrong.
     """
     search = {name: given.pop(name) for name in ("power", "min_n", "max_n") if name in given}
-    if bool(n) == sample_size:
-        raise InputError("give the number of rows, as in --n 1000, or --sample-size to find it.")
+    if n and sample_size:
+        raise InputError("--n and --sample-size are both given; give one of them.")
     if wrong := [*search] if n else ["under_null"] * under_null:
         instead = "--sample-size" if n else "--n"
         raise InputError(f"--{wrong[0].replace('_', '-')} is for {instead}; leave it out.")
@@ -272,7 +275,7 @@ def power(
     model = planning.pilot(whole, **assumed)
 
     found: Any
-    if sample_size:
+    if not n:
         found = planning.sample_size(model, progress=True, **search, **given)
     else:
         found = planning.power(model, n, under_null=under_null, progress=True, **given)

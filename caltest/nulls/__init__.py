@@ -1,7 +1,11 @@
 """Nulls: the ways to compute a p-value, each with its assumption."""
 
+import numpy as np
+
 from caltest._arguments import choose
+from caltest._parallel import Workers
 from caltest._visible import quoted
+from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.nulls.asymptotic import Bootstrap, Bound, Brownian, Chi2, Consistency, NormalApproximation
@@ -13,6 +17,7 @@ from caltest.nulls.base import (
     MonteCarlo,
     Null,
     Question,
+    Trial,
     answer_of,
     observed_value,
 )
@@ -29,7 +34,26 @@ NULLS: dict[str, type[Null]] = {null.name: null for null in (*_OWN, *_OF_THE_LIT
 __all__ = ["GUARANTEES", "NULLS", "Answer", "Bootstrap", "Bound", "Brownian", "Chi2", "ClusterSigns"]
 __all__ += ["ComonotoneLabels", "ConditionalMoments", "Consistency", "EventSigns", "Guarantee"]
 __all__ += ["MonteCarlo", "NormalApproximation", "Null", "OnePerCluster", "ComponentAnswer", "Question"]
-__all__ += ["answer_of", "check_alternative", "find_null", "observed_value", "possible_nulls"]
+__all__ += ["answer_of", "check_alternative", "find_null", "observed_value", "of_calibrated"]
+__all__ += ["possible_nulls"]
+
+
+_DRAWS = 99
+
+
+def of_calibrated(fitted: Statistic, form: Form, view: Sample) -> float | None:
+    """Return about what a calibrated model with the same predictions would have: the mean of draws.
+
+    None for rows in clusters, of whose dependence draws know nothing, and for censored times.
+    """
+    if view.rows.clusters is not None or view.rows.law.seen is not None:
+        return None
+    trial = Trial(view.rows, view.labels, _DRAWS, 0, Workers())
+    drawn = MonteCarlo().answer(trial.question(fitted, form, fitted.alternatives[0]))
+    expected = (
+        float(np.mean(drawn.null_distribution)) if drawn.null_distribution is not None else np.nan
+    )
+    return expected if np.isfinite(expected) else None
 
 
 def find_null(null: str | Null | None) -> Null:

@@ -114,7 +114,7 @@ _PLACES = 5  # that are named, of a side
 
 
 def bounds(b: MiscalibrationBounds) -> str:
-    """Return what was looked at, what is proved of either side, where, and what is not proved."""
+    """Return what is proved of either side, and where."""
     layout = "  {:<24}  {:>18}  {:>18}"
     table = [layout.format("", "too high by", "too low by")]
     for view in b.views:
@@ -122,8 +122,6 @@ def bounds(b: MiscalibrationBounds) -> str:
         known = (points(side.bound) if side.bound > 0.0 else "unknown amount" for side in view.sides)
         by = (each if side.found else "not shown" for side, each in zip(view.sides, known, strict=True))
         table.append(layout.format(name, *by))
-    largest = [(side, view.event) for view in b.views for side in view.sides if side.found]
-    largest.sort(key=lambda each: -each[0].bound)
     found = [
         f"{f'at least {points(bound)} ' if bound > 0.0 else ''}too {way}"
         for way, bound, sides in (
@@ -132,15 +130,7 @@ def bounds(b: MiscalibrationBounds) -> str:
         )
         if any(side.found for side in sides)
     ]
-    placed = any(side.places for view in b.views for side in view.sides)
-    facts: dict[str, Any] = {
-        "placed": placed,
-        "table": table,
-        "largest": largest,
-        "found": found,
-        "places": _places,
-    }
-    return filled("bounds", b.warnings, b=b, **facts)
+    return filled("bounds", b.warnings, b.story, b=b, table=table, found=found, places=_places)
 
 
 def _places(side: SideBound) -> list[str]:
@@ -166,18 +156,14 @@ _RANGES = 6  # that are named
 def certificate(c: Certificate) -> str:
     """Return what is certified, and what is proved wrong."""
     largest = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_RANGES])
-    facts: dict[str, Any] = {"at_most": at_most, "at_least": at_least, "scores_between": scores_between}
-    return filled("certificate", c.warnings, c=c, largest=largest, **facts)
+    facts: dict[str, Any] = {"at_most": at_most, "at_least": at_least, "between": _of_scores}
+    return filled("certificate", c.warnings, c.story, c=c, largest=largest, **facts)
 
 
-def scores_between(low: float, high: float) -> str:
-    """Name a range of scores."""
-    for digits in range(4, 18):
-        first, last = f"{low:.{digits}g}", f"{high:.{digits}g}"
-        certain = [text for value, text in ((low, first), (high, last)) if value < 1.0 and text == "1"]
-        if not certain and (first != last or low == high):
-            break
-    return f"of {first}" if first == last else f"{first} to {last}"
+def _of_scores(low: float, high: float) -> str:
+    """Name a range of predicted probabilities."""
+    first, last = percents(low, high, 1)
+    return f"where {first} is predicted" if low == high else f"where {first} to {last} is predicted"
 
 
 def at_most(distance: float) -> str:
@@ -321,7 +307,7 @@ def planning(result: Simulation) -> str:
     n = getattr(result, "n", None)
     found = next((point for point in result.points if point.n == n), None)
     facts: dict[str, Any] = {"sized": hasattr(result, "max_n"), "between": _between, "found": found}
-    return filled("planning", result.warnings, s=result, table=table, **facts)
+    return filled("planning", result.warnings, result.story, s=result, table=table, **facts)
 
 
 def audit_plan(result: AuditPlan) -> str:
@@ -345,13 +331,9 @@ def audit_plan(result: AuditPlan) -> str:
         table.append(f"  {more:,} more need no more rows than these.")
     groups = [each for view in result.views if view.group for each in view.group.conditions]
     notes = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
-    return filled(
-        "plan",
-        [*_look_alikes(groups), *notes, *result.warnings],
-        a=result,
-        table=table,
-        limit=limit(result),
-    )
+    notes = [*_look_alikes(groups), *notes, *result.warnings]
+    facts = {"a": result, "table": table, "limit": limit(result), "name": name}
+    return filled("plan", notes, result.story, **facts)
 
 
 _PLANNED = 12  # views of one table

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from caltest._numbers import points
-from caltest._visible import shortened, shown_class, shown_column, shown_value, visible
+from caltest._numbers import number, points
+from caltest._visible import shortened, shown, shown_class, shown_column, shown_value, visible
 from caltest.auditing.result import POSTERIOR
 from caltest.laws.members import halves
 from caltest.lenses import within
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from caltest.auditing.plan_rows import AuditPlan
     from caltest.auditing.result import Audit
     from caltest.auditing.views import Group, View
+    from caltest.statistics import Statistic
 
 #: What a model is called whose confidence is too high or too low.
 TENDS: Mapping[str, str] = {"over": "overconfident", "under": "underconfident"}
@@ -36,6 +37,19 @@ CALLED: Mapping[str, str] = {
     "comonotone": "worst-case dependence within clusters",
     "omnibus": "combined test",
 }
+
+_ACRONYMS = "ece", "mce", "ace", "esce", "ecd", "crps"
+
+
+def estimated(statistic: Statistic, value: float, lens: str | None, calibrated: float | None) -> str:
+    """Write an estimate beside what a calibrated model would have."""
+    name, n_bins = statistic.name, getattr(getattr(statistic, "binning", None), "n_bins", None)
+    within = filter(None, (n_bins and f"{n_bins} bins", lens and f"lens {shown(lens)}"))
+    about = f" ({text})" if (text := ", ".join(within)) else ""
+    called = name.upper() if name in _ACRONYMS else f"{visible(statistic.measures)}:"
+    beside = f"; a calibrated model with these predictions: about {number(calibrated or 0.0, 2)}"
+    return f"{capital(called)}{about} {number(value)}{'' if calibrated is None else beside}"
+
 
 _WHOLE = {
     "canonical": "all classes together",
