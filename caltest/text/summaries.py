@@ -330,7 +330,7 @@ def audit_plan(result: AuditPlan) -> str:
     if (more := len(result.views) - _PLANNED) > 0:
         table.append(f"  {more:,} more need no more rows than these.")
     groups = [each for view in result.views if view.group for each in view.group.conditions]
-    notes = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
+    notes: list[Any] = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
     notes = [*_look_alikes(groups), *notes, *result.warnings]
     facts = {"a": result, "table": table, "limit": limit(result), "name": name}
     return filled("plan", notes, result.story, **facts)
