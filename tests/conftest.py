@@ -2,9 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -20,29 +18,29 @@ settings.register_profile("caltest", derandomize=True, deadline=None, print_blob
 settings.load_profile("caltest")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption(
         "--fuzz-minutes", type=float, help="of tests/test_fuzz.py: go on for so long, with new seeds"
     )
 
 
-def pytest_configure() -> None:
+def pytest_configure():
     """Let every worker of ``-n`` have one thread: they share the cores already."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Spare the garbage collector the tests themselves: statsmodels asks for it at every correction."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session")
-def reference() -> Callable[[str], Any]:
+def reference():
     """Return a function that opens a file of the reference data, or skips the test."""
 
-    def open_file(name: str) -> Any:
+    def open_file(name):
         path = REFERENCE / name
         if not path.exists():
             pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")

@@ -4,7 +4,6 @@ The rule: the number that plain arrays give, or an `InputError`; never another n
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import alignments as calls
 import numpy as np
@@ -37,7 +36,7 @@ class Part:
     form: str = "bare"
     cells: str = "int"
 
-    def made(self, index: pd.Index, seed: int) -> Any:
+    def made(self, index, seed):
         """Return the argument."""
         values, rng = calls.written(self.name, self.cells), np.random.default_rng(seed)
         if self.rows == "shuffled":
@@ -73,7 +72,7 @@ class Aligned:
     parts: tuple[Part, ...]
     seed: int
 
-    def run(self) -> bool:
+    def run(self):
         """See `fuzzing.Case`."""
         plain = calls.expected(self.call)
         try:
@@ -94,7 +93,7 @@ class Aligned:
 
 
 @st.composite
-def aligned_calls(draw: Any) -> Aligned:
+def aligned_calls(draw):
     """Draw a call in which one argument has an index and is in order, and others may not be."""
     call = draw(st.sampled_from(sorted(CALLS)))
     names = draw(st.permutations(list(calls.parts_of(call))))

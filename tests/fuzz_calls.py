@@ -3,13 +3,11 @@
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import fuzz_values as values
-from fuzz_values import Pair, Sources, good_pairs, hostile, pairs, sources, words
+from fuzz_values import Sources, good_pairs, hostile, pairs, sources, words
 from fuzzing import Call
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 import caltest
 from caltest.estimation import FUNCTIONS
@@ -202,13 +200,13 @@ ON_OPTIONS: Mapping[str, Options] = {
 }  # fmt: skip
 
 
-def _wrong(draw: Any, given: dict[str, str], most: int = 2) -> None:
+def _wrong(draw, given, most=2):
     """Make up to so many of the options hostile; often none, for a result is what is to be had."""
     for _ in range(min(draw(st.sampled_from([0, 0, 0, 1, 1, 2])), most, len(given))):
         given[draw(st.sampled_from(sorted(given)))] = draw(hostile)
 
 
-def _chosen(draw: Any, options: Options, always: tuple[str, ...] = ()) -> dict[str, str]:
+def _chosen(draw, options, always=()):
     """Draw some of the options, with right values."""
     names = draw(
         st.lists(st.sampled_from(sorted(options)), max_size=4, unique=True) if options else st.just([])
@@ -216,17 +214,17 @@ def _chosen(draw: Any, options: Options, always: tuple[str, ...] = ()) -> dict[s
     return {name: draw(options[name]) for name in {**dict.fromkeys(always), **dict.fromkeys(names)}}
 
 
-def _of(pair: Pair, given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _of(pair, given):
     """Fill in how many rows there are."""
     return tuple((name, re.sub(r"\bN\b", str(pair.rows), source)) for name, source in given.items())
 
 
-def _repeats(given: Mapping[str, str]) -> bool:
+def _repeats(given):
     return given.get("rng") in {"0", "1", "2**64"}
 
 
 @st.composite
-def data_calls(draw: Any, of: SearchStrategy[Pair] = pairs, most: int = 2) -> Call:
+def data_calls(draw, of=pairs, most=2):
     """Draw a call of a function of predictions and labels."""
     function = draw(st.sampled_from(list(ON_DATA)))
     options, pair = ON_DATA[function], draw(of)
@@ -255,7 +253,7 @@ _SIMULATED = [
 
 
 @st.composite
-def _comparisons(draw: Any) -> Call:
+def _comparisons(draw):
     first, second = draw(good_pairs()), draw(pairs)
     one, two = draw(st.sampled_from(_MODEL_NAMES)).split(", ", 1)
     same = f"{{{one}: P, {two}: np.flip(P, 0)}}"
@@ -269,7 +267,7 @@ def _comparisons(draw: Any) -> Call:
 
 
 @st.composite
-def _simulations(draw: Any) -> Call:
+def _simulations(draw):
     pair = draw(st.one_of(good_pairs(), good_pairs(), pairs))
     model = f"caltest.planning.pilot({pair.probs}, temperature=.5)"
     model = draw(st.sampled_from([model] * 6 + _SIMULATED))
@@ -293,7 +291,7 @@ def _simulations(draw: Any) -> Call:
 
 
 @st.composite
-def _risks(draw: Any) -> Call:
+def _risks(draw):
     pair = draw(pairs)
     h = sources(
         "lambda *a: 1.0", "None", "caltest.estimation.HistogramBinning()", "lambda p: p", "object()"
@@ -301,13 +299,13 @@ def _risks(draw: Any) -> Call:
     return Call("caltest.estimation.risk", (("", draw(h)), ("", pair.probs), ("", pair.labels)))
 
 
-def model_calls() -> SearchStrategy[Call]:
+def model_calls():
     """Draw calls that take several models, one that is simulated, or one that was fitted."""
     return st.one_of(_comparisons(), _comparisons(), _simulations(), _simulations(), _risks())
 
 
 @st.composite
-def option_calls(draw: Any) -> Call:
+def option_calls(draw):
     """Draw a call of what takes options alone, or a result."""
     table = {**ON_OPTIONS, **ON_RESULTS}
     function = draw(st.sampled_from(sorted(table)))
@@ -322,7 +320,7 @@ def option_calls(draw: Any) -> Call:
 
 
 @cache
-def made(name: str) -> Any:
+def made(name):
     """Return a result to call methods of."""
     probs, labels = [[0.25, 0.75], [0.5, 0.5], [0.875, 0.125], [0.01, 0.99]] * 6, [1, 0, 0, 1] * 6
     model = caltest.planning.pilot(probs, temperature=0.5)
@@ -340,7 +338,7 @@ def made(name: str) -> Any:
     }[name]()
 
 
-def unsaved(path: Any, **options: Any) -> None:
+def unsaved(path, **options):
     """Save a report, and remove it, for that it is there is right."""
     caltest.report.save(made("audit"), path, **options)
     from pathlib import Path

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import typer
@@ -33,7 +32,6 @@ from fuzzing import (
     write_files,
 )
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 from typer.testing import CliRunner
 
 import caltest
@@ -115,11 +113,11 @@ HOSTILE = [
 
 
 @cache
-def _commands() -> dict[str, Any]:
+def _commands():
     return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
-def _options(command: str) -> dict[str, bool]:
+def _options(command):
     """Return the options, and whether they take a value."""
     options = [each for each in _commands()[command].params if each.opts[0].startswith("-")]
     return {each.opts[0]: not each.is_flag for each in options if each.name != "help"}
@@ -146,12 +144,12 @@ class Command:
     elsewhere: bool = False
     stopped: tuple[str, float] | None = None
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         written = [f"write({name!r}, {source})" for name, source in self.files]
         signalled = "{} after {} s: ".format(*self.stopped) if self.stopped else ""
         return "\n".join([*written, f"{signalled}caltest {' '.join(map(_shown, self.words))}"])
 
-    def run(self) -> bool:
+    def run(self):
         """See `Case`."""
         with new_folder() as folder:
             write_files(folder, self.files)
@@ -162,7 +160,7 @@ class Command:
             self._check_files(status, before, after)
             return status != WRONG
 
-    def _run_here(self) -> tuple[int, str, str, str]:
+    def _run_here(self):
         place = f"caltest {self._name}"
         result = None
         with watched(place), warned(place):
@@ -181,7 +179,7 @@ class Command:
             error = error.__context__
         return result.exit_code, result.stdout, result.stderr, place
 
-    def _run_elsewhere(self) -> tuple[int, str, str, str]:
+    def _run_elsewhere(self):
         command = [sys.executable, "-m", "caltest", *self.words]
         # -m would look in the folder first
         environment = {
@@ -207,10 +205,10 @@ class Command:
         return process.returncode, out, err, f"caltest {self._name} (process)"
 
     @property
-    def _name(self) -> str:
+    def _name(self):
         return self.words[0] if self.words and self.words[0] in _commands() else "…"
 
-    def _check(self, status: int, out: str, err: str, place: str) -> None:
+    def _check(self, status, out, err, place):
         ends = {NOT_REJECTED, REJECTED, WRONG}
         if self._ended_by_its_signal(status):  # at any time, so also with all of its work done
             if "Traceback (most recent call last)" in err:
@@ -231,13 +229,13 @@ class Command:
             raise Broken("exit status 2 without its one line", place, err[-300:])
         check_message(lines[0].removeprefix("Error: "), place)
 
-    def _ended_by_its_signal(self, status: int) -> bool:
+    def _ended_by_its_signal(self, status):
         if self.stopped is None:
             return False
         number = int(getattr(signal, self.stopped[0]))
         return status in (-number, 128 + number)
 
-    def _check_files(self, status: int, before: dict[str, object], after: dict[str, object]) -> None:
+    def _check_files(self, status, before, after):
         place = f"caltest {self._name}"
         named = {
             os.path.normpath(word.partition("=")[2] if word.startswith("--") else word)
@@ -258,11 +256,11 @@ class Command:
             raise Broken("an input is gone", place, str(gone))
 
 
-def _shown(word: str) -> str:
+def _shown(word):
     return shlex.quote(word) if word.isprintable() else f"$'{ascii(word)[1:-1]}'"
 
 
-def _bug(err: str, status: int, place: str) -> tuple[str, str, str]:
+def _bug(err, status, place):
     """Tell which exception a traceback is of, and where it was raised."""
     lines = re.findall(r'File ".*?/(caltest/[^"]+)", line (\d+), in (\w+)', err)
     kinds = re.findall(
@@ -275,8 +273,8 @@ def _bug(err: str, status: int, place: str) -> tuple[str, str, str]:
     return f"exit status {status}, {kinds[-1]}", where, err.strip()[-300:]
 
 
-def _check_json(out: str, place: str) -> None:
-    def refuse(constant: str) -> None:
+def _check_json(out, place):
+    def refuse(constant):
         raise ValueError(f"{constant} is not JSON")
 
     try:
@@ -286,7 +284,7 @@ def _check_json(out: str, place: str) -> None:
     check_pvalues(found, place)
 
 
-def _check_written(path: Path, place: str) -> None:
+def _check_written(path, place):
     """See that a file is whole."""
     content = path.read_bytes()
     ends = {
@@ -319,7 +317,7 @@ _ODD = {
 
 
 @st.composite
-def command_lines(draw: Any, elsewhere: bool = False) -> Command:
+def command_lines(draw, elsewhere=False):
     """Draw a command line with files."""
     command = draw(st.sampled_from([*_ALWAYS, "test", "audit", "audit"]))
     name, content = draw(files(right=draw(st.sampled_from([True, True, True, True, False]))))
@@ -352,7 +350,7 @@ def command_lines(draw: Any, elsewhere: bool = False) -> Command:
     return Command(tuple(draw(st.sampled_from([line] * 60 + others))), tuple(found.items()), elsewhere)
 
 
-def _drawn_options(draw: Any, takes: Mapping[str, bool]) -> list[str]:
+def _drawn_options(draw, takes):
     """Draw options, of which none, one or two have a hostile value."""
     names = draw(st.lists(st.sampled_from(sorted(takes.keys() - {"--example"})), max_size=4))
     wrong = draw(st.sampled_from([0, 0, 1, 1, 2]))
@@ -370,7 +368,7 @@ def _drawn_options(draw: Any, takes: Mapping[str, bool]) -> list[str]:
 
 
 @st.composite
-def read_files(draw: Any) -> Command:
+def read_files(draw):
     """Draw a command that only reads a file, mostly a damaged one."""
     name, content = draw(files())
     command = draw(st.sampled_from(["test", "estimate", "audit", "bounds"]))
@@ -383,12 +381,12 @@ def read_files(draw: Any) -> Command:
     return Command((command, f"./{name}", *_ALWAYS[command], "--jobs=1", *more), ((name, content),))
 
 
-def processes() -> SearchStrategy[Command]:
+def processes():
     """Draw command lines for processes of their own."""
     return command_lines(elsewhere=True)
 
 
-def stopped() -> SearchStrategy[Command]:
+def stopped():
     """Draw command lines that a signal ends, most of them while the program starts."""
     how = st.tuples(
         st.sampled_from(["SIGINT", "SIGINT", "SIGTERM", "SIGHUP"]),

@@ -5,9 +5,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +17,7 @@ from hypothesis import strategies as st
 # --- right files
 
 
-def table(
-    rows: int = 8, classes: Any = ("a", "b"), seed: int = 0, groups: bool = False
-) -> dict[str, list[Any]]:
+def table(rows=8, classes=("a", "b"), seed=0, groups=False):
     """Return columns of probabilities (of eighths), of labels and, if wanted, of groups."""
     rng = np.random.default_rng(seed)
     counts = rng.multinomial(8, np.full(len(classes), 1 / len(classes)), rows)
@@ -30,39 +26,39 @@ def table(
     return {**columns, "label": labels, **({"g": [str(i % 2) for i in range(rows)]} if groups else {})}
 
 
-def less(columns: dict[str, list[Any]], *names: str) -> dict[str, list[Any]]:
+def less(columns, *names):
     """Return a table without some columns."""
     return {name: column for name, column in columns.items() if name not in names}
 
 
-def wide(columns: dict[str, list[Any]], count: int) -> dict[str, list[Any]]:
+def wide(columns, count):
     """Return a table with so many more columns."""
     rows = len(next(iter(columns.values())))
     return {**columns, **{f"c{i}": [i % 7] * rows for i in range(count)}}
 
 
-def put(columns: dict[str, list[Any]], name: str, value: Any, row: int = 0) -> dict[str, list[Any]]:
+def put(columns, name, value, row=0):
     """Return a table with another value in a cell."""
     column = list(columns[name])
     column[row] = value
     return {**columns, name: column}
 
 
-def csv(columns: dict[str, list[Any]], comma: str = ",", line: str = "\n", quoted: str = "") -> bytes:
+def csv(columns, comma=",", line="\n", quoted=""):
     """Write CSV."""
     cells = [list(columns), *zip(*columns.values(), strict=True)]
     lines = [comma.join(f"{quoted}{cell}{quoted}" for cell in row) for row in cells]
     return (line.join(lines) + line).encode("utf-8", "surrogatepass")
 
 
-def parquet(columns: dict[str, list[Any]], **options: Any) -> bytes:
+def parquet(columns, **options):
     """Write Parquet."""
     sink = io.BytesIO()
     pyarrow.parquet.write_table(pa.table(columns), sink, **options)
     return sink.getvalue()
 
 
-def arrow_file(columns: dict[str, list[Any]], kind: str = "file") -> bytes:
+def arrow_file(columns, kind="file"):
     """Write an Arrow file, stream or Feather."""
     sink, made = io.BytesIO(), pa.table(columns)
     if kind == "feather":
@@ -73,7 +69,7 @@ def arrow_file(columns: dict[str, list[Any]], kind: str = "file") -> bytes:
     return sink.getvalue()
 
 
-def json_lines(columns: dict[str, list[Any]]) -> bytes:
+def json_lines(columns):
     """Write a JSON object per row."""
     import json
 
@@ -81,21 +77,21 @@ def json_lines(columns: dict[str, list[Any]]) -> bytes:
     return "\n".join(json.dumps(dict(zip(columns, row, strict=True))) for row in rows).encode()
 
 
-def npy(array: Any, allow_pickle: bool = True) -> bytes:
+def npy(array, allow_pickle=True):
     """Write an array."""
     sink = io.BytesIO()
     np.save(sink, np.asanyarray(array), allow_pickle=allow_pickle)
     return sink.getvalue()
 
 
-def npz(save: Callable[..., None] = np.savez, **arrays: Any) -> bytes:
+def npz(save=np.savez, **arrays):
     """Write arrays."""
     sink = io.BytesIO()
     save(sink, **arrays)
     return sink.getvalue()
 
 
-def two_by_two(rows: int = 8) -> np.ndarray[Any, Any]:
+def two_by_two(rows=8):
     """Return probabilities of two classes."""
     return np.tile([[0.25, 0.75], [0.5, 0.5]], (rows // 2, 1))
 
@@ -103,9 +99,7 @@ def two_by_two(rows: int = 8) -> np.ndarray[Any, Any]:
 # --- forged
 
 
-def npy_header(
-    header: str, version: tuple[int, int] = (1, 0), length: int | None = None, rows: int = 8
-) -> bytes:
+def npy_header(header, version=(1, 0), length=None, rows=8):
     """Write a header of one's own before data of (rows, 3) float64."""
     text = header.encode("utf-8", "surrogatepass") + b"\n"
     size = len(text) if length is None else length
@@ -116,7 +110,7 @@ def npy_header(
     return b"\x93NUMPY" + bytes(version) + packed + text + data
 
 
-def zip_of(**members: bytes) -> bytes:
+def zip_of(**members):
     """Return an archive of these files, as they are."""
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
@@ -125,7 +119,7 @@ def zip_of(**members: bytes) -> bytes:
     return sink.getvalue()
 
 
-def zip_bomb(size: int = 2 * 10**7) -> bytes:
+def zip_bomb(size=2 * 10**7):
     """Return an archive much smaller than what is in it."""
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -142,7 +136,7 @@ _FIELDS = {"version": (4, 6, 2), "flags": (6, 8, 2), "method": (8, 10, 2), "crc"
            "size": (22, 24, 4), "name": (26, 28, 2), "extra": (28, 30, 2)}  # fmt: skip
 
 
-def zip_field(archive: bytes, field: str, value: int, entry: int = 0, where: str = "both") -> bytes:
+def zip_field(archive, field, value, entry=0, where="both"):
     """Return the archive with a field of an entry forged: in its header, the directory, or both."""
     found = bytearray(archive)
     local, central, size = _FIELDS[field]
@@ -158,7 +152,7 @@ def zip_field(archive: bytes, field: str, value: int, entry: int = 0, where: str
     return bytes(found)
 
 
-def footer(content: bytes, length: int, magic: bytes = b"PAR1") -> bytes:
+def footer(content, length, magic=b"PAR1"):
     """Return Parquet of which the length of the footer and the last four bytes are forged."""
     return content[:-8] + struct.pack("<I", length % 2**32) + magic
 
@@ -166,7 +160,7 @@ def footer(content: bytes, length: int, magic: bytes = b"PAR1") -> bytes:
 # --- damaged
 
 
-def flipped(content: bytes, *places: tuple[int, int]) -> bytes:
+def flipped(content, *places):
     """Return the bytes with some of them changed: position and mask."""
     found = bytearray(content)
     for at, mask in places:
@@ -175,24 +169,24 @@ def flipped(content: bytes, *places: tuple[int, int]) -> bytes:
     return bytes(found)
 
 
-def cut(content: bytes, start: int, end: int) -> bytes:
+def cut(content, start, end):
     """Return the bytes from one per mille to another."""
     return content[len(content) * start // 1000 : len(content) * end // 1000]
 
 
-def inserted(content: bytes, at: int, more: bytes) -> bytes:
+def inserted(content, at, more):
     """Return the bytes with others within."""
     at %= len(content) + 1
     return content[:at] + more + content[at:]
 
 
-def without(content: bytes, at: int, count: int) -> bytes:
+def without(content, at, count):
     """Return the bytes with some left out."""
     at %= len(content) + 1
     return content[:at] + content[at + count :]
 
 
-def packed(content: bytes) -> bytes:
+def packed(content):
     """Return the bytes, deflated."""
     return zlib.compress(content)
 
@@ -200,22 +194,22 @@ def packed(content: bytes) -> bytes:
 # --- what is no file
 
 
-def write(name: str, content: Any) -> None:
+def write(name, content):
     """Make a file of bytes, or whatever the function makes; for who runs a failure by hand."""
     content(Path(name)) if callable(content) else Path(name).write_bytes(content)
 
 
-def fifo(path: Path) -> None:
+def fifo(path):
     """Make a pipe that nobody writes to."""
     os.mkfifo(path)
 
 
-def folder(path: Path) -> None:
+def folder(path):
     """Make a folder."""
     path.mkdir()
 
 
-def link(target: str) -> Callable[[Path], None]:
+def link(target):
     """Make a symbolic link."""
     return lambda path: path.symlink_to(target)
 
@@ -365,7 +359,7 @@ _FIELD_VALUES = [
 
 
 @st.composite
-def _npz(draw: Any) -> str:
+def _npz(draw):
     probs = draw(st.sampled_from([*_ARRAYS[:5], *_ARRAYS]))
     labels = draw(st.sampled_from([*_LABEL_ARRAYS[:3], *_LABEL_ARRAYS]))
     kind = draw(st.sampled_from(["saved", "saved", "members", "field", "field", "bomb"]))
@@ -425,7 +419,7 @@ _TOML_VALUES = [
 
 
 @st.composite
-def toml(draw: Any) -> str:
+def toml(draw):
     """Draw a configuration."""
     lines = draw(
         st.lists(st.tuples(st.sampled_from(_TOML_NAMES), st.sampled_from(_TOML_VALUES)), max_size=4)
@@ -438,7 +432,7 @@ def toml(draw: Any) -> str:
     return draw(st.one_of(st.just(source), st.just(source), damaged(st.just(source))))
 
 
-def damaged(contents: Sources) -> Sources:
+def damaged(contents):
     """Damage bytes in one way or two."""
     at, byte = st.integers(0, 9999), st.integers(1, 255)
     more = sources("b'\\0'", "b'\"'", "b'\\xff\\xfe'", "b'\\r'", "b'\\n'", "bytes(300)", "b','",
@@ -479,7 +473,7 @@ _ODD_NAMES = [
 
 
 @st.composite
-def files(draw: Any, right: bool = False) -> tuple[str, str]:
+def files(draw, right=False):
     """Draw a name and the expression of its content; half are damaged, unless they are to be right."""
     if right or draw(st.sampled_from([True, False, False, False])):
         name = draw(st.sampled_from(["d.csv", "d.npz", "d.parquet"]))

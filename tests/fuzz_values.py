@@ -44,14 +44,14 @@ nan, inf = float("nan"), float("inf")
 # --- what the sources call
 
 
-def read_only(values: Any) -> Any:
+def read_only(values):
     """Return an array that nobody may write to."""
     found = np.array(values)
     found.flags.writeable = False
     return found
 
 
-def memmap(values: Any) -> Any:
+def memmap(values):
     """Return an array in a file that is gone when it is."""
     whole = np.array(values)
     with tempfile.TemporaryFile() as file:
@@ -60,38 +60,38 @@ def memmap(values: Any) -> Any:
     return found
 
 
-def strided(values: Any) -> Any:
+def strided(values):
     """Return every second row of an array twice as long, in Fortran's order."""
     return np.asfortranarray(np.repeat(np.array(values), 2, axis=0))[::2]
 
 
-def records(values: Any) -> Any:
+def records(values):
     """Return a structured array."""
     width = len(values[0])
     return np.array([tuple(row) for row in values], dtype=[(f"c{i}", "f8") for i in range(width)])
 
 
-def frame(values: Any, names: Any = None, index: Any = None, dtype: Any = None) -> pd.DataFrame:
+def frame(values, names=None, index=None, dtype=None):
     """Return a pandas frame, of the pandas type that is named."""
     made = pd.DataFrame(values, columns=names, index=index)
     return made if dtype is None else made.astype(dtype)
 
 
-def polars(values: Any, dtype: Any = None) -> pl.DataFrame:
+def polars(values, dtype=None):
     """Return a polars frame."""
     width = len(values[0])
     made = pl.DataFrame([list(row) for row in values], [f"c{i}" for i in range(width)], orient="row")
     return made if dtype is None else made.cast(dtype)
 
 
-def arrow(values: Any, names: Any = None) -> pa.Table:
+def arrow(values, names=None):
     """Return an Arrow table of chunks; names may come twice."""
     columns = [list(column) for column in zip(*values, strict=True)]
     chunks = [pa.chunked_array([column[:1], column[1:]]) for column in columns]
     return pa.table(chunks, names=names or [f"c{i}" for i in range(len(columns))])
 
 
-def deep(depth: int = 5000) -> list[Any]:
+def deep(depth=5000):
     """Return a list in a list in a list."""
     found: list[Any] = []
     for _ in range(depth):
@@ -99,7 +99,7 @@ def deep(depth: int = 5000) -> list[Any]:
     return found
 
 
-def labelled(values: Any, rows: Any = None, columns: Any = None) -> xr.DataArray:
+def labelled(values, rows=None, columns=None):
     """Return an array of xarray, with coordinates where they are given."""
     made = np.array(values)
     dims = ("row", *(f"class{i}" for i in range(made.ndim - 1)))
@@ -107,7 +107,7 @@ def labelled(values: Any, rows: Any = None, columns: Any = None) -> xr.DataArray
     return xr.DataArray(made, dims=dims, coords={k: list(v) for k, v in given.items() if v is not None})
 
 
-def routed(name: Any = "ece", weights: Any = None, asked: Any = True, enabled: Any = True) -> Any:
+def routed(name="ece", weights=None, asked=True, enabled=True):
     """Return scores of cross-validation, with weights that metadata routing passes on, or not."""
     import sklearn
     from sklearn.dummy import DummyClassifier
@@ -125,7 +125,7 @@ def routed(name: Any = "ece", weights: Any = None, asked: Any = True, enabled: A
 class LongName:
     """Writes itself as more than anybody reads, with what a terminal obeys."""
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return "\x1b[31m\n\u202e" + "long " * 20_000
 
     __str__ = __repr__
@@ -134,17 +134,17 @@ class LongName:
 class Rude:
     """An array, it claims."""
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args, **kwargs):
         raise RuntimeError("no")
 
-    def __len__(self) -> int:
+    def __len__(self):
         raise RuntimeError("no")
 
 
 class Endless:
     """Has a next element, always."""
 
-    def __iter__(self) -> Any:
+    def __iter__(self):
         while True:
             yield 0.5
 
@@ -160,7 +160,7 @@ _NUMBERS = [".25", ".75", ".5", "0", "1", ".125", "1e-9", ".999", "1e-320"]
 
 
 @st.composite
-def good_pairs(draw: Any) -> Pair:
+def good_pairs(draw):
     """Draw (n, m) or (n,) predictions and labels."""
     m = draw(st.sampled_from([2, 2, 3, 5, 1]))
     n = draw(st.sampled_from([4, 2, 3, 8]))
@@ -260,24 +260,24 @@ _ROWS = [
 ]  # fmt: skip
 
 
-def _put(source: str, value: str) -> str:
+def _put(source, value):
     """Replace the first number of a list by something else."""
     at = source.rindex("[", 0, source.index(".") if "." in source else len(source)) + 1
     end = min(i for i in (source.find(",", at), source.find("]", at)) if i > 0)
     return f"{source[:at]}{value}{source[end:]}"
 
 
-def _sampled(pattern: str, *values: list[str]) -> Sources:
+def _sampled(pattern, *values):
     return st.tuples(*map(st.sampled_from, values)).map(lambda drawn: pattern.format(*drawn))
 
 
-def _columns(width: int) -> Sources:
+def _columns(width):
     return st.lists(st.sampled_from(NAMES), min_size=width, max_size=width).map(
         lambda drawn: f"[{', '.join(drawn)}]"
     )
 
 
-def containers(source: str, width: int) -> Sources:
+def containers(source, width):
     """Draw the same values (X, of N rows) in another container, of another type, with other names."""
     kinds = [
         st.sampled_from(_ANY),
@@ -357,7 +357,7 @@ HOSTILE = [
 
 
 @st.composite
-def bad_pairs(draw: Any) -> Pair:
+def bad_pairs(draw):
     """Draw predictions and labels of which something is unusual or wrong."""
     probs, labels, n, m = draw(good_pairs())
     kind = draw(st.sampled_from(["container", "container", "number", "labels", "both", "hostile"]))
@@ -412,11 +412,11 @@ _CORRECTIONS = [
 ]  # fmt: skip
 
 
-def words(*found: str) -> Sources:
+def words(*found):
     return st.sampled_from([repr(each) for each in found])
 
 
-def sources(*found: str) -> Sources:
+def sources(*found):
     return st.sampled_from(found)
 
 

@@ -22,12 +22,10 @@ import time
 import traceback
 import unicodedata
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
 import hypothesis
 import numpy as np
@@ -36,7 +34,6 @@ import polars as pl
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
-from hypothesis.strategies import SearchStrategy
 
 import caltest
 
@@ -51,12 +48,12 @@ SHRINK_SECONDS = 4  # spent on making one reproduction small
 class Broken(AssertionError):  # noqa: N818 -- it is read as "the case is"
     """A case broke the rule."""
 
-    def __init__(self, what: str, place: str, detail: str = "") -> None:
+    def __init__(self, what, place, detail=""):
         super().__init__(f"{what} at {place}\n{detail}")
         self.what, self.place, self.detail = what, place, detail
 
     @property
-    def key(self) -> str:
+    def key(self):
         """What makes two failures the same one."""
         return f"{self.what} at {self.place}"
 
@@ -72,7 +69,7 @@ class TookTooLong(BaseException):
 class Case(Protocol):
     """What can be run, and printed."""
 
-    def run(self) -> bool:
+    def run(self):
         """Return whether there was a result; else it was refused. Raise `Broken` or `Unusable`."""
 
 
@@ -80,10 +77,10 @@ class Case(Protocol):
 
 
 @contextlib.contextmanager
-def limits() -> Iterator[None]:
+def limits():
     """Stop what takes too long or too much memory."""
 
-    def stop(_: int, frame: FrameType | None) -> None:
+    def stop(_, frame):
         if frame is None or "hypothesis" not in frame.f_code.co_filename:  # its hook of the collector
             raise TookTooLong
 
@@ -116,7 +113,7 @@ def limits() -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def _open_for_a_moment(pipes: list[Path]) -> None:
+def _open_for_a_moment(pipes):
     for path in pipes:
         os.close(os.open(path, os.O_RDWR))
 
@@ -124,7 +121,7 @@ def _open_for_a_moment(pipes: list[Path]) -> None:
 # --- where something happened, and what it says
 
 
-def place_of(frames: TracebackType | None) -> str:
+def place_of(frames):
     """Return the innermost line of the package, or else of anything."""
     found = traceback.extract_tb(frames)
     ours = [each for each in found if each.filename.startswith(PACKAGE)]
@@ -134,29 +131,29 @@ def place_of(frames: TracebackType | None) -> str:
     return f"{_short(last.filename)}:{last.lineno} ({last.name})"
 
 
-def in_package(frames: TracebackType | None) -> bool:
+def in_package(frames):
     return any(each.filename.startswith(PACKAGE) for each in traceback.extract_tb(frames))
 
 
-def _short(file: str) -> str:
+def _short(file):
     for root, name in ((PACKAGE, "caltest"), (str(Path(__file__).parent), "tests")):
         if file.startswith(root):
             return name + file[len(root) :]
     return re.sub(r".*(site-packages|lib/python3\.\d+)/", "", file)
 
 
-def invisible(text: str) -> list[str]:
+def invisible(text):
     """Return the characters that a terminal obeys or hides, rather than shows."""
     hidden = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
     return sorted({each for each in text if each != "\n" and unicodedata.category(each) in hidden})
 
 
-def check_words(text: str, what: str, place: str) -> None:
+def check_words(text, what, place):
     if found := invisible(text):
         raise Broken(f"{what} has invisible characters", place, f"{found!r} in {text[:300]!r}")
 
 
-def check_message(message: str, place: str, sentence: bool = True) -> None:
+def check_message(message, place, sentence=True):
     """One line for people."""
     if len(message) > LONGEST_MESSAGE:
         raise Broken(f"message of more than {LONGEST_MESSAGE} characters", place, message[:300])
@@ -170,14 +167,14 @@ def check_message(message: str, place: str, sentence: bool = True) -> None:
 # --- that what was given is as it was
 
 
-def _text(value: Any) -> object:
+def _text(value):
     try:
         return repr(value)
     except ValueError:  # there are numbers of thousands of digits in it
         return type(value)
 
 
-def fingerprint(value: Any) -> Any:
+def fingerprint(value):
     """Return something that differs if the value was changed."""
     if isinstance(value, np.ndarray):
         mask = np.ma.getmaskarray(value).tobytes() if isinstance(value, np.ma.MaskedArray) else b""
@@ -215,7 +212,7 @@ def fingerprint(value: Any) -> Any:
     return id(value)  # a generator is used up, and may be
 
 
-def tree(folder: Path) -> dict[str, object]:
+def tree(folder):
     """Return all that is in a folder."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
@@ -229,7 +226,7 @@ def tree(folder: Path) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def new_folder() -> Iterator[Path]:
+def new_folder():
     """Work in a folder that is new, with temporary files in it, so that whatever stays is seen."""
     with contextlib.ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
@@ -239,7 +236,7 @@ def new_folder() -> Iterator[Path]:
         yield place
 
 
-def write_files(folder: Path, files: tuple[tuple[str, str], ...]) -> None:
+def write_files(folder, files):
     """Make files of expressions: bytes, or a function that makes something else of a path."""
     for name, source in files:
         content = evaluated(source)
@@ -254,7 +251,7 @@ def write_files(folder: Path, files: tuple[tuple[str, str], ...]) -> None:
 # --- results
 
 
-def check_result(result: Any, place: str) -> None:
+def check_result(result, place):
     """Look at a result in every way in which it can be looked at."""
     repr(result)
     if isinstance(result, float) and np.isnan(result):
@@ -275,7 +272,7 @@ def check_result(result: Any, place: str) -> None:
             raise Broken(f"NaN in {name}", place, repr(result)[:300])
 
 
-def check_dict(shown: Any, place: str) -> None:
+def check_dict(shown, place):
     try:
         json.dumps(shown, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -283,7 +280,7 @@ def check_dict(shown: Any, place: str) -> None:
     check_pvalues(shown, place)
 
 
-def check_pvalues(node: Any, place: str, inside: bool = False) -> None:
+def check_pvalues(node, place, inside=False):
     """Every p-value is above 0 and not above 1."""
     if isinstance(node, dict):
         for name, value in node.items():
@@ -301,7 +298,7 @@ _REFUSED = object()
 
 
 @cache
-def names() -> dict[str, Any]:
+def names():
     """Return what the source of a case may name."""
     import fuzz_calls
     import fuzz_files
@@ -315,7 +312,7 @@ def names() -> dict[str, Any]:
     }
 
 
-def evaluated(source: str) -> Any:
+def evaluated(source):
     """Evaluate an expression of a case; what fails outside the package says nothing of it."""
     # What polars cannot raise it hands to a hook, and pytest's cannot write numbers of 5 000 digits.
     kept, sys.unraisablehook = sys.unraisablehook, lambda _: None
@@ -354,11 +351,11 @@ class Call:
     files: tuple[tuple[str, str], ...] = ()
     repeated: bool = False
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         arguments = ", ".join(f"{name}={value}" if name else value for name, value in self.given)
         return _with_files(self.files, f"{self.function}({arguments})")
 
-    def run(self) -> bool:
+    def run(self):
         """See `Case`."""
         with new_folder() as folder:
             write_files(folder, self.files)
@@ -372,7 +369,7 @@ class Call:
                     raise Broken("another result for the same seed", self.function)
             return result is not _REFUSED
 
-    def _called(self) -> Any:
+    def _called(self):
         printed = io.StringIO()
         with (
             watched(self.function),
@@ -404,14 +401,14 @@ class Call:
         return _REFUSED
 
 
-def close_figures() -> None:
+def close_figures():
     """Leave no figure behind; matplotlib is slow to import, and most cases do not."""
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
 @contextlib.contextmanager
-def watched(what: str) -> Iterator[None]:
+def watched(what):
     """Turn whatever is no result and no good `InputError` into `Broken`; swallow good ones."""
     try:
         with limits():
@@ -429,12 +426,12 @@ def watched(what: str) -> Iterator[None]:
         raise _broken_by(error) from error
 
 
-def _broken_by(error: BaseException) -> Broken:
+def _broken_by(error):
     return Broken(type(error).__name__, place_of(error.__traceback__), str(error)[:300])
 
 
 @contextlib.contextmanager
-def warned(what: str) -> Iterator[None]:
+def warned(what):
     """No warning escapes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -444,7 +441,7 @@ def warned(what: str) -> Iterator[None]:
         raise Broken(f"{each.category.__name__} ({str(each.message)[:60]})", place, what)
 
 
-def _with_files(files: tuple[tuple[str, str], ...], last: str) -> str:
+def _with_files(files, last):
     return "\n".join([f"write({name!r}, {source})" for name, source in files] + [last])
 
 
@@ -467,7 +464,7 @@ class Hunt:
     results: int = 0
     seconds: float = 0.0
 
-    def run(self, strategy: SearchStrategy[Case], examples: int, seed: int) -> None:
+    def run(self, strategy, examples, seed):
         """Run so many cases; hypothesis stops soon after a failure, and is started again."""
         end, started = self.cases + examples, time.monotonic()
         while self.cases < end:
@@ -478,14 +475,14 @@ class Hunt:
                 break
         self.seconds += time.monotonic() - started
 
-    def _round(self, strategy: SearchStrategy[Case], examples: int, seed: int) -> None:
+    def _round(self, strategy, examples, seed):
         known = frozenset(self.found)
         first: dict[str, float] = {}
 
         @hypothesis.seed(seed)
         @settings(settings.get_profile("fuzz"), max_examples=examples)
         @hypothesis.given(strategy)
-        def hunt(case: Case) -> None:
+        def hunt(case):
             broken = self._broken(case)
             if broken is None or broken.key in known:
                 return
@@ -499,7 +496,7 @@ class Hunt:
         with contextlib.suppress(AssertionError, ExceptionGroup, hypothesis.errors.Flaky):
             hunt()
 
-    def _broken(self, case: Case) -> Broken | None:
+    def _broken(self, case):
         self.cases += 1
         try:
             self.results += case.run()
@@ -509,7 +506,7 @@ class Hunt:
             self.unusable += 1
         return None
 
-    def report(self) -> str:
+    def report(self):
         """Return the counts, and every failure with its smallest case."""
         rate = self.cases / max(self.seconds, 1e-9)
         lines = [
@@ -523,7 +520,7 @@ class Hunt:
 
 
 @cache
-def _kind(key: str) -> type[AssertionError]:
+def _kind(key):
     """One class a failure: hypothesis then minimises each by itself."""
     return type("Failure", (AssertionError,), {"__doc__": key})
 

@@ -20,7 +20,7 @@ HALF = {"half a character": "a\ud800\udc80b"}
 _DIRECTIONS = "\u200b\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
 
 
-def assert_fit(text: str, longest: int = 700, log: bool = True) -> None:
+def assert_fit(text, longest=700, log=True):
     """Nothing in a text moves a cursor, turns the writing, commands a runner or fills the screen."""
     text.encode("utf-8")
     for number, line in enumerate(text.split("\n")):

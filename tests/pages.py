@@ -14,15 +14,15 @@ from support import command as invoke
 ROOT = Path(__file__).parent.parent
 
 
-def page(name: str) -> str:
+def page(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def blocks(text: str, language: str) -> list[str]:
+def blocks(text, language):
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def made_by(code: str) -> tuple[object, object]:
+def made_by(code):
     """Return two fixtures: a folder with what a page makes, and one that goes there."""
 
     @pytest.fixture(scope="module")
@@ -39,13 +39,13 @@ def made_by(code: str) -> tuple[object, object]:
     return folder, here
 
 
-def commands(text: str) -> list[list[str]]:
+def commands(text):
     """Return the arguments of every `caltest` that begins a line, or follows `&&`."""
     lines = re.findall(r"^(?:.*&& )?(?:\S*/)?caltest (.*)$", text, flags=re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
 
-def shown_in(shown: str, printed: str) -> bool:
+def shown_in(shown, printed):
     """Whether every part of what is shown, between lines of dots, is printed, in this order."""
     start = 0
     for part in re.split(r"^ *…\n", shown, flags=re.MULTILINE):
@@ -56,7 +56,7 @@ def shown_in(shown: str, printed: str) -> bool:
     return True
 
 
-def follow(name: str) -> None:
+def follow(name):
     """Do what a page says, in the working directory: run its Python, as one module, and its commands.
 
     What a comment behind a print, or the text block that follows, shows must be what is printed; a

@@ -17,10 +17,8 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import record_of_data  # noqa: F401  # adds its calls
@@ -45,7 +43,7 @@ LOOSER: dict[str, tuple[float, str]] = {
 }
 
 
-def made(name: str) -> Any:
+def made(name):
     """Make a call, and return its numbers as they stand in the record."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -55,7 +53,7 @@ def made(name: str) -> Any:
             return {"error": "InputError"}
 
 
-def plain(value: Any) -> Any:
+def plain(value):
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, np.ndarray):
@@ -71,15 +69,15 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is no plain number, name, list or dict")
 
 
-def recorded() -> dict[str, Any]:
+def recorded():
     return json.loads(RECORD.read_text()) if RECORD.exists() else {}
 
 
-def tolerance(name: str) -> float:
+def tolerance(name):
     return next((at for start, (at, _) in LOOSER.items() if asked_for(name, start)), TOLERANCE)
 
 
-def differences(old: Any, new: Any, within: float, path: str = "", scale: float = 0.0) -> Iterator[str]:
+def differences(old, new, within, path="", scale=0.0):
     """Say where two records differ. The numbers of a list have one scale, the largest of them."""
     if isinstance(old, float) and isinstance(new, float):
         size = max(abs(old), abs(new), scale)
@@ -101,15 +99,15 @@ def differences(old: Any, new: Any, within: float, path: str = "", scale: float 
         yield f"{path}: {old!r} -> {new!r}"
 
 
-def _items(value: Any) -> dict[Any, Any]:
+def _items(value):
     return value if isinstance(value, dict) else dict(enumerate(value))
 
 
-def asked_for(name: str, pattern: str) -> bool:
+def asked_for(name, pattern):
     return name.startswith(pattern) or fnmatchcase(name, f"{pattern}*")
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--compare", action="store_true")
@@ -120,7 +118,7 @@ def main() -> int:
     WORKERS["n_jobs"] = asked.n_jobs
     old = recorded()
 
-    def wanted(name: str) -> bool:
+    def wanted(name):
         return not asked.names or any(asked_for(name, each) for each in asked.names)
 
     new = {name: made(name) for name in CALLS if wanted(name)}

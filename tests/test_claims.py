@@ -24,12 +24,12 @@ ROWS = [
 ]
 
 
-def plain(text: str) -> str:
+def plain(text):
     return " ".join(text.split())
 
 
 @cache
-def functions_of(name: str) -> set[str]:
+def functions_of(name):
     tree = ast.parse((ROOT / "tests" / name).read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
@@ -42,7 +42,7 @@ def test_the_page_is_read_whole():
 
 
 @cache
-def words_of(where: str) -> str:
+def words_of(where):
     (target,) = re.findall(r"\]\((.*)\)$", where)
     return plain(page("README.md" if target == "index.md" else f"docs/{target}"))
 

@@ -40,7 +40,7 @@ def here(tmp_path, monkeypatch):
     return folder
 
 
-def written(path: Path, content: str) -> Path:
+def written(path, content):
     path.write_text(content, encoding="utf-8")
     return path
 

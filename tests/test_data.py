@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import caltest
-from caltest.data import Rows, Sample, sample
+from caltest.data import Rows, sample
 from caltest.exceptions import InputError
 from caltest.laws import Classes
 from caltest.lenses import find_lens
@@ -36,7 +36,7 @@ REFERENCE = Path(
 )
 
 
-def same(first: Sample, second: Sample) -> bool:
+def same(first, second):
     return np.array_equal(first.rows.probs, second.rows.probs) and np.array_equal(
         first.labels, second.labels
     )
@@ -56,7 +56,7 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("probs", CONTAINERS.values(), ids=CONTAINERS)
-def test_containers_of_probabilities(probs: object) -> None:
+def test_containers_of_probabilities(probs):
     checked = sample(probs, LABELS)
     assert same(checked, sample(PROBS, LABELS))
     assert checked.rows.probs.dtype == np.float64
@@ -78,7 +78,7 @@ LABEL_CONTAINERS = {
 
 
 @pytest.mark.parametrize("labels", LABEL_CONTAINERS.values(), ids=LABEL_CONTAINERS)
-def test_containers_of_labels(labels: object) -> None:
+def test_containers_of_labels(labels):
     checked = sample(PROBS, labels)
     assert same(checked, sample(PROBS, LABELS))
     assert checked.labels.dtype == np.intp
@@ -101,7 +101,7 @@ NAME_CONTAINERS = {
 
 
 @pytest.mark.parametrize("labels", NAME_CONTAINERS.values(), ids=NAME_CONTAINERS)
-def test_containers_of_class_names(labels: object) -> None:
+def test_containers_of_class_names(labels):
     checked = sample(FRAME, labels)
     assert same(checked, sample(PROBS, LABELS))
     assert checked.rows.classes == ("cat", "dog", "owl")
@@ -110,7 +110,7 @@ def test_containers_of_class_names(labels: object) -> None:
 class Tensor:
     """One of torch's that is no array: sparse, or on the device "meta"."""
 
-    def __init__(self, error: Exception):
+    def __init__(self, error):
         self.error = error
 
     def detach(self):
@@ -121,7 +121,7 @@ class Tensor:
             raise self.error
         return self
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self):
         raise self.error
 
     def float(self):
@@ -135,7 +135,7 @@ class Tensor:
         NotImplementedError("Cannot copy out of meta tensor; no data!"),
     ],
 )
-def test_tensors_that_are_no_arrays(error: Exception) -> None:
+def test_tensors_that_are_no_arrays(error):
     for call in (lambda x: sample(x, LABELS), lambda x: sample(PROBS, x)):
         with pytest.raises(InputError, match=r"is a tensor that is no array; give a dense one"):
             call(Tensor(error))
@@ -143,7 +143,7 @@ def test_tensors_that_are_no_arrays(error: Exception) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
-def test_torch_tensors(kind: str) -> None:
+def test_torch_tensors(kind):
     import torch
 
     probs = torch.tensor(PROBS, dtype=getattr(torch, kind), requires_grad=True)
@@ -161,7 +161,7 @@ BINARY = {
 
 @pytest.mark.parametrize("probs", BINARY.values(), ids=BINARY)
 @pytest.mark.parametrize("labels", [[0, 1, 0, 1], [False, True, False, True], [0.0, 1.0, 0.0, 1.0]])
-def test_one_column_is_the_probability_of_class_1(probs: object, labels: object) -> None:
+def test_one_column_is_the_probability_of_class_1(probs, labels):
     checked = sample(probs, labels)
     np.testing.assert_array_equal(checked.rows.probs, np.column_stack([1 - ONE, ONE]))
     np.testing.assert_array_equal(checked.labels, [0, 1, 0, 1])
@@ -170,7 +170,7 @@ def test_one_column_is_the_probability_of_class_1(probs: object, labels: object)
 
 
 @pytest.mark.parametrize("probs", [[0, 1, 1], [False, True, True], [[1, 0], [0, 1], [0, 1]]])
-def test_hard_predictions_are_probabilities(probs: object) -> None:
+def test_hard_predictions_are_probabilities(probs):
     assert sample(probs, [0, 1, 0]).rows.probs.tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
@@ -197,9 +197,7 @@ def test_hard_predictions_are_probabilities(probs: object) -> None:
         (["p_cat", "p_dog", "p_owl"], ["p_cat", "p_dog", "p_owl", "p_owl"], [0, 1, 2, 2], None),
     ],
 )
-def test_labels_find_their_column(
-    columns: list[object], labels: list[object], expected: list[int], note: str | None
-) -> None:
+def test_labels_find_their_column(columns, labels, expected, note):
     checked = sample(FRAME.set_axis(columns, axis=1), labels)
     assert checked.labels.tolist() == expected
     assert checked.rows.classes == tuple(str(name) for name in columns)
@@ -216,13 +214,13 @@ def test_labels_find_their_column(
         (["p_1", "p_0"], [0, 1]),
     ],
 )
-def test_booleans_find_their_column(columns: list[str], expected: list[int]) -> None:
+def test_booleans_find_their_column(columns, expected):
     frame = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]], columns=columns)
     assert sample(frame, [True, False]).labels.tolist() == expected
 
 
 @pytest.mark.parametrize("columns", [["no", "yes"], ["yes", "no"], ["1", "2"], ["True", "true"]])
-def test_booleans_are_never_matched_by_place(columns: list[str]) -> None:
+def test_booleans_are_never_matched_by_place(columns):
     frame = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]], columns=columns)
     for probs in (frame, Rows(Classes(frame.to_numpy(), tuple(columns)))):
         with pytest.raises(InputError, match="does not say which of them True is; give labels as"):
@@ -243,7 +241,7 @@ TWO = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]])
         (["true_score", "false_score"], [0, 1]),
     ],
 )
-def test_one_is_true_whatever_the_order(columns: list[object], expected: list[int]) -> None:
+def test_one_is_true_whatever_the_order(columns, expected):
     frame = TWO.set_axis(columns, axis=1)
     frames = [frame, *([pl.from_pandas(frame)] if isinstance(columns[0], str) else [])]
     for probs in frames:
@@ -255,7 +253,7 @@ def test_one_is_true_whatever_the_order(columns: list[object], expected: list[in
         )
 
 
-def test_words_that_say_yes_and_no_need_no_names() -> None:
+def test_words_that_say_yes_and_no_need_no_names():
     p = [0.1, 0.7, 0.6]
     for words in (["no", "yes", "yes"], ["F", "T", "T"], ["Negative", "positive", "positive"]):
         found = sample(p, words)
@@ -284,21 +282,21 @@ def test_words_that_say_yes_and_no_need_no_names() -> None:
         ("toxic", "non-toxic"),
     ],
 )
-def test_a_label_1_is_never_read_as_no(yes: str, no: str) -> None:
+def test_a_label_1_is_never_read_as_no(yes, no):
     with pytest.raises(InputError, match=re.escape(f"put the column '{no}' first.")):
         sample(TWO.set_axis([yes, no], axis=1), [1, 0])
     assert sample(TWO.set_axis([no, yes], axis=1), [1, 0]).labels.tolist() == [1, 0]
     assert sample(TWO.set_axis([yes, no], axis=1), [yes, no]).labels.tolist() == [0, 1]
 
 
-def test_text_finds_the_classes_of_predictions() -> None:
+def test_text_finds_the_classes_of_predictions():
     known = Rows(Classes([[0.25, 0.75], [0.5, 0.5]], ("cat", "dog")))
     assert sample(known, ["dog", "cat"]).labels.tolist() == [1, 0]
     assert sample(known, [0, 1]).labels.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("kind", ["float64[pyarrow]", "float32[pyarrow]", "Float64", "Float32", object])
-def test_frames_of_every_kind_of_number(kind: object) -> None:
+def test_frames_of_every_kind_of_number(kind):
     if kind is object:  # one column of each
         kinds = {"cat": "float64[pyarrow]", "dog": "Float64"}
         frame = pd.DataFrame({"cat": [0.25, 0.5], "dog": [0.75, 0.5]}).astype(kinds)
@@ -310,18 +308,18 @@ def test_frames_of_every_kind_of_number(kind: object) -> None:
         assert checked.labels.tolist() == [1, 0]
 
 
-def test_integers_of_128_bits() -> None:
+def test_integers_of_128_bits():
     labels = pl.Series([1, 0], dtype=pl.Int128)
     assert sample([[0.25, 0.75], [0.5, 0.5]], labels).labels.tolist() == [1, 0]
     frame = pl.DataFrame({"a": [1, 0], "b": [0, 1]}, schema={"a": pl.Int128, "b": pl.Int128})
     assert sample(frame, [0, 1]).rows.probs.tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
-def test_classes_that_never_occur_are_fine() -> None:
+def test_classes_that_never_occur_are_fine():
     assert sample(PROBS, [1, 1, 1, 1]).rows.notes == ()
 
 
-def test_small_errors_are_repaired_and_noted() -> None:
+def test_small_errors_are_repaired_and_noted():
     checked = sample(PROBS * (1 - 4e-7), LABELS)
     assert checked.rows.notes == ("Rows were renormalised: sums were off by up to 4e-07.",)
     np.testing.assert_allclose(checked.rows.probs, PROBS, rtol=1e-15)
@@ -331,7 +329,7 @@ def test_small_errors_are_repaired_and_noted() -> None:
     assert checked.rows.notes == ("Entries outside [0, 1] were clipped: off by up to 1e-07.",)
 
 
-def test_tolerance_depends_on_the_precision() -> None:
+def test_tolerance_depends_on_the_precision():
     probs = PROBS * (1 - 9e-4)
     with pytest.raises(InputError, match="do not sum to 1"):
         sample(probs, LABELS)
@@ -355,7 +353,7 @@ def test_tolerance_depends_on_the_precision() -> None:
         elements=st.floats(0, 1, allow_subnormal=False),
     )
 )
-def test_rows_divided_by_their_sum_are_valid_and_stay(weights: np.ndarray) -> None:
+def test_rows_divided_by_their_sum_are_valid_and_stay(weights):
     weights[:, 0] += weights.sum(axis=1) == 0
     probs = weights / weights.sum(axis=1, keepdims=True)
     rows = sample(probs, np.zeros(len(probs), dtype=int)).rows.probs
@@ -367,7 +365,7 @@ def test_rows_divided_by_their_sum_are_valid_and_stay(weights: np.ndarray) -> No
 
 
 @given(hnp.arrays(np.float32, 10, elements=st.floats(-30, 30, width=32)))
-def test_softmax_in_float32_is_valid(logits: np.ndarray) -> None:
+def test_softmax_in_float32_is_valid(logits):
     exps = np.exp(logits - logits.max())
     probs = np.stack([exps / exps.sum()] * 2)
     for given_probs in (probs, probs.astype(np.float64)):
@@ -375,7 +373,7 @@ def test_softmax_in_float32_is_valid(logits: np.ndarray) -> None:
         assert np.abs(rows.sum(axis=1) - 1).max() <= 10 * np.finfo(float).eps
 
 
-def test_nothing_can_be_changed() -> None:
+def test_nothing_can_be_changed():
     probs, labels = PROBS.copy(), LABELS.copy()
     checked = sample(probs, labels)
     probs[:], labels[:] = 0, 0
@@ -394,7 +392,7 @@ def test_nothing_can_be_changed() -> None:
             again.rows.classes = None
 
 
-def test_predictions_keep_names_and_notes_when_pickled() -> None:
+def test_predictions_keep_names_and_notes_when_pickled():
     predictions = Rows(Classes(PROBS, tuple(CLASSES)), notes=("a note",))
     again = pickle.loads(pickle.dumps(predictions))
     assert (again.classes, again.notes) == (predictions.classes, predictions.notes)
@@ -407,7 +405,7 @@ REAL = ["densenet121", "googlenet", "resnet18", "vgg19_bn"]
 
 
 @pytest.mark.parametrize("name", [f"cifar10_{n}" for n in REAL] + ["cifar100_densenet_bc_100"])
-def test_real_networks(name: str) -> None:
+def test_real_networks(name):
     path = REFERENCE / f"{name}.npz"
     if not path.exists():
         pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
@@ -421,7 +419,7 @@ def test_real_networks(name: str) -> None:
     assert [note.startswith("Rows were renormalised") for note in checked.rows.notes] == [True]
 
 
-def test_real_logits_are_recognised() -> None:
+def test_real_logits_are_recognised():
     path = REFERENCE / "cifar10_densenet40_logits.npz"
     if not path.exists():
         pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")

@@ -1,6 +1,5 @@
 """Every wrong input, recognised for what it is: the messages stand in ``data_errors.txt``."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +26,14 @@ NAMES = ["cat", "dog", "owl", "owl"]
 UNIT = np.linspace(0, 1, 20)
 
 
-def put(row: int, column: int, value: float) -> np.ndarray:
+def put(row, column, value):
     """P with one entry changed."""
     probs = P.copy()
     probs[row, column] = value
     return probs
 
 
-def wrong_numbers() -> Iterator[tuple[str, object, object]]:
+def wrong_numbers():
     with np.errstate(divide="ignore"):
         yield "log-probabilities", np.log(P), Y
     yield "logits", [[2.0, -1, 0.5], [0, 3, -2], [1, 1, 4], [-1, 0, 2]], Y
@@ -70,7 +69,7 @@ def wrong_numbers() -> Iterator[tuple[str, object, object]]:
     yield "binary one high entry", [*UNIT, 1.5], [0, 1, 1] * 7
 
 
-def wrong_shapes() -> Iterator[tuple[str, object, object]]:
+def wrong_shapes():
     yield "transposed", np.vstack([P, P]).T, [*Y, *Y]
     yield "labels short", P, Y[:2]
     yield "labels as many as classes", P, Y[:3]
@@ -95,7 +94,7 @@ def wrong_shapes() -> Iterator[tuple[str, object, object]]:
     yield "swapped pandas", pd.Series(NAMES), F
 
 
-def wrong_kinds() -> Iterator[tuple[str, object, object]]:
+def wrong_kinds():
     yield "number", 0.5, 1
     yield "None", None, Y
     yield "labels None", P, None
@@ -118,7 +117,7 @@ def wrong_kinds() -> Iterator[tuple[str, object, object]]:
     yield "labels objects", P, pd.Series(Y, dtype=object)
 
 
-def wrong_frames() -> Iterator[tuple[str, object, object]]:
+def wrong_frames():
     yield "missing, pandas", F.where(F < 0.7), Y
     yield "missing, polars", pl.DataFrame({"a": [0.5, None], "b": [0.5, 0.5]}), [0, 1]
     yield "missing, one column", pl.DataFrame({"p": [0.5, None]}), [0, 1]
@@ -139,7 +138,7 @@ def wrong_frames() -> Iterator[tuple[str, object, object]]:
     yield "index", F.set_axis(list("abcd")), pd.Series(Y, index=list("abce"))
 
 
-def wrong_labels() -> Iterator[tuple[str, object, object]]:
+def wrong_labels():
     yield "from 1", P, Y + 1
     yield "too large", P, [0, 1, 2, 7]
     yield "a class too many", P, [0, 1, 3, 0]
@@ -175,17 +174,17 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_the_message_says_what_it_looks_like(name: str) -> None:
+def test_the_message_says_what_it_looks_like(name):
     with pytest.raises(InputError) as caught:
         sample(*WRONG[name])
     assert str(caught.value) == MESSAGES[name]
 
 
-def test_every_message_belongs_to_a_wrong_input() -> None:
+def test_every_message_belongs_to_a_wrong_input():
     assert list(MESSAGES) == list(WRONG)
 
 
-def test_messages_are_one_sentence_with_advice() -> None:
+def test_messages_are_one_sentence_with_advice():
     for name, message in MESSAGES.items():
         assert message.endswith((".", "?")), name
         assert ". " not in message, name

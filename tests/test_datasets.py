@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from caltest.datasets import DigitsPredictions, digits_models, load_digits_predictions
+from caltest.datasets import digits_models, load_digits_predictions
 from caltest.exceptions import InputError
 
 SCRIPT = Path(__file__).parents[1] / "validation" / "make_digits_predictions.py"
@@ -23,11 +23,11 @@ TABLE = {
 }
 
 
-def probability_of_label(digits: DigitsPredictions) -> np.ndarray:
+def probability_of_label(digits):
     return digits.probs[np.arange(len(digits.labels)), digits.labels]
 
 
-def top_label_ece(digits: DigitsPredictions) -> float:
+def top_label_ece(digits):
     confidence = digits.probs.max(axis=1)
     gap = (digits.probs.argmax(axis=1) == digits.labels) - confidence
     bins = np.minimum((15 * confidence).astype(int), 14)

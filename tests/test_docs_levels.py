@@ -7,11 +7,9 @@ print what they show is tested elsewhere.
 """
 
 import re
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 from pages import ROOT
@@ -104,7 +102,7 @@ def of_a_model(rng, wrong):
     return caltest.test(*binary(rng, wrong), **FEW).pvalue
 
 
-@recipe("docs/start.md")
+@recipe("docs/start.md", "docs/tour.md")
 def confident_errors(rng, wrong):
     def share(probs, labels):
         return ((probs.max(axis=1) > 0.8) & (probs.argmax(axis=1) != labels)).mean()
@@ -112,7 +110,9 @@ def confident_errors(rng, wrong):
     return caltest.test(*binary(rng, wrong, by=0.4), share, **FEW).pvalue
 
 
-@recipe("docs/audit.md", sets=20)
+@recipe(
+    "docs/audit.md", "docs/examples/plot_3_audit.py", "docs/examples/plot_9_before_after.py", sets=20
+)
 def groups_and_slices(rng, wrong):
     probs, label = several(rng, False, 300)
     groups = pairs_of(rng, 300, region=["east", "south"], age=["old", "young"])
@@ -149,14 +149,6 @@ def assert_calibrated(rng, wrong):
 @recipe("docs/tour.md", "docs/recipes.md")
 def full_vector(rng, wrong):
     return caltest.test(*several(rng, wrong), **FEW).pvalue
-
-
-@recipe("docs/tour.md")
-def cats_locked_out(rng, wrong):
-    def share(probs, labels):
-        return np.mean((probs[:, 1] > 0.6) & (labels != 1))
-
-    return caltest.test(*several(rng, wrong, 300), share, **FEW).pvalue
 
 
 @recipe("docs/tour.md", sets=AUDITS)
@@ -207,13 +199,6 @@ def rounded_predictions(rng, wrong):
 @recipe("docs/examples/plot_2_null.py", "docs/examples/plot_1_reliability.py")
 def ece_of_the_top_class(rng, wrong):
     return caltest.test(*several(rng, wrong), "ece", lens="top_label", **FEW).pvalue
-
-
-@recipe("docs/examples/plot_3_audit.py", "docs/examples/plot_9_before_after.py", sets=AUDITS)
-def audit_of_the_top_class(rng, wrong):
-    probs, label = several(rng, wrong, 300)
-    groups = pairs_of(rng, 300, region=["a", "b"])
-    return caltest.audit(probs, label, groups=groups, lenses="top_label", **FEW).pvalue
 
 
 @recipe("docs/fix.md")
@@ -398,14 +383,6 @@ def quantiles_of_counts(rng, wrong):
     return caltest.test(Quantiles(levels, values), counts, **FEW).pvalue
 
 
-@recipe("docs/recipes.md", sets=AUDITS)
-def audit_of_quantiles(rng, wrong):
-    mean, demand = numbers(rng, wrong, by=2.0)
-    levels = [0.05, 0.25, 0.5, 0.75, 0.95]
-    values = scipy.stats.norm(mean[:, None], 10.0).ppf(levels)
-    return caltest.audit(Quantiles(levels, values), demand, **FEW).pvalue
-
-
 @recipe("docs/recipes.md")
 def spread_of_a_regression(rng, wrong):
     mean, outcome = numbers(rng, wrong)
@@ -471,11 +448,6 @@ def paths(rng, wrong, n=100):
     return steps[:, :20], steps[:, 20] * (1.8 if wrong else 1.0)
 
 
-@recipe("docs/ensembles.md", sets=AUDITS)
-def members(rng, wrong):
-    return caltest.test(*ensemble(rng, wrong), **FEW).pvalue
-
-
 @recipe("docs/ensembles.md", "docs/reports.md", "docs/posteriors.md", sets=AUDITS)
 def audit_of_members(rng, wrong):
     return caltest.audit(*ensemble(rng, wrong), materiality=0.05, **FEW).pvalue
@@ -506,12 +478,6 @@ def posterior(rng, wrong, n=150, draws=20):
 
 
 @recipe("docs/posteriors.md", "docs/doors.md", sets=AUDITS)
-def sbc(rng, wrong):
-    theta, draws, _ = posterior(rng, wrong)
-    return caltest.sbc(theta, draws, names=["intercept", "slope"], **FEW).pvalue
-
-
-@recipe("docs/posteriors.md", sets=AUDITS)
 def more_quantities(rng, wrong):
     theta, draws, data = posterior(rng, wrong)
     likely = [-0.5 * ((data - at) ** 2).sum(axis=-1) for at in (theta, draws)]
@@ -520,18 +486,10 @@ def more_quantities(rng, wrong):
     return caltest.sbc(theta, draws, names=names, quantities=quantities, **FEW).pvalue
 
 
-@recipe("docs/doors.md", "docs/posteriors.md", sets=AUDITS)
-def ranks_alone(rng, wrong):
-    theta, draws, _ = posterior(rng, wrong)
-    ranks = (draws < theta).sum(axis=0)[:, 0]
-    uniform = scipy.stats.randint(np.zeros(len(ranks)), 21)
-    return caltest.test(Distribution(uniform), ranks, **FEW).pvalue
-
-
 # ------------------------------------------------------------------ doors
 
 
-@recipe("docs/doors.md")
+@recipe("docs/ensembles.md", "docs/doors.md")
 def scores_of_members(rng, wrong):
     return caltest.test(*ensemble(rng, wrong), "crps", **FEW).pvalue
 
@@ -540,36 +498,6 @@ def scores_of_members(rng, wrong):
 def energy_of_paths(rng, wrong):
     runs, seen = paths(rng, wrong)
     return caltest.test(Members(runs), seen, "energy", **FEW).pvalue
-
-
-@recipe("docs/doors.md", sets=AUDITS)
-def columns_of_intervals(rng, wrong):
-    mean, y = numbers(rng, wrong)
-    columns = ["ARIMA-lo-90", "ARIMA-lo-50", "ARIMA-hi-50", "ARIMA-hi-90"]
-    values = scipy.stats.norm(mean[:, None], 10.0).ppf([0.05, 0.25, 0.75, 0.95])
-    table = pd.DataFrame(values, columns=columns)
-    return caltest.test(Quantiles(None, table[columns]), y, **FEW).pvalue
-
-
-@recipe("docs/doors.md", sets=AUDITS)
-def quantile_forecasts_of_many_steps(rng, wrong):
-    """Horizons of one forecast go together, so that it is a cluster."""
-    shared = rng.normal(size=(80, 1)) + rng.normal(size=(80, 3))
-    actual = shared / np.sqrt(2) * (1.8 if wrong else 1.0)
-    values = np.repeat(scipy.stats.norm.ppf([[0.1], [0.5], [0.9]]), 3, axis=1)
-    keys = ["0.1", "0.5", "0.9"]
-    forecasts = [SimpleNamespace(forecast_array=values, forecast_keys=keys) for _ in range(80)]
-    origin = np.arange(actual.size) // actual.shape[1]
-    return caltest.audit(forecasts, actual.ravel(), clusters=origin, **FEW).pvalue
-
-
-@recipe("docs/doors.md", sets=AUDITS)
-def series_of_samples(rng, wrong):
-    law, y = ensemble(rng, wrong)
-    series = SimpleNamespace(
-        all_values=lambda: law.values[:, None], components=["y"], is_stochastic=True
-    )
-    return caltest.test(series, y[:, None], **FEW).pvalue
 
 
 # ------------------------------------------------------------------ times
@@ -693,23 +621,6 @@ def logits(rng, wrong):
     labels = drawn(rng, softmax(right, axis=1))
     given = ((2 if wrong else 1) * right).astype(np.float32)
     return caltest.test(given, labels, logits=True, **FEW).pvalue
-
-
-@recipe("docs/recipes.md", sets=20)
-def stated_in_steps(rng, wrong):
-    stated = np.round(rng.beta(6, 2, 400) / 0.05) * 0.05
-    meant = np.clip(stated + rng.uniform(-0.025, 0.025, 400), 0, 1)
-    right = rng.random(400) < meant * (0.7 if wrong else 1.0)
-    groups = pairs_of(rng, 400, topic=["history", "law"])
-    return caltest.audit(
-        stated,
-        right.astype(int),
-        groups=groups,
-        event="a right answer",
-        rounding=0.05,
-        n_resamples=199,
-        rng=1,
-    ).pvalue
 
 
 @recipe("docs/recipes.md", "docs/dependent.md", sets=20)

@@ -43,7 +43,7 @@ def shell(*arguments, **options):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def table(name: str, rows: int = 80) -> pd.DataFrame:
+def table(name, rows=80):
     rng = np.random.default_rng(1)
     p = rng.random(rows)
     label = rng.random(rows) < p**3
@@ -71,7 +71,7 @@ def contents():
 # --- every command, every output, every name
 
 
-def _file(name: str, of: pd.DataFrame, number: int = 1) -> str:
+def _file(name, of, number=1):
     """A file whose name is as bad as what it holds."""
     path = Path(f"{name.replace('/', '|')[:60]} {number}.csv")
     of.to_csv(path, index=False)
@@ -244,7 +244,7 @@ def test_a_report_never_replaces_what_is_read(option, suffix):
         assert f"which is the file that is read ({read})" in result.stderr
 
 
-def _little_room() -> None:
+def _little_room():
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
@@ -332,7 +332,7 @@ def test_save_says_what_is_no_path(path):
 # --- configurations of someone else
 
 
-def configured(text: str, folder: str = ".") -> None:
+def configured(text, folder="."):
     Path(folder, "pyproject.toml").write_text(f"[tool.caltest]\n{text}\n")
 
 

@@ -21,13 +21,13 @@ from caltest.simulation import tempered
 EVERY = {**NAMES, **HALF}
 
 
-def data(name: str, rows: int = 120) -> tuple[Rows, np.ndarray]:
+def data(name, rows=120):
     """Overconfident predictions of two classes; the second has the name."""
     sure = tempered(rows, np.ones(2), temperature=0.3, rng=1)
     return Rows(Classes(sure.probs, (f"not {name}", name))), sure.labels
 
 
-def statistic_called(name: str):
+def statistic_called(name):
     def of(probs, labels):
         return float(np.mean((probs[:, 1] - labels) ** 2))
 
@@ -36,7 +36,7 @@ def statistic_called(name: str):
 
 
 @cache
-def an_audit(name: str):
+def an_audit(name):
     predictions, labels = data(name)
     groups = {name: [(name, f"{name}!")[row % 2] for row in range(len(labels))]}
     lenses = ["canonical", "top_label", "classwise"]
@@ -46,30 +46,30 @@ def an_audit(name: str):
 
 
 @cache
-def a_comparison(name: str):
+def a_comparison(name):
     predictions, labels = data(name)
     models = {f"{name} one": predictions.probs, f"{name} two": predictions.probs[:, ::-1]}
     return caltest.compare(models, labels, statistic_called(name))
 
 
 @cache
-def a_test(name: str):
+def a_test(name):
     return caltest.test(*data(name), statistic_called(name), n_resamples=99, rng=1)
 
 
 @cache
-def bounds(name: str, lens: str | None = None):
+def bounds(name, lens=None):
     return caltest.miscalibration_bounds(*data(name), lens=lens, n_resamples=99, rng=1)
 
 
 @cache
-def an_estimate(name: str):
+def an_estimate(name):
     functions = ["binning", "temperature"]
     return caltest.estimate_squared_error(*data(name), None, functions, pvalue="none", rng=1)
 
 
 @cache
-def a_power(name: str):
+def a_power(name):
     model = caltest.planning.pilot(data(name)[0], bias=0.5, target=name)
     return caltest.power(model, 50, statistic_called(name), n_datasets=5, n_resamples=19, rng=1)
 

@@ -5,7 +5,6 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -32,55 +31,55 @@ REFERENCE = Path(
 )
 
 
-def csv(frame: pd.DataFrame, **options: Any) -> Callable[[Path], str]:
-    def write(folder: Path) -> str:
+def csv(frame, **options):
+    def write(folder):
         frame.to_csv(folder / "a.csv", index=options.pop("index", False), **options)
         return "a.csv"
 
     return write
 
 
-def text(content: str, name: str = "a.csv", encoding: str = "utf-8") -> Callable[[Path], str]:
-    def write(folder: Path) -> str:
+def text(content, name="a.csv", encoding="utf-8"):
+    def write(folder):
         (folder / name).write_bytes(content.encode(encoding))
         return name
 
     return write
 
 
-def parquet(frame: pd.DataFrame) -> Callable[[Path], str]:
-    def write(folder: Path) -> str:
+def parquet(frame):
+    def write(folder):
         frame.to_parquet(folder / "a.parquet")
         return "a.parquet"
 
     return write
 
 
-def arrow(frame: pd.DataFrame) -> Callable[[Path], str]:
-    def write(folder: Path) -> str:
+def arrow(frame):
+    def write(folder):
         frame.to_feather(folder / "a.arrow")
         return "a.arrow"
 
     return write
 
 
-def arrow_stream(folder: Path) -> str:
+def arrow_stream(folder):
     table = pa.Table.from_pandas(NAMED)
     with pa.OSFile(str(folder / "a.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as out:
         out.write_table(table)
     return "a.arrow"
 
 
-def json_lines(frame: pd.DataFrame) -> Callable[[Path], str]:
-    def write(folder: Path) -> str:
+def json_lines(frame):
+    def write(folder):
         frame.to_json(folder / "a.jsonl", orient="records", lines=True, date_format="iso")
         return "a.jsonl"
 
     return write
 
 
-def directory(write_one: Callable[..., Callable[[Path], str]]) -> Callable[[Path], str]:
-    def write(folder: Path) -> str:
+def directory(write_one):
+    def write(folder):
         (folder / "parts").mkdir()
         for number, part in enumerate((NAMED[:1], NAMED[1:])):
             name = write_one(part.reset_index(drop=True))(folder)
@@ -90,16 +89,16 @@ def directory(write_one: Callable[..., Callable[[Path], str]]) -> Callable[[Path
     return write
 
 
-def npz(**arrays: Any) -> Callable[[Path], str]:
-    def write(folder: Path) -> str:
+def npz(**arrays):
+    def write(folder):
         np.savez(folder / "a.npz", **arrays)
         return "a.npz"
 
     return write
 
 
-def npy(array: np.ndarray) -> Callable[[Path], str]:
-    def write(folder: Path) -> str:
+def npy(array):
+    def write(folder):
         np.save(folder / "a.npy", array)
         return "a.npy"
 
@@ -137,21 +136,19 @@ GOOD = {
 
 
 @pytest.mark.parametrize(("write", "options"), GOOD.values(), ids=GOOD)
-def test_every_file_gives_the_same_sample(
-    tmp_path: Path, write: Callable[[Path], str], options: dict[str, Any]
-) -> None:
+def test_every_file_gives_the_same_sample(tmp_path, write, options):
     checked, expected = read(tmp_path / write(tmp_path), **options), sample(PROBS, LABELS)
     np.testing.assert_array_equal(checked.rows.probs, expected.rows.probs)
     np.testing.assert_array_equal(checked.labels, expected.labels)
 
 
-def test_class_names_are_the_columns(tmp_path: Path) -> None:
+def test_class_names_are_the_columns(tmp_path):
     for write in (csv(NAMED), parquet(NAMED), npz(probs=PROBS, y=LABELS, classes=list(FRAME))):
         checked = read(str(tmp_path / write(tmp_path)))
         assert checked.rows.classes == ("cat", "dog", "owl")
 
 
-def test_one_column_is_the_probability_of_class_1(tmp_path: Path) -> None:
+def test_one_column_is_the_probability_of_class_1(tmp_path):
     for write in (
         text("p,y\n0.25,0\n1,1\n"),
         npz(p=[0.25, 1], y=[0, 1]),
@@ -162,7 +159,7 @@ def test_one_column_is_the_probability_of_class_1(tmp_path: Path) -> None:
         assert checked.labels.tolist() == [0, 1]
 
 
-def test_what_is_not_read_is_noted(tmp_path: Path) -> None:
+def test_what_is_not_read_is_noted(tmp_path):
     name = csv(NAMED.assign(age=42))(tmp_path)
     checked = read(tmp_path / name, columns=["owl", "cat", "dog"])
     assert checked.rows.classes == ("owl", "cat", "dog")
@@ -253,9 +250,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("write", "options", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_files_say_what_is_wrong(
-    tmp_path: Path, write: Callable[[Path], str], options: dict[str, Any], message: str
-) -> None:
+def test_wrong_files_say_what_is_wrong(tmp_path, write, options, message):
     path = tmp_path / write(tmp_path)
     with pytest.raises(InputError, match=message) as caught:
         read(path, **options)
@@ -284,9 +279,7 @@ WITH_GROUPS = {
 
 
 @pytest.mark.parametrize(("write", "expected"), WITH_GROUPS.values(), ids=WITH_GROUPS)
-def test_groups_are_no_probabilities(
-    tmp_path: Path, write: Callable[[Path], str], expected: list[list[Any]]
-) -> None:
+def test_groups_are_no_probabilities(tmp_path, write, expected):
     checked, groups = read_with_groups(tmp_path / write(tmp_path), groups=["region", "age"])
     np.testing.assert_array_equal(checked.rows.probs, PROBS)
     np.testing.assert_array_equal(checked.labels, LABELS)
@@ -296,7 +289,7 @@ def test_groups_are_no_probabilities(
     assert found == expected
 
 
-def test_groups_beside_columns_that_are_named(tmp_path: Path) -> None:
+def test_groups_beside_columns_that_are_named(tmp_path):
     name = csv(GROUPED)(tmp_path)
     checked, groups = read_with_groups(tmp_path / name, columns=["owl", "cat", "dog"], groups="age")
     assert checked.rows.classes == ("owl", "cat", "dog")
@@ -304,12 +297,12 @@ def test_groups_beside_columns_that_are_named(tmp_path: Path) -> None:
     assert groups.shape == (4, 1)
 
 
-def test_without_groups_there_are_none(tmp_path: Path) -> None:
+def test_without_groups_there_are_none(tmp_path):
     for write, label in ((csv(NAMED), None), (npz(probs=PROBS, y=LABELS), None), (npy(TABLE), -1)):
         assert read_with_groups(tmp_path / write(tmp_path), label)[1].shape == (4, 0)
 
 
-def test_a_group_may_be_called_as_labels_are(tmp_path: Path) -> None:
+def test_a_group_may_be_called_as_labels_are(tmp_path):
     frame = NAMED.assign(target=["a", "b", "a", "b"])
     for write in (csv(frame), npz(probs=PROBS, label=LABELS, target=["a", "b", "a", "b"])):
         checked, groups = read_with_groups(tmp_path / write(tmp_path), groups=["target"])
@@ -317,7 +310,7 @@ def test_a_group_may_be_called_as_labels_are(tmp_path: Path) -> None:
         assert groups["target"].tolist() == ["a", "b", "a", "b"]
 
 
-def test_whole_numbers_beside_a_missing_cell_stay_whole(tmp_path: Path) -> None:
+def test_whole_numbers_beside_a_missing_cell_stay_whole(tmp_path):
     frame = NAMED.assign(age=pd.array([30, None, 4, 4], dtype="Int64"))
     _, groups = read_with_groups(tmp_path / parquet(frame)(tmp_path), groups=["age"])
     assert groups["age"].tolist() == [30, None, 4, 4]
@@ -344,9 +337,7 @@ NO_GROUPS = {
 
 
 @pytest.mark.parametrize(("write", "options", "message"), NO_GROUPS.values(), ids=NO_GROUPS)
-def test_wrong_groups_say_what_is_wrong(
-    tmp_path: Path, write: Callable[[Path], str], options: dict[str, Any], message: str
-) -> None:
+def test_wrong_groups_say_what_is_wrong(tmp_path, write, options, message):
     path = tmp_path / write(tmp_path)
     with pytest.raises(InputError, match=message) as caught:
         read_with_groups(path, **options)
@@ -356,13 +347,13 @@ def test_wrong_groups_say_what_is_wrong(
     assert ". " not in said
 
 
-def test_an_empty_line_of_one_column_is_a_missing_cell(tmp_path: Path) -> None:
+def test_an_empty_line_of_one_column_is_a_missing_cell(tmp_path):
     path = tmp_path / text("p\n.5\n\n.5\n\n")(tmp_path)
     with pytest.raises(InputError, match="missing values, the first in row 1"):
         read_with_groups(path, needs_labels=False)
 
 
-def test_a_swapped_suffix_is_recognised(tmp_path: Path) -> None:
+def test_a_swapped_suffix_is_recognised(tmp_path):
     (tmp_path / npy(TABLE)(tmp_path)).rename(tmp_path / "b.npz")
     with pytest.raises(InputError, match=r"rename it to \.npy"):
         read(tmp_path / "b.npz")
@@ -372,14 +363,14 @@ def test_a_swapped_suffix_is_recognised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cifar10_densenet121", "cifar100_densenet_bc_100"])
-def test_real_files(name: str) -> None:
+def test_real_files(name):
     path = REFERENCE / f"{name}.npz"
     if not path.exists():
         pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
     assert read(path).rows.n_samples == 10_000
 
 
-def test_real_logits_are_recognised() -> None:
+def test_real_logits_are_recognised():
     path = REFERENCE / "cifar10_densenet40_logits.npz"
     if not path.exists():
         pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
@@ -395,7 +386,7 @@ ROWS = 10_000
 
 
 @pytest.fixture(scope="module")
-def long() -> pd.DataFrame:
+def long():
     """More rows than a block of any reader has; late in it the columns show what they are."""
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1.0, 1.0, 1.0], ROWS)
@@ -407,7 +398,7 @@ def long() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("write", [csv, json_lines, arrow, parquet])
-def test_what_is_read_in_blocks_is_what_is_read_whole(tmp_path: Path, write: Any, long: Any) -> None:
+def test_what_is_read_in_blocks_is_what_is_read_whole(tmp_path, write, long):
     path = tmp_path / write(long)(tmp_path)
     whole, groups = read_with_groups(path, groups=["day"])
     blocks = scan(path, groups=["day"])
@@ -421,7 +412,7 @@ def test_what_is_read_in_blocks_is_what_is_read_whole(tmp_path: Path, write: Any
 
 
 @pytest.mark.parametrize("late", ["owl", "0.5", ""])
-def test_a_late_cell_says_what_all_labels_are(tmp_path: Path, late: str, long: pd.DataFrame) -> None:
+def test_a_late_cell_says_what_all_labels_are(tmp_path, late, long):
     """A block of numbers alone is none of numbers: the file is told wrong as if it were read whole."""
     frame = long.drop(columns="day")
     frame.loc[ROWS - 1, "label"] = late
@@ -435,7 +426,7 @@ def test_a_late_cell_says_what_all_labels_are(tmp_path: Path, late: str, long: p
     assert re.search(r"row (9999|0) \(counting from 0\)", said[1])
 
 
-def test_decimals_are_read_to_the_last_bit(tmp_path: Path) -> None:
+def test_decimals_are_read_to_the_last_bit(tmp_path):
     rng = random.Random(0)
     cells = [f"0.{''.join(rng.choices('0123456789', k=17))}" for _ in range(2000)]
     cells += [f"{rng.random() * 10 ** -rng.randint(0, 30):.17g}" for _ in range(2000)]
@@ -448,9 +439,7 @@ def test_decimals_are_read_to_the_last_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [csv, json_lines])
-def test_a_test_of_many_rows_never_holds_them_all(
-    tmp_path: Path, write: Any, long: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_test_of_many_rows_never_holds_them_all(tmp_path, write, long, monkeypatch):
     path = tmp_path / write(long.drop(columns="day"))(tmp_path)
     held = read(path)
     expected = caltest.test(held.rows, held.labels, "ecd", n_resamples=99, rng=0)
@@ -464,7 +453,7 @@ def test_a_test_of_many_rows_never_holds_them_all(
 # ------------------------------------------------------------------ parts of different types
 
 
-def parts(folder: Path, *labels: Any) -> Path:
+def parts(folder, *labels):
     """Write a directory with a file for every column of labels."""
     folder.mkdir()
     for number, column in enumerate(labels):
@@ -483,7 +472,7 @@ def parts(folder: Path, *labels: Any) -> Path:
         (pa.array([1, 0]), pa.array([0, 1], pa.timestamp("s"))),
     ],
 )
-def test_parts_of_kinds_that_do_not_go_together(tmp_path: Path, one: Any, other: Any) -> None:
+def test_parts_of_kinds_that_do_not_go_together(tmp_path, one, other):
     said = r"column 'label' is .* in 0.parquet and .* in 1.parquet; save all"
     with pytest.raises(InputError, match=said):
         read(parts(tmp_path / "parts", one, other))
@@ -492,7 +481,7 @@ def test_parts_of_kinds_that_do_not_go_together(tmp_path: Path, one: Any, other:
 WRITERS = {"csv": csv, "jsonl": json_lines, "parquet": parquet, "arrow": arrow}
 
 
-def two_writers(folder: Path, kind: str, *frames: pd.DataFrame) -> Path:
+def two_writers(folder, kind, *frames):
     """Write a directory with a file for every frame."""
     (folder / "parts").mkdir()
     for number, frame in enumerate(frames):
@@ -514,7 +503,7 @@ BAD = {  # by column: a cell, and what is said of it
 
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("column", BAD)
-def test_a_bad_cell_is_named_with_its_file(tmp_path: Path, column: str, kind: str) -> None:
+def test_a_bad_cell_is_named_with_its_file(tmp_path, column, kind):
     whole = NAMED.assign(w=1.0, c=["a", "b", "c", "d"])
     (cell, said), name = BAD[column], column.split()[0]
     cells = whole[name].tolist()
@@ -546,7 +535,7 @@ TWICE = {
 
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("case", TWICE)
-def test_two_writers_of_one_folder(tmp_path: Path, case: str, kind: str) -> None:
+def test_two_writers_of_one_folder(tmp_path, case, kind):
     """In any order of the columns; what is one value is one cluster, whatever wrote it."""
     pair = [NAMED[:2].assign(c=cells) for cells in TWICE[case]]
     pair[1] = pair[1][["c", "owl", "label", "dog", "cat"]]
@@ -562,7 +551,7 @@ def test_two_writers_of_one_folder(tmp_path: Path, case: str, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_numbers_of_columns_in_two_orders(tmp_path: Path, kind: str) -> None:
+def test_numbers_of_columns_in_two_orders(tmp_path, kind):
     frame = FRAME.assign(label=LABELS)
     folder = two_writers(tmp_path, kind, frame, frame[["owl", "cat", "label", "dog"]])
     with pytest.raises(
@@ -574,7 +563,7 @@ def test_numbers_of_columns_in_two_orders(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [4, 40])
-def test_columns_that_are_not_read_cost_nothing(tmp_path: Path, rows: int) -> None:
+def test_columns_that_are_not_read_cost_nothing(tmp_path, rows):
     width, path = 100_000, tmp_path / "wide.csv"
     lines = [f"label,p,g,{','.join(f'c{k}' for k in range(width))}"]
     lines += [f"{k % 2},0.{k % 9},{'ab'[k % 2]}{',0.5' * width}" for k in range(rows)]
@@ -588,7 +577,7 @@ def test_columns_that_are_not_read_cost_nothing(tmp_path: Path, rows: int) -> No
 
 
 @pytest.mark.parametrize("first", [pa.float16(), pa.float32(), pa.int8(), pa.null()])
-def test_the_first_part_does_not_round_the_others(tmp_path: Path, first: Any) -> None:
+def test_the_first_part_does_not_round_the_others(tmp_path, first):
     folder = parts(tmp_path / "parts", pa.array([1, 0]), pa.array([0, 1]))
     whole = pa.nulls(2) if pa.types.is_null(first) else pa.array([1.0, 0.0]).cast(first)
     ends = [pa.array([1.0, 0.0]), pa.array([0.0, 1.0]), whole]
@@ -604,7 +593,7 @@ def test_the_first_part_does_not_round_the_others(tmp_path: Path, first: Any) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_very_many_columns(tmp_path: Path, kind: str) -> None:
+def test_very_many_columns(tmp_path, kind):
     """Within seconds; where all names are looked at for each of them, it takes minutes."""
     width = 30_000
     names = [f"c{k}" for k in range(width)]
@@ -622,7 +611,7 @@ def test_very_many_columns(tmp_path: Path, kind: str) -> None:
     assert time.perf_counter() - start < 90
 
 
-def test_deep_json_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_deep_json_is_refused_in_a_sentence(tmp_path):
     path = tmp_path / "deep.jsonl"
     start, deep = '{"0": 0.5, "1": 0.5, "label": 0', "[" * 100_000 + "]" * 100_000
     path.write_text(f'{start}}}\n{start}, "z": {deep}}}\n')
@@ -630,7 +619,7 @@ def test_deep_json_is_refused_in_a_sentence(tmp_path: Path) -> None:
         read(path)
 
 
-def test_a_date_among_text_is_text(tmp_path: Path) -> None:
+def test_a_date_among_text_is_text(tmp_path):
     row = '{{"0": 0.5, "1": 0.5, "label": {}, "when": "{}"}}\n'
     lines = [row.format(k % 2, "2020-01-01") for k in range(30_000)] + [row.format(1, "unknown")]
     path = tmp_path / "dates.jsonl"

@@ -5,7 +5,6 @@ seeds instead, and tells all failures that it finds.
 """
 
 import time
-from typing import Any
 
 import fuzz_alignment
 import fuzz_calls
@@ -32,7 +31,7 @@ _READERS = {
 
 
 @st.composite
-def file_calls(draw: Any) -> Call:
+def file_calls(draw):
     """Draw a file, mostly damaged, and a function that reads it."""
     name, content = draw(fuzz_files.files())
     function = draw(st.sampled_from(list(_READERS)))
@@ -61,7 +60,7 @@ KINDS: dict[str, tuple[SearchStrategy[Case], int]] = {
 
 
 @pytest.fixture(autouse=True)
-def quiet(pictures: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet(pictures, monkeypatch):
     """Neither colours nor a width of the terminal, and no state of numpy's."""
     monkeypatch.setenv("RUST_BACKTRACE", "0")  # of panics in polars, which are many lines
     for name in ("FORCE_COLOR", "COLUMNS", "LINES"):
@@ -69,13 +68,13 @@ def quiet(pictures: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def minutes(request: pytest.FixtureRequest) -> float | None:
+def minutes(request):
     return request.config.getoption("--fuzz-minutes")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_result_or_one_line(kind: str, minutes: float | None) -> None:
+def test_a_result_or_one_line(kind, minutes):
     if minutes is not None:
         pytest.skip("--fuzz-minutes runs all kinds at once")
     strategy, examples = KINDS[kind]
@@ -86,7 +85,7 @@ def test_a_result_or_one_line(kind: str, minutes: float | None) -> None:
     assert not hunt.found, hunt.report()
 
 
-def test_for_as_long_as_you_like(minutes: float | None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_as_long_as_you_like(minutes, capsys):
     if minutes is None:
         pytest.skip("--fuzz-minutes says for how long")
     hunt, end, seeds = Hunt(), time.monotonic() + 60 * minutes, np.random.SeedSequence()
@@ -118,7 +117,7 @@ def test_for_as_long_as_you_like(minutes: float | None, capsys: pytest.CaptureFi
         ("(lambda x: open('left', 'w').close())", "files changed"),
     ],
 )
-def test_what_breaks_the_rule_is_found(source: str, what: str) -> None:
+def test_what_breaks_the_rule_is_found(source, what):
     with pytest.raises(Broken) as caught:
         Call(source, (("", "0"),)).run()
     assert caught.value.what.startswith(what)

@@ -335,12 +335,7 @@ def test_names_of_arrays_are_as_those_of_columns(probs, labels, names, expected)
         (TWO, [1, 0], ["a"], "class_names has 1 name for 2 classes"),
         (TWO, [1, 0], [0.5, 1.5], "give a list of names"),
         (TWO, [1, 0], ["a", "a"], "give every class a name of its own"),
-        (
-            pd.DataFrame(TWO, columns=["dog", "cat"]),
-            [1, 0],
-            ["cat", "owl"],
-            "holds 'cat', 'ow",
-        ),
+        (pd.DataFrame(TWO, columns=["dog", "cat"]), [1, 0], ["cat", "owl"], "holds 'cat', 'ow"),
         (pd.DataFrame(TWO, columns=["p_dog", "p_cat"]), [1, 0], ["cat", "dog"], "in another order"),
     ],
 )

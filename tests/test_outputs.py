@@ -14,7 +14,7 @@ from caltest.files.writing import write_whole
 TAKEN = "missing.csv: there is no such file; check the path."
 
 
-def said(*words) -> str:
+def said(*words):
     """What is said of outputs, before the input is looked for, and nothing is changed."""
     before = listing()
     found = command("audit", "missing.csv", *words)

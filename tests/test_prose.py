@@ -6,7 +6,6 @@ for other faults and know nothing of these.
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -71,23 +70,23 @@ _PATTERNS = {
 _HIDDEN = re.compile(r"```.*?```|`[^`\n]*`|\{[a-z:]+\}|\]\([^)]*\)|^:::.*?$", re.DOTALL | re.MULTILINE)
 
 
-def of_page(text: str) -> Iterator[tuple[int, str]]:
+def of_page(text):
     """Return the prose of Markdown: nothing of code, of the targets of links, of directives."""
     shown = _HIDDEN.sub(lambda found: "\n" * found[0].count("\n") or "·", text)
     yield 1, shown
 
 
-def of_template(text: str) -> Iterator[tuple[int, str]]:
+def of_template(text):
     """Return the sentences of a template."""
     yield 1, re.sub(r"<[^>\n]*>|\{[{%#].*?[}%#]\}", " ", text)
 
 
-def of_module(text: str) -> Iterator[tuple[int, str]]:
+def of_module(text):
     """Return the public docstrings of a module, and its strings that are sentences or parts of one."""
     tree = ast.parse(text)
     documented: set[int] = set()
 
-    def visit(node: ast.AST, public: bool) -> Iterator[tuple[int, str]]:
+    def visit(node, public):
         name = getattr(node, "name", None) or ""
         public = public and (not name.startswith("_") or name.startswith("__"))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
@@ -108,13 +107,13 @@ def of_module(text: str) -> Iterator[tuple[int, str]]:
     yield from visit(tree, True)
 
 
-def of_example(text: str) -> Iterator[tuple[int, str]]:
+def of_example(text):
     """Return the prose of an example of the gallery: docstring, strings and comments."""
     yield from of_module(text)
     yield from ((k, each) for k, each in enumerate(text.splitlines(), 1) if each.startswith("#"))
 
 
-def faults(lines: Iterator[tuple[int, str]]) -> list[str]:
+def faults(lines):
     """Return what is found: the line, the expression, and what to write instead."""
     return [
         f"{start + text.count(chr(10), 0, found.start())}: “{' '.join(found[0].split())}”: {instead}"
@@ -124,7 +123,7 @@ def faults(lines: Iterator[tuple[int, str]]) -> list[str]:
     ]
 
 
-def sources() -> dict[str, Iterator[tuple[int, str]]]:
+def sources():
     """Return all that users read, by its path."""
     readers = (
         ("README.md", of_page),

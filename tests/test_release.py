@@ -3,7 +3,6 @@
 import importlib.util
 import re
 import tomllib
-from types import ModuleType
 
 import pytest
 import yaml
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def script(name: str) -> ModuleType:
+def script(name):
     """Import a script of the documentation."""
     path = ROOT / "docs" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -70,7 +69,7 @@ def test_badges_are_those_that_the_script_makes():
 # ------------------------------------------------------------------ the paper
 
 
-def numbers() -> list[tuple[str, str, str]]:
+def numbers():
     """Return the paper's numbers, each with its file and how it is read from it."""
     return re.findall(r"([\d.]+%?)<!-- (\S+\.csv) \| (.*?) -->", PAPER)
 

@@ -25,7 +25,7 @@ OWN_FILE = "risk,outcome,region,sex,patient\n" + "".join(
 )
 
 
-def run(name: str, monkeypatch) -> ModuleType:
+def run(name, monkeypatch):
     """Run the Python of a page, as one module that can be looked up, as dataclasses must be."""
     module = ModuleType("shown")
     monkeypatch.setitem(sys.modules, "shown", module)
@@ -35,7 +35,7 @@ def run(name: str, monkeypatch) -> ModuleType:
     return module
 
 
-def said(name: str) -> list[str]:
+def said(name):
     """Return what the comments of a page's Python say is printed."""
     return re.findall(r"print\(.*\)(?:  |\n)# (.*)", "\n".join(blocks(page(name), "python")))
 
@@ -102,7 +102,7 @@ def test_statistics_that_the_decision_names_exist():
     assert set(names) <= set(caltest.statistics.STATISTICS)
 
 
-def pages_of_the_site() -> list[Path]:
+def pages_of_the_site():
     found = [path for path in DOCS.rglob("*.md") if not {"generated", "gallery"} & set(path.parts)]
     return [*found, ROOT / "README.md", *(ROOT / ".github").glob("*.md")]
 

@@ -42,14 +42,14 @@ OVERFLOWING = """[...document.querySelectorAll('article *')].filter(each => {
 class Page(HTMLParser):
     """The anchors of a page, where its links lead, and what it loads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         super().__init__()
         self.anchors: set[str] = set()
         self.links: list[str] = []
         self.loaded: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         values = dict(attrs)
         self.anchors |= {values[key] or "" for key in ("id", "name") if key in values}
         if tag == "a" and values.get("href"):
@@ -61,15 +61,15 @@ class Page(HTMLParser):
 
 
 @cache
-def parsed(path: Path) -> Page:
+def parsed(path):
     return Page(path)
 
 
-def paths() -> list[Path]:
+def paths():
     return sorted(SITE.rglob("*.html"))
 
 
-def missing(path: Path, links: list[str]) -> list[str]:
+def missing(path, links):
     """Return the links of a page that lead nowhere inside the site."""
     found = []
     for link in links:
