@@ -44,32 +44,19 @@ def _untied(chances):
 
 #: What belongs to rows, by the name of the argument; probabilities are whole numbers of 64ths.
 DATA = {
-    "probs": _untied([0.4, 0.4, 0.2]),
-    "other": _untied([0.3, 0.3, 0.4]),
-    "p": _RNG.choice(np.arange(1, 256), N, replace=False) / 256,
-    "labels": _RNG.integers(0, 3, N),
-    "events": _RNG.integers(0, 2, N),
-    "weights": _RNG.permutation(np.arange(1, N + 1)) / 4,
-    "clusters": _RNG.integers(1, 20, N),
-    "groups": _RNG.permutation(N) % 2 + 1,
-    "kinds": _RNG.permutation(N) % 3 + 1,
-    "ids": _RNG.permutation(N) + 1,
-    "mean": _MEMBERS.mean(axis=1),
-    "spread": _RNG.uniform(0.5, 2.0, N),
-    "means": _MEMBERS[:, :2],
-    "spreads": _RNG.uniform(0.5, 2.0, (N, 2)),
-    "values": np.sort(_MEMBERS, axis=1)[:, [1, 4, 7]],
-    "members": _MEMBERS,
-    "y": _MEMBERS.mean(axis=1) + _RNG.normal(size=N),
-    "ys": _MEMBERS[:, :2] + _RNG.normal(size=(N, 2)),
-    "survival": np.exp(-np.outer(_RATE, _GRID)),
+    "probs": _untied([0.4, 0.4, 0.2]), "other": _untied([0.3, 0.3, 0.4]),
+    "p": _RNG.choice(np.arange(1, 256), N, replace=False) / 256, "labels": _RNG.integers(0, 3, N),
+    "events": _RNG.integers(0, 2, N), "weights": _RNG.permutation(np.arange(1, N + 1)) / 4,
+    "clusters": _RNG.integers(1, 20, N), "groups": _RNG.permutation(N) % 2 + 1,
+    "kinds": _RNG.permutation(N) % 3 + 1, "ids": _RNG.permutation(N) + 1,
+    "mean": _MEMBERS.mean(axis=1), "spread": _RNG.uniform(0.5, 2.0, N), "means": _MEMBERS[:, :2],
+    "spreads": _RNG.uniform(0.5, 2.0, (N, 2)), "values": np.sort(_MEMBERS, axis=1)[:, [1, 4, 7]],
+    "members": _MEMBERS, "y": _MEMBERS.mean(axis=1) + _RNG.normal(size=N),
+    "ys": _MEMBERS[:, :2] + _RNG.normal(size=(N, 2)), "survival": np.exp(-np.outer(_RATE, _GRID)),
     "hazard": 1.0 - np.exp(-np.outer(_RATE, np.diff(_GRID, prepend=0.0))),
-    "risk": 1.0 - np.exp(-_RATE),
-    "time": np.minimum(_TIME, _END),
-    "event": (_TIME <= _END).astype(int),
-    "early": _RNG.uniform(0.0, 0.5, N),
-    "follow_up": _END,
-}
+    "risk": 1.0 - np.exp(-_RATE), "time": np.minimum(_TIME, _END),
+    "event": (_TIME <= _END).astype(int), "early": _RNG.uniform(0.0, 0.5, N), "follow_up": _END,
+}  # fmt: skip
 _FEW: dict[str, Any] = {"n_resamples": 39, "rng": 0}
 _LAW: dict[str, Any] = {"n_resamples": 99, "rng": 0, "min_rows": 5, "alpha": 0.2}
 _AUDIT = {**_LAW, "lenses": "top_label", "statistics": "citl"}

@@ -140,31 +140,17 @@ def made(views, **changes):
     checks.sort(key=lambda check: check.adjusted)
     wrong = checks[0].found
     settings = {
-        "pvalue": checks[0].adjusted,
-        "alpha": alpha,
-        "materiality": None,
-        "materiality_ratio": None,
-        "checks": tuple(checks),
-        "views": views,
-        "rests": (),
+        "pvalue": checks[0].adjusted, "alpha": alpha, "materiality": None, "materiality_ratio": None,
+        "checks": tuple(checks), "views": views, "rests": (),
         "skipped": (auditing.Skipped("region = east", 7, "it has fewer than 20 rows"),),
-        "tolerance": None,
-        "rounding": None,
-        "correction": "westfall_young",
-        "confidence": 1.0 - alpha,
-        "n_samples": views[0].rows,
-        "n_classes": 2,
-        "classes": ("no", "yes"),
-        "event": None,
-        "lenses": ("canonical",),
-        "groups": (),
-        "n_resamples": DRAWS,
-        "seed": 1,
-        "statistic": 17.25 if wrong else 3.1,
+        "tolerance": None, "rounding": None, "correction": "westfall_young",
+        "confidence": 1.0 - alpha, "n_samples": views[0].rows, "n_classes": 2,
+        "classes": ("no", "yes"), "event": None, "lenses": ("canonical",), "groups": (),
+        "n_resamples": DRAWS, "seed": 1, "statistic": 17.25 if wrong else 3.1,
         "null_distribution": np.random.default_rng(0).gamma(4.0, 0.9, DRAWS),
         "call": f"caltest.audit(probs, labels, n_resamples={DRAWS}, rng=1)",
         "warnings": ("2 rows were given twice.",),
-    }
+    }  # fmt: skip
     rests = settled(changes.pop("rests", ()), **{"alpha": alpha} | changes)
     return auditing.Audit(**(settings | {"rests": rests} | changes))
 

@@ -16,13 +16,9 @@ import caltest
 
 #: How the name of a column may be written.
 FORMS = {
-    "bare": str,
-    "prefix": "prob_{}".format,
-    "suffix": "{}_prob".format,
-    "call": "P({})".format,
-    "brackets": "p[{}]".format,
-    "two levels": lambda name: ("p", str(name)),
-}
+    "bare": str, "prefix": "prob_{}".format, "suffix": "{}_prob".format, "call": "P({})".format,
+    "brackets": "p[{}]".format, "two levels": lambda name: ("p", str(name)),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

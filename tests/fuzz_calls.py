@@ -18,17 +18,12 @@ _CHEAP = {"rng": values.seeds, "n_jobs": sources("None", "1"), "n_resamples": so
 _LENS = {"lens": values.lenses}
 
 _TEST: Options = {
-    "statistic": values.statistics,
-    "null": values.nulls,
+    "statistic": values.statistics, "null": values.nulls,
     "alternative": words("greater", "less", "two-sided", "over", "under"),
     "tolerance": sources("None", "0.0", ".1", ".9"),
-    "rounding": sources("None", "None", ".05", "1", ".03"),
-    "weights": values.weights,
-    "sampling_rates": values.sampling_rates,
-    "clusters": values.clusters,
-    **_LENS,
-    **_CHEAP,
-}
+    "rounding": sources("None", "None", ".05", "1", ".03"), "weights": values.weights,
+    "sampling_rates": values.sampling_rates, "clusters": values.clusters, **_LENS, **_CHEAP,
+}  # fmt: skip
 _COUNTED: Options = {name: _TEST[name] for name in ("weights", "clusters", "sampling_rates")}
 _AUDIT: Options = {
     "groups": values.groups,
@@ -49,15 +44,10 @@ _AUDIT: Options = {
     "n_resamples": sources("99", "199", "39"),
 }
 _POWER: Options = {
-    "statistic": values.statistics,
-    "null": values.nulls,
-    "alternative": _TEST["alternative"],
-    "tolerance": _TEST["tolerance"],
-    "alpha": values.fractions,
-    "n_datasets": sources("1", "3"),
-    **_LENS,
-    **_CHEAP,
-}
+    "statistic": values.statistics, "null": values.nulls, "alternative": _TEST["alternative"],
+    "tolerance": _TEST["tolerance"], "alpha": values.fractions, "n_datasets": sources("1", "3"),
+    **_LENS, **_CHEAP,
+}  # fmt: skip
 
 #: Of probabilities and labels.
 ON_DATA: Mapping[str, Options] = {

@@ -52,14 +52,7 @@ _RIGHT: Mapping[str, list[str]] = {
     "--statistic": list(STATISTICS),
     "--null": list(NULLS),
     "--lens": [
-        "top_label",
-        "class:a",
-        "class:1",
-        "top:2",
-        "sorted",
-        "canonical",
-        "classwise",
-        "class:b",
+        "top_label", "class:a", "class:1", "top:2", "sorted", "canonical", "classwise", "class:b",
     ],
     "--approximation": ["nystrom", "fourier", "auto"],
     "--alternative": ["greater", "less", "two-sided", "over", "under"],
@@ -85,18 +78,14 @@ _RIGHT: Mapping[str, list[str]] = {
     "--size": ["3", "5"],
     "--classes": ["2", "3"],
     "--min-rows": ["1", "2", "5"],
-}
+}  # fmt: skip
 _NUMBERS = ["0.05", "0.1", "0.5", "0.95", "1", "2", "0"]
 #: What every draw has, so that it is quick.
 _ALWAYS: Mapping[str, list[str]] = {
-    "test": ["--resamples=19"],
-    "audit": ["--resamples=99", "--min-rows=4"],
-    "estimate": [],
-    "estimate-error": ["--resamples=19", "--folds=2", "--functions=binning"],
-    "compare": [],
-    "bounds": ["--resamples=99"],
-    "power": ["--resamples=19", "--datasets=2"],
-}
+    "test": ["--resamples=19"], "audit": ["--resamples=99", "--min-rows=4"], "estimate": [],
+    "estimate-error": ["--resamples=19", "--folds=2", "--functions=binning"], "compare": [],
+    "bounds": ["--resamples=99"], "power": ["--resamples=19", "--datasets=2"],
+}  # fmt: skip
 
 HOSTILE = [
     "", " ", "-", "--", "-1", "0", "1.5", "nan", "inf", "-inf", "1e400", "9" * 30, "9" * 5000,

@@ -342,20 +342,8 @@ _NPY = st.one_of(
 
 
 _FIELD_VALUES = [
-    "0",
-    "1",
-    "7",
-    "8",
-    "9",
-    "12",
-    "14",
-    "93",
-    "99",
-    "2048",
-    "0xffff",
-    "2**31",
-    "2**32 - 1",
-]
+    "0", "1", "7", "8", "9", "12", "14", "93", "99", "2048", "0xffff", "2**31", "2**32 - 1",
+]  # fmt: skip
 
 
 @st.composite
@@ -384,16 +372,11 @@ def _npz(draw):
     more += draw(
         st.sampled_from(
             [
-                "",
-                "",
-                ", g=np.arange(8) % 2",
-                ", g=np.arange(4)",
-                ", other=np.zeros(3)",
-                ", g=[[1]]",
-                ", g=['\\x1b'] * 8",
+                "", "", ", g=np.arange(8) % 2", ", g=np.arange(4)", ", other=np.zeros(3)",
+                ", g=[[1]]", ", g=['\\x1b'] * 8",
             ]
         )
-    )
+    )  # fmt: skip
     save = draw(st.sampled_from(["", "np.savez_compressed, "]))
     archive = f"npz({save}{names[0]}={probs}, {names[1]}={labels}{more})"
     if kind == "saved":

@@ -280,16 +280,12 @@ def _columns(width):
 def containers(source, width):
     """Draw the same values (X, of N rows) in another container, of another type, with other names."""
     kinds = [
-        st.sampled_from(_ANY),
-        _sampled("np.array(X).astype({})", _NUMPY),
-        _sampled("np.array(X, {})", _NUMPY),
-        _sampled("pd.Series(X).astype({})", _PANDAS),
-        _sampled("pl.Series(X).cast({})", _POLARS),
-        _sampled("pa.array(X).cast({})", _ARROW),
-        _sampled("pd.Series(X, index={})", _INDEXES),
-        _sampled("labelled(X, {})", _INDEXES),
+        st.sampled_from(_ANY), _sampled("np.array(X).astype({})", _NUMPY),
+        _sampled("np.array(X, {})", _NUMPY), _sampled("pd.Series(X).astype({})", _PANDAS),
+        _sampled("pl.Series(X).cast({})", _POLARS), _sampled("pa.array(X).cast({})", _ARROW),
+        _sampled("pd.Series(X, index={})", _INDEXES), _sampled("labelled(X, {})", _INDEXES),
         _sampled("pd.Series(X, name={})", NAMES),
-    ]
+    ]  # fmt: skip
     if width > 1:
         kinds += [
             st.sampled_from(_ROWS),

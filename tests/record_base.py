@@ -77,15 +77,11 @@ def impossible(n, m, seed):
 
 
 DESIGNS = {
-    "binary": binary(80, 1),
-    "m3": too_sure(dirichlet(120, 3, 2), 1.3, 3),
-    "m10": too_sure(dirichlet(60, 10, 4, 0.5), 1.2, 5),
-    "tied": tenths(90, 6),
-    "zeros": with_zeros(80, 4, 8),
-    "named": named(100, 9),
-    "impossible": impossible(80, 4, 8),
+    "binary": binary(80, 1), "m3": too_sure(dirichlet(120, 3, 2), 1.3, 3),
+    "m10": too_sure(dirichlet(60, 10, 4, 0.5), 1.2, 5), "tied": tenths(90, 6),
+    "zeros": with_zeros(80, 4, 8), "named": named(100, 9), "impossible": impossible(80, 4, 8),
     "sure": too_sure(dirichlet(400, 3, 41), 2.0, 42),
-}
+}  # fmt: skip
 BINARY, M3, TIED, ZEROS = (DESIGNS[name] for name in ("binary", "m3", "tied", "zeros"))
 
 
@@ -180,22 +176,13 @@ def of_views(found):
         "verdict": [found.verdict, worst, found.at_most],
         "views": [
             [
-                v.lens,
-                group_of(v),
-                v.rows,
-                v.predicted,
-                v.observed,
-                v.low,
-                v.high,
-                v.direction,
-                v.shape,
-                v.at_least_over,
-                v.at_least_under,
+                v.lens, group_of(v), v.rows, v.predicted, v.observed, v.low, v.high, v.direction,
+                v.shape, v.at_least_over, v.at_least_under,
             ]
             for v in found.views
         ],
         "recalibration": None if line is None else of_line(line),
-    }
+    }  # fmt: skip
 
 
 def of_bands(found):

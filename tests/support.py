@@ -15,14 +15,10 @@ from caltest.tolerance import sided_answer
 
 P6 = np.array(
     [
-        [0.7, 0.2, 0.1],
-        [0.1, 0.8, 0.1],
-        [0.2, 0.3, 0.5],
-        [0.6, 0.3, 0.1],
-        [0.25, 0.25, 0.5],
+        [0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.25, 0.25, 0.5],
         [0.05, 0.15, 0.8],
     ]
-)
+)  # fmt: skip
 Y6 = np.array([0, 1, 0, 0, 2, 2])
 
 
@@ -82,15 +78,11 @@ def matrix_kernel(m, parts):
 
 def kernels_for(m):
     return {
-        "exponential": Exponential(),
-        "hellinger": Exponential(0.3, distance="hellinger"),
-        "gaussian": Gaussian(),
-        "linear": Linear(),
-        "linear_gaussian": LinearGaussian(),
+        "exponential": Exponential(), "hellinger": Exponential(0.3, distance="hellinger"),
+        "gaussian": Gaussian(), "linear": Linear(), "linear_gaussian": LinearGaussian(),
         "composite": Linear() * Gaussian(0.5) + 2.0 * Exponential(0.7),
-        "matrix_1": matrix_kernel(m, 1),
-        "matrix_2": matrix_kernel(m, 2),
-    }
+        "matrix_1": matrix_kernel(m, 1), "matrix_2": matrix_kernel(m, 2),
+    }  # fmt: skip
 
 
 def residuals(probs, labels):

@@ -161,14 +161,10 @@ ONE = {
     "bytes": ["a", b"a", np.bytes_(b"a"), np.str_("a")],
 }  # fmt: skip
 APART = {
-    "codes": [7, "007", "07"],
-    "a boolean and a number": [True, 1],
-    "case": ["North", "north"],
-    "inner spaces": ["New York", "NewYork"],
-    "look-alikes": ["A", "\u0410"],
-    "times of a day": [DAY, NOON],
-    "numbers": [1, 10, 1.5, -1],
-}
+    "codes": [7, "007", "07"], "a boolean and a number": [True, 1], "case": ["North", "north"],
+    "inner spaces": ["New York", "NewYork"], "look-alikes": ["A", "\u0410"],
+    "times of a day": [DAY, NOON], "numbers": [1, 10, 1.5, -1],
+}  # fmt: skip
 
 
 def told_apart(cells, by):

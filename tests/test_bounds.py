@@ -309,15 +309,11 @@ def test_classwise_of_two_classes_is_one_view():
 # ------------------------------------------------------------------ extremes and errors
 
 EXTREMES = {
-    "two rows": ([0.6, 0.3], [0, 1]),
-    "two rows, both wrong": ([1.0, 0.0], [0, 1]),
-    "equal": ([0.5] * 40, [0, 1] * 20),
-    "all right": ([0.9] * 200, [1] * 200),
-    "all wrong": ([0.9] * 200, [0] * 200),
-    "certain and right": ([0.0, 1.0] * 100, [0, 1] * 100),
-    "certain and wrong": ([0.0, 1.0] * 100, [1, 0] * 100),
-    "rare": ([1e-9] * 200, [0] * 200),
-}
+    "two rows": ([0.6, 0.3], [0, 1]), "two rows, both wrong": ([1.0, 0.0], [0, 1]),
+    "equal": ([0.5] * 40, [0, 1] * 20), "all right": ([0.9] * 200, [1] * 200),
+    "all wrong": ([0.9] * 200, [0] * 200), "certain and right": ([0.0, 1.0] * 100, [0, 1] * 100),
+    "certain and wrong": ([0.0, 1.0] * 100, [1, 0] * 100), "rare": ([1e-9] * 200, [0] * 200),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", EXTREMES)

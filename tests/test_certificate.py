@@ -195,18 +195,14 @@ def test_row_order_does_not_matter():
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [
-        ([0.3] * 30, [0, 1] * 15),
-        ([0.3, 0.6], [0, 1]),
-        ([0.5, 0.5], [1, 1]),
-        (np.linspace(0, 1, 40), [1] * 40),
-        (np.linspace(0, 1, 40), [0] * 40),
+        ([0.3] * 30, [0, 1] * 15), ([0.3, 0.6], [0, 1]), ([0.5, 0.5], [1, 1]),
+        (np.linspace(0, 1, 40), [1] * 40), (np.linspace(0, 1, 40), [0] * 40),
         ([0.0] * 20 + [1.0] * 20, [0] * 20 + [1] * 20),
-        ([0.0] * 20 + [1.0] * 20, [1] * 20 + [0] * 20),
-        ([1.0] * 30, [1] * 29 + [0]),
+        ([0.0] * 20 + [1.0] * 20, [1] * 20 + [0] * 20), ([1.0] * 30, [1] * 29 + [0]),
         ([1e-300, 1.0, 0.5, 1 - 1e-16], [0, 1, 0, 1]),
         (np.repeat(np.linspace(0, 1, 5), 8), np.tile([0, 1], 20)),
     ],
-)
+)  # fmt: skip
 def test_hostile_input(scores, labels):
     found = caltest.certificate(two(scores), labels)
     assert 0.0 <= found.proved <= found.distance <= 1.0

@@ -113,14 +113,10 @@ def test_parameters_say_what_was_done(monkeypatch):
         return caltest.test(probs, labels, CKCE(**options), n_resamples=9, rng=0).parameters
 
     assert parameters() == {
-        "kernel": "LinearGaussian",
-        "bandwidth": LinearGaussian().fitted(probs).bandwidth,
-        "bandwidth_rule": "median",
-        "distance": "euclidean",
-        "regularization": 50**-0.25,
-        "regularization_rule": "n^-1/4",
-        "method": "exact",
-    }
+        "kernel": "LinearGaussian", "bandwidth": LinearGaussian().fitted(probs).bandwidth,
+        "bandwidth_rule": "median", "distance": "euclidean", "regularization": 50**-0.25,
+        "regularization_rule": "n^-1/4", "method": "exact",
+    }  # fmt: skip
     assert parameters(regularization=0.2)["regularization_rule"] == "given"
     low_rank = parameters(features=8)
     assert (low_rank["method"], low_rank["features"]) == ("nystrom", 8)

@@ -46,13 +46,9 @@ EVERY_PAIR = [(statistic, null) for statistic in STATISTICS for null in OF_ROWS]
 PAIRS = [(statistic, null) for statistic, null in EVERY_PAIR if NULLS[null].fits(FORMS[statistic])]
 #: For each null a statistic that it is fast for.
 FAST = {
-    **dict.fromkeys(("moments", "bootstrap", "bound"), "skce_uq"),
-    "monte_carlo": "brier",
-    "normal": "skce_ul",
-    "chi2": "hosmer_lemeshow",
-    "brownian": "ks",
-    "consistency": "ece",
-}
+    **dict.fromkeys(("moments", "bootstrap", "bound"), "skce_uq"), "monte_carlo": "brier",
+    "normal": "skce_ul", "chi2": "hosmer_lemeshow", "brownian": "ks", "consistency": "ece",
+}  # fmt: skip
 #: "consistency" draws rows too, and makes a form of each draw: one statistic shows what it promises.
 CHEAP = [pair for pair in PAIRS if pair[1] != "consistency" or pair[0] == FAST["consistency"]]
 ORDERLESS = [name for name in STATISTICS if name != "skce_ul"]  # which may pair rows as they come

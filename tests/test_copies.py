@@ -100,17 +100,11 @@ def test_copies_are_noticed(draw):
 @pytest.mark.parametrize(
     "draw",
     [
-        continuous,
-        three_decimals,
-        step_in_the_rate,
-        three_classes,
-        tree(errors=False),
-        tree(errors=True),
-        isotonic,
-        certain,
+        continuous, three_decimals, step_in_the_rate, three_classes, tree(errors=False),
+        tree(errors=True), isotonic, certain,
     ],
     ids=lambda draw: getattr(draw, "__qualname__", ""),
-)
+)  # fmt: skip
 def test_nothing_is_said_without_reason(draw):
     for seed in range(SETS):
         assert not found(draw, seed)

@@ -43,16 +43,12 @@ def same(first, second):
 
 
 CONTAINERS = {
-    "array": PROBS,
-    "strided": np.repeat(PROBS, 2, axis=0)[::2],
-    "float32": PROBS.astype(np.float32),
-    "float16": PROBS.astype(np.float16),
-    "longdouble": PROBS.astype(np.longdouble),
-    "masked, nothing masked": np.ma.masked_array(PROBS),
-    "pandas": FRAME,
+    "array": PROBS, "strided": np.repeat(PROBS, 2, axis=0)[::2], "float32": PROBS.astype(np.float32),
+    "float16": PROBS.astype(np.float16), "longdouble": PROBS.astype(np.longdouble),
+    "masked, nothing masked": np.ma.masked_array(PROBS), "pandas": FRAME,
     "pandas, numbered": pd.DataFrame(PROBS),
     "pandas, float32 and float64": FRAME.astype({"cat": np.float32}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("probs", CONTAINERS.values(), ids=CONTAINERS)
@@ -269,19 +265,11 @@ def test_words_that_say_yes_and_no_need_no_names():
 @pytest.mark.parametrize(
     ("yes", "no"),
     [
-        ("yes", "no"),
-        ("Y", "N"),
-        ("T", "F"),
-        ("positive", "negative"),
-        ("pos", "neg"),
-        ("prob_pos", "prob_neg"),
-        ("P(Yes)", "P(No)"),
-        ("yes_score", "no_score"),
-        ("fraud", "not fraud"),
-        ("p_churn", "p_no_churn"),
-        ("toxic", "non-toxic"),
+        ("yes", "no"), ("Y", "N"), ("T", "F"), ("positive", "negative"), ("pos", "neg"),
+        ("prob_pos", "prob_neg"), ("P(Yes)", "P(No)"), ("yes_score", "no_score"),
+        ("fraud", "not fraud"), ("p_churn", "p_no_churn"), ("toxic", "non-toxic"),
     ],
-)
+)  # fmt: skip
 def test_a_label_1_is_never_read_as_no(yes, no):
     with pytest.raises(InputError, match=re.escape(f"put the column '{no}' first.")):
         sample(TWO.set_axis([yes, no], axis=1), [1, 0])

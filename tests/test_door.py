@@ -143,31 +143,18 @@ def test_commands_read_through_the_door(name, tmp_path, monkeypatch):
 # ------------------------------------------------------------------ what libraries raise
 
 RAISED = [
-    ValueError("bad"),
-    EOFError(),
-    zipfile.BadZipFile("Bad magic number. Try again"),
-    zlib.error("Error -3"),
-    lzma.LZMAError("Corrupt input"),
-    struct.error("unpack requires"),
-    tokenize.TokenError("EOF in multi-line statement", (2, 0)),
-    SyntaxError("invalid syntax"),
-    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
-    OverflowError("too large"),
-    RecursionError("maximum recursion depth exceeded"),
-    MemoryError(),
-    NotImplementedError("compression type 9"),
-    RuntimeError("File is encrypted"),
-    KeyError("label"),
-    IndexError(),
-    TypeError("unhashable type: 'list'"),
-    AssertionError(),
-    OSError("Corrupt snappy"),
-    OSError(5, "Input/output error"),
-    PermissionError(13, "Permission denied"),
+    ValueError("bad"), EOFError(), zipfile.BadZipFile("Bad magic number. Try again"),
+    zlib.error("Error -3"), lzma.LZMAError("Corrupt input"), struct.error("unpack requires"),
+    tokenize.TokenError("EOF in multi-line statement", (2, 0)), SyntaxError("invalid syntax"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), OverflowError("too large"),
+    RecursionError("maximum recursion depth exceeded"), MemoryError(),
+    NotImplementedError("compression type 9"), RuntimeError("File is encrypted"), KeyError("label"),
+    IndexError(), TypeError("unhashable type: 'list'"), AssertionError(), OSError("Corrupt snappy"),
+    OSError(5, "Input/output error"), PermissionError(13, "Permission denied"),
     pd.errors.ParserError("Error tokenizing\ndata. C error: x"),
     ValueError("Exceeds the limit (4300 digits); use sys.set_int_max_str_digits() to increase"),
     ValueError("long " * 10_000),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)

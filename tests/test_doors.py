@@ -86,13 +86,8 @@ def test_tables(name, tmp_path, monkeypatch):
 
 def test_levels_in_names():
     known = {
-        "lo-90": 0.05,
-        "a-hi-95": 0.975,
-        "q0.5": 0.5,
-        "2.5%": 0.025,
-        "median": 0.5,
-        "m-median": 0.5,
-    }
+        "lo-90": 0.05, "a-hi-95": 0.975, "q0.5": 0.5, "2.5%": 0.025, "median": 0.5, "m-median": 0.5,
+    }  # fmt: skip
     for name, level in known.items():
         assert Quantiles(None, pd.DataFrame({name: [1.0]})).levels.tolist() == [level]
     for name in ("mean", "lo", "lo-x", "nan", "sigma-2x", ""):

@@ -67,12 +67,8 @@ class TestBinTable:
     def test_by_hand(self):
         table = caltest.bin_table(P5, Y5, bins=4)
         assert list(table.index) == [
-            "[0, 0.25]",
-            "(0.25, 0.5]",
-            "(0.5, 0.75]",
-            "(0.75, 1]",
-            "weighted sum",
-        ]
+            "[0, 0.25]", "(0.25, 0.5]", "(0.5, 0.75]", "(0.75, 1]", "weighted sum",
+        ]  # fmt: skip
         assert table["count"].tolist() == [1, 1, 2, 1, 5]
         third = table.loc["(0.5, 0.75]"]
         assert third["confidence"] == pytest.approx(0.75)

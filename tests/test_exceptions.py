@@ -72,15 +72,11 @@ def test_an_argument_is_a_fact():
 @pytest.mark.parametrize(
     ("argument", "written"),
     [
-        (Argument("n"), "n"),
-        (Argument("n", 9), "n=9"),
-        (Argument("n", ...), "n="),
-        (Argument("n", "9"), "n='9'"),
-        (Argument("--n"), "--n"),
-        (Argument("--n", 9), "--n 9"),
+        (Argument("n"), "n"), (Argument("n", 9), "n=9"), (Argument("n", ...), "n="),
+        (Argument("n", "9"), "n='9'"), (Argument("--n"), "--n"), (Argument("--n", 9), "--n 9"),
         (Argument("--under-null", True), "--under-null"),
     ],
-)
+)  # fmt: skip
 def test_an_argument_is_written_as_in_a_call_or_a_command(argument, written):
     assert str(argument) == written
 

@@ -75,16 +75,11 @@ def a_power(name):
 
 
 RESULTS = {
-    "test": a_test,
-    "audit": an_audit,
-    "certificate": lambda name: caltest.certificate(*data(name)),
-    "bounds": bounds,
-    "bounds classwise": partial(bounds, lens="classwise"),
-    "compare": a_comparison,
-    "power": a_power,
-    "estimate": an_estimate,
+    "test": a_test, "audit": an_audit, "certificate": lambda name: caltest.certificate(*data(name)),
+    "bounds": bounds, "bounds classwise": partial(bounds, lens="classwise"), "compare": a_comparison,
+    "power": a_power, "estimate": an_estimate,
     "recalibration": lambda name: caltest.recalibration(*data(name)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -187,18 +182,13 @@ def test_long_names_are_shortened():
 @pytest.mark.parametrize(
     ("value", "written"),
     [
-        ("cat", "'cat'"),
-        ("9" * 2000, f"'{'9' * 60}…' (2000 characters)"),
-        (-(10**5000), "a number of 5001 digits"),
-        (np.zeros((2, 3)), "an array of shape (2, 3)"),
-        (np.float64(2.5), "2.5"),
-        (np.bool_(True), "True"),
-        (lambda: 1, "a function"),
-        (int, "the class int"),
-        (object(), "an object"),
+        ("cat", "'cat'"), ("9" * 2000, f"'{'9' * 60}…' (2000 characters)"),
+        (-(10**5000), "a number of 5001 digits"), (np.zeros((2, 3)), "an array of shape (2, 3)"),
+        (np.float64(2.5), "2.5"), (np.bool_(True), "True"), (lambda: 1, "a function"),
+        (int, "the class int"), (object(), "an object"),
     ],
     ids=range(9),
-)
+)  # fmt: skip
 def test_how_values_are_quoted(value, written):
     with pytest.raises(InputError, match=f"^alpha is {re.escape(written)}; "):
         caltest.audit([0.2, 0.4], [0, 1], alpha=value)

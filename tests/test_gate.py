@@ -77,14 +77,10 @@ def test_wrong_input_is_no_finding(data):
 
 #: Verdict and whether an error was found, the shift of the predictions, the limit.
 GATES = {
-    "material": (0.15, {"materiality": 0.02}),
-    "undecided, found": (0.15, {"materiality": 0.15}),
-    "undecided": (0.0, {"materiality": 0.005}),
-    "within, found": (0.15, {"materiality": 0.5}),
-    "within": (0.0, {"materiality": 0.3}),
-    "found": (0.15, {}),
-    "not found": (0.0, {}),
-}
+    "material": (0.15, {"materiality": 0.02}), "undecided, found": (0.15, {"materiality": 0.15}),
+    "undecided": (0.0, {"materiality": 0.005}), "within, found": (0.15, {"materiality": 0.5}),
+    "within": (0.0, {"materiality": 0.3}), "found": (0.15, {}), "not found": (0.0, {}),
+}  # fmt: skip
 FAILING = {
     "never": set(),
     "found": {"material", "undecided, found", "within, found", "found"},

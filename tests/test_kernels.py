@@ -30,18 +30,11 @@ from caltest.statistics import STATISTICS
 ONE, TWO = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])  # TV 1, Euclidean √2, Hellinger 1
 
 KERNELS = [
-    Exponential(),
-    Exponential(distance="euclidean"),
-    Exponential(0.3, distance="hellinger"),
-    Gaussian(),
-    Gaussian(0.2, distance="hellinger"),
-    Linear(),
-    LinearGaussian(),
-    Linear() + Exponential(),
-    Linear() * Gaussian() * Exponential(0.5),
-    2.5 * Exponential(),
+    Exponential(), Exponential(distance="euclidean"), Exponential(0.3, distance="hellinger"),
+    Gaussian(), Gaussian(0.2, distance="hellinger"), Linear(), LinearGaussian(),
+    Linear() + Exponential(), Linear() * Gaussian() * Exponential(0.5), 2.5 * Exponential(),
     3 * (Linear() + Gaussian()) * Exponential(),
-]
+]  # fmt: skip
 
 
 def name(kernel):
@@ -54,18 +47,14 @@ def name(kernel):
 @pytest.mark.parametrize(
     ("kernel", "value"),
     [
-        (Exponential(2.0), exp(-1 / 2)),
-        (Exponential(2.0, distance="euclidean"), exp(-sqrt(2) / 2)),
-        (Exponential(2.0, distance="hellinger"), exp(-1 / 2)),
-        (Gaussian(2.0), exp(-2 / 8)),
-        (Gaussian(2.0, distance="hellinger"), exp(-1 / 8)),
-        (Linear(), 0.0),
-        (LinearGaussian(1.0), exp(-1)),
-        (Linear() + 2 * Gaussian(1.0), 2 * exp(-1)),
+        (Exponential(2.0), exp(-1 / 2)), (Exponential(2.0, distance="euclidean"), exp(-sqrt(2) / 2)),
+        (Exponential(2.0, distance="hellinger"), exp(-1 / 2)), (Gaussian(2.0), exp(-2 / 8)),
+        (Gaussian(2.0, distance="hellinger"), exp(-1 / 8)), (Linear(), 0.0),
+        (LinearGaussian(1.0), exp(-1)), (Linear() + 2 * Gaussian(1.0), 2 * exp(-1)),
         (Exponential(1.0) * Gaussian(1.0), exp(-2)),
     ],
     ids=name,
-)
+)  # fmt: skip
 def test_closed_forms(kernel, value):
     assert kernel(ONE, TWO) == pytest.approx(np.array([[value]]), rel=1e-14)
     assert kernel.paired(ONE, TWO) == pytest.approx(np.array([value]), rel=1e-14)

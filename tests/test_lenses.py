@@ -44,12 +44,8 @@ def test_two_class_views(lens, event, labels):
 def test_sets_and_the_rest():
     view = through(SAMPLE, ClassSets([[0, 3], [1]]))[0]
     assert view.rows.probs.tolist() == [
-        [0.625, 0.25, 0.125],
-        [0.0, 0.5, 0.5],
-        [0.625, 0.125, 0.25],
-        [1.0, 0.0, 0.0],
-        [0.0, 0.0, 1.0],
-    ]
+        [0.625, 0.25, 0.125], [0.0, 0.5, 0.5], [0.625, 0.125, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0],
+    ]  # fmt: skip
     assert view.labels.tolist() == [0, 2, 2, 0, 1]
 
 

@@ -16,14 +16,9 @@ from caltest.statistics import JKCE, BiasedSKCE, Omnibus, UnbiasedSKCE
 from validation.generative import m1, m3
 
 SHIFT_INVARIANT = [
-    Gaussian(0.4),
-    Gaussian(0.3, "hellinger"),
-    Exponential(0.3),
-    Exponential(0.3, "euclidean"),
-    Exponential(0.3, "hellinger"),
-    LinearGaussian(0.5),
-    2 * Linear() + 0.5 * Gaussian(0.3),
-]
+    Gaussian(0.4), Gaussian(0.3, "hellinger"), Exponential(0.3), Exponential(0.3, "euclidean"),
+    Exponential(0.3, "hellinger"), LinearGaussian(0.5), 2 * Linear() + 0.5 * Gaussian(0.3),
+]  # fmt: skip
 MATRIX = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 
 

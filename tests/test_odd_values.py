@@ -226,16 +226,11 @@ def test_fractions_are_numbers():
 @pytest.mark.parametrize(
     "make",
     [
-        pd.DataFrame,
-        pd.Series,
-        lambda x: pd.Series(x)[::-1],
-        pl.Series,
-        lambda x: pl.DataFrame({"p": x}),
-        lambda x: pl.LazyFrame({"p": x}),
-        lambda x: pa.table({"p": x}),
-        lambda x: pa.record_batch({"p": x}),
+        pd.DataFrame, pd.Series, lambda x: pd.Series(x)[::-1], pl.Series,
+        lambda x: pl.DataFrame({"p": x}), lambda x: pl.LazyFrame({"p": x}),
+        lambda x: pa.table({"p": x}), lambda x: pa.record_batch({"p": x}),
     ],
-)
+)  # fmt: skip
 def test_names_and_indexes_are_not_dropped(make):
     """By them labels and rows are matched, which blocks of arrays would not be."""
     for pair in ((make(PROBS), LABELS), (PROBS, make(LABELS))):

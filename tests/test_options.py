@@ -16,16 +16,12 @@ from caltest.options import COMMANDS
 
 #: What the commands call.
 CALLS = {
-    "audit": [caltest.audit],
-    "test": [caltest.test],
-    "estimate": [caltest.estimate],
-    "estimate-error": [caltest.estimate_squared_error],
-    "compare": [caltest.compare],
+    "audit": [caltest.audit], "test": [caltest.test], "estimate": [caltest.estimate],
+    "estimate-error": [caltest.estimate_squared_error], "compare": [caltest.compare],
     "bounds": [caltest.miscalibration_bounds, caltest.certificate],
-    "power": [planning.power, planning.sample_size, planning.pilot],
-    "plan": [caltest.plan],
+    "power": [planning.power, planning.sample_size, planning.pilot], "plan": [caltest.plan],
     "monitor": [caltest.Monitor, caltest.Monitor.update],
-}
+}  # fmt: skip
 #: Arguments that a command gives itself, or finds in its file.
 OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups"}
 #: Options that a command has besides the arguments.
@@ -39,13 +35,9 @@ BESIDES = {
 }  # fmt: skip
 #: Arguments that only Python has; options that only a command has.
 ALONE = {
-    "test": ["--alpha"],
-    "estimate-error": ["order"],
-    "compare": ["confidence"],
-    "bounds": ["binning", "n_bins"],
-    "power": ["truth"],
-    "monitor": ["self", "predicted", "outcomes"],
-}
+    "test": ["--alpha"], "estimate-error": ["order"], "compare": ["confidence"],
+    "bounds": ["binning", "n_bins"], "power": ["truth"], "monitor": ["self", "predicted", "outcomes"],
+}  # fmt: skip
 
 
 def parameters(command):

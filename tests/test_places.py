@@ -54,15 +54,11 @@ def folder(request, tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "label"),
     [
-        ("all", None),
-        ("all/*.parquet", None),
-        ("all/part-[012].parquet", None),
-        ("parts/day=*/part-*.parquet", None),
-        ("rows.csv", None),
-        ("rows.npy", -1),
+        ("all", None), ("all/*.parquet", None), ("all/part-[012].parquet", None),
+        ("parts/day=*/part-*.parquet", None), ("rows.csv", None), ("rows.npy", -1),
         ("rows.npz", None),
     ],
-)
+)  # fmt: skip
 def test_the_same_rows_from_everywhere(folder, name, label):
     path = f"{folder}/{name}"
     ways = [read(path, label)]

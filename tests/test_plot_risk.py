@@ -51,17 +51,12 @@ GIVEN = (HistogramBinning(15), Temperature(0.5), TwoStepKernelRidge(0.00001234))
 @pytest.mark.parametrize(
     "functions",
     [
-        ["two_step_ridge"],
-        [Temperature(0.5)],
-        ["binning", Temperature(2.0)],
-        ["binning", "temperature", "kernel_density"],
-        "all",
-        [*FUNCTIONS],
-        [*list(FUNCTIONS)[:3], *GIVEN],
-        [*FUNCTIONS, *GIVEN],
+        ["two_step_ridge"], [Temperature(0.5)], ["binning", Temperature(2.0)],
+        ["binning", "temperature", "kernel_density"], "all", [*FUNCTIONS],
+        [*list(FUNCTIONS)[:3], *GIVEN], [*FUNCTIONS, *GIVEN],
     ],
     ids=lambda functions: functions if isinstance(functions, str) else len(functions),
-)
+)  # fmt: skip
 def test_nothing_is_clipped_and_nothing_overlaps(functions):
     display = draw(RiskDisplay.from_result(estimated(functions)))
     used = display.figure_.get_tightbbox()  # in inches

@@ -406,13 +406,9 @@ RIGHT = {
     "levels": levels,
     "two decimals": lambda rng, n: (p := np.round(rng.random(n), 2), (rng.random(n) < p).astype(int)),
     "one rate": lambda rng, n: (np.full(n, 0.3), (rng.random(n) < 0.3).astype(int)),
-    "five classes": classes,
-    "votes": votes,
-    "normal": normal,
-    "counts": counts,
-    "members": ensemble,
+    "five classes": classes, "votes": votes, "normal": normal, "counts": counts, "members": ensemble,
     "a shared kernel density": smoothed,
-}
+}  # fmt: skip
 
 
 @pytest.mark.level

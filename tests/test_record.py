@@ -15,18 +15,11 @@ GROUPS = {
 
 #: A call of every kind that shares its work among workers.
 SHARED = [
-    "test/omnibus/monte_carlo/middle",
-    "test/skce_uq/monte_carlo/middle",
-    "test/ckce/monte_carlo/m3",
-    "test/ecd/monte_carlo/large",
-    "test/function/options/own",
-    "audit/checks/group",
-    "bounds/amounts/m3",
-    "compare/skce_uq",
-    "power/temperature",
-    "squared_error/m3",
+    "test/omnibus/monte_carlo/middle", "test/skce_uq/monte_carlo/middle", "test/ckce/monte_carlo/m3",
+    "test/ecd/monte_carlo/large", "test/function/options/own", "audit/checks/group",
+    "bounds/amounts/m3", "compare/skce_uq", "power/temperature", "squared_error/m3",
     "files/scan/long/ecd",
-]
+]  # fmt: skip
 
 
 def test_the_record_is_of_these_calls():

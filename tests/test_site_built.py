@@ -164,18 +164,12 @@ SEARCHES = {
     "ReliabilityDisplay": "caltest.ReliabilityDisplay",
     **dict.fromkeys(
         [
-            "skce_uq",
-            "tolerance",
-            "Westfall",
-            "clusters",
-            "weights",
-            "materiality",
-            "isotonic",
+            "skce_uq", "tolerance", "Westfall", "clusters", "weights", "materiality", "isotonic",
             "glossary",
         ]
     ),
     **dict.fromkeys(["JUnit", "PyTorch", "Parquet", "overconfident", "power", "certificate"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("query", SEARCHES)

@@ -68,23 +68,14 @@ def opened(stored):
 LENS = "top_label"
 QUICK = ("--statistic", "ecd", "--seed", "0", "--resamples", "39", "--json")
 STATISTICS = [
-    ("ecd", None),
-    ("log_score", LENS),
-    ("brier", None),
-    ("esce", LENS),
-    ("citl", LENS),
-    ("spiegelhalter", None),
-    ("smooth_ece", LENS),
+    ("ecd", None), ("log_score", LENS), ("brier", None), ("esce", LENS), ("citl", LENS),
+    ("spiegelhalter", None), ("smooth_ece", LENS),
     (UnbiasedSKCE(approximation="nystrom", rank=9), None),
-    (UnbiasedSKCE(approximation="fourier", rank=10), None),
-    (ECE(), LENS),
-    (MCE(distance="l2"), LENS),
-    (ECE(distance="sqeuclidean"), LENS),
-    (SquaredECE(binning.FromEdges([0, 0.5, 0.6, 1.0])), LENS),
-    (DebiasedECE(), LENS),
-    (ClasswiseECE(), None),
+    (UnbiasedSKCE(approximation="fourier", rank=10), None), (ECE(), LENS), (MCE(distance="l2"), LENS),
+    (ECE(distance="sqeuclidean"), LENS), (SquaredECE(binning.FromEdges([0, 0.5, 0.6, 1.0])), LENS),
+    (DebiasedECE(), LENS), (ClasswiseECE(), None),
     pytest.param(Omnibus(), None, marks=pytest.mark.slow),
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -149,24 +149,13 @@ def test_signature_is_the_contract():
         name: (p.default, p.kind is p.KEYWORD_ONLY)
         for name, p in inspect.signature(caltest.test).parameters.items()
     } == {
-        "probs": (inspect.Parameter.empty, False),
-        "labels": (None, False),
-        "statistic": (None, False),
-        "null": (None, True),
-        "lens": (None, True),
-        "alternative": (None, True),
-        "tolerance": (None, True),
-        "rounding": (None, True),
-        "weights": (None, True),
-        "clusters": (None, True),
-        "sampling_rates": (None, True),
-        "class_names": (None, True),
-        "logits": (False, True),
-        "n_resamples": (999, True),
-        "rng": (None, True),
-        "n_jobs": (None, True),
-        "progress": (False, True),
-    }
+        "probs": (inspect.Parameter.empty, False), "labels": (None, False),
+        "statistic": (None, False), "null": (None, True), "lens": (None, True),
+        "alternative": (None, True), "tolerance": (None, True), "rounding": (None, True),
+        "weights": (None, True), "clusters": (None, True), "sampling_rates": (None, True),
+        "class_names": (None, True), "logits": (False, True), "n_resamples": (999, True),
+        "rng": (None, True), "n_jobs": (None, True), "progress": (False, True),
+    }  # fmt: skip
 
 
 def test_the_input_is_left_alone():

@@ -331,14 +331,9 @@ def test_what_is_published_for_either_beta_counts_once():
     from validation.widmann_compared import once
 
     row = {
-        "test": "T",
-        "alpha": "0.1",
-        "beta": "e1",
-        "m": "2",
-        "pi": "0",
-        "level": "0.05",
+        "test": "T", "alpha": "0.1", "beta": "e1", "m": "2", "pi": "0", "level": "0.05",
         "error": "0.3",
-    }
+    }  # fmt: skip
     same = {**row, "beta": "uniform", "pi": "0.0"}
     others = [{**same, "level": "0.1"}, {**row, "pi": "0.5"}, {**same, "pi": "0.5"}]
     assert once([row, same, *others]) == [row, *others]

@@ -45,15 +45,11 @@ def clopper_pearson(count, of, confidence):
 @pytest.mark.parametrize(
     ("study", "confidence"),
     [
-        ("audit_size", 0.99),
-        ("certificates_coverage", 0.99),
-        ("consistency", 0.99),
-        ("copies", 0.99),
-        ("estimation_pvalues", 0.99),
-        ("low_rank_power", 0.95),
+        ("audit_size", 0.99), ("certificates_coverage", 0.99), ("consistency", 0.99),
+        ("copies", 0.99), ("estimation_pvalues", 0.99), ("low_rank_power", 0.95),
         ("tolerance_size", 0.99),
     ],
-)
+)  # fmt: skip
 def test_low_and_high_are_the_intervals_that_are_named(study, confidence):
     names = {"audit_size": "adjusted", "certificates_coverage": "all_bounds_hold", "copies": "warned"}
     counts = {"consistency": "repetitions", "estimation_pvalues": "data_sets"}

@@ -246,16 +246,11 @@ def test_level_of_every_statistic(statistic):
 @pytest.mark.parametrize(
     ("statistic", "null"),
     [
-        ("skce_uq", "moments"),
-        ("skce_b", "moments"),
-        ("ecd", "moments"),
-        ("ece_squared", "moments"),
-        ("citl", "normal"),
-        ("kuiper", "brownian"),
-        ("hosmer_lemeshow", "chi2"),
+        ("skce_uq", "moments"), ("skce_b", "moments"), ("ecd", "moments"), ("ece_squared", "moments"),
+        ("citl", "normal"), ("kuiper", "brownian"), ("hosmer_lemeshow", "chi2"),
         ("skce_ul", "normal"),
     ],
-)
+)  # fmt: skip
 def test_level_of_analytic_nulls(statistic, null):
     found = rejections(statistic, null, 400, 2)
     assert np.mean(found <= 0.05) <= 0.1

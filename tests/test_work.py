@@ -78,14 +78,10 @@ def test_an_estimate_of_all_pairs_says_so_too(three, monkeypatch):
 @pytest.mark.parametrize(
     ("statistic", "null"),
     [
-        ("ecd", None),
-        ("ks", None),
-        ("skce_uq", None),
-        ("cox", "chi2"),
-        ("spiegelhalter", "moments"),
+        ("ecd", None), ("ks", None), ("skce_uq", None), ("cox", "chi2"), ("spiegelhalter", "moments"),
         (UnbiasedSKCE(approximation="nystrom", rank=8), None),
     ],
-)
+)  # fmt: skip
 def test_what_is_done_in_a_minute_is_silent(statistic, null, many, monkeypatch):
     kind = {None: MonteCarlo, "moments": ConditionalMoments, "chi2": caltest.nulls.Chi2}[null]
     monkeypatch.setattr(kind, "answer", started)
