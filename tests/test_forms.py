@@ -69,7 +69,7 @@ def test_label_function_sees_plain_labels():
     assert seen == [(False, np.dtype(np.intp))]
 
 
-@pytest.mark.parametrize("returned", [np.nan, np.array([1.0, 2.0]), None, "high"])
+@pytest.mark.parametrize("returned", [np.nan, np.array([1.0, 2.0]), None, "high", np.ma.masked])
 def test_label_function_must_return_one_number(returned):
     form = LabelFunction(lambda probs, labels: returned, P6)
     with pytest.raises(InputError, match="it must return one number"):

@@ -205,11 +205,6 @@ def test_numbers_that_are_no_floats_are_kept_out_of_objects(number):
             assert caltest.test(PROBS, LABELS, "skce_b", null=found).pvalue <= 1
 
 
-def test_a_masked_value_of_a_function_is_none():
-    with pytest.raises(InputError, match="it must return one number"):
-        caltest.estimate(PROBS, LABELS, lambda p, y: np.ma.masked)
-
-
 def test_a_display_of_nothing_is_not_drawn():
     with pytest.raises(InputError, match="there are no panels"):
         caltest.ReliabilityDisplay((), "binned", 0.95).plot()

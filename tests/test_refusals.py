@@ -50,7 +50,11 @@ def planned(**options):
     return caltest.plan([0.2, 0.7] * 40, **options)
 
 
-CALLS = (asked, rounded, seen, bounded, certified, risks, planned)
+def hits(probs, labels):
+    return float(np.mean(probs.argmax(axis=1) == labels))
+
+
+CALLS = (hits, asked, rounded, seen, bounded, certified, risks, planned)
 NAMES |= {call.__name__: call for call in CALLS}
 
 REFUSED = {
@@ -116,6 +120,21 @@ REFUSED = {
     "UCME('gaussian')": "kernel is 'gaussian'",
     "UCME(EYES)": "kernel",
     "asked(statistic=UCME(locations=[[0.5, 0.5]]))": "points of 2 classes, and there are 3; give a",
+    # ------------------------------------------------------------------ names that are none
+    "asked(null='bootstrap', statistic='skce_b')": "U-statistic of degree two, which 'skce_b' is not; "
+    "possible here: monte_carlo, moments, bound",
+    "asked(null='normal')": "sum of independent terms of known mean and variance, which 'skce_uq' is n",
+    "asked(null='moments', statistic=hits)": "which 'hits' is not; possible here: monte_carlo",
+    "asked(null='xyz')": "there is no null 'xyz'; choices: monte_carlo, moments",
+    "asked(null=3)": "null is 3; give a name or an object of caltest.nulls",
+    "asked(statistic='skce')": "there is no statistic 'skce'; did you mean 'skce_",
+    "asked(statistic=7)": "statistic is 7; give a name",
+    "asked(alternative='less')": "the alternative 'less' is not one that 'omnibus' with the null "
+    "'monte_carlo' can answer; possible: greater",
+    "asked(alternative='bigger', statistic=hits)": "possible: greater, less, two-sided",
+    "asked(n_resamples=0)": "n_resamples is 0; give a positive whole number",
+    **{f"asked(n_resamples={x})": f"n_resamples is {x}" for x in ("-5", "99.0", "True", "'99'")},
+    "asked(rng=np.random.RandomState(0))": "rng is RandomState",
     # ------------------------------------------------------------------ kernels
     **{f"{x} * Linear()": "give a positive number" for x in ("0", "-1.0", "np.nan", "inf")},
     "Gaussian(distance='tv')": "not positive semi-definite.*the kernel Exponential",
