@@ -111,6 +111,8 @@ _TEN = in_groups(300, 10, 33)
 _TWO = in_groups(300, 2, 35)
 _NAMED_ROWS = named(200, 9)
 _REGION = _GROUPED[2]["region"]
+_TOP = {"groups": _REGION, "lenses": "top_label"}
+_OBJECTS = [statistics.UnbiasedSKCE(kernels.Gaussian(0.3)), sure_and_wrong]
 _AUDITS: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
     "default": (_GROUPED[:2], {}),
     "m10": (_TEN[:2], {}),
@@ -124,34 +126,19 @@ _AUDITS: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
     "sure": (_SURE, {"groups": np.arange(400) % 2, "n_resamples": 199}),
     "sure_tolerance": (_SURE, {"tolerance": 0.05, "n_resamples": 599}),
     "min_rows": (_GROUPED[:2], {"groups": _REGION, "min_rows": 100, "lenses": "canonical"}),
-    "statistics": (
-        _GROUPED[:2],
-        {"groups": _REGION, "lenses": "top_label", "statistics": ["ks", "brier", "kuiper", "citl"]},
-    ),
+    "statistics": (_GROUPED[:2], _TOP | {"statistics": ["ks", "brier", "kuiper", "citl"]}),
     "binned": (_GROUPED[:2], {"lenses": "classwise", "statistics": ["ece", "hosmer_lemeshow", "scan"]}),
-    "objects": (
-        _GROUPED[:2],
-        {
-            "lenses": "canonical",
-            "groups": _REGION,
-            "statistics": [statistics.UnbiasedSKCE(kernels.Gaussian(0.3)), sure_and_wrong],
-        },
-    ),
+    "objects": (_GROUPED[:2], {"lenses": "canonical", "groups": _REGION, "statistics": _OBJECTS}),
     "ckce": (M3, {"lenses": ["canonical", "class:0"], "statistics": ["ckce", "jkce"]}),
     "omnibus": (M3, {"lenses": "canonical", "statistics": ["omnibus", "cox"]}),
-    "tolerance": (
-        _GROUPED[:2],
-        {"groups": _REGION, "lenses": "top_label", "tolerance": 0.05, "n_resamples": 299},
-    ),
+    "tolerance": (_GROUPED[:2], _TOP | {"tolerance": 0.05, "n_resamples": 299}),
     "tolerance_zero": (M3, {"lenses": "top_label", "tolerance": 0.0, "n_resamples": 199}),
     "tolerance_few_draws": (M3, {"lenses": "classwise", "tolerance": 0.05}),
-    "alpha": (_GROUPED[:2], {"groups": _REGION, "lenses": "top_label", "alpha": 0.2}),
+    "alpha": (_GROUPED[:2], _TOP | {"alpha": 0.2}),
 }
 for _correction in ("westfall_young", "holm", "bonferroni", "fdr_bh", "fdr_by"):
-    _AUDITS[f"correction_{_correction}"] = (
-        _GROUPED[:2],
-        {"groups": _REGION, "lenses": "top_label", "correction": _correction, "n_resamples": 1999},
-    )
+    _asked = _TOP | {"correction": _correction, "n_resamples": 1999}
+    _AUDITS[f"correction_{_correction}"] = (_GROUPED[:2], _asked)
 
 
 @cache
@@ -162,18 +149,8 @@ def audited(name, n_jobs):
 
 for _name in _AUDITS:
     call(f"audit/checks/{_name}", audited, _name, keep=of_checks)
-for _name in (
-    "default",
-    "m10",
-    "binary",
-    "impossible",
-    "zeros",
-    "two_columns",
-    "tolerance",
-    "named",
-    "sure",
-    "sure_tolerance",
-):
+_VIEWED = "default m10 binary impossible zeros two_columns tolerance named sure sure_tolerance"
+for _name in _VIEWED.split():
     call(f"audit/views/{_name}", audited, _name, keep=of_views)
 for _name in ("default", "binary", "zeros", "group", "tolerance", "named", "sure"):
     call(f"audit/bands/{_name}", audited, _name, keep=of_bands)
@@ -247,13 +224,11 @@ for _name, _options in _COMPARED.items():
 # ------------------------------------------------------------------ planning
 
 _PILOT = dirichlet(100, 3, 61)
+_LESS = {"statistic": "citl", "lens": "class:1", "alternative": "less", "null": "normal"}
 _PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
     "overconfidence": (partial(pilot, _PILOT, overconfidence=0.1), {"statistic": "ks"}),
     "temperature": (partial(pilot, _PILOT, temperature=0.6), {"statistic": "ecd", "under_null": True}),
-    "bias": (
-        partial(pilot, _PILOT, bias=0.8, target=1),
-        {"statistic": "citl", "lens": "class:1", "alternative": "less", "null": "normal"},
-    ),
+    "bias": (partial(pilot, _PILOT, bias=0.8, target=1), _LESS),
     "tolerance": (
         partial(pilot, _PILOT, overconfidence=0.2),
         {"tolerance": 0.02, "alternative": "over"},

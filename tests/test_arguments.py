@@ -341,14 +341,6 @@ def test_what_is_masked_is_not_read(name, tmp_path):
 # ---------------------------------------------------------------------- calls that do not fit
 
 
-def test_an_error_of_a_users_function_is_the_users():
-    def broken(probs, labels):
-        return len(5)
-
-    with pytest.raises(TypeError, match="has no len"):
-        caltest.estimate(P, Y, broken)
-
-
 def test_editors_are_told_of_every_public_name():
     imports = ast.parse(Path(caltest.__file__).with_suffix(".pyi").read_text("utf-8")).body[1:]
     told = [(of.module, name.name, name.asname) for of in imports for name in of.names]
@@ -385,24 +377,6 @@ def test_a_check_costs_microseconds():
         )
 
     assert seconds(checked) - seconds(plain) < 2e-5  # 3 µs on a machine at rest
-
-
-# ---------------------------------------------------------------------- enough draws
-
-
-@pytest.mark.parametrize(
-    ("call", "needed"),
-    [
-        (lambda: caltest.ReliabilityDisplay.from_predictions(P, Y, n_resamples=1), 19),
-        (lambda: caltest.audit(P, Y, n_resamples=5, min_rows=5, lenses="top_label"), 39),
-        (lambda: caltest.assert_calibrated(P, Y, alpha=0.01, n_resamples=99, min_rows=5), 199),
-        (lambda: caltest.miscalibration_bounds(TWO, BINARY, n_resamples=5), 39),
-        (lambda: caltest.power(model, 20, "ecd", n_resamples=5, n_datasets=2, rng=0), 39),
-    ],
-)
-def test_too_few_draws_for_a_level_are_refused_with_the_number_needed(call, needed):
-    with pytest.raises(InputError, match=rf"\b{needed}\b"):
-        call()
 
 
 # ---------------------------------------------------------------------- words

@@ -180,17 +180,6 @@ def test_false_bounds_are_rare():
     assert amount / 120 <= limit
 
 
-@pytest.mark.level
-def test_a_calibrated_model_is_hardly_ever_wrong():
-    found = 0
-    for seed in range(200):
-        rng = np.random.default_rng([4, seed])
-        scores = rng.random(200)
-        view = bounds_of(scores, drawn(scores, rng), rng=seed, n_resamples=39).views[0]
-        found += view.over.found or view.under.found
-    assert found / 200 <= binomial_limits(200, 0.05)[1]
-
-
 # ------------------------------------------------------------------ what is found
 
 

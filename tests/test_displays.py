@@ -4,6 +4,7 @@ import json
 import warnings
 from dataclasses import replace
 from functools import cache, partial
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -80,13 +81,8 @@ DISPLAYS = {
         {"one": PROBS, "other": PROBS[:, [1, 0, 2]]}, LABELS, **ax
     ),
 }  # fmt: skip
-COUNTS = {
-    "AuditDisplay": 2,
-    "ComparisonDisplay": 2,
-    "MonitorDisplay": 3,
-    "RiskDisplay": 2,
-    "ReliabilityDisplay, panels": 3,
-}
+COUNTS = {"AuditDisplay": 2, "ComparisonDisplay": 2, "MonitorDisplay": 3, "RiskDisplay": 2}
+COUNTS["ReliabilityDisplay, panels"] = 3
 
 
 @pytest.fixture(params=DISPLAYS)
@@ -190,19 +186,12 @@ def merged_marks(display):
     for ax in drawn:
         for axis in (ax.xaxis, ax.yaxis):
             low, high = sorted(axis.get_view_interval())
-            marks = [
-                mark
-                for tick in axis.get_major_ticks()
-                for mark in (tick.label1, tick.label2)
-                if low <= tick.get_loc() <= high and mark.get_visible() and mark.get_text()
-            ]
-            boxes = [mark.get_window_extent() for mark in marks]
-            found += [
-                (marks[j].get_text(), marks[k].get_text())
-                for k in range(len(marks))
-                for j in range(k)
-                if boxes[k].overlaps(boxes[j])
-            ]
+            ticks = [each for each in axis.get_major_ticks() if low <= each.get_loc() <= high]
+            marks = [mark for each in ticks for mark in (each.label1, each.label2)]
+            marks = [mark for mark in marks if mark.get_visible() and mark.get_text()]
+            for one, other in combinations(marks, 2):
+                if one.get_window_extent().overlaps(other.get_window_extent()):
+                    found.append((one.get_text(), other.get_text()))
     return found
 
 
@@ -267,10 +256,8 @@ def test_a_result_is_one_line():
     bounds = "MiscalibrationBounds(at least 5.4 points too low, 95% confidence, n = 200)"
     assert lines["BoundsDisplay"] == bounds
     assert lines["CertificateDisplay"] == "Certificate(within ±47.1 points, 95% confidence, n = 200)"
-    assert (
-        lines["ComparisonDisplay"]
-        == "Comparison(one: no error shown, at most 25.0 points, nearest of 2, n = 200)"
-    )
+    compared = "Comparison(one: no error shown, at most 25.0 points, nearest of 2, n = 200)"
+    assert lines["ComparisonDisplay"] == compared
     assert lines["NullDisplay"] == "CalibrationResult(ecd: p = 0.02, n = 200, exact)"
     assert lines["PowerDisplay"].startswith("PowerResult(ecd: power ")
     assert all(len(each.splitlines()) == 1 and len(each) < 120 for each in lines.values())
@@ -402,9 +389,7 @@ def test_a_date_that_is_none_is_refused_before_a_picture_is_written(given, tmp_p
     display = caltest.plots.NullDisplay.from_result(caltest.test([0.2, 0.7, 0.9], [0, 1, 1], rng=0))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", given)
     for suffix in (".pdf", ".svg", ".png"):
-        with pytest.raises(
-            InputError, match=f"SOURCE_DATE_EPOCH is '{given[:9]}.*; set it to whole sec"
-        ):
+        with pytest.raises(InputError, match=f"SOURCE_DATE_EPOCH is '{given[:9]}.*; set it to whole"):
             display.save(tmp_path / f"a{suffix}")
     for right in ("", "0", "1700000000"):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", right)

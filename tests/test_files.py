@@ -1,13 +1,11 @@
 """Files of every kind give the same sample; wrong files say what is wrong, by name."""
 
 import json
-import os
 import random
 import re
 import time
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,41 +24,39 @@ LABELS = np.array([0, 1, 2, 2])
 FRAME = pd.DataFrame(PROBS, columns=["cat", "dog", "owl"])
 NAMED = FRAME.assign(label=["cat", "dog", "owl", "owl"])
 
-REFERENCE = Path(
-    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
+
+def saved(name, save):
+    """Return what writes a file of this name into a folder, and returns the name."""
+    return lambda folder: (save(folder / name), name)[1]
 
 
 def csv(frame, **options):
-    def write(folder):
-        frame.to_csv(folder / "a.csv", index=options.pop("index", False), **options)
-        return "a.csv"
-
-    return write
+    return saved("a.csv", lambda path: frame.to_csv(path, **{"index": False, **options}))
 
 
 def text(content, name="a.csv", encoding="utf-8"):
-    def write(folder):
-        (folder / name).write_bytes(content.encode(encoding))
-        return name
-
-    return write
+    return saved(name, lambda path: path.write_bytes(content.encode(encoding)))
 
 
 def parquet(frame):
-    def write(folder):
-        frame.to_parquet(folder / "a.parquet")
-        return "a.parquet"
-
-    return write
+    return saved("a.parquet", frame.to_parquet)
 
 
 def arrow(frame):
-    def write(folder):
-        frame.to_feather(folder / "a.arrow")
-        return "a.arrow"
+    return saved("a.arrow", frame.to_feather)
 
-    return write
+
+def json_lines(frame):
+    options = {"orient": "records", "lines": True, "date_format": "iso"}
+    return saved("a.jsonl", lambda path: frame.to_json(path, **options))
+
+
+def npz(**arrays):
+    return saved("a.npz", lambda path: np.savez(path, **arrays))
+
+
+def npy(array):
+    return saved("a.npy", lambda path: np.save(path, array))
 
 
 def arrow_stream(folder):
@@ -70,14 +66,6 @@ def arrow_stream(folder):
     return "a.arrow"
 
 
-def json_lines(frame):
-    def write(folder):
-        frame.to_json(folder / "a.jsonl", orient="records", lines=True, date_format="iso")
-        return "a.jsonl"
-
-    return write
-
-
 def directory(write_one):
     def write(folder):
         (folder / "parts").mkdir()
@@ -85,22 +73,6 @@ def directory(write_one):
             name = write_one(part.reset_index(drop=True))(folder)
             (folder / name).rename(folder / "parts" / f"{number}{Path(name).suffix}")
         return "parts"
-
-    return write
-
-
-def npz(**arrays):
-    def write(folder):
-        np.savez(folder / "a.npz", **arrays)
-        return "a.npz"
-
-    return write
-
-
-def npy(array):
-    def write(folder):
-        np.save(folder / "a.npy", array)
-        return "a.npy"
 
     return write
 
@@ -249,11 +221,9 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("write", "options", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_files_say_what_is_wrong(tmp_path, write, options, message):
-    path = tmp_path / write(tmp_path)
+def says_what_is_wrong(call, path, options, message):
     with pytest.raises(InputError, match=message) as caught:
-        read(path, **options)
+        call(path, **options)
     said = str(caught.value)
     assert said.startswith(f"{path.name}: ")
     assert said.endswith((".", "?"))
@@ -261,9 +231,14 @@ def test_wrong_files_say_what_is_wrong(tmp_path, write, options, message):
     assert "\n" not in said
 
 
+@pytest.mark.parametrize(("write", "options", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_files_say_what_is_wrong(tmp_path, write, options, message):
+    says_what_is_wrong(read, tmp_path / write(tmp_path), options, message)
+
+
 GROUPED = NAMED.assign(region=["north", "", "007", "north"], age=[30, 4, 4, 51])
 DAYS, AGES = np.arange("2024-01-05", "2024-01-09", dtype="M8[D]"), (0.1, 0.2, 0.3, 0.7)
-SHORT: dict[str, Any] = {"region": np.float32(AGES), "age": np.float16(AGES)}
+SHORT = {"region": np.float32(AGES), "age": np.float16(AGES)}
 AGED = ("30", "4", "4", "51")
 WITH_GROUPS = {
     "csv": (csv(GROUPED), [["north", None, "007", "north"], [*AGED]]),
@@ -338,13 +313,7 @@ NO_GROUPS = {
 
 @pytest.mark.parametrize(("write", "options", "message"), NO_GROUPS.values(), ids=NO_GROUPS)
 def test_wrong_groups_say_what_is_wrong(tmp_path, write, options, message):
-    path = tmp_path / write(tmp_path)
-    with pytest.raises(InputError, match=message) as caught:
-        read_with_groups(path, **options)
-    said = str(caught.value)
-    assert said.startswith(f"{path.name}: ")
-    assert said.endswith(".")
-    assert ". " not in said
+    says_what_is_wrong(read_with_groups, tmp_path / write(tmp_path), options, message)
 
 
 def test_an_empty_line_of_one_column_is_a_missing_cell(tmp_path):
@@ -363,17 +332,12 @@ def test_a_swapped_suffix_is_recognised(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["cifar10_densenet121", "cifar100_densenet_bc_100"])
-def test_real_files(name):
-    path = REFERENCE / f"{name}.npz"
-    if not path.exists():
-        pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
-    assert read(path).rows.n_samples == 10_000
+def test_real_files(name, reference):
+    assert read(reference(f"{name}.npz").fid.name).rows.n_samples == 10_000
 
 
-def test_real_logits_are_recognised():
-    path = REFERENCE / "cifar10_densenet40_logits.npz"
-    if not path.exists():
-        pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
+def test_real_logits_are_recognised(reference):
+    path = reference("cifar10_densenet40_logits.npz").fid.name
     with pytest.raises(InputError, match="holds logits; give logits=True"):
         read(path)
     with pytest.raises(InputError, match="'val_logits', 'test_logits' could all be the logits"):
@@ -510,7 +474,7 @@ def test_a_bad_cell_is_named_with_its_file(tmp_path, column, kind):
     cells[2] = cell
     cells = [*map(str, cells)] if isinstance(cell, str) else cells
     folder = two_writers(tmp_path, kind, whole, whole.assign(**{name: cells}))
-    roles: dict[str, Any] = {"columns": list(FRAME), "weights": "w", "clusters": "c"}
+    roles = {"columns": list(FRAME), "weights": "w", "clusters": "c"}
     said, some = said.format(row=f"row 2 (counting from 0) of 1.{kind}"), ", in 1 of 8 rows"
     with pytest.raises(InputError, match=re.escape(said)):
         read(folder, **roles)

@@ -5,7 +5,6 @@ import pytest
 from support import P6, Y6, dirichlet, h_matrix, matrix_kernel
 
 from caltest.data import Rows
-from caltest.exceptions import InputError
 from caltest.forms import LabelFunction, LinearSum
 from caltest.kernels import Exponential, MatrixKernel
 from caltest.nulls import possible_nulls
@@ -67,10 +66,3 @@ def test_label_function_sees_plain_labels():
     form = LabelFunction(statistic, Rows(P6).probs)
     assert form.of_labels(np.array([[0, 1, 0, 0, 2, 2]], dtype=np.uint8)).tolist() == [5.0]
     assert seen == [(False, np.dtype(np.intp))]
-
-
-@pytest.mark.parametrize("returned", [np.nan, np.array([1.0, 2.0]), None, "high", np.ma.masked])
-def test_label_function_must_return_one_number(returned):
-    form = LabelFunction(lambda probs, labels: returned, P6)
-    with pytest.raises(InputError, match="it must return one number"):
-        form.value(Y6)

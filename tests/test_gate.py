@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from support import binomial_limits, command, some_fast
+from support import command, some_fast
 
 import caltest
 from caltest.exceptions import InputError
@@ -158,22 +158,6 @@ def test_a_gate_by_a_limit_needs_one_before_any_work(shifted, monkeypatch, fail_
 def test_an_unknown_gate_is_named(shifted):
     with pytest.raises(InputError, match="'undecide'; did you mean 'undecided'"):
         caltest.assert_calibrated(*shifted[0.0], fail_on="undecide", materiality=0.1)
-
-
-@pytest.mark.level
-def test_calibrated_models_fail_as_often_as_alpha_says():
-    rng = np.random.default_rng(3)
-    options = {"lenses": "canonical", "statistics": ["ks", "ecd"], "n_resamples": 39, "alpha": 0.2}
-    failures = 0
-    for seed in range(100):
-        p = rng.uniform(size=100)
-        labels = (rng.random(100) < p).astype(int)
-        try:
-            caltest.assert_calibrated(p, labels, rng=seed, **options)
-        except AssertionError:
-            failures += 1
-    low, high = binomial_limits(100, 0.2)
-    assert low <= failures / 100 <= high
 
 
 @pytest.mark.slow

@@ -327,7 +327,7 @@ def test_functions_that_mutate():
     assert np.array_equal(labels, kept[1])
 
 
-@pytest.mark.parametrize("wrong", [np.nan, None, "x", [1, 2], np.ones(3)])
+@pytest.mark.parametrize("wrong", [np.nan, None, "x", [1, 2], np.ones(3), np.ma.masked])
 def test_functions_that_return_no_number(wrong):
     """At once, or after some draws."""
     rng = np.random.default_rng(1)

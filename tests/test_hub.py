@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import command
+from support import command, sentence
 
 import caltest
 from caltest import InputError
@@ -93,23 +93,6 @@ def test_a_cdf_is_one_of_the_thresholds(truth):
     assert caltest.test(found.rows, found.labels, rng=1).pvalue > 0.001
 
 
-@pytest.mark.level
-def test_a_calibrated_cdf_is_not_rejected_too_often():
-    rng, n, reject = np.random.default_rng(0), 40, 0
-    centre = rng.normal(size=n)
-    from scipy.stats import norm
-
-    at = [-1.0, 0.0, 1.0]
-    table = {f"c{k}": norm.cdf(x, centre, 1.0) for k, x in enumerate(at)}
-    for seed in range(200):
-        pd.DataFrame(table).assign(y=rng.normal(centre)).to_csv("cdf.csv", index=False)
-        found = read("cdf.csv", columns={"cdf": dict(zip(table, at, strict=True))})
-        reject += caltest.test(found.rows, found.labels, "pit_ad", n_resamples=99, rng=seed).rejects(
-            0.05
-        )
-    assert reject <= 22  # P(Binomial(200, .05) > 22) < .0003
-
-
 @pytest.mark.slow
 def test_the_command_line():
     where = ["--where", "output_type=sample", "--seed", 1, "--json"]
@@ -118,13 +101,11 @@ def test_the_command_line():
     found = json.loads(run("test", "hub.csv", "--truth", "truth.csv", *where).stdout)
     assert found["pvalue"] == expected
     groups = ["--group", "location", "--min-rows", 3, "--resamples", 199, *where[:-1], "--json", "-"]
-    read_again, frame = read_with_groups(
-        "hub.csv", truth="truth.csv", where={"output_type": "sample"}, groups=["location"]
-    )
+    asked = {"truth": "truth.csv", "where": {"output_type": "sample"}, "groups": ["location"]}
+    again, frame = read_with_groups("hub.csv", **asked)
     assert frame["location"].tolist()[0] == "01"
-    expected = caltest.audit(
-        read_again.rows, read_again.labels, groups=frame, min_rows=3, n_resamples=199, rng=1
-    )
+    options = {"groups": frame, "min_rows": 3, "n_resamples": 199, "rng": 1}
+    expected = caltest.audit(again.rows, again.labels, **options)
     found = json.loads(run("audit", "hub.csv", "--truth", "truth.csv", *groups).stdout)
     assert found["pvalue"] == expected.pvalue
     asked = {"truth": "truth.csv", "where": ("output_type=sample", "target=inc hosp"), "seed": 1}
@@ -153,12 +134,7 @@ def test_types_of_keys_do_not_matter():
     ("row", "column", "cell", "said"),
     [
         (3, "value", "many", "long: column 'value' holds 'many' in {row}, which is not a number"),
-        (
-            130,
-            "value",
-            "?",
-            "long: column 'value' holds '?' in {row}, which is not a number; correct it.",
-        ),
+        (130, "value", "?", "long: column 'value' holds '?' in {row}, which is not a number; corr"),
         (13, "value", 2.0, "long: the cdf of the task that begins in {first} is "),
         (14, "value", 0.0, "long: the cdf of the task that begins in {first} is 0 at 15; give"),
         (14, "output_type_id", "10", "long: output '10' of a task is stated in {row} again; keep one"),
@@ -191,9 +167,19 @@ WRONG = {
     "types": ("hub.csv", {}, {}, "'output_type' holds 'quantile', 'sample', 'cdf', 'pmf'; choose"),
     "no such type": ("hub.csv", {}, {"output_type": "x"}, "column 'output_type' holds .*, and 'x' in"),
     "a point": ("hub.csv", {}, {"output_type": "median"}, "output type 'median' states no distribut"),
-    "column": ("hub.csv", {}, {"outputtype": "x"}, "there is no column 'outputtype' .is 'output_type'"),
+    "column": (
+        "hub.csv",
+        {},
+        {"outputtype": "x"},
+        "no column 'outputtype' .did you mean 'output_type'",
+    ),
     "columns": ("hub.csv", {"columns": {"members": "s"}}, {}, "truth is for a hub's long table, which"),
-    "group": ("hub.csv", {"groups": ["region"]}, {"output_type": "pmf"}, "is no column 'region' .is"),
+    "group": (
+        "hub.csv",
+        {"groups": ["region"]},
+        {"output_type": "pmf"},
+        "is no column 'region' .did you mean",
+    ),
     "label": ("hub.csv", {"label": "seen"}, {"output_type": "pmf"}, "there is no column 'seen' of the"),
     "no table": ("truth.csv", {}, {}, "there is no column 'output_type' of a hub's long table"),
 }
@@ -201,10 +187,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("path", "more", "where", "said"), WRONG.values(), ids=WRONG)
 def test_what_cannot_be_read_is_a_sentence(path, more, where, said):
-    with pytest.raises(InputError, match=said) as wrong:
-        read(path, truth="truth.csv", where=where, **more)
-    assert str(wrong.value).endswith(".")
-    assert "\n" not in str(wrong.value)
+    sentence(lambda: read(path, truth="truth.csv", where=where, **more), said)
 
 
 @pytest.mark.slow
@@ -264,16 +247,14 @@ def test_wrong_tables_are_sentences():
 @pytest.mark.slow
 @pytest.mark.skipif(REFERENCE is None, reason="CALTEST_REFERENCE_DATA names no folder of hub files")
 def test_a_real_hub():
-    long, wide = (
-        f"{REFERENCE}/hub_{name}" for name in ("long_2022-12-17.csv", "samples_2022-12-17.parquet")
-    )
+    names = ("long_2022-12-17.csv", "samples_2022-12-17.parquet")
+    long, wide = (f"{REFERENCE}/hub_{name}" for name in names)
     whole = read(wide, "observation", columns={"members": "sample_"})
     values, outcomes = whole.rows.law.values, whole.labels[:, None]
     assert values.shape == (212, 100)
     assert ((values < outcomes).sum(), (values == outcomes).sum()) == (11_011, 122)
-    states = {
-        kind: read(long, truth=wide, where={"output_type": kind}) for kind in ("sample", "quantile")
-    }
+    kinds = ("sample", "quantile")
+    states = {kind: read(long, truth=wide, where={"output_type": kind}) for kind in kinds}
     sampled, stated = states["sample"].rows.law, states["quantile"].rows.law
     np.testing.assert_array_equal(states["sample"].labels, states["quantile"].labels)
     assert isinstance(stated, Quantiles)

@@ -209,13 +209,6 @@ def test_exchangeable_members_are_rejected_as_often_as_stated():
 
 
 @pytest.mark.level
-def test_exchangeable_vectors_are_rejected_as_often_as_stated():
-    low, high = binomial_limits(SETS, 0.05)
-    found = rate(2000, OF_VECTORS, vectors)
-    assert ((low <= found) & (found <= high)).all(), found
-
-
-@pytest.mark.level
 @pytest.mark.parametrize("members", [1, 2, 9, 50])
 def test_levels(members):
     _, high = binomial_limits(SETS, 0.05)

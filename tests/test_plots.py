@@ -221,8 +221,9 @@ def test_sees_overconfidence_and_finds_calibrated_models_calibrated():
     labels = rng.random(2000) < truth
     stated = truth**2 / (truth**2 + (1 - truth) ** 2)
     for curve in ("binned", "corp"):
-        wrong = ReliabilityDisplay.from_predictions(stated, labels, curve=curve, rng=0, n_resamples=199)
-        right = ReliabilityDisplay.from_predictions(truth, labels, curve=curve, rng=0, n_resamples=199)
+        options = {"curve": curve, "rng": 0, "n_resamples": 199}
+        wrong = ReliabilityDisplay.from_predictions(stated, labels, **options)
+        right = ReliabilityDisplay.from_predictions(truth, labels, **options)
         assert wrong.panels[0].outside.sum() > 5
         assert wrong.panels[0].result.pvalue == 1 / 200
         assert not right.panels[0].outside.any()

@@ -14,7 +14,7 @@ from caltest import InputError
 from caltest.planning import Pilot, pilot
 from caltest.plots import PowerDisplay
 from caltest.simulation import tempered
-from validation.generative import m1, m2
+from validation.generative import m2
 
 
 def test_simulated_data_are_read_only_and_may_share_a_seed_with_the_null():
@@ -43,17 +43,6 @@ def test_power_of_a_binomial_test(n, alpha):
     assert found.interval[0] < found.power < found.interval[1]
     low, high = binomial_limits(250, exact_power(n, P, alpha, found.n_resamples))
     assert low <= found.size <= high
-
-
-@pytest.mark.level
-def test_the_size_of_the_default_test():
-    found = caltest.power(m1, 60, n_datasets=60, rng=2, under_null=True)
-    assert (found.statistic, found.null, found.error) == ("omnibus", "monte_carlo", 0.0)
-    low, high = binomial_limits(60, 0.05)
-    assert low <= found.power <= high
-    assert low <= found.size <= high
-    (point,) = found.points
-    assert point.rejections != point.false_rejections or point.rejections < 20  # labels of their own
 
 
 @pytest.mark.level

@@ -34,16 +34,6 @@ def centred(rng, n=120):
     return rng.normal(size=(n, 1)), rng.normal(size=n)
 
 
-def rounded(rng):
-    centre, noise = centred(rng)
-    return np.round(centre + rng.normal(size=50), 3), centre[:, 0] + noise
-
-
-def lognormal(rng):
-    centre, noise = centred(rng)
-    return np.exp(centre + rng.normal(size=30)), np.exp(centre[:, 0] + noise)
-
-
 def paths(rng):
     centre = rng.normal(size=(120, 1, 3))
     return centre + rng.normal(size=(20, 3)), centre[:, 0] + rng.normal(size=(120, 3))
@@ -54,32 +44,29 @@ def climatology(rng):
     return np.array([np.delete(years, k % 21) for k in range(126)]), years[np.arange(126) % 21]
 
 
+def around(rng, made):
+    """Of their centres, members; and outcomes that differ by a standard normal number."""
+    centre, noise = centred(rng)
+    return made(centre), centre[:, 0] + noise
+
+
 SHARED = {
-    "residuals around every forecast": lambda rng: (
-        (c := centred(rng))[0] + rng.normal(size=200),
-        c[0][:, 0] + c[1],
-    ),
+    "residuals around every forecast": lambda rng: around(rng, lambda c: c + rng.normal(size=200)),
     "one climatology": lambda rng: (np.tile(rng.normal(size=40), (120, 1)), rng.normal(size=120)),
-    "scaled residuals": lambda rng: (
-        (c := centred(rng))[0] + rng.gamma(3.0, size=(120, 1)) * rng.normal(size=25),
-        c[0][:, 0] + c[1],
+    "scaled residuals": lambda rng: around(
+        rng, lambda c: c + rng.gamma(3.0, size=(120, 1)) * rng.normal(size=25)
     ),
-    "common quantiles": lambda rng: (
-        stats.norm.ppf(rng.random(30), (c := centred(rng))[0], rng.gamma(3.0, size=(120, 1))),
-        c[0][:, 0] + c[1],
+    "common quantiles": lambda rng: around(
+        rng, lambda c: stats.norm.ppf(rng.random(30), c, rng.gamma(3.0, size=(120, 1)))
     ),
-    "residuals turned round": lambda rng: (
-        (c := centred(rng))[0] + rng.choice([-1.0, 1.0], (120, 1)) * rng.gamma(1.0, size=9),
-        c[0][:, 0] + c[1],
+    "residuals turned round": lambda rng: around(
+        rng, lambda c: c + rng.choice([-1.0, 1.0], (120, 1)) * rng.gamma(1.0, size=9)
     ),
-    "three decimals": rounded,
-    "factors": lognormal,
+    "three decimals": lambda rng: around(rng, lambda c: np.round(c + rng.normal(size=50), 3)),
+    "factors": lambda rng: [np.exp(x) for x in around(rng, lambda c: c + rng.normal(size=30))],
     "paths": paths,
-    "single precision": lambda rng: (
-        ((c := centred(rng))[0] + rng.normal(size=30)).astype(np.float32),
-        c[0][:, 0] + c[1],
-    ),
-    "three members": lambda rng: ((c := centred(rng))[0] + rng.normal(size=3), c[0][:, 0] + c[1]),
+    "single precision": lambda rng: around(rng, lambda c: (c + rng.normal(size=30)).astype(np.float32)),
+    "three members": lambda rng: around(rng, lambda c: c + rng.normal(size=3)),
     "one climatology, without the year itself": climatology,
     "a third of the rows": lambda rng: (
         np.where(np.arange(120)[:, None] % 3, rng.normal(size=(120, 12)), rng.normal(size=12)),
@@ -99,9 +86,8 @@ def test_members_that_rows_share_are_refused(name):
 
 def dry(rng, n=300):
     """Most members of most rows are 0, as those of rain."""
-    values = np.where(
-        rng.random((n, 21)) < rng.beta(0.5, 2.0, (n, 1)), rng.gamma(2.0, size=(n, 21)), 0.0
-    )
+    wet = rng.random((n, 21)) < rng.beta(0.5, 2.0, (n, 1))
+    values = np.where(wet, rng.gamma(2.0, size=(n, 21)), 0.0)
     return values[:, 1:], values[:, 0]
 
 
@@ -308,10 +294,10 @@ FITTED = {
     "three bins": lambda s, y: of_bins(s, y, 3),
     "Platt": platt,
     "temperature": lambda s, y: expit(
-        brentq(lambda t: ((expit(t * s) - y) * s).sum(), 0.01, 5.0, xtol=1e-14) * s
+        s * brentq(lambda t: ((expit(t * s) - y) * s).sum(), 0.01, 5.0, xtol=1e-14)
     ),
     "intercept": lambda s, y: expit(
-        brentq(lambda a: expit(a + s).sum() - y.sum(), -9, 9, xtol=1e-14) + s
+        s + brentq(lambda a: expit(a + s).sum() - y.sum(), -9, 9, xtol=1e-14)
     ),
 }
 

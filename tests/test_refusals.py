@@ -54,7 +54,11 @@ def hits(probs, labels):
     return float(np.mean(probs.argmax(axis=1) == labels))
 
 
-CALLS = (hits, asked, rounded, seen, bounded, certified, risks, planned)
+def calm(n, rng):
+    return caltest.simulation.tempered(n, temperature=1.0, rng=rng)
+
+
+CALLS = (calm, hits, asked, rounded, seen, bounded, certified, risks, planned)
 NAMES |= {call.__name__: call for call in CALLS}
 
 REFUSED = {
@@ -222,6 +226,12 @@ REFUSED = {
     "caltest.test([0.5, 0.33], [0, 1], rounding=0.05)": r"row 1 \(counting from 0\) is 0.33; give",
     "caltest.test([50.0, 35.0], [0, 1], rounding=0.05)": "percentages",
     "caltest.test(np.eye(4), [0, 1, 2, 3], rounding=1, lens='top:2')": "adds up 2 values, so any",
+    # ------------------------------------------------------------------ too few draws for a level
+    "caltest.ReliabilityDisplay.from_predictions(P6, Y6, n_resamples=1)": r"\b19\b",
+    "caltest.audit(P6, Y6, n_resamples=5, min_rows=2, lenses='top_label')": r"\b39\b",
+    "caltest.assert_calibrated(P6, Y6, alpha=0.01, n_resamples=99, min_rows=2)": r"\b199\b",
+    "bounded(n_resamples=5)": r"\b39\b",
+    "caltest.power(calm, 20, 'ecd', n_resamples=5, n_datasets=2)": r"\b39\b",
     # ------------------------------------------------------------------ bounds, risks, plans
     "bounded(confidence=1.0)": "confidence is 1.0; give one between 0 and 1",
     "bounded(confidence='95%')": "confidence is '95%'",

@@ -118,25 +118,6 @@ def test_targets_are_drawn_from_the_locations_predictions():
 
 
 @pytest.mark.level
-def test_locations_of_ones_own_keep_the_level_and_find_what_is_there():
-    """Two levels: by chance in 1 of 10 000 runs. The error is of class 0, near a location."""
-    sizes, powers = [], []
-    for seed in range(1000):
-        probs = dirichlet(60, 3, seed, 0.7)
-        rng = np.random.default_rng([2, seed])
-        options = {"n_resamples": 99, "rng": seed}
-        labels = labels_from(probs, rng)
-        sizes.append(caltest.test(probs, labels, UCME(locations=OWN), **options).pvalue)
-        if seed < 100:
-            wrong = np.where((probs[:, 0] > 0.6) & (rng.random(60) < 0.7), 1, labels)
-            powers.append(caltest.test(probs, wrong, UCME(locations=OWN[:1]), **options).pvalue)
-    for level in (0.05, 0.01):
-        low, high = binomial_limits(1000, level, 1e-4 / 2)
-        assert low <= np.mean(np.array(sizes) <= level + 1e-12) <= high
-    assert np.mean(np.array(powers) <= 0.05) > 0.8
-
-
-@pytest.mark.level
 def test_power():
     """Wrong in one class: found as often as by all pairs of rows, and more often than at drawn targets.
 
