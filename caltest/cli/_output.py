@@ -136,7 +136,7 @@ def write(text: str, verdict: str = "", code: str = "") -> None:
     page = visible_page(text)
     if sys.stdout.isatty():
         columns = shutil.get_terminal_size().columns
-        lines = (wrap(each, columns) if each[:1].strip() else [each] for each in page.split("\n"))
+        lines = ([each] if "  " in each else wrap(each, columns) or [""] for each in page.split("\n"))
         page = "\n".join("\n".join(each) for each in lines)
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or os.name == "nt"
         if verdict and not plain:

@@ -24,7 +24,7 @@ from caltest.exceptions import Argument, Premise
 from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
 from caltest.spelling import alike
-from caltest.text import filled
+from caltest.text import filled, width
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
@@ -243,8 +243,8 @@ _ZERO = "none (h = 0)"
 def estimation(found: SquaredErrorEstimate) -> str:
     """Return what was estimated, the table of functions, which was picked, and the p-value."""
     names = [_name(each) for each in found.functions]
-    width = max(len(_ZERO), *map(len, names))
-    layout = f"  {{:<{width}}}  {{:<22}}  {{:<17}}  {{}}"
+    wide = max(len(_ZERO), *map(len, names))
+    layout = f"  {{:<{wide}}}  {{:<20}}  {{:<14}}  {{}}"
     table = [layout.format("function", "best option", "√risk × 100", "squared error")]
     for name, each in zip(names, found.functions, strict=True):
         risk, error = _root(each.risk, each.risk_error), _with_error(each.estimate, each.standard_error)
@@ -320,11 +320,12 @@ def audit_plan(result: AuditPlan) -> str:
             return f"{lens}{group_name(view.group)}"
         return f"{lens}{group_name(view.group)} without {group_name(view.without)}"
 
-    table = [f"  {'':44}  {'share':>6}  {'predicted':>9}  {'own rows':>10}  {'rows in all':>11}"]
+    room = min(44, width() - 46)  # of a name
+    table = [f"  {'':{room}}  {'share':>6}  {'predicted':>9}  {'own rows':>10}  {'rows in all':>11}"]
     for view in result.views[:_PLANNED]:
         needed = [f"{each:,}" if each is not None else "no number" for each in (view.rows, view.n)]
         table.append(
-            f"  {shortened(name(view), 44):44}  {percent(view.share, 1):>6}  "
+            f"  {shortened(name(view), room):{room}}  {percent(view.share, 1):>6}  "
             f"{percent(view.predicted, 1):>9}  {needed[0]:>10}  {needed[1]:>11}"
         )
     if (more := len(result.views) - _PLANNED) > 0:
