@@ -40,6 +40,11 @@ def _entry(text: str) -> Entry:
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
+def _pair(text: str) -> Pair:
+    """For vectors: how two entries go together, by both their names."""
+    return Pair(*halves(text))
+
+
 _ONE = "give a lens such as 'top_label' or 'class:0'"
 
 
@@ -63,7 +68,7 @@ LENSES: dict[str, Any] = {
     "pit:": Pit,
     "distribution": WholeDistribution,
     "entry:": _entry,
-    "pair:": lambda text: Pair(*halves(text)),
+    "pair:": _pair,
     "ranks:": VectorRanks,
 }
 __all__ = [each.__name__ for each in LENSES.values() if isinstance(each, type)]
