@@ -201,10 +201,8 @@ def on_cluster(scheduler: str | None) -> Iterator[None]:
         ) from None
     with client, joblib.parallel_config(backend="dask", client=client):
         if not client.nthreads():
-            raise InputError(
-                f"the Dask scheduler at {quoted(scheduler)} has no workers; start some, with dask "
-                "worker."
-            )
+            do = "start some, with dask worker"
+            raise InputError(f"the Dask scheduler at {quoted(scheduler)} has no workers; {do}.")
         yield
 
 

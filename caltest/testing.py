@@ -313,10 +313,8 @@ def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> flo
         form = fitted.given(rows)
         if rows.clusters is not None:
             if isinstance(form, Combined):
-                raise InputError(
-                    f"with clusters {measure.name!r} is standardised by its draws; take "
-                    f"{Argument('caltest.test')}, or estimate one of its parts."
-                )
+                do = f"take {Argument('caltest.test')}, or estimate one of its parts"
+                raise InputError(f"with clusters {measure.name!r} is standardised by its draws; {do}.")
             if isinstance(form, HasSigns):
                 ((_, signed),) = signed_columns(columns_of(form), observed, rows.clusters, rows.weights)
                 return signed.observed  # type: ignore[attr-defined, no-any-return]

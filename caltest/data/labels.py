@@ -297,10 +297,8 @@ def rates_by_class(rates: object, m: int, classes: tuple[str, ...] | None) -> di
     for which, given in rates.items():
         column, rate = _column(which, m, classes), as_float(given)
         if rate is None or not 0.0 < rate <= 1.0:
-            raise InputError(
-                f"the sampling rate of class {quoted(which)} is {quoted(given)}; give the share of its "
-                "rows that were kept, above 0 and at most 1."
-            )
+            do = "give the share of its rows that were kept, above 0 and at most 1"
+            raise InputError(f"the sampling rate of class {quoted(which)} is {quoted(given)}; {do}.")
         if column in found:
             raise InputError(f"class {quoted(which)} has two sampling rates; give it one.")
         found[column] = rate

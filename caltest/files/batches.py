@@ -349,10 +349,8 @@ def _files(path: Place) -> tuple[list[Place], Format]:
         )
     if others := [each.name for each in found if each.suffix.lower() not in kind.suffixes]:
         holds = "the directory holds" if folder else "the pattern matches"
-        raise InputError(
-            f"besides {kind.suffixes[0][1:]} files {holds} {listed(others, 3)}; give a directory of "
-            "files of one kind and nothing else."
-        )
+        do = "give a directory of files of one kind and nothing else"
+        raise InputError(f"besides {kind.suffixes[0][1:]} files {holds} {listed(others, 3)}; {do}.")
     return found, kind
 
 

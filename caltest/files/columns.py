@@ -315,10 +315,8 @@ def _chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
             f"the {kind}s {listed(likely)} could all be the labels; say which is, with {_LABEL}."
         )
     if not likely:
-        raise InputError(
-            f"no {kind} is called {', '.join(_LABELS[:-1])} or {_LABELS[-1]}; say which holds the "
-            f"labels, with {_LABEL}: the {kind}s are {listed(names)}."
-        )
+        do = f"say which holds the labels, with {_LABEL}: the {kind}s are {listed(names)}"
+        raise InputError(f"no {kind} is called {', '.join(_LABELS[:-1])} or {_LABELS[-1]}; {do}.")
     return likely[0]
 
 

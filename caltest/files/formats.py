@@ -485,10 +485,8 @@ def check_array(file: BufferedReader, roles: Roles) -> None:
     """Raise unless a file begins as a single array does, of which no columns are named."""
     of = roles.numbers.names if roles.numbers else ()
     for name in (name for name in (*roles.groups, roles.weights, *of) if name is not None):
-        raise InputError(
-            f"an array has no names, so there is no column {quoted(name)}; save probs, labels and what "
-            "belongs to the rows as CSV, Parquet or NPZ."
-        )
+        do = "save probs, labels and what belongs to the rows as CSV, Parquet or NPZ"
+        raise InputError(f"an array has no names, so there is no column {quoted(name)}; {do}.")
     _check_kind(file, MAGIC, roles)
 
 

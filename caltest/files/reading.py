@@ -228,10 +228,8 @@ def _content(path: str | Path, roles: Roles, truth: Any = None, where: Any = Non
     paths.check_file(place)
     suffix = Path(str(place)).suffix
     if suffix.lower() not in _ARRAYS:
-        raise InputError(
-            f"files that end in {quoted(suffix)} cannot be read; convert the file to "
-            f"{', '.join((*FORMATS, *_ARRAYS))}."
-        )
+        do = f"convert the file to {', '.join((*FORMATS, *_ARRAYS))}"
+        raise InputError(f"files that end in {quoted(suffix)} cannot be read; {do}.")
     with paths.opened(place, NUMPY) as file:
         if paths.size_of(file) == 0:
             raise InputError("the file is empty; write it again.")

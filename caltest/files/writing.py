@@ -155,10 +155,8 @@ def _named(path: Path, done: list[str]) -> Iterator[None]:
     except (OSError, ValueError) as error:
         reason = (error.strerror or error) if isinstance(error, OSError) else error
         also = f", but {', '.join(done)} had been written by then" if done else ""
-        raise InputError(
-            f"{path} cannot be written: {reason}{also}; give a file in a folder that exists and may be "
-            "written to."
-        ) from error
+        do = "give a file in a folder that exists and may be written to"
+        raise InputError(f"{path} cannot be written: {reason}{also}; {do}.") from error
 
 
 def _part_of(target: Path) -> Path:

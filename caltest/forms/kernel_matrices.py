@@ -564,7 +564,5 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
             "predictions and one matrix between classes; leave the approximation out."
         )
     if method == "fourier" and not has_fourier_features(kernel.terms[0][0]):
-        raise InputError(
-            f"there are no Fourier features of {quoted(kernel.terms[0][0], 200)}; use "
-            f"{Argument('approximation', 'nystrom')}, which takes any kernel."
-        )
+        do = f"use {Argument('approximation', 'nystrom')}, which takes any kernel"
+        raise InputError(f"there are no Fourier features of {quoted(kernel.terms[0][0], 200)}; {do}.")

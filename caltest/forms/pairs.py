@@ -403,10 +403,8 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
         counts = clusters.weights[self.rows].prod(axis=0)
         between = float(counts[first != second].sum() / counts.mean())
         if between == 0.0:
-            raise InputError(
-                "every pair of rows that 'skce_ul' looks at is of one cluster; take 'skce_uq', or "
-                "pairing='random'."
-            )
+            do = "take 'skce_uq', or pairing='random'"
+            raise InputError(f"every pair of rows that 'skce_ul' looks at is of one cluster; {do}.")
         places = np.concatenate([first, second]), np.concatenate([second, first])
         pairs = sparse.csr_array((np.tile(values, 2), places), shape=(clusters.count,) * 2)
         return signed_pairs(pairs, 0.5 / between, False, self.resolution)

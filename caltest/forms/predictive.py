@@ -59,10 +59,8 @@ class NumberForm(Sums):
         """What the middles of the cells add."""
         law, n = self.law, self.law.n_samples
         if law.dimension is not None:
-            raise InputError(
-                "signs of clusters need quantiles, which vectors do not have; give "
-                f"{Argument('null', 'one_per_cluster')}, or an entry of the vectors at a time."
-            )
+            do = f"give {Argument('null', 'one_per_cluster')}, or an entry of the vectors at a time"
+            raise InputError(f"signs of clusters need quantiles, which vectors do not have; {do}.")
         if self.direction is None:
             return None
         alone, middles = Clusters(np.arange(n), n), 0.5 * (_ENDS[1:] + _ENDS[:-1])

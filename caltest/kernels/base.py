@@ -129,10 +129,8 @@ def _check_size(most: float) -> None:
     """Raise if the values of a kernel, at most so large, have powers that are no floats."""
     low, high = _arguments.positive_number.low, _arguments.positive_number.high
     if most != math.inf and not low <= most <= high:
-        raise InputError(
-            f"the kernel has values of at most {most:.3g}; scale it so that these lie between "
-            f"{low:g} and {high:g}."
-        )
+        do = f"scale it so that these lie between {low:g} and {high:g}"
+        raise InputError(f"the kernel has values of at most {most:.3g}; {do}.")
 
 
 def _kernels(name: str, value: object) -> object:
@@ -331,10 +329,8 @@ class MatrixKernel:
         pairs = [*parts] if np.iterable(parts) else []
         two = [isinstance(x, tuple | list) and len(x) == 2 and isinstance(x[0], Kernel) for x in pairs]
         if not pairs or not all(two):
-            raise InputError(
-                f"parts is {quoted(parts)}; give pairs of a real-valued kernel, such as Exponential(), "
-                "and its m×m matrix."
-            )
+            do = "give pairs of a real-valued kernel, such as Exponential(), and its m×m matrix"
+            raise InputError(f"parts is {quoted(parts)}; {do}.")
         checked = tuple((kernel, _psd_matrix(matrix, i)) for i, (kernel, matrix) in enumerate(pairs))
         sizes = sorted({len(matrix) for _, matrix in checked})
         if len(sizes) > 1:

@@ -75,10 +75,8 @@ class GaussianPredictions(Shaped):
             spread = spread[None]
         if spread.shape not in ((n, d, d), (1, d, d)):
             wanted = f"({n},) variances" if self.dimension is None else f"({n}, {d}, {d}) matrices"
-            raise InputError(
-                f"the {self._second} has shape {given}; for means of shape {self.mean.shape} "
-                f"give {wanted}, or one for all rows."
-            )
+            do = f"for means of shape {self.mean.shape} give {wanted}, or one for all rows"
+            raise InputError(f"the {self._second} has shape {given}; {do}.")
         asymmetric = np.abs(spread - spread.swapaxes(1, 2)).max(axis=(1, 2))
         sizes = np.abs(spread).max(axis=(1, 2))
         for row in np.flatnonzero(asymmetric > 1e-8 * sizes)[:1]:

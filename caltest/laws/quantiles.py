@@ -86,10 +86,8 @@ class Quantiles(Shaped):
         for place in np.flatnonzero((at <= 0.0) | (at >= 1.0))[:1]:
             raise InputError(f"levels holds {at[place]:g}; give levels between 0 and 1, 0.05 for 5%.")
         for place in np.flatnonzero(np.diff(at) <= _SAME)[:1]:
-            raise InputError(
-                f"levels holds {at[place]:g} before {at[place + 1]:g}; give increasing levels, and the "
-                "columns of values in the same order."
-            )
+            do = "give increasing levels, and the columns of values in the same order"
+            raise InputError(f"levels holds {at[place]:g} before {at[place + 1]:g}; {do}.")
         if table.ndim != 2 or table.shape[1] != len(at) or not len(table):
             do = "values.T" if table.shape[:1] == at.shape else f"(n, {len(at)}), a column for each"
             raise InputError(f"values has shape {table.shape} for {len(at)} levels; give {do}.")

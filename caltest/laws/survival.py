@@ -326,10 +326,8 @@ class Survival(Shaped):
             return self._looked_up(self._hazards, times)[1]
         below, at = self._at(times)
         if (at - below > _ROUNDED).any():
-            raise InputError(
-                "the distributions have atoms, times of positive probability; give their curves "
-                f"with {Argument('interpolation', 'step')}."
-            )
+            do = f"give their curves with {Argument('interpolation', 'step')}"
+            raise InputError(f"the distributions have atoms, times of positive probability; {do}.")
         return np.asarray(-np.log(np.maximum(1.0 - at, _LEAST)))
 
     def until(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Mask]:
@@ -562,10 +560,8 @@ def read_times(values: Any, n: int) -> tuple[Array, Mask]:
             "intervals, rows that start late and events that come several times are not supported."
         )
     if isinstance(first := next(iter(columns[1]), None), str):
-        raise InputError(
-            f"event holds {quoted(first)}; give 1 where the event came, and 0 where the row was "
-            "censored."
-        )
+        do = "give 1 where the event came, and 0 where the row was censored"
+        raise InputError(f"event holds {quoted(first)}; {do}.")
     time, event = finite_table("time", as_stated(columns[0])), finite_table("event", columns[1])
     if len(time) != n or len(event) != n:
         raise InputError(

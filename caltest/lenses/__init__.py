@@ -127,10 +127,8 @@ def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = No
     """Return the lens that was asked for; if none was, of more than two classes the default."""
     found = find_lens(lens)
     if found is None and default is not None and predictions.n_classes is None:
-        raise InputError(
-            f"this is about one probability, and these are {predictions.law.about}; give a lens, such "
-            "as 'quantile:0.5' or 'below:10'."
-        )
+        do = "give a lens, such as 'quantile:0.5' or 'below:10'"
+        raise InputError(f"this is about one probability, and these are {predictions.law.about}; {do}.")
     usual = found is None and default is not None and (predictions.n_classes or 0) > 2
     return find_lens(default) if usual else found
 

@@ -487,19 +487,15 @@ def _drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any,
         return drawn.rows if isinstance(law, Classes) else law, drawn.labels, None
     if isinstance(drawn, tuple) and len(drawn) == 2:
         return drawn[0], drawn[1], None
-    raise InputError(
-        f"the model drew {type(drawn).__name__}; return caltest.simulation.Simulated, or a pair "
-        "(probs, labels)."
-    )
+    do = "return caltest.simulation.Simulated, or a pair (probs, labels)"
+    raise InputError(f"the model drew {type(drawn).__name__}; {do}.")
 
 
 def _check_rows_drawn(asked: int, drawn: int) -> None:
     """Raise unless a model drew as many rows as it was asked for."""
     if drawn != asked:
-        raise InputError(
-            f"the model was asked for {asked} rows and drew {drawn}; draw as many as its first "
-            "argument says."
-        )
+        do = "draw as many as its first argument says"
+        raise InputError(f"the model was asked for {asked} rows and drew {drawn}; {do}.")
 
 
 def _check_repeatable(model: Model, n: int, seed: int) -> None:

@@ -45,7 +45,5 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
         return statistic
     if callable(statistic) and not isinstance(statistic, type):
         return FunctionStatistic(statistic)
-    raise InputError(
-        f"statistic is {quoted(statistic)}; give a name, an object of caltest.statistics, "
-        "or a function f(probs, labels) -> float."
-    )
+    do = "give a name, an object of caltest.statistics, or a function f(probs, labels) -> float"
+    raise InputError(f"statistic is {quoted(statistic)}; {do}.")

@@ -91,10 +91,8 @@ class Groups:
             return cls(tuple(codes.astype(np.float64).tolist()), _Equal(), names)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
-            raise InputError(
-                f"groups has the entry {values[wrong[0]]} in {Row(int(wrong[0]))}; "
-                "give finite numbers, or names."
-            )
+            do = "give finite numbers, or names"
+            raise InputError(f"groups has the entry {values[wrong[0]]} in {Row(int(wrong[0]))}; {do}.")
         quantity = values.astype(np.float64)
         quantity -= quantity.min()
         quantity /= quantity.max() or 1.0
@@ -328,10 +326,8 @@ class CKCE(Listed, row="ckce"):
 
     def __post_init__(self) -> None:
         if len(self.kernel.terms) > 1:
-            raise InputError(
-                f"kernel has {len(self.kernel.terms)} parts; ckce takes one kernel between predictions "
-                "and one matrix between classes."
-            )
+            do = "ckce takes one kernel between predictions and one matrix between classes"
+            raise InputError(f"kernel has {len(self.kernel.terms)} parts; {do}.")
         if isinstance(self.regularization, str):
             choose("rule for the regularization", self.regularization, RULES)
         else:
