@@ -188,17 +188,15 @@ def on_cluster(scheduler: str | None) -> Iterator[None]:
     try:
         from distributed import Client
     except ImportError:
-        raise InputError(
-            "a scheduler needs Dask, which is not installed; pip install 'caltest[dask]'."
-        ) from None
+        do = "pip install 'caltest[dask]'"
+        raise InputError(f"a scheduler needs Dask, which is not installed; {do}.") from None
     try:
         client: Any = Client(scheduler, timeout=5, set_as_default=False)  # type: ignore[no-untyped-call]
     except Exception as error:  # of addresses, of sockets, of protocols
         reason = quoted(str(error) or type(error).__name__)
-        raise InputError(
-            f"no Dask scheduler answers at {quoted(scheduler)} ({reason}); start one there, or correct "
-            "the address."
-        ) from None
+        found = f"no Dask scheduler answers at {quoted(scheduler)} ({reason})"
+        do = "start one there, or correct the address"
+        raise InputError(f"{found}; {do}.") from None
     with client, joblib.parallel_config(backend="dask", client=client):
         if not client.nthreads():
             do = "start some, with dask worker"

@@ -74,10 +74,9 @@ class ScoreBinning(Binning):
     def cells(self, rows: Rows) -> Cells:
         """Return the bin of every row by its probability of class 1, from left to right."""
         if rows.n_classes != 2:
-            raise InputError(
-                f"{type(self).__name__} bins one score, and there are {rows.n_classes} classes; "
-                "give a lens such as 'top_label', or use the binnings Uniform or MedianVariance."
-            )
+            found = f"{type(self).__name__} bins one score, and there are {rows.n_classes} classes"
+            do = "give a lens such as 'top_label', or use the binnings Uniform or MedianVariance"
+            raise InputError(f"{found}; {do}.")
         scores = rows.probs[:, 1]
         cells = intervals(scores, self.edges_of(scores, rows.weights))
         used = np.bincount(cells) > 0

@@ -187,10 +187,8 @@ def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[A
     check_fits(_COPIES * 8.0 * each * min(n_resamples, DRAWS), f"{each} sums of {DRAWS} draws", do)
     for part in blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS):
         found = _total(rows, partial(_of_draws, part), workers, "label draws")
-        finished = [
-            cast("Sums", column.form).reduce(found.sums[place], fixed)
-            for column, place, fixed in zip(columns, _summed_by(columns), found.fixed, strict=True)
-        ]
+        every = zip(columns, _summed_by(columns), found.fixed, strict=True)
+        finished = [cast("Sums", c.form).reduce(found.sums[k], fixed) for c, k, fixed in every]
         values.append(np.column_stack(finished)[min(1, len(values)) :])
     return np.concatenate(values), found
 

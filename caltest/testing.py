@@ -439,10 +439,9 @@ def _answered(
         null = nulls.EventSigns()
     if not null.fits(form):
         weighted = "" if rows.are_alike else " of rows with weights"
-        raise InputError(
-            f"the null {null.name!r} needs {null.requires}, which {fitted.name!r}{weighted} is "
-            f"not; possible here: {', '.join(nulls.possible_nulls(form, null.of_clusters))}."
-        )
+        found = f"the null {null.name!r} needs {null.requires}, which {fitted.name!r}{weighted} is not"
+        do = f"possible here: {', '.join(nulls.possible_nulls(form, null.of_clusters))}"
+        raise InputError(f"{found}; {do}.")
     exact = isinstance(null, nulls.MonteCarlo)
     if seen is not None and fitted.of_seen and not exact:
         trial, completions = replace(trial, labels=seen), ()
@@ -512,17 +511,13 @@ def _check_possible(null: nulls.Null, clustered: bool, tolerant: bool, sampling_
             "rounding: errors are then found that rounding may explain."
         )
     if clustered and not null.of_clusters:
-        raise InputError(
-            f"the null {null.name!r} needs independent rows, and clusters are given; leave the "
-            "null out, or give 'cluster_signs' or 'one_per_cluster'."
-        )
+        found = f"the null {null.name!r} needs independent rows, and clusters are given"
+        do = "leave the null out, or give 'cluster_signs' or 'one_per_cluster'"
+        raise InputError(f"{found}; {do}.")
     if null.of_clusters and not clustered:
-        raise InputError(
-            "the null {null!r} is for rows in clusters; give {option}, with the name or number of a "
-            "cluster for every row.",
-            null=null.name,
-            option=Argument("clusters", ...),
-        )
+        do = "give {option}, with the name or number of a cluster for every row"
+        text = f"the null {null.name!r} is for rows in clusters; {do}."
+        raise InputError(text, option=Argument("clusters", ...))
 
 
 def _bins_of_vectors(form: Form, lens: str | None) -> tuple[str, ...]:

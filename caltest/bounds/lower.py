@@ -234,13 +234,9 @@ class MiscalibrationBounds(Result):
         """
         import pandas as pd
 
-        found = [
-            (visible(view.event), side.side, *(getattr(place, name) for name in _OF_PLACES))
-            for view in self.views
-            for side in view.sides
-            for place in side.places
-            if place.named or overlapping
-        ]
+        every = ((visible(view.event), side) for view in self.views for side in view.sides)
+        places = ((name, of.side, p) for name, of in every for p in of.places if p.named or overlapping)
+        found = [(name, side, *(getattr(p, of) for of in _OF_PLACES)) for name, side, p in places]
         columns = ["event", "side", "from", "to", *_OF_PLACES[2:]]
         return pd.DataFrame(found, columns=columns)
 
@@ -470,10 +466,8 @@ class ShiftedScan:
         low, high = self.intervals.edges[:-1, None], self.intervals.edges[1:, None]
         start, stop = (np.clip(end, low, high) for end in ends)
         rows = stop - start
-        firsts, seconds = (
-            running[stop] - running[start]
-            for running in (np.concatenate([[0.0], np.cumsum(p**power)]) for power in (1, 2))
-        )
+        powers = (np.append(0.0, np.cumsum(p**power)) for power in (1, 2))
+        firsts, seconds = (running[stop] - running[start] for running in powers)
         shift = self.tolerances
         sums = np.maximum(firsts - shift * rows, 0.0)
         squares = seconds - 2.0 * shift * firsts + shift**2 * rows

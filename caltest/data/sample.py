@@ -342,9 +342,8 @@ def named_sample(
         event = event_called(_own_name(labels), column).strip() if column else ""
         event = None if event.isdecimal() else event or None
     if classes and event == classes[0]:
-        raise InputError(
-            f"event is {quoted(event)}, the class of the first column; put its column last."
-        )
+        do = "put its column last"
+        raise InputError(f"event is {quoted(event)}, the class of the first column; {do}.")
     if event is not None:
         classes = (classes[0] if classes else f"not {event}", event)
         found = replace(found, rows=rows.shown_as(rows.probs, classes))

@@ -328,10 +328,8 @@ def estimate_squared_error(
     """
     choose("p-value", pvalue, {"held_out": True, "none": True})
     if n_resamples is not None and pvalue == "none":
-        text, none = (
-            "{argument} is {found}, and {none} draws none; leave it out.",
-            Argument("pvalue", "none"),
-        )
+        text = "{argument} is {found}, and {none} draws none; leave it out."
+        none = Argument("pvalue", "none")
         raise InputError(text, argument="n_resamples", found=n_resamples, none=none)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = through(sample(probs, labels, class_names=class_names), lens)
@@ -373,13 +371,11 @@ def estimate_squared_error(
             f"The best {first.tuned} of {first.label}, {first.value:.4g}, is at the end of the values "
             "tried: one beyond may be better still."
         )
-    zeros = [PlugIn(np.zeros_like(own)).risk(own) for own in map(parts.residuals, parts.folds)]
+    zeros = np.array([PlugIn(np.zeros_like(r)).risk(r) for r in map(parts.residuals, parts.folds)])
     sizes = {"n_samples": n, "n_classes": m, "n_tuning": n - len(tested), "n_test": len(tested)}
     sizes |= {"n_folds": n_folds, "seed": seed}
     every = tuple(dict.fromkeys([*own_notes, *notes]))
-    return SquaredErrorEstimate(
-        tuple(found), np.array(zeros), result, lens_label, **sizes, warnings=every
-    )
+    return SquaredErrorEstimate(tuple(found), zeros, result, lens_label, **sizes, warnings=every)
 
 
 class Candidate(NamedTuple):
@@ -437,10 +433,9 @@ def _split(
     tuning = int((1.0 - test_size) * n + 1e-9)  # (1 − 0.2) · 10 is 8
     fold = tuning // n_folds
     if fold < _FEWEST_ROWS or n - tuning < _FEWEST_ROWS:
-        raise InputError(
-            f"there are {n} rows, which leaves {fold} in a fold and {n - tuning} in the test part; "
-            f"{_FEWEST_ROWS} are needed in each: give more rows, fewer folds, or another share to test."
-        )
+        found = f"there are {n} rows, which leaves {fold} in a fold and {n - tuning} in the test part"
+        do = f"{_FEWEST_ROWS} are needed in each: give more rows, fewer folds, or another share to test"
+        raise InputError(f"{found}; {do}.")
     rows = generator(seed, _ORDER).permutation(n)
     if order is not None:
         do = f"give each of the rows 0 to {n - 1} once"

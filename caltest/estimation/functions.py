@@ -167,10 +167,9 @@ class EstimationFunction(ABC):
     def check_classes(self, n_classes: int) -> None:
         """Raise if the function does not take so many classes."""
         if self.two_classes_only and n_classes > 2:
-            raise InputError(
-                f"{self.name!r} measures one probability, and there are {n_classes} classes; "
-                "give a lens such as 'top_label', or another function."
-            )
+            found = f"{self.name!r} measures one probability, and there are {n_classes} classes"
+            do = "give a lens such as 'top_label', or another function"
+            raise InputError(f"{found}; {do}.")
 
     def with_value(self, value: Any) -> Self:
         """Return the function with another value of the tuned option."""

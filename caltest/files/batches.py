@@ -107,10 +107,9 @@ class Stored(ABC):
         return Row(number)
 
     def _changed(self) -> InputError:
-        return InputError(
-            f"there were {self.n_samples} rows when it was opened, and it has changed since; do not "
-            "write to it while it is read."
-        )
+        found = f"there were {self.n_samples} rows when it was opened, and it has changed since"
+        do = "do not write to it while it is read"
+        return InputError(f"{found}; {do}.")
 
     @arguments()
     def load(self, *, rounding: float | None = None) -> Sample:

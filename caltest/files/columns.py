@@ -284,10 +284,9 @@ class Roles:
                 continue
             check_there(name, among, kind, of)
             if name == label:
-                raise InputError(
-                    f"the {kind} {quoted(name)} holds the labels, so it cannot be {role} too; give "
-                    f"what was known before, or say what holds the labels, with {_LABEL}."
-                )
+                found = f"the {kind} {quoted(name)} holds the labels, so it cannot be {role} too"
+                do = f"give what was known before, or say what holds the labels, with {_LABEL}"
+                raise InputError(f"{found}; {do}.")
             if name in taken:
                 both = "twice" if taken[name] == role else f"as {taken[name]} and as {role}"
                 raise InputError(f"the {kind} {quoted(name)} is given {both}; give it once.")
@@ -311,9 +310,8 @@ def _chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
         return label
     likely = [name for name in names if name.lower() in _LABELS]
     if len(likely) > 1:
-        raise InputError(
-            f"the {kind}s {listed(likely)} could all be the labels; say which is, with {_LABEL}."
-        )
+        do = f"say which is, with {_LABEL}"
+        raise InputError(f"the {kind}s {listed(likely)} could all be the labels; {do}.")
     if not likely:
         do = f"say which holds the labels, with {_LABEL}: the {kind}s are {listed(names)}"
         raise InputError(f"no {kind} is called {', '.join(_LABELS[:-1])} or {_LABELS[-1]}; {do}.")

@@ -102,9 +102,8 @@ def one_type(column: str, kinds: Sequence[Any], parts: Sequence[str], role: str)
         if role == "number" and not nested:
             return pa.string()
         one, other, *_ = (f"{kind} in {part}" for kind, part in known.items())
-        raise InputError(
-            f"column {quoted(column)} is {one} and {other}; save all files with the same types."
-        ) from error
+        do = "save all files with the same types"
+        raise InputError(f"column {quoted(column)} is {one} and {other}; {do}.") from error
 
 
 # ------------------------------------------------------------------ Parquet and Arrow
@@ -233,9 +232,8 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
                     "the file is not valid CSV: EOF inside string, the cell that a quote opens in line "
                     f"{line}; close the quote, or write the file again if it is cut off."
                 )
-            raise InputError(
-                f"line {line} holds a null character, so the file is not valid CSV; save it as UTF-8."
-            )
+            do = "save it as UTF-8"
+            raise InputError(f"line {line} holds a null character, so the file is not valid CSV; {do}.")
         if not names:
             if not (header := _HEADER.match(lines.masked)):
                 continue
@@ -293,15 +291,10 @@ def _parsed(
     parse = pc.ParseOptions(newlines_in_values=True, invalid_row_handler=handled)
     parse.ignore_empty_lines = len(names) > 1  # of one column it is a row, but at the end
     text = text if len(names) > 1 else text.rstrip(b"\r\n")
-    convert = pc.ConvertOptions(
-        column_types=types,
-        include_columns=types.names if some is None else some,
-        null_values=[""],
-        true_values=["True", "TRUE", "true"],
-        false_values=["False", "FALSE", "false"],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=True,
-    )
+    words: Any = {"true_values": ["True", "TRUE", "true"], "false_values": ["False", "FALSE", "false"]}
+    words |= {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": True}
+    read = types.names if some is None else some
+    convert = pc.ConvertOptions(column_types=types, include_columns=read, **words)
     options = pc.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False)
     try:
         return pc.read_csv(pa.BufferReader(text), options, parse, convert)
@@ -332,15 +325,13 @@ def kind_of(seen: Iterable[Any]) -> Any:
 def _check_header(header: list[str]) -> None:
     """Raise if the names of a CSV file's columns look like something else."""
     if len(header) == 1 and (mark := next((c for c in ";\t|" if c in header[0]), None)):
-        raise InputError(
-            f"the header has no comma but {mark!r}, which seems to separate the columns; "
-            "save the file with commas."
-        )
+        found = f"the header has no comma but {mark!r}, which seems to separate the columns"
+        do = "save the file with commas"
+        raise InputError(f"{found}; {do}.")
     if all(is_number(cell) for cell in header):
-        raise InputError(
-            f"the first line looks like numbers ({listed(header, 4)}), not names of columns; "
-            "add a header, for instance cat,dog,label."
-        )
+        found = f"the first line looks like numbers ({listed(header, 4)}), not names of columns"
+        do = "add a header, for instance cat,dog,label"
+        raise InputError(f"{found}; {do}.")
     check_distinct(header)
 
 
@@ -365,10 +356,9 @@ def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
             continue
         opened = lines.text.count(b"[") + lines.text.count(b"{") - lines.text.count(b"\n")
         if opened > _DEEPEST and len(deep := _too_deep(lines.text)):
-            raise InputError(
-                f"line {lines.line_at(int(deep[0]))} is nested more than {_DEEPEST} deep; write an "
-                "object of numbers and text per line."
-            )
+            found = f"line {lines.line_at(int(deep[0]))} is nested more than {_DEEPEST} deep"
+            do = "write an object of numbers and text per line"
+            raise InputError(f"{found}; {do}.")
         found = _objects(lines.text, before=sum(parts))
         kinds = [pa.string() if pa.types.is_temporal(kind) else kind for kind in found.schema.types]
         schema = pa.schema(list(zip(found.schema.names, kinds, strict=True)))
@@ -451,19 +441,17 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
         if "classes" in names:
             classes, width = array("classes"), probs.n_columns
             if classes.shape != (max(width, 2),):
-                raise InputError(
-                    f"classes has shape {shape_of(classes)} and probs has {width} columns; "
-                    "give one name for every class."
-                )
+                found = f"classes has shape {shape_of(classes)} and probs has {width} columns"
+                do = "give one name for every class"
+                raise InputError(f"{found}; {do}.")
             probs = replace(probs, names=tuple(map(str, classes.tolist())))
             check_distinct(probs.names, "classes")
     groups = {}
     for name in roles.groups:
         if (values := array(name)).shape != (rows,):
-            raise InputError(
-                f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
-                f"group needs one value per row, an array of shape ({rows},)."
-            )
+            found = f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows"
+            do = f"a group needs one value per row, an array of shape ({rows},)"
+            raise InputError(f"{found}; {do}.")
         groups[name] = cells_in(values, name)
     apart = (truth, roles.weights, *groups)
     notes = unread_note("arrays", [name for name in others if name not in apart])

@@ -318,9 +318,8 @@ def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:
     """Read arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
     probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
     if len(probs) != len(labels):
-        raise InputError(
-            f"probs has {len(probs)} rows and labels has {len(labels)}; give one label for every row."
-        )
+        do = "give one label for every row"
+        raise InputError(f"probs has {len(probs)} rows and labels has {len(labels)}; {do}.")
     if len(probs) == 0:
         raise InputError("probs is empty; give one row per sample.")
     if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
@@ -335,10 +334,9 @@ def _as_array(data: Any, what: str) -> Any:
     blocks of rows would lose them.
     """
     if is_framed(data):
-        raise InputError(
-            f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays; give it "
-            f"to {Argument('caltest.test')} as it is."
-        )
+        found = f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays"
+        do = f"give it to {Argument('caltest.test')} as it is"
+        raise InputError(f"{found}; {do}.")
     in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
     if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
         return data

@@ -324,10 +324,9 @@ class LabelFunction(OneByOne):
         except (TypeError, ValueError, OverflowError):
             value = np.nan
         if np.isnan(value):
-            raise InputError(
-                f"the statistic {self._name} returned {quoted(returned)} on {len(labels)} rows; "
-                "it must return one number, for every vector of labels."
-            )
+            found = f"the statistic {self._name} returned {quoted(returned)} on {len(labels)} rows"
+            do = "it must return one number, for every vector of labels"
+            raise InputError(f"{found}; {do}.")
         return value
 
 
@@ -413,12 +412,9 @@ class Combined(Form):
     @property
     def resolution(self) -> float:
         """How far rounding of any part moves its evidence; that of the whole moves no further."""
-        moves = [
-            _STEEPEST * part.resolution / np.sqrt(known.variance)
-            for part, known in zip(self.components, self.moments_of_parts(), strict=True)
-            if known.variance > 0.0
-        ]
-        return float(max(moves, default=0.0))
+        pairs = zip(self.components, self.moments_of_parts(), strict=True)
+        moved = ((part.resolution, known.variance) for part, known in pairs if known.variance > 0.0)
+        return float(max((_STEEPEST * by / np.sqrt(variance) for by, variance in moved), default=0.0))
 
     def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the parts' values, (B, P) for labels (B, n)."""

@@ -98,10 +98,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     @property
     def resolution(self) -> float:
         """Rounding of the sum over all pairs."""
-        sizes = [
-            term.weights.size() * (1.0 if term.matrix is None else np.abs(term.matrix).max())
-            for term in self.kernel_terms
-        ]
+        sizes = [w.size() * (1.0 if A is None else np.abs(A).max()) for w, A in self.kernel_terms]
         return ROUNDING * abs(self.scale) * float(sum(sizes))
 
     def seconds(self, draws: int) -> float:
@@ -233,11 +230,8 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     def leading(self, workers: Workers = ALONE) -> LinearSum:
         """By the power method."""
 
-        def images(vectors: Array) -> Array:
-            products = (
-                multiply(weights, vectors if matrix is None else vectors @ matrix, workers)
-                for weights, matrix in self.kernel_terms
-            )
+        def images(v: Array) -> Array:
+            products = (multiply(w, v if A is None else v @ A, workers) for w, A in self.kernel_terms)
             return np.asarray(sum(products))
 
         return leading_sum(self.probs, images)
@@ -470,9 +464,8 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
         of_v = [np.einsum("pk,pk->p", h, g**k) for k in range(5)]
         found = []
         for power in (2, 4):
-            apart = sum(
-                comb(power, k) * (-1) ** k * of_u[power - k] * of_v[k] for k in range(power + 1)
-            )
+            ks = range(power + 1)
+            apart = sum(comb(power, k) * (-1) ** k * of_u[power - k] * of_v[k] for k in ks)
             same = np.einsum("pk,pk->p", g * h, (1.0 + u - g) ** power - (u - g) ** power)
             found.append(w**power * np.maximum(apart + same, 0.0))
         return found[0], found[1]

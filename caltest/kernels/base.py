@@ -334,10 +334,9 @@ class MatrixKernel:
         checked = tuple((kernel, _psd_matrix(matrix, i)) for i, (kernel, matrix) in enumerate(pairs))
         sizes = sorted({len(matrix) for _, matrix in checked})
         if len(sizes) > 1:
-            raise InputError(
-                f"The matrices of the matrix kernel have {' and '.join(map(str, sizes))} rows; "
-                "give them all m×m for m classes."
-            )
+            found = f"The matrices of the matrix kernel have {' and '.join(map(str, sizes))} rows"
+            do = "give them all m×m for m classes"
+            raise InputError(f"{found}; {do}.")
         for kernel, matrix in checked:
             if matrix.any():
                 _check_size(kernel.bound * float(np.abs(matrix).max()))
@@ -376,10 +375,9 @@ class MatrixKernel:
     def _check_classes(self, m: int) -> None:
         size = len(self.parts[0][1])
         if size != m:
-            raise InputError(
-                f"The matrices of the matrix kernel are {size}×{size}, but there are {m} classes; "
-                f"give {m}×{m} matrices."
-            )
+            found = f"The matrices of the matrix kernel are {size}×{size}, but there are {m} classes"
+            do = f"give {m}×{m} matrices"
+            raise InputError(f"{found}; {do}.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MatrixKernel) and self._key() == other._key()
@@ -475,9 +473,8 @@ class _WithBandwidth(_OfDistance):
     @property
     def _width(self) -> float:
         if isinstance(self.bandwidth, str):
-            raise InputError(
-                f"The bandwidth of {self!r} is still a rule; call fitted(probs) to get a number."
-            )
+            do = "call fitted(probs) to get a number"
+            raise InputError(f"The bandwidth of {self!r} is still a rule; {do}.")
         return self.bandwidth
 
 

@@ -182,10 +182,9 @@ class Predictive(Law):
         if array.ndim == 1 and d == 1:
             array = array[:, None]
         if array.shape != wanted:
-            raise InputError(
-                f"the outcomes have shape {np.shape(array)}, and the predictions are about {wanted}; "
-                "give one outcome per row."
-            )
+            found = f"the outcomes have shape {np.shape(array)}, and the predictions are about {wanted}"
+            do = "give one outcome per row"
+            raise InputError(f"{found}; {do}.")
         return array
 
 

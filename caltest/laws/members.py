@@ -115,9 +115,8 @@ def _names(names: Sequence[str] | None, dimension: int | None) -> tuple[str, ...
     count = 1 if dimension is None else dimension
     found = tuple(map(str, range(count) if names is None else names))
     if len(found) != count or len(set(found)) < count:
-        raise InputError(
-            f"names holds {quoted(list(found))} for {count} entries; give each a name of its own."
-        )
+        do = "give each a name of its own"
+        raise InputError(f"names holds {quoted(list(found))} for {count} entries; {do}.")
     for name in found:
         if halves(f"{name},") != (name, "") or re.search(r"/(\w+:[^/]*|distribution)$", name):
             raise InputError(

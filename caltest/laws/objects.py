@@ -104,10 +104,9 @@ class Distribution(Shaped):
                 found = np.stack([np.reshape(own, len(flat)) for own in each], axis=1)
             return found.astype(np.float64).reshape(values.shape[: values.ndim - len(self._shape) + 1])
         except Exception as error:
-            raise InputError(
-                f"the distributions fail to state their {names[0]} ({error}); see that it takes a "
-                "number for every row, or a block of these, and returns as many."
-            ) from error
+            fails = f"the distributions fail to state their {names[0]} ({error})"
+            do = "see that it takes a number for every row, or a block of these, and returns as many"
+            raise InputError(f"{fails}; {do}.") from error
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return P(Y < y), taken next to y, so that every atom is found, and P(Y ≤ y)."""

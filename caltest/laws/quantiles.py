@@ -77,10 +77,9 @@ class Quantiles(Shaped):
         if called is not None and at.shape == (len(called),) == table.shape[1:]:
             at, table = in_columns("levels", at, table, called)
         if at.ndim == 2 and table.ndim == 1:
-            raise InputError(
-                f"levels and values look swapped, of shapes {at.shape} and {table.shape}; give levels "
-                "first."
-            )
+            found = f"levels and values look swapped, of shapes {at.shape} and {table.shape}"
+            do = "give levels first"
+            raise InputError(f"{found}; {do}.")
         if at.ndim != 1 or not 1 <= len(at) <= _MOST:
             raise InputError(f"levels has shape {at.shape}; give (K,) levels, at most {_MOST}.")
         for place in np.flatnonzero((at <= 0.0) | (at >= 1.0))[:1]:
@@ -197,8 +196,7 @@ def _named(values: Any, needed: bool) -> list[float] | None:
         found = [round(x / 100.0, 12) for x in found] if max(found, default=0.0) > 1.0 else found
         return None if not found or are_counted(names) else found
     if len(found) < len(names):
-        raise InputError(
-            f"levels is None, and the columns of values are called {quoted([*names])}; give levels, or "
-            "columns such as '0.05', 'q0.05', '5%' or 'model-lo-90'."
-        )
+        unsaid = f"levels is None, and the columns of values are called {quoted([*names])}"
+        do = "give levels, or columns such as '0.05', 'q0.05', '5%' or 'model-lo-90'"
+        raise InputError(f"{unsaid}; {do}.")
     return found

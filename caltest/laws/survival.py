@@ -174,10 +174,9 @@ class Survival(Shaped):
                 )
             until = finite_table("follow_up", follow_up)
             if until.shape not in ((), self._shape) or (until <= 0.0).any():
-                raise InputError(
-                    f"follow_up has shape {until.shape} and the smallest is {until.min():g}; give "
-                    f"{self._shape} times above 0, or one for all rows."
-                )
+                found = f"follow_up has shape {until.shape} and the smallest is {until.min():g}"
+                do = f"give {self._shape} times above 0, or one for all rows"
+                raise InputError(f"{found}; {do}.")
             self.follow_up = np.broadcast_to(until, self._shape)
             end = np.minimum(end, self.follow_up)
         self.last = end
@@ -530,9 +529,8 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
     at = np.atleast_2d(times)
     at = at[:1] if (at == at[:1]).all() else at  # of all rows
     for row, k in np.argwhere(np.diff(at, axis=1) <= 0.0)[:1]:
-        raise InputError(
-            f"times holds {at[row, k]:g} before {at[row, k + 1]:g}; give increasing times."
-        )
+        do = "give increasing times"
+        raise InputError(f"times holds {at[row, k]:g} before {at[row, k + 1]:g}; {do}.")
     if at.min() < 0.0:
         raise InputError(f"times holds {at.min():g}; give times from 0 on.")
     for row, k in np.argwhere(np.diff(table, axis=1) > _ROUNDED)[:1]:

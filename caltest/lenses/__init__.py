@@ -85,10 +85,9 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     if not isinstance(lens, str):
         raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")
     if lens == "classwise":
-        raise InputError(
-            "the lens 'classwise' is every class by itself, which only audits and lower bounds take; "
-            "give one class, such as 'class:0', or 'top_label'."
-        )
+        found = "the lens 'classwise' is every class by itself, which only audits and lower bounds take"
+        do = "give one class, such as 'class:0', or 'top_label'"
+        raise InputError(f"{found}; {do}.")
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]

@@ -126,10 +126,9 @@ class Lens(ABC):
         kind, of = "classes", "a lens of numbers such as 'quantile:0.5' or 'below:10'"
         if self.of_numbers:
             kind, of = "predicted distributions of numbers", "a lens of classes such as 'top_label'"
-        raise InputError(
-            f"the lens {quoted(self.label)} is for {kind}, and these are {law.about}; give {of}, or "
-            "leave the lens out."
-        )
+        found = f"the lens {quoted(self.label)} is for {kind}, and these are {law.about}"
+        do = f"give {of}, or leave the lens out"
+        raise InputError(f"{found}; {do}.")
 
 
 # ------------------------------------------------------------------ lenses of classes
@@ -273,10 +272,9 @@ class TopK(_Event):
     def _columns(self, predictions: Rows) -> tuple[Places, tuple[str, str]]:
         size = int(self.k)
         if not 1 <= size < predictions.n_classes:
-            raise InputError(
-                f"the lens asks for the top {self.k} of {predictions.n_classes} classes; "
-                f"give k from 1 to {predictions.n_classes - 1}."
-            )
+            found = f"the lens asks for the top {self.k} of {predictions.n_classes} classes"
+            do = f"give k from 1 to {predictions.n_classes - 1}"
+            raise InputError(f"{found}; {do}.")
         members = np.argsort(-predictions.probs, axis=1, kind="stable")[:, :size]
         return members, ("outside", "inside")
 
@@ -308,9 +306,8 @@ class ClassSets(Lens):
         except Exception:  # what calls itself a list may raise anything
             sets = ((None,),)
         if any(column is None for part in sets for column in part):
-            raise InputError(
-                f"the sets are {quoted(self.sets)}; give lists of columns, as in [[0, 1], [2]]."
-            )
+            do = "give lists of columns, as in [[0, 1], [2]]"
+            raise InputError(f"the sets are {quoted(self.sets)}; {do}.")
         object.__setattr__(self, "sets", sets)
 
     @property
@@ -331,10 +328,9 @@ class ClassSets(Lens):
                 member[column] = number
         member[member < 0] = len(self.sets)
         if member.max() == 0:
-            raise InputError(
-                "the lens puts all classes into one set, which leaves nothing to test; "
-                "give at least two sets, or leave some class out."
-            )
+            found = "the lens puts all classes into one set, which leaves nothing to test"
+            do = "give at least two sets, or leave some class out"
+            raise InputError(f"{found}; {do}.")
         return member
 
     def show(self, predictions: Rows) -> Reduction:

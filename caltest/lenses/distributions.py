@@ -49,10 +49,9 @@ class NumberLens(Lens):
     def _of_cells(self, law: Quantiles) -> NDArray[np.uint8]:
         """Return the classes of the cells between stated quantiles, (K + 1,)."""
         level = law.levels[len(law.levels) // 2]
-        raise InputError(
-            f"the lens {quoted(self.label)} needs whole distributions, and these are {law.about}; "
-            f"give a lens at their levels, such as 'quantile:{level:g}'."
-        )
+        found = f"the lens {quoted(self.label)} needs whole distributions, and these are {law.about}"
+        do = f"give a lens at their levels, such as 'quantile:{level:g}'"
+        raise InputError(f"{found}; {do}.")
 
     @abstractmethod
     def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
@@ -346,9 +345,8 @@ class Pit(NumberLens):
 
     def __post_init__(self) -> None:
         if not 2 <= (whole_number(self.cells) or 0) <= 100:
-            raise InputError(
-                f"the lens asks for {quoted(self.cells)} cells; give 2 to 100, as in 'pit:10'."
-            )
+            do = "give 2 to 100, as in 'pit:10'"
+            raise InputError(f"the lens asks for {quoted(self.cells)} cells; {do}.")
 
     @property
     def _levels(self) -> Array:

@@ -240,10 +240,9 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
     if read.shape == predictions.probs.shape and (names := column_names(truth)) and predictions.classes:
         read = read[:, in_order_of(predictions.classes, names, "truth", "those of probs are called")]
     if read.shape != predictions.probs.shape:
-        raise InputError(
-            f"truth has shape {read.shape}, and the pilot's predictions {predictions.probs.shape}; "
-            "give the probabilities that are true, row by row."
-        )
+        found = f"truth has shape {read.shape}, and the pilot's predictions {predictions.probs.shape}"
+        do = "give the probabilities that are true, row by row"
+        raise InputError(f"{found}; {do}.")
     sums, least = read.sum(axis=1), read.min(axis=1)
     right = (least >= 0.0) & (np.abs(sums - 1.0) <= 1e-6)
     if not right.all():

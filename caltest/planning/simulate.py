@@ -215,9 +215,8 @@ class PowerResult(Simulation):
 
     def _only(self) -> PowerPoint:
         if len(self.points) != 1:
-            raise InputError(
-                f"there are {len(self.points)} numbers of rows; look at points, or to_frame()."
-            )
+            do = "look at points, or to_frame()"
+            raise InputError(f"there are {len(self.points)} numbers of rows; {do}.")
         return self.points[0]
 
 
@@ -449,10 +448,9 @@ def _find_model(model: ModelLike) -> Model:
     try:
         inspect.signature(model).bind(100, rng=None)
     except TypeError as error:
-        raise InputError(
-            f"the model {_name(model)} cannot be called with a number of rows and rng= ({error}); "
-            "write it as def model(n, rng)."
-        ) from None
+        found = f"the model {_name(model)} cannot be called with a number of rows and rng= ({error})"
+        do = "write it as def model(n, rng)"
+        raise InputError(f"{found}; {do}.") from None
     except ValueError:  # written in C: its arguments are not known
         pass
     return model

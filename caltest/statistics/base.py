@@ -229,9 +229,8 @@ class FunctionStatistic(Statistic, takes_weights=True):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise InputError(
-                f"function is {quoted(self.function)}; give a function f(probs, labels) -> float."
-            )
+            do = "give a function f(probs, labels) -> float"
+            raise InputError(f"function is {quoted(self.function)}; {do}.")
         if not takes("probs", "labels", "weights", of=self.function):
             takes("probs", "labels", of=self.function, called="statistic")
 
@@ -251,10 +250,7 @@ class FunctionStatistic(Statistic, takes_weights=True):
         if predictions.are_alike and takes("probs", "labels", of=self.function):
             return LabelFunction(self.function, predicted)
         if not _takes_weights(self.function):
-            raise InputError(
-                "{argument} takes {found} and no weights; write it as def f(probs, labels, weights), "
-                "or leave the weights out.",
-                argument="function",
-                found="two arguments",
-            )
+            do = "write it as def f(probs, labels, weights), or leave the weights out"
+            text = f"{{argument}} takes two arguments and no weights; {do}."
+            raise InputError(text, argument="function")
         return LabelFunction(self.function, predicted, predictions.weights)

@@ -82,9 +82,8 @@ class Groups:
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim != 1 or not len(values):
-            raise InputError(
-                f"groups has shape {values.shape}; give one column, with an entry per row."
-            )
+            do = "give one column, with an entry per row"
+            raise InputError(f"groups has shape {values.shape}; {do}.")
         names = next(row_names(given, "groups"), None)
         if values.dtype.kind != "f":
             codes = column_of(values.tolist(), "groups", "group").codes
@@ -144,10 +143,9 @@ def dense_weights(kernel_matrix: Weights, n: int, c: float) -> Array:
     if not failed:
         inverse, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
-        raise InputError(
-            f"the kernel matrix plus λ n = {c:.3g} on its diagonal is singular to rounding; "
-            "give a larger regularization."
-        )
+        found = f"the kernel matrix plus λ n = {c:.3g} on its diagonal is singular to rounding"
+        do = "give a larger regularization"
+        raise InputError(f"{found}; {do}.")
     _mirror(inverse)
     w = blas.dsyrk(-c, inverse, beta=1.0, c=inverse.copy(order="F"), lower=1, overwrite_c=1)
     _mirror(w)
@@ -354,9 +352,8 @@ class CKCE(Listed, row="ckce"):
         super().fitted(predictions)
         probs, (n, m) = predictions.probs, predictions.probs.shape
         if self.groups is not None and predictions.places is None and len(self.groups.numbers) != n:
-            raise InputError(
-                f"groups has {len(self.groups.numbers)} entries for {n} rows; give one per row."
-            )
+            do = "give one per row"
+            raise InputError(f"groups has {len(self.groups.numbers)} entries for {n} rows; {do}.")
         check_rows({"probs": predictions, "groups": self.groups})
         method = self.method
         if method == "auto":

@@ -185,10 +185,9 @@ class Coverage(AtLevels, row="coverage"):
         low, high = np.nonzero(np.abs(np.add.outer(levels, levels) - 1.0) < _ROUNDED)
         low, high = low[low < high], high[low < high]
         if not len(low):
-            raise InputError(
-                "'coverage' needs two stated levels as far from 0 as from 1, such as 0.05 and 0.95; "
-                "use 'spread' or 'pit_ad'."
-            )
+            found = "'coverage' needs two stated levels as far from 0 as from 1, such as 0.05 and 0.95"
+            do = "use 'spread' or 'pit_ad'"
+            raise InputError(f"{found}; {do}.")
         stated = np.round(levels[high] - levels[low], 9)
         nearest = np.unique([np.abs(stated - each).argmin() for each in _CENTRAL])
         every, sd = np.eye(len(levels)), np.sqrt(stated * (1.0 - stated))[nearest]

@@ -424,9 +424,8 @@ class TCal(Listed, row="t_cal"):
         scores, weights = self.probability(predictions), predictions.weights
         edges = self._fit or self._edges_of(scores, len(scores), _HALVINGS, weights)
         finest = edges[0]
-        merges = [
-            np.append(0, np.searchsorted(finer, coarser) + 1) for finer, coarser in pairwise(edges)
-        ]
+        steps = pairwise(edges)
+        merges = [np.append(0, np.searchsorted(finer, coarser) + 1) for finer, coarser in steps]
         cells, whole = np.searchsorted(finest, scores, side="left"), predictions.whole.total
         return MultiscaleBins(scores, cells, len(finest) + 1, weights, whole, tuple(merges))
 

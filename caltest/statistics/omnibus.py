@@ -235,9 +235,8 @@ class Omnibus(Listed, row="omnibus"):
         each = [as_float(one) for one in given] if np.iterable(given) else []
         multiples = tuple(one for one in each if one is not None and 0.0 < one < math.inf)
         if not multiples or len(multiples) < len(each):
-            raise InputError(
-                f"multiples is {quoted(self.multiples)}; give positive numbers, such as (0.25, 1)."
-            )
+            do = "give positive numbers, such as (0.25, 1)"
+            raise InputError(f"multiples is {quoted(self.multiples)}; {do}.")
         object.__setattr__(self, "multiples", multiples)
         kernel_matrices.check_approximation(self.kernel, self.approximation)
 
@@ -278,9 +277,8 @@ class Omnibus(Listed, row="omnibus"):
             parts = changed(self, approximation=known)._made(rows)
         components = tuple(part.at(predictions) for part in parts)
         forms = sharing([part.form for part in components])
-        return Combined(
-            tuple(replace(part, form=form) for part, form in zip(components, forms, strict=True))
-        )
+        pairs = zip(components, forms, strict=True)
+        return Combined(tuple(replace(part, form=form) for part, form in pairs))
 
     def _of_pairs(self, kernel: Exponential, rows: Rows) -> Iterator[UnbiasedSKCE]:
         """Yield a statistic for every bandwidth; of low rank, all by the features of the narrowest.

@@ -361,9 +361,8 @@ class _AtHorizon(Listed):
         at = self.horizon or law.horizon
         if at is None:
             own, view = f"caltest.statistics.{type(self).__name__}(horizon=365)", "--lens until:365"
-            raise InputError(
-                f"{self.name!r} looks at one time; give it, as in {Argument(own, shell=view)}."
-            )
+            do = f"give it, as in {Argument(own, shell=view)}"
+            raise InputError(f"{self.name!r} looks at one time; {do}.")
         law.check_horizon(float(at))
         if not predictions.are_alike:
             raise InputError(f"{self.name!r} takes no weights; use 'events'.")
