@@ -527,7 +527,6 @@ def test_summaries_at_a_horizon_need_one():
     [
         ("citl", "the statistic 'citl' is not of censored times"),
         (["pit_ad", "citl"], "the statistic 'citl' is not of censored times"),
-        ("events", "none of the statistics is of what it shows; add one, or leave the lens out"),
     ],
 )
 def test_statistics_that_an_audit_of_times_cannot_look_at_are_refused(statistics, said):

@@ -32,10 +32,9 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 import caltest
-from caltest.auditing.limits import Limit
 from caltest.auditing.plan import Look, Scope
 from caltest.auditing.sizes import Family
-from caltest.auditing.times import _Seen
+from caltest.auditing.times import Risk
 from caltest.data.sample import sample_of_law
 from caltest.lenses import find_lens
 from caltest.predictive import Survival
@@ -220,14 +219,17 @@ def _sized(n: int, way: str, factor: float, seed: np.random.SeedSequence) -> dic
     whole = sample_of_law(law, (np.minimum(time, limit), time <= limit))
     assert whole is not None
     scope = Scope(whole.rows, "until:1", "until:1", find_lens("until:1"))
-    seen, level = _Seen.of(Look(scope, None, None, n, np.inf)), Family.of(ALPHA, 1, 0).of_view
-    found = seen.sizes(level, Limit(None, None), ALPHA)
-    low, high = seen.ratio(level)[1:]
-    truth = found["predicted"] - float(np.mean(-np.expm1(-rate * factor)))
+    seen, level = (
+        Risk.of(Look(scope, None, None, n, np.inf), alone=False),
+        Family.of(ALPHA, 1, 0).of_view,
+    )
+    observed, (low, high) = seen.bounds(level), seen.ratio(level)[1:]
+    error = {"low": seen.predicted - observed.high, "high": seen.predicted - observed.low}
+    truth = seen.predicted - float(np.mean(-np.expm1(-rate * factor)))
     return {
-        "risk": found["low"] <= truth <= found["high"],
+        "risk": error["low"] <= truth <= error["high"],
         "ratio": low <= factor <= high,
-        "beyond 1 point": found["low"] > 0.01 or found["high"] < -0.01,
+        "beyond 1 point": error["low"] > 0.01 or error["high"] < -0.01,
     }
 
 

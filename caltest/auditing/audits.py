@@ -27,6 +27,7 @@ from caltest.auditing.groups import (
 from caltest.auditing.options import (
     ALPHA,
     CANONICAL,
+    DISTRIBUTION,
     INTERSECTIONS,
     LENSES,
     MIN_ROWS,
@@ -39,8 +40,8 @@ from caltest.auditing.options import (
 )
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
-from caltest.auditing.sizes import Design, Sizes, few_carry, rest_of, sensitivity
-from caltest.auditing.times import audit_of_times
+from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
+from caltest.auditing.times import SizesOfTimes, answers_of_times, curves_of, share_of_level
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data.diagnose import advice_on_zeros, impossible_labels
@@ -299,7 +300,7 @@ def audit(
     groupings, afterwards = known_before(groupings, whole)
     of_names = (doubt for each in groupings for doubt in each.doubts)
     doubts = (*afterwards, *by_members, *of_names, *premises_of(whole))
-    levels = not isinstance(law, Survival) or law.follow_up is None
+    levels = not isinstance(law, Survival) or (law.follow_up is None and DISTRIBUTION in options.lenses)
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]
         groupings += tuple(by_prediction(law, columns, options.min_rows))
@@ -318,8 +319,6 @@ def audit(
             else "censored times without limits",
             other=Argument("materiality" if in_clusters else "limit"),
         )
-    if law.seen is not None:
-        return replace(audit_of_times(whole, groupings, options, call), premises=doubts)
     design = replace(Design.of(whole.rows, sampling_rates), guaranteed=guaranteed)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and sampling_rates is not None:
@@ -344,15 +343,20 @@ def audit(
     sides: list[Alternative] = [
         "two-sided" if error is not None else each.alternatives[0] for each in asked_of
     ]
-    all_signs = n_clusters if draws < options.n_resamples else None
-    check_resolution(sides, options.correction, level, draws, all_signs)
+    all_signs, censored = n_clusters if draws < options.n_resamples else None, law.seen is not None
+    factor = share_of_level(plan.hypotheses) if censored else 1.0
+    check_resolution(sides, options.correction, level, draws, all_signs, factor)
     values, confirmed, in_all = None, None, None
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
+    forgiven |= censored and law.horizon is not None  # of which a time is not stated
     zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
     zero[[] if forgiven else whole.rows.impossible(whole.labels)] = True
     impossible = int(zero.sum())
     with single_threaded_blas():
-        if error is None:
+        if censored:
+            sizes: Any = SizesOfTimes.of_rows(whole.rows, plan.looks, rests, options)
+            found, values = answers_of_times([*sizes.risks.values()], plan.hypotheses, whole, options)
+        elif error is None:
             trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
             values, resolutions, confirmed = draw_all(plan.hypotheses, trial, rests)
             found = answers(values, resolutions, sides, options.correction, level, confirmed)
@@ -361,7 +365,8 @@ def audit(
         bounded = {}
         if design.plain and of_classes:
             bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options)
-        sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit)
+        if not censored:
+            sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit)
         views = views_of(plan, whole.labels, found, values, bounded, sizes, zero)
         left = [
             rest_of(each, views, whole.labels, sizes, float(found.adjusted[h]))
@@ -381,12 +386,7 @@ def audit(
     two = whole.rows.n_classes == 2
     every: list[Any] = [*views.values(), *left]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
-    warnings = list(dict.fromkeys(note for look in plan.looks for note in look.scope.shown.rows.notes))
-    warnings += notes_on(groupings)
-    if n_clusters is not None:
-        each = ((look, design.of_look(look)) for look in sizes.cuts)
-        carrying = [own.effective(look.scores()) for look, own in each if own.several is not None]
-        warnings += few_carry(carrying, sizes.family.of_view)
+    warnings = [*sizes.notes(plan.looks), *notes_on(groupings)]
     if confirmed is not None and confirmed.few.any():
         warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
@@ -402,6 +402,7 @@ def audit(
         )
     line = recalibration_of(whole) if two and p <= level and design.plain else None
     describes = of_classes and error is None and sampling_rates is None
+    examined = {look.scope.asked for look in plan.looks}
     audited = Audit(
         pvalue=p,
         checks=checks,
@@ -409,7 +410,7 @@ def audit(
         rests=tuple(left),
         skipped=skipped,
         event=name_of_event,
-        lenses=tuple(dict.fromkeys(look.scope.asked for look in plan.looks)),
+        lenses=tuple(name for name in options.lenses if name in examined),
         groups=plan.columns,
         n_resamples=draws,
         statistic=float(found.evidence.max()) + 0.0,
@@ -425,6 +426,7 @@ def audit(
             None if p <= level or not design.plain else sensitivity(plan, found, values, level)
         ),
         sampled=sampling_rates is not None,
+        times=curves_of(whole, plan.looks) if censored and whole.rows.are_alike else None,
         usual=usual_numbers(whole, line) if describes else None,
         **plan.stated(whole.rows, options),
     )

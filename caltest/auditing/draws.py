@@ -23,7 +23,7 @@ from caltest._parallel import announce
 from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.auditing.options import WESTFALL_YOUNG, Options
-from caltest.auditing.plan import MEAN, Hypothesis, Look, around, form_of
+from caltest.auditing.plan import EVENTS, MEAN, Hypothesis, Look, around, form_of
 from caltest.auditing.views import Check
 from caltest.auditing.views import View as Seen
 from caltest.data import Sample
@@ -239,11 +239,13 @@ def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtra
 
     Like groups, they need ``min_rows`` rows.
     """
-    places = {look: h for h, (look, statistic) in enumerate(hypotheses) if statistic == MEAN}
+    of_means = (MEAN, EVENTS)
+    places = {h[0]: k for k, h in enumerate(hypotheses) if h[1] in of_means and h[0].event}
     variances = {}
     for look in places:
-        seen = look.view().rows
-        variances[look] = float(seen.weights**2 @ (seen.probs[:, 0] * seen.probs[:, 1]))
+        seen = look.view().rows  # of times all rows have some
+        spread = seen.probs[:, 0] * seen.probs[:, 1] if seen.n_classes else np.ones(look.n_rows)
+        variances[look] = float(seen.weights**2 @ spread)
     found = []
     for look, whole in around(places, min_rows):
         own, left = variances[look], variances[whole] - variances[look]

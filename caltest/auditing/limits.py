@@ -114,11 +114,9 @@ def rows_needed(
         narrow, done = middle <= low, enough(np.maximum(middle, 1.0))
         low = np.where(done | narrow, low, middle)
         high = np.where(done & ~narrow, middle, high)
-    found = [
-        math.ceil(max(n / each.share, each.least))
-        for n, each in zip(high.tolist(), wanted, strict=True)
-    ]
-    return [None if out else n for out, n in zip(never.tolist(), found, strict=True)]
+    found = [max(n / each.share, each.least) for n, each in zip(high.tolist(), wanted, strict=True)]
+    never |= np.isinf(found)
+    return [None if out else math.ceil(n) for out, n in zip(never.tolist(), found, strict=True)]
 
 
 def quickest(

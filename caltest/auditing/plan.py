@@ -21,12 +21,14 @@ from caltest.exceptions import Argument, InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
 from caltest.laws import Classes
-from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, event, show, within
+from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, Until, event, show, within
 from caltest.lenses.classes import is_column
 from caltest.statistics import Statistic, UnbiasedSKCE, find_statistic
 
 #: Of one probability by default: of its mean, of the whole curve, and of log losses.
 MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
+#: Of censored times until a horizon.
+EVENTS = find_statistic("events")
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
 #: Of the whole distribution of a number by default.
@@ -54,8 +56,15 @@ class Scope:
     others: NDArray[np.float64] | None = None  # what rows say of all classes but one, (n, m)
 
     @cached_property
+    def censored(self) -> bool:
+        """Whether it is of what was seen of censored times, with nothing completed."""
+        return self.whole.law.seen is not None and isinstance(self.lens, Until)
+
+    @cached_property
     def shown(self) -> Reduction:
         """All rows, and what the lens makes of labels; the rows of a column are still the full ones."""
+        if self.censored:
+            return Reduction(self.whole)
         if self.column is None:
             return show(self.whole, self.lens)
         columns = np.broadcast_to(self.column, self.whole.n_samples)
@@ -81,7 +90,7 @@ class Scope:
     @cached_property
     def event(self) -> str | None:
         """What the one probability is of, as a clause; None where there is more than one."""
-        if self.first.n_classes != 2:
+        if self.first.n_classes != 2 and not self.censored:
             return None
         return event(None if self.lens is None else self.label, self.first)
 
@@ -93,6 +102,8 @@ class Scope:
         of its direction are to have a p-value.
         """
         asked = options.statistics[self.asked]
+        if self.censored:
+            return (EVENTS,)
         if asked is not None:
             fits = [each for each in asked if isinstance(self.first.law, each.laws)]
             return tuple(each for each in fits if self.event or each.default_lens is None)
@@ -117,7 +128,7 @@ class Scope:
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group."""
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
-        if self.event:
+        if self.first.n_classes == 2:
             full = self.column is not None
             p = self.shown.rows.probs[:, self.column if full else 1]
             total = (p if places is None else p[places]).sum()
@@ -133,7 +144,8 @@ class Look:
     group: Group | None
     places: Places | None
     n_rows: int
-    expected: float  # mean number of events, or of rows without: the smaller; infinite without an event
+    expected: float  # mean number of events, or of rows without: the smaller; infinite without classes
+    less: Group | None = None  # the group that was taken out, if any
 
     @property
     def event(self) -> str | None:
@@ -175,7 +187,7 @@ class Look:
         """Return its rows that are not in a group inside, which are found anew and not held."""
         places = np.arange(self.scope.whole.n_samples)[self.where]
         places = np.setdiff1d(places, part.where, assume_unique=True)
-        return replace(self, places=places, n_rows=len(places))
+        return replace(self, places=places, n_rows=len(places), less=part.group)
 
 
 def around(
@@ -320,13 +332,19 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     groups, twins = distinct(sorted(groups + cells_of, key=lambda each: each[0].column in derived))
     skipped.update((each, []) for each in (*entries, *small, *twins))
     general, classes, numbers = list[Scope](), list[Scope](), whole.n_classes is None
+    law: Any = whole.law
+    if seen := law.seen is not None:
+        _check_times(whole, options)
     for name, lens in options.lenses.items():
         if lens is None and numbers:
             raise InputError(
                 f"the lens {name!r} is for classes, and these are {whole.law.about}; give "
                 f"{DISTRIBUTION!r}, or leave it out."
             )
-        if numbers and options.usual and (reason := _unstated(whole, lens)):
+        if seen and name == DISTRIBUTION and law.horizon is not None:
+            skip(f"the lens {name!r}", "the risk at one time alone is predicted")
+            continue
+        if numbers and options.usual and not seen and (reason := _unstated(whole, lens)):
             every = f"entry:*/{lens.inner.label}" if isinstance(lens, Entry) else name  # said once
             skip(f"the lens {every!r}", reason)
             continue
@@ -346,7 +364,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
                 classes.append(Scope(whole, name, one.label, one, column, others))
     overall = [scope.look() for scope in general]
     by_class = eventful([scope.look() for scope in classes], "classes by themselves")
-    by_group = [scope.look(*group) for group in groups for scope in general]
+    own = [each for each in groups if derived.isdisjoint(x.column for x in each[0].conditions)]
+    by_group = [scope.look(*x) for scope in general for x in (own if scope.censored else groups)]
     cells = [scope.look(*group) for group in groups for scope in classes]
     cells = eventful(cells, "pairs of a class and a group")
     add(overall)
@@ -360,6 +379,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     place = {None: -1} | {group: number for number, (group, _) in enumerate(groups)}
     each = [look for look in (*overall, *by_class, *by_group, *cells) if look in found]
     looks = sorted(each, key=lambda look: place[look.group])
+    if seen:  # what is completed first
+        looks.sort(key=lambda look: look.event is not None)
     return Plan(
         looks=tuple(looks),
         hypotheses=tuple((look, statistic) for look in looks for statistic in found[look]),
@@ -368,6 +389,33 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         unseen=unseen,
         dropped={each: looks for each, looks in skipped.items() if looks},
     )
+
+
+def _check_times(whole: Rows, options: Options) -> None:
+    """Raise where an audit of censored times cannot look at what is asked for."""
+    law: Any = whole.law
+    until = [name for name, lens in options.lenses.items() if isinstance(lens, Until)]
+    if options.tolerance is not None or set(options.lenses) - {*until, DISTRIBUTION}:
+        raise InputError(
+            "censored times are audited through 'distribution' and horizons such as 'until:365', "
+            "without a {tolerance}; give these lenses, or {follow_up} where it is known of all rows.",
+            tolerance=Argument("tolerance", ...),
+            follow_up=Argument("follow_up"),
+        )
+    for each in (each for name in until for each in options.statistics[name] or ()):
+        if not isinstance(law, each.laws):
+            raise InputError(
+                f"the statistic {each.name!r} is not of censored times; at a horizon events less "
+                "expected ones are looked at: leave it out, or give some for 'distribution', such as "
+                "'pit_ad'."
+            )
+    if law.horizon is not None and not (whole.are_alike and whole.clusters is None):
+        raise InputError(
+            "of rows that count differently or come in clusters the risk at one time is not enough; "
+            "give whole curves."
+        )
+    for name in until:
+        options.lenses[name].check(whole)  # type: ignore[union-attr]
 
 
 def _unstated(whole: Rows, lens: Lens | None) -> str:

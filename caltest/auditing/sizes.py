@@ -376,6 +376,11 @@ class Sizes:
     limit: Limit
 
     @property
+    def adds_up(self) -> bool:
+        """Whether what is counted in a group and in all says what is left of it."""
+        return self.design.plain
+
+    @property
     def own_level(self) -> float:
         """The level of a side of a view's own interval."""
         return min(self.level, LARGEST_LEVEL)
@@ -480,6 +485,13 @@ class Sizes:
             skipped[k] = replace(each, inside=not far, most=max(far, default=None))
         return tuple(skipped)
 
+    def notes(self, looks: Sequence[Look]) -> list[str]:
+        """Return what is to be said of the rows, and where few clusters carry the error."""
+        notes = [*dict.fromkeys(note for look in looks for note in look.scope.shown.rows.notes)]
+        each = ((look, self.design.of_look(look)) for look in self.cuts)
+        carrying = [own.effective(look.scores()) for look, own in each if own.several is not None]
+        return notes + list(few_carry(carrying, self.family.of_view)) if carrying else notes
+
     def with_rows_needed(
         self, sized: Sequence[View | Rest], looks: Sequence[Look], labels: NDArray[np.intp]
     ) -> tuple[list[Any], int | None]:
@@ -487,20 +499,24 @@ class Sizes:
 
         And how many rows in all would settle all of them.
         """
-        found, level, ways = list(sized), self.own_level, []
+        found, level = list(sized), self.own_level
         held = [k for k, each in enumerate(found) if each.inside is not None]
         if all(found[k].inside for k in held):
             return found, None
         designs = [self.design.of_look(looks[k]) for k in held]
-        for k, design in zip(held, designs, strict=True):
-            seen, part = looks[k].sample(labels), looks[k].n_rows / len(labels)
-            ways.append(design.ways(seen.rows.probs[:, 1], seen.labels, part, level))
+        ways = [self.ways(looks[k], found[k], labels) for k in held]
         wanted, needed = quickest(ways, self.limit, level)
         for k, design, rows in zip(held, designs, needed, strict=True):
             if not found[k].inside:
                 clusters = design.clusters_in(rows)
                 found[k] = replace(found[k], rows_needed=rows, clusters_needed=clusters)
         return found, rows_in_all(wanted, self.limit, level)
+
+    def ways(self, look: Look, sized: View | Rest, labels: NDArray[np.intp]) -> list[Wanted]:
+        """Return what would show a mean to be inside the limit."""
+        seen, part = look.sample(labels), look.n_rows / len(labels)
+        chances, design = seen.rows.probs[:, 1], self.design.of_look(look)
+        return design.ways(chances, seen.labels, part, self.own_level)
 
 
 # ------------------------------------------------------------------ rests, and what was not found
@@ -519,7 +535,7 @@ def rest_of(
 ) -> Rest:
     """Describe the rows that a group leaves of a larger one, of this adjusted p-value."""
     part, whole = views[left.look], views[left.parent]
-    if sizes.design.plain and left.look.scope.shown.see_open is None:
+    if sizes.adds_up and left.look.scope.shown.see_open is None:
         both: Any = ((whole.predicted, part.predicted), (whole.observed, part.observed))
         means = [(of * whole.rows - own * part.rows) / left.rows for of, own in both]
         predicted, observed = (min(max(mean, 0.0), 1.0) for mean in means)

@@ -8,7 +8,6 @@ similar predicted risk, averaged. Where follow-up is known, an audit is as of al
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +20,10 @@ from scipy.special import ndtri
 
 from caltest._sums import Array
 from caltest._visible import shown_group
-from caltest.auditing.diagrams import views_of
-from caltest.auditing.draws import Answers, answers, check_resolution, columns_of_looks, draw_all
-from caltest.auditing.groups import Grouping, notes_on
-from caltest.auditing.limits import Limit, Wanted, rows_needed
-from caltest.auditing.options import DISTRIBUTION, Options
-from caltest.auditing.plan import Look, Plan, Scope, around, make_plan
-from caltest.auditing.result import Audit
+from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks, draw_all
+from caltest.auditing.limits import Wanted
+from caltest.auditing.options import Options
+from caltest.auditing.plan import Hypothesis, Look, Plan
 from caltest.auditing.sizes import (
     Design,
     Family,
@@ -37,7 +33,7 @@ from caltest.auditing.sizes import (
     enough_clusters,
     few_carry,
 )
-from caltest.auditing.views import Check, Count, Curves, Part, Rest, View
+from caltest.auditing.views import Count, Curves, Part, Skipped
 from caltest.bounds.intervals import (
     LARGEST_LEVEL,
     Sizing,
@@ -47,16 +43,11 @@ from caltest.bounds.intervals import (
     risk_bounds,
     scaled_risk,
 )
-from caltest.data import Rows, Sample
+from caltest.data import Sample
 from caltest.data.rows import effective_number
-from caltest.exceptions import Argument, InputError
-from caltest.lenses import Until, find_lens
-from caltest.lenses import event as clause
 from caltest.nulls.base import Trial
 from caltest.nulls.times import TIES, if_shared, of_count, of_sum, signed
 from caltest.pvalues import Alternative, adjusted, of_exchangeable
-from caltest.resampling import draws_of_signs
-from caltest.statistics import Events
 from caltest.statistics.times import STRATA, kaplan_meier, parts_of
 
 _FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expected ones are
@@ -66,10 +57,11 @@ _MARKS = 40  # times of the curves
 _LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
 
 
-def curves_of(whole: Sample, groups: Sequence[Any] = ()) -> Curves:
+def curves_of(whole: Sample, looks: Sequence[Look] = ()) -> Curves:
     """Return the curves of all rows; observed ones as long as rows of every group are followed."""
     law: Any = whole.rows.law
     (ended, event), found = law.until(law.seen), []
+    groups = [look.where for look in looks if look.group and look.event]
     most = min((ended[rows].max() for rows in groups if not event[rows].all()), default=np.inf)
     for time in law.marks(_MARKS)[0].tolist():
         risk, km = law.risk(time), kaplan_meier(ended, event, time)
@@ -86,139 +78,17 @@ def curves_of(whole: Sample, groups: Sequence[Any] = ()) -> Curves:
     return Curves(float(np.mean(np.signbit(law.seen))), *columns)
 
 
-def audit_of_times(whole: Sample, groupings: Sequence[Grouping], options: Options, call: str) -> Audit:
-    """Audit censored times."""
-    law: Any = whole.rows.law
-    until = {name: lens for name, lens in options.lenses.items() if isinstance(lens, Until)}
-    if options.tolerance is not None or set(options.lenses) - {*until, DISTRIBUTION}:
-        raise InputError(
-            "censored times are audited through 'distribution' and horizons such as 'until:365', "
-            "without a {tolerance}; give these lenses, or {follow_up} where it is known of all rows.",
-            tolerance=Argument("tolerance", ...),
-            follow_up=Argument("follow_up"),
-        )
-    asked = [each for name in until for each in options.statistics.get(name) or ()]
-    if wrong := [each.name for each in asked if not isinstance(law, each.laws)]:
-        raise InputError(
-            f"the statistic {wrong[0]!r} is not of censored times; at a horizon events less expected "
-            "ones are looked at: leave it out, or give some for 'distribution', such as 'pit_ad'."
-        )
-    if law.horizon is not None and not (whole.rows.are_alike and whole.rows.clusters is None):
-        raise InputError(
-            "of rows that count differently or come in clusters the risk at one time is not enough; "
-            "give whole curves."
-        )
-    lenses = {DISTRIBUTION: find_lens(DISTRIBUTION)}
-    statistics = {DISTRIBUTION: options.statistics.get(DISTRIBUTION)}
-    plan = make_plan(whole.rows, groupings, replace(options, lenses=lenses, statistics=statistics))
-    taken = {each.column for each in groupings if each.crosses}
-    looks = _looks(plan, taken, until)
-    left = list(around(looks, options.min_rows))
-    completed = DISTRIBUTION in options.lenses and law.horizon is None
-    share = 2.0 if completed and looks else 1.0  # of the level, for either block
-    level, draws = options.alpha, options.n_resamples
-    if (n_clusters := whole.rows.n_clusters) is not None:  # of few all signs
-        draws = draws_of_signs(n_clusters, draws, options.seed).count
-    all_signs = n_clusters if draws < options.n_resamples else None
-    check_resolution(
-        ["two-sided"], options.correction, level, draws, all_signs, share * (1.0 + completed)
-    )
-    notes = [*whole.rows.notes, *notes_on(groupings)]
-    views, rests, checks, evidence = list[View](), list[Rest](), list[Check](), [0.0]
-    places = {each.group: each.where for each in looks if each.group is not None}.values()
-    alone = _alone(whole.rows, until)
-    if alone and not completed:  # nothing is taken to be known between times
-        notes = [note for note in notes if note != law.between_times]
-    zero = np.zeros(len(whole.labels), dtype=np.bool_)
-    zero[whole.rows.impossible(whole.labels) if law.horizon is None else []] = True
-    if looks:
-        family = Family.of(level, len(looks) + len(left), STRATA * len(until))
-        every = (*looks, *(parent.without(part) for part, parent in left))
-        seen = _set_apart([_Seen.of(each, alone) for each in every])
-        found = _of_events(seen, options, share)
-        evidence.append(float(found.evidence.max()))
-        if n_clusters is not None:
-            notes += few_carry([each.carried for each in seen[: len(looks)]], family.of_view)
-        notes += _unknown(seen[: len(looks)])
-        for h, each in enumerate(seen):
-            p = float(found.adjusted[h])
-            sizes = each.sizes(family.of_view, options.limit, level) | {"adjusted_pvalue": p}
-            if h < len(looks):
-                at = int(zero[each.look.where].sum()) if zero.any() else None
-                views.append(each.view(family, sizes | {"impossible": at}))
-                checks.append(found.check(h, views[-1], Events(), level))
-            else:
-                group: Any
-                group, parent = (look.group for look in left[h - len(looks)])
-                rests.append(Rest(each.look.scope.label, group, parent, **sizes, found=p <= level))
-    if completed:
-        found, values = _of_completed(whole, plan, options, share)
-        evidence.append(float(found.evidence.max()))
-        no_events = Sizes.of(Design.of(whole.rows, None), plan.looks, 0, level, Limit(None, None))
-        of_looks = views_of(plan, whole.labels, found, values, {}, no_events, zero)
-        views += of_looks.values()
-        for h, (look, statistic) in enumerate(plan.hypotheses):
-            checks.append(found.check(h, of_looks[look], statistic, level))
-    if not checks:
-        raise InputError("there is nothing to test; give a lens such as 'until:365'.")
-    pvalues = [each.adjusted for each in checks] + [each.adjusted_pvalue for each in rests]
-    wholes: list[Any] = [*views, *rests]
-    needed = (len(whole.labels) * each.rows_needed / each.rows for each in wholes if each.rows_needed)
-    return Audit(
-        pvalue=min([*pvalues, 1.0 / (1 + draws) if zero.any() else 1.0]),
-        checks=tuple(sorted(checks, key=lambda check: (check.adjusted, check.pvalue))),
-        views=tuple(views),
-        rests=tuple(rests),
-        skipped=tuple(replace(x, inside=False) if x in plan.dropped else x for x in plan.skipped),
-        event=None,
-        lenses=tuple(options.lenses),
-        groups=tuple(each for each in plan.columns if completed or each in taken),
-        n_resamples=draws,
-        statistic=max(evidence) + 0.0,
-        null_distribution=None,
-        call=call,
-        warnings=tuple(notes),
-        impossible=int(zero.sum()),
-        rows_in_all=max(map(math.ceil, needed), default=None),
-        times=curves_of(whole, tuple(places)) if whole.rows.are_alike else None,
-        **plan.stated(whole.rows, options),
-    )
-
-
-def _alone(rows: Rows, until: dict[str, Until]) -> bool:
-    """Whether risk at the horizons is looked at alone: curves are of few times, these among them."""
-    law: Any = rows.law
-    if law.horizon is not None:
-        return True
-    plain = rows.are_alike and rows.clusters is None
-    return plain and law.coarse and all(law.states(float(lens.threshold)) for lens in until.values())
-
-
-def _looks(plan: Plan, columns: set[str], until: dict[str, Until]) -> list[Look]:
-    """List all rows, and groups of the user's columns, through every horizon."""
-    whole, found = plan.looks[0].scope.whole, list[Look]()
-    law: Any = whole.law
-    for name, lens in until.items():
-        if (at := float(lens.threshold)) <= 0.0:
-            raise InputError(f"the horizon is {at:g}; give a time above 0, as in 'until:365'.")
-        law.check_horizon(at)
-        scope = Scope(whole, name, name, lens)
-        for look in plan.looks:
-            if look.group is None or columns.issuperset(each.column for each in look.group.conditions):
-                found.append(replace(look, scope=scope))
-    return found
-
-
 # ------------------------------------------------------------------ events until a horizon
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """The rows of a look until its horizon: what was predicted of them, and seen."""
+class Risk:
+    """The risk of some rows until a horizon: what was predicted of them, and what was seen."""
 
     look: Look
     horizon: float
     rows: Any  # whose law states times
+    ended: tuple[Array, NDArray[np.bool_]]  # when, whatever the horizon, and whether by an event
     risk: Array
     came: Array
     expected: Array  # of what was seen; of a risk at one time alone as if nothing were censored
@@ -226,20 +96,24 @@ class _Seen:
     apart: NDArray[np.intp] | None = None  # above 0: of groups that nobody was followed in so long
 
     @classmethod
-    def of(cls, look: Look, alone: bool = False) -> _Seen:
+    def of(cls, look: Look, alone: bool, apart: NDArray[np.intp] | None = None) -> Risk:
+        """Look at the rows of a look until its horizon."""
         lens: Any = look.scope.lens
-        rows, at = look.scope.whole.take(look.where), float(lens.threshold)
+        rows, at = look.view().rows, float(lens.threshold)
         law: Any = rows.law
         risk, (ended, came) = law.risk(at), law.until(law.seen, at)
         expected = risk if alone else law.cumulative_hazard(ended)
-        return cls(look, at, rows, risk, came.astype(float), expected, alone)
+        seen = law.until(law.seen), risk, came.astype(float), expected
+        return cls(look, at, rows, *seen, alone, apart)
 
     @cached_property
     def design(self) -> Design:
+        """How the rows count."""
         return Design.of(self.rows, None)
 
     @property
     def predicted(self) -> float:
+        """The mean risk."""
         return float(np.average(self.risk, weights=self.rows.weights))
 
     @property
@@ -270,11 +144,6 @@ class _Seen:
         return if_shared(self.rows.weights, self.expected, self.design.codes)[1]
 
     @cached_property
-    def ended(self) -> tuple[Array, NDArray[np.bool_]]:
-        """When rows ended, whatever the horizon, and whether by an event, (n,) each."""
-        return self.rows.law.until(self.rows.law.seen)  # type: ignore[no-any-return]
-
-    @cached_property
     def unknown(self) -> float:
         """The share of rows in strata of which none was followed until the horizon."""
         time, event = self.ended
@@ -288,12 +157,12 @@ class _Seen:
         return float(np.average(lost, weights=self.rows.weights))
 
     @cached_property
-    def followed(self) -> _Seen:
+    def followed(self) -> Risk:
         """The rows that are not set apart, of which there are some."""
         if self.apart is None or not self.apart.any():
             return self
         places = np.arange(self.look.scope.whole.n_samples)[self.look.where][self.apart == 0]
-        return _Seen.of(replace(self.look, places=places, n_rows=len(places)), self.alone)
+        return Risk.of(replace(self.look, places=places, n_rows=len(places)), self.alone)
 
     @cached_property
     def strata(self) -> StratifiedRisk | None:
@@ -303,45 +172,26 @@ class _Seen:
         time, event = self.ended
         return risk_bounds(time, event, self.risk, self.expected, self.horizon, _FEWEST, self.apart)
 
-    def bounds(self, level: float) -> tuple[Sizing, bool]:
-        """Return the risk until the horizon, with limits, and whether these rest on strata.
+    def bounds(self, level: float) -> Sizing:
+        """Return the risk until the horizon, with limits.
 
-        Else they are those of events, as if all hazards were so many times as large: which describes,
-        and does not show what is within a limit. Of rows that are set apart nothing is known then.
+        Without strata they are those of events, as if all hazards were so many times as large: they
+        describe, and do not show what is within a limit. Of rows set apart nothing is known then.
         """
         if self.strata is not None:
-            return self.strata.limits(level), True
+            return self.strata.limits(level)
         if self.alone:
-            return Sizing(self.predicted, 0.0, 1.0), False  # nothing is known
+            return Sizing(self.predicted, 0.0, 1.0)  # nothing is known
         ratio = self.ratio(level) if self.sums[1] else Sizing(1.0, 0.0, np.inf)
         found = scaled_risk(self.risk, self.rows.weights, ratio.estimate)
         if (share := self.unknown) == 1.0:
-            return Sizing(found, 0.0, 1.0), False
+            return Sizing(found, 0.0, 1.0)
         known = self.followed
         low, high = (
             (1.0 - share) * scaled_risk(known.risk, known.rows.weights, each)
             for each in known.ratio(level)[1:]
         )
-        return Sizing(min(max(found, low), high + share), low, high + share), False
-
-    def sizes(self, of_view: float, limit: Limit, level: float) -> dict[str, Any]:
-        """Return the error with its interval, and whether it is shown to be within the limit."""
-        mean, (found, _) = self.predicted, self.bounds(of_view)
-        sizes: dict[str, Any] = {"rows": self.look.n_rows, "predicted": mean, "exact": False}
-        sizes["unfollowed"] = self.unknown
-        sizes |= {"observed": found.estimate, "low": mean - found.high, "high": mean - found.low}
-        level = min(level, LARGEST_LEVEL)
-        own, shown = self.bounds(level)
-        sizes |= limit.of_own(mean, mean - own.high, mean - own.low)
-        if limit:
-            sizes["inside"] = shown and sizes["inside"]
-            missing = self.unknown * (mean - 1.0), self.unknown * mean
-            if not sizes["inside"] and limit.place(mean, *missing) == "inside":  # else none would do
-                spread = max((own.high - own.low) / (-2.0 * float(ndtri(level))), 1e-6) ** 2
-                share = min(max(mean * (1.0 - mean) / (spread * self.look.n_rows), 1e-6), 1.0)
-                (sizes["rows_needed"],) = rows_needed([Wanted(mean, share, False)], limit, level)
-                sizes["clusters_needed"] = self.design.clusters_in(sizes["rows_needed"])
-        return sizes
+        return Sizing(min(max(found, low), high + share), low, high + share)
 
     def parts(self, level: float) -> tuple[Part, ...]:
         """Cut all rows into tenths of equal expected events, five at least; groups are not cut."""
@@ -349,26 +199,12 @@ class _Seen:
             return ()
         found: list[Part] = []
         for places in parts_of(self.risk, self.expected):
-            own = _Seen.of(replace(self.look, places=places), self.alone)
-            own = own if self.apart is None else replace(own, apart=self.apart[places])
-            mean, size = own.predicted, own.bounds(level)[0]
+            apart = None if self.apart is None else self.apart[places]
+            own = Risk.of(replace(self.look, places=places), self.alone, apart)
+            mean, size = own.predicted, own.bounds(level)
             ends = mean - size.high, mean - size.low, float(own.risk.min()), float(own.risk.max())
             found.append(Part(STRATA, len(found), len(places), mean, size.estimate, *ends))
         return tuple(found) if len(found) == STRATA else ()
-
-    def view(self, family: Family, sizes: dict[str, Any]) -> View:
-        """Return it as a view of these sizes."""
-        lens, parts = self.look.scope.label, self.parts(family.of_part)
-        total, whole = self.sums
-        known = whole > 0.0 and not self.alone  # of a risk at one time, nothing is expected before
-        limits = self.ratio(family.of_view)[1:] if known else (None, None)
-        sizes |= {
-            "parts": parts,
-            "binned_error": binned_error(parts),
-            "events": Count(total, None if self.alone else whole, *limits),
-        }
-        view = View(lens, clause(lens, self.rows), self.look.group, **sizes)
-        return replace(view, direction=view.side)
 
     def least_pvalue(self) -> float:
         """Return a p-value that does not rest on signs, which that by signs is to be at least."""
@@ -380,7 +216,7 @@ class _Seen:
         mean = self.predicted
 
         def holds(level: float) -> bool:
-            found, _ = self.bounds(level)
+            found = self.bounds(level)
             return found.low <= mean <= found.high
 
         levels = np.geomspace(LARGEST_LEVEL, _LEAST, _LEVELS)
@@ -388,11 +224,99 @@ class _Seen:
         return 1.0 if place == 0 else 2.0 * float(levels[place - 1])
 
 
-def _set_apart(seen: Sequence[_Seen]) -> list[_Seen]:
+def _key(look: Look) -> tuple[Any, ...]:
+    return look.scope.label, look.group, look.less
+
+
+@dataclass(frozen=True, eq=False)
+class SizesOfTimes(Sizes):
+    """Sizes of risks until horizons, of views and of what groups leave."""
+
+    risks: dict[Any, Risk]  # by lens, group, and the group that was taken out
+
+    @classmethod
+    def of_rows(
+        cls, rows: Any, looks: Sequence[Look], rests: Sequence[Subtraction], options: Options
+    ) -> SizesOfTimes:
+        """Look at all risks, and share the level among all that have an interval."""
+        every, law = [*(look for look in looks if look.event), *(x.remaining for x in rests)], rows.law
+        times: set[Any] = {look.scope.lens.threshold for look in every}  # type: ignore[union-attr]
+        plain = rows.are_alike and rows.clusters is None
+        alone = law.horizon is not None or (plain and law.coarse and all(map(law.states, times)))
+        risks = {_key(x.look): x for x in _set_apart([Risk.of(look, alone) for look in every])}
+        family = Family.of(options.alpha, len(risks), STRATA * len(times))
+        return cls(Design.of(rows, None), options.alpha, family, {}, options.limit, risks)
+
+    @property
+    def adds_up(self) -> bool:
+        """What is known of a group and of the whole does not say what is known of the rest."""
+        return False
+
+    def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
+        """Return the mean error, parts, and events seen and expected."""
+        risk = self.risks[_key(look)]
+        (total, whole), parts = risk.sums, risk.parts(self.family.of_part)
+        known = whole > 0.0 and not risk.alone  # of a risk at one time, nothing is expected before
+        limits = risk.ratio(self.family.of_view)[1:] if known else (None, None)
+        events = Count(total, None if risk.alone else whole, *limits)
+        sizes = self.of_mean(look, seen, labels)
+        return sizes | {"parts": parts, "binned_error": binned_error(parts), "events": events}
+
+    def of_mean(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
+        """Return the mean error with both intervals; only strata show it to be inside the limit."""
+        risk = self.risks[_key(look)]
+        mean, joint, own = risk.predicted, *map(risk.bounds, (self.family.of_view, self.own_level))
+        sizes = {"predicted": mean, "observed": joint.estimate, "unfollowed": risk.unknown}
+        sizes |= {"low": mean - joint.high, "high": mean - joint.low, "exact": False}
+        sizes |= self.limit.of_own(mean, mean - own.high, mean - own.low)
+        return sizes | {"inside": sizes["inside"] and risk.strata is not None}
+
+    def ways(self, look: Look, sized: Any, labels: NDArray[Any]) -> list[Wanted]:
+        """Return what would show it, by the width of its interval; nothing if rows are not followed."""
+        mean, missing = sized.predicted, sized.unfollowed
+        deviation = (sized.own_high - sized.own_low) / (-2.0 * float(ndtri(self.own_level)))
+        share = mean * (1.0 - mean) / (max(deviation, 1e-6) ** 2 * sized.rows)
+        place = self.limit.place(mean, missing * (mean - 1.0), missing * mean)
+        least = 0.0 if place == "inside" else np.inf
+        part = sized.rows / len(labels)
+        return [Wanted(mean, min(max(share, 1e-6), 1.0), False, part, least=least)]
+
+    def vouched(self, plan: Plan, labels: NDArray[Any], min_rows: int) -> tuple[Skipped, ...]:
+        """Return what was skipped: nothing is shown of it."""
+        lost = plan.dropped if self.limit else {}
+        return tuple(replace(each, inside=False) if each in lost else each for each in plan.skipped)
+
+    def notes(self, looks: Sequence[Look]) -> list[str]:
+        """Note too where risk is not known of some rows."""
+        seen = [each for each in self.risks.values() if each.look.less is None]
+        whole: Any = looks[0].scope.whole
+        notes = [*whole.notes]
+        if all(each.event and self.risks[_key(each)].alone for each in looks):
+            notes = [each for each in notes if each != whole.law.between_times]
+        if self.design.clusters is not None:
+            notes += few_carry([each.carried for each in seen], self.family.of_view)
+        some = [each for each in seen if each.unknown]
+        if not some:
+            return notes
+        most = max(some, key=lambda each: each.unknown)
+        group = most.look.group
+        where = f"where {shown_group(group.column, group.value)}" if group else "of all rows"
+        going_on = "as predicted" if most.alone else "as until then"
+        return [
+            *notes,
+            f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until "
+            f"the horizon ({most.unknown:.0%} {where}, until {most.horizon:g}). What came of these by "
+            "then is not known. Intervals hold whatever came after they were followed; what stands as "
+            "observed, in brackets where it is of such rows alone, supposes that they go on "
+            f"{going_on}. Longer follow-up would tell; more rows that are followed as long would not.",
+        ]
+
+
+def _set_apart(seen: Sequence[Risk]) -> list[Risk]:
     """Set rows of groups that nobody was followed in apart, in all views: no others tell of them."""
-    n = seen[0].look.scope.whole.n_samples
     lost: dict[float, NDArray[np.intp]] = {}
     for each in seen:
+        n = each.look.scope.whole.n_samples
         if each.look.n_rows < n and each.unknown == 1.0:  # groups, and what they leave of others
             codes = 2 * lost.get(each.horizon, np.zeros(n, dtype=np.intp))
             codes[each.look.where] += 1
@@ -404,25 +328,32 @@ def _set_apart(seen: Sequence[_Seen]) -> list[_Seen]:
     ]
 
 
-def _unknown(seen: Sequence[_Seen]) -> list[str]:
-    """Note in how many views risk is not known of some rows until the horizon."""
-    some = [each for each in seen if each.unknown]
-    if not some:
-        return []
-    most = max(some, key=lambda each: each.unknown)
-    group = most.look.group
-    where = f"where {shown_group(group.column, group.value)}" if group else "of all rows"
-    going_on = "as predicted" if most.alone else "as until then"
-    return [
-        f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until the "
-        f"horizon ({most.unknown:.0%} {where}, until {most.horizon:g}). What came of these by then is "
-        "not known. Intervals hold whatever came after they were followed; what stands as observed, in "
-        f"brackets where it is of such rows alone, supposes that they go on {going_on}. "
-        "Longer follow-up would tell; more rows that are followed as long would not."
-    ]
+def share_of_level(hypotheses: Sequence[Hypothesis]) -> float:
+    """Return by what p-values of completed times are multiplied: both blocks have half of the level."""
+    completed = [look.event is None for look, _ in hypotheses]
+    return (1.0 + any(completed)) * (2.0 if any(completed) and not all(completed) else 1.0)
 
 
-def _of_events(seen: Sequence[_Seen], options: Options, share: float) -> Answers:
+def answers_of_times(
+    risks: Sequence[Risk], hypotheses: Sequence[Hypothesis], whole: Sample, options: Options
+) -> tuple[Answers, Array | None]:
+    """Return p-values of views, and of what groups leave, and draws of completed times."""
+    completed = [each for each in hypotheses if not each[0].event]
+    completed = [each for each in hypotheses if not each[0].event]  # the first
+    share, values, found = 2.0 if completed and risks else 1.0, None, list[Answers]()
+    if completed:
+        own, values = _of_completed(whole, completed, options, share)
+        found.append(own)
+    if risks:
+        found.append(_of_events(risks, options, share))
+    names = ("values", "pvalues", "adjusted", "evidence")
+    both: Any = {name: np.concatenate([getattr(each, name) for each in found]) for name in names}
+    both["intervals"] = tuple(ends for each in found for ends in each.intervals)
+    both["expected"] = tuple(x for each in found for x in each.expected or [None] * len(each.values))
+    return found[0]._replace(**both, largest=None), values
+
+
+def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
     """Return p-values by signs of rows, joint, and at least those that do not rest on signs."""
     whole: Any = seen[0].look.scope.whole
     design, values = Design.of(whole, None), np.zeros((whole.n_samples, len(seen)))
@@ -441,7 +372,7 @@ def _of_events(seen: Sequence[_Seen], options: Options, share: float) -> Answers
     own = np.column_stack([found.pvalues, found.intervals])  # and how far draws alone may move it
     own = np.maximum(np.maximum(by_signs * own, least[:, None]), floor)
     if not by_signs:  # events less those predicted, had all rows been followed
-        more = [each.bounds(LARGEST_LEVEL)[0].estimate - each.predicted for each in seen]
+        more = [each.bounds(LARGEST_LEVEL).estimate - each.predicted for each in seen]
         missing = np.array([each.look.n_rows for each in seen]) * more
         found = found._replace(values=missing, expected=None)
     return found._replace(
@@ -454,10 +385,12 @@ def _of_events(seen: Sequence[_Seen], options: Options, share: float) -> Answers
 # ------------------------------------------------------------------ completed times
 
 
-def _of_completed(whole: Sample, plan: Any, options: Options, share: float) -> tuple[Answers, Array]:
+def _of_completed(
+    whole: Sample, hypotheses: Sequence[Hypothesis], options: Options, share: float
+) -> tuple[Answers, Array]:
     """Return p-values of completed times, from several completions, and values of the first."""
     law: Any = whole.rows.law
-    sides = [each.alternatives[0] for _, each in plan.hypotheses]
+    sides = [each.alternatives[0] for _, each in hypotheses]
 
     def asked(values: Array, resolutions: Array) -> Answers:
         return answers(values, resolutions, sides, options.correction, options.alpha)
@@ -465,15 +398,15 @@ def _of_completed(whole: Sample, plan: Any, options: Options, share: float) -> t
     def trial(labels: Any) -> Trial:
         return Trial(whole.rows, labels, options.n_resamples, options.seed, options.workers)
 
-    values, resolutions, _ = draw_all(plan.hypotheses, trial(whole.labels))
+    values, resolutions, _ = draw_all(hypotheses, trial(whole.labels))
     every = [asked(values, resolutions)]
-    columns = columns_of_looks(plan.hypotheses, options.seed) if whole.rows.clusters is None else []
+    columns = columns_of_looks(hypotheses, options.seed) if whole.rows.clusters is None else []
     for labels in law.completed_anew():
         if columns:
             own = [each.form.of_labels(each.outcomes(labels[None]))[0] for each in columns]
             every.append(asked(np.vstack([own, values[1:]]), resolutions))
         else:
-            every.append(asked(*draw_all(plan.hypotheses, trial(labels))[:2]))
+            every.append(asked(*draw_all(hypotheses, trial(labels))[:2]))
     each = np.array([[one.pvalues, one.adjusted, *np.transpose(one.intervals)] for one in every])
     alone, together, *ends = np.apply_along_axis(of_exchangeable, 0, each)
     joint = np.minimum(share * np.maximum(together, alone), 1.0)

@@ -277,6 +277,8 @@ class Survival(Shaped):
     def check_horizon(self, horizon: float) -> None:
         """Raise where a curve, or all follow-up that is known of, ends before a time."""
         horizon = self.stated_time(horizon)
+        if horizon <= 0.0:
+            raise InputError(f"the horizon is {horizon:g}; give a time above 0, as in 'until:365'.")
         if self.horizon not in (None, horizon):
             raise InputError(
                 f"the horizon is {horizon:g}, and the risk until {self.horizon:g} alone is predicted; "
