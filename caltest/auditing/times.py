@@ -240,7 +240,7 @@ class SizesOfTimes(Sizes):
     ) -> SizesOfTimes:
         """Look at all risks, and share the level among all that have an interval."""
         every, law = [*(look for look in looks if look.event), *(x.remaining for x in rests)], rows.law
-        times: set[Any] = {look.scope.lens.threshold for look in every}  # type: ignore[union-attr]
+        times = {float(look.scope.lens.threshold) for look in every}  # type: ignore[union-attr]
         plain = rows.are_alike and rows.clusters is None
         alone = law.horizon is not None or (plain and law.coarse and all(map(law.states, times)))
         risks = {_key(x.look): x for x in _set_apart([Risk.of(look, alone) for look in every])}
