@@ -107,8 +107,8 @@ json FILE harmless  Write all numbers: .json, or -.
 junit FILE harmless  Write every check as a test case for CI: .xml, or -.
 title TEXT harmless  What the report is about. [default: the name of the file]
 date TEXT harmless  The date in the report. [default: today]
-fail-on NAME  When the exit status is 1: material, undecided (or material), found (any error) or never.
-    [default: material if there is a limit, else found | found]
+fail-on NAME  When the exit status is 1: material, likely (or material), undecided (or these), found
+    (any error) or never. [default: likely if there is a limit, else found | found]
 config FILE typed  Options from this file. [default: pyproject.toml, if it has [tool.caltest]]
 scheduler
 jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]

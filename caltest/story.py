@@ -6,8 +6,8 @@ and decide nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from caltest.exceptions import Premise
@@ -80,9 +80,15 @@ class Story:
         What is neither shown to be within the limit nor beyond it.
     steps
         What to do next, in order.
+    explains
+        Whether the subject's group explains the error: none was found in all other rows of larger ones.
+    alone
+        Whether nothing was found in any other group.
+    marks
+        Of every error with an interval, by its ``id``: its direction and its place against the limit.
     """
 
-    verdict: str
+    verdict: Any  # a code: that of an audit is a Verdict
     found: bool = False
     subject: Finding | None = None
     whole: Finding | None = None
@@ -92,3 +98,20 @@ class Story:
     unsettled: tuple[Finding, ...] = ()
     dropped: tuple[Any, ...] = ()
     steps: tuple[Step, ...] = ()
+    explains: bool = False
+    alone: bool = False
+    marks: Mapping[Any, Finding] = field(default_factory=dict, repr=False)
+
+    @property
+    def named(self) -> tuple[Finding, ...]:
+        """All errors with a proved direction: the subject, what holds it, and the others."""
+        first = (self.subject, self.whole, self.opposite)
+        return (*(each for each in first if each is not None and each.of is not None), *self.others)
+
+    def mark(self, of: Any) -> Finding:
+        """Return what is known of an error with an interval."""
+        return self.marks.get(of.id, Finding("", of))
+
+    def advised(self, steps: Iterable[Step]) -> Story:
+        """Return the same story with what to do next."""
+        return replace(self, steps=tuple(steps))

@@ -11,7 +11,7 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import auditing
-from caltest.text.audit import advice
+from caltest.text.advice import advice
 
 MAINTAINER = "For whoever maintains the model: "
 RECALIBRATE = f"{MAINTAINER}recalibrate on held-out rows by "
@@ -186,9 +186,10 @@ def test_an_error_of_one_group_is_corrected_there_alone():
     sites = ["a"] * 750 + ["b"] * 1000 + ["c"] * 1250
     audit = caltest.audit(probs, labels, groups={"site": sites}, n_resamples=99, rng=0)
     assert audit.worst.group == auditing.Group.of(site="a")
-    assert audit.headline.endswith(" too high where site is a.")
+    assert audit.story.explains
+    assert re.search(r" too high overall, and \d+ points too high where site is a\.$", audit.headline)
     use, data, text, again = advice(audit)
-    assert use.endswith("do not rely on these probabilities where site is a until they are corrected.")
+    assert "rely on these probabilities, least of all where site is a, until they are" in use
     assert data.startswith(f"{MAINTAINER}look at the data of that group (labels, ")
     assert (chosen(audit).name, chosen(audit).in_group) == ("shift", True)
     assert text.startswith(f"Recalibrate for that group alone on held-out rows by {SHIFT}. Tried ")
@@ -228,7 +229,7 @@ def test_what_a_view_s_own_test_shows_outranks_its_parts_and_its_groups():
         probs, labels, groups={"site": small}, materiality=0.04, n_resamples=99, rng=0
     )
     assert (audit.rejected, audit.verdict) == (True, "undecided")
-    assert audit.told.inside
+    assert audit.story.subject.of.inside
     assert [each.group for each in audit.unsettled] == [
         auditing.Group.of(site="small"),
         auditing.Group.of(site="large"),
@@ -273,7 +274,7 @@ def test_the_verdict_decides_whether_the_probabilities_may_be_used():
     for changes, verdict, first in (
         ({}, "found", "Decide how large an average error matters to you, "),
         ({"materiality": 0.02}, "material", refused),
-        ({"materiality": 0.08}, "undecided", f"{refused[:-1]}: the error is estimated to be beyond "),
+        ({"materiality": 0.08}, "likely", f"{refused[:-1]}: the error is estimated to be beyond "),
         (
             {"materiality": 0.09},
             "undecided",

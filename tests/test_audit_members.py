@@ -121,7 +121,7 @@ def test_a_wrong_parameter_is_named():
     truth[:, 1] *= 1.5
     found = caltest.sbc(truth, draws, names=["mu", "tau", "rho"], **QUICK)
     assert found.headline.startswith("The predicted 80% interval of tau is too narrow")
-    assert found.told.lens == "entry:tau/interval:0.8"
+    assert found.story.subject.of.lens == "entry:tau/interval:0.8"
     assert "entry:*/distribution" in found.summary()
     page = report.to_html(found)
     assert "80% interval of tau" in page
@@ -166,7 +166,7 @@ def test_quantities_see_what_parameters_do_not():
     assert not caltest.sbc(mu, draws, **QUICK).rejected
     likelihood = -((data - mu) ** 2), -((data - draws) ** 2)
     found = caltest.sbc({"mu": mu}, {"mu": draws}, quantities={"log likelihood": likelihood}, **QUICK)
-    assert found.told.lens.startswith("entry:log likelihood/")
+    assert found.story.subject.of.lens.startswith("entry:log likelihood/")
     by_function = caltest.sbc(
         {"mu": mu},
         {"mu": draws},

@@ -17,6 +17,7 @@ from caltest.bounds.lower import draws_needed
 from caltest.data import sample
 from caltest.simulation import tempered
 from caltest.text import audit as words
+from caltest.text.advice import advice
 from caltest.text.vocabulary import view_name
 
 # ------------------------------------------------------------------ views
@@ -287,18 +288,17 @@ def test_words(wrong):
     assert wrong.headline == wrong.headline
     assert wrong.headline in text
     assert wrong.headline.startswith("The model's confidence in its top class is about ")
-    assert wrong.headline.endswith(" percentage points too high where region is 0.")
+    assert wrong.headline.endswith(" too high overall, and 19 points too high where region is 0.")
     assert "Error found (no limit set), p = 0.01" in text
     assert "column 'x': all rows have the one value 'y'" in text
     first = words.worst_first(wrong)
     assert first[0] is wrong.worst
-    assert [view.proved for view in first[1:]] == sorted(
-        (view.proved for view in first[1:]), reverse=True
-    )
-    assert words.advice(wrong)[0] == (
+    named = [each.of for each in wrong.story.named]
+    assert first[: len(named)] == named
+    assert advice(wrong)[0] == (
         "Decide how large an average error matters to you, and set that as the limit "
-        "(materiality). If this error matters, do not rely on these probabilities where region is 0 "
-        "until they are corrected."
+        "(materiality). If this error matters, do not rely on these probabilities, least of all where "
+        "region is 0, until they are corrected."
     )
     assert "p-values" not in text.partition("What to do next")[2].partition("Adjusted")[0]
     assert all(line == line.rstrip() for line in str(wrong).splitlines())

@@ -14,7 +14,7 @@ from caltest import InputError, auditing
 from caltest.auditing.sizes import Family, binned_error, cut
 from caltest.bounds.intervals import mean_bounds
 from caltest.pvalues import evidence_of_draws, reaching
-from caltest.text import captions
+from caltest.text import sizes
 
 
 @pytest.fixture(autouse=True)
@@ -309,8 +309,9 @@ def test_no_part_has_to_be_within_but_none_may_lie_beyond():
     )
     assert found.views[0].inside
     assert found.unsettled == ()
-    assert {whole for whole, _ in found.beyond} == {found.views[0]}
-    assert all(part is not None for _, part in found.beyond)
+    beyond = [each for each in found.story.named if each.place == "beyond"]
+    assert {each.kind for each in beyond} == {"part"}
+    assert {each.of.key for each in beyond} == {found.views[0].key}
     assert found.verdict == "material"
 
 
@@ -325,9 +326,9 @@ def test_what_lies_beyond_though_no_error_is_found_is_undecided_and_named():
         pvalue=0.06,
         checks=tuple(replace(each, adjusted=0.06, found=False) for each in audit.checks),
     )
-    assert weak.beyond == audit.beyond
+    assert weak.story.mark(weak.views[0]).place == "may be beyond"
     assert (weak.verdict, weak.fails(), weak.fails("undecided")) == ("undecided", False, True)
-    assert "all rows may be beyond it, but no error was found" in " ".join(weak.headline.split())
+    assert "all rows may be beyond it." in " ".join(weak.headline.split())
 
 
 def test_nothing_with_an_event_settles_nothing():
@@ -335,7 +336,7 @@ def test_nothing_with_an_event_settles_nothing():
     audit = caltest.audit(
         *calibrated(300, 3, 0), lenses="canonical", materiality=0.5, n_resamples=99, rng=0
     )
-    assert (audit.wholes, audit.unsettled, audit.rows_needed) == ((), (), None)
+    assert (audit.story.marks, audit.unsettled, audit.rows_needed) == ({}, (), None)
     assert audit.verdict == "undecided"
     assert "no view has a single probability" in audit.headline
 
@@ -418,9 +419,9 @@ def test_an_error_close_to_the_limit_needs_no_more_rows_than_there_are():
     assert audit.rows_needed is None
     text = " ".join(str(audit).split())
     assert "The error of all rows may be beyond your limit; as estimated, it is " in text
-    assert captions.settled(audit, view) == "not settled; may be beyond"
+    assert sizes.settled(audit, view) == "close to the limit"
     assert replace(audit, pvalue=0.5).headline == (
-        "Not shown to be within your limit of 2 points: the error of all rows may be beyond it."
+        "Not shown to be within your limit of 2 points: all rows may be beyond it."
     )
 
 
@@ -563,7 +564,7 @@ def test_what_a_group_leaves_needs_as_many_rows_as_a_group(min_rows, rests):
         *shifted(400, 0.0), groups=groups, min_rows=min_rows, materiality=0.3, n_resamples=99, rng=0
     )
     assert len(audit.rests) == rests
-    assert len(audit.wholes) == 1 + (2 if rests else 1) + rests
+    assert len(audit.views) == 1 + (2 if rests else 1)
     assert audit.verdict == "within"
 
 

@@ -14,7 +14,8 @@ from caltest.files.writing import write_whole
 from caltest.report import formats
 from caltest.report.formats import markdown
 from caltest.text import audit as words
-from caltest.text.findings import finding_of_rest
+from caltest.text.advice import advice
+from caltest.text.audit import finding_of_rest
 
 FORMATS = {
     ".html": report.to_html,
@@ -241,7 +242,7 @@ def test_markdown_of_a_real_audit(found):
     assert re.search(r"◆ −[\d.]+ \| −[\d.]+ to −[\d.]+ \|", row)
     for sentence in (found.headline, words.assumes(found)):
         assert markdown(sentence) in text
-    for sentence in words.advice(found):
+    for sentence in advice(found):
         assert markdown(sentence) in text
     assert f"```python\n{found.call}\n```" in text
     assert "```sh\ncaltest audit\n```" in text

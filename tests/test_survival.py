@@ -1235,7 +1235,7 @@ def test_where_nobody_was_followed_the_interval_holds_whatever_came_then():
     assert abs(every.observed - both) < 0.01
     assert every.high - every.low > 0.25 * (new.high - new.low)
     assert not every.inside
-    assert audit.told.group == new.group
+    assert audit.story.subject.of.group == new.group
     assert audit.headline.startswith("More events came than the model expects where hospital is new: ")
     assert re.search(r"new .* \(\d\d\.\d%\)", str(audit))  # what stands as observed is in brackets
     assert "projected" in str(audit)

@@ -89,6 +89,12 @@ def audited(kind: str, held: Held, quick: bool) -> Audit:
         )
 
 
+def about(audit: Audit) -> Any:
+    """Return the view that the audit's headline is about; None where it is about none."""
+    subject = audit.story.subject
+    return None if subject is None else subject.of
+
+
 def advice(kind: str, audit: Audit, held: Held, fresh: Held) -> Advice | None:
     """Follow the audit's first advice on fresh rows; None where it has none to follow."""
     if not audit.rejected:
@@ -105,7 +111,7 @@ def advice(kind: str, audit: Audit, held: Held, fresh: Held) -> Advice | None:
             return None
         ratio = counts.observed / counts.expected
         return Advice(f"hazards × {ratio:.2f}", fresh.given**ratio)
-    units, told = audit.units, audit.told
+    units, told = audit.units, about(audit)
     if units is None or (told is not None and told.group is not None):
         return None
     shift = 0.0
@@ -131,11 +137,12 @@ def _of_classes(audit: Audit, held: Held, fresh: Held) -> Advice | None:
         return None
     here, there = (np.ones(len(rows.given), bool) for rows in (held, fresh))
     name = str(best.name)
-    if best.in_group and audit.told is not None and audit.told.group is not None:
-        for each in audit.told.group.conditions:
+    told = about(audit)
+    if best.in_group and told is not None and told.group is not None:
+        for each in told.group.conditions:
             here &= held.rows["groups"][each.column] == each.value
             there &= fresh.rows["groups"][each.column] == each.value
-        name += f", where {audit.told.group}"
+        name += f", where {told.group}"
     here &= given[np.arange(len(given)), held.outcomes] > 0.0  # as the audit tries them
     mend, _ = fit(best.name, given[here], held.outcomes[here], np.ones(int(here.sum())))
     changed = changed.copy()

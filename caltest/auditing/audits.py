@@ -430,8 +430,9 @@ def audit(
         usual=usual_numbers(whole, line) if describes else None,
         **plan.stated(whole.rows, options),
     )
-    told_of = audited.told
-    look = next((each for each in plan.looks if told_of and views[each].key == told_of.key), None)
+    subject = audited.story.subject
+    by_key = {views[look].key: look for look in plan.looks}
+    look = None if subject is None or not hasattr(subject.of, "event") else by_key[subject.of.key]
     if isinstance(law, Survival):
         return audited
     if not of_classes:
@@ -445,8 +446,9 @@ def audit(
         return replace(audited, units=InUnits.of(rows, outcomes, at, level))
     if not audited.rejected or look is None or audited.usual is None:
         return audited
-    lens = None if look.scope.label == CANONICAL else look.scope.label
-    tried = remedies(whole, lens, look.places, options.seed)
+    named = [each.of.key for each in audited.story.named if each.kind == "mean"]
+    shown = {key: by_key[key] for key in named}
+    tried = remedies(whole, look, shown, options.limit, options.seed)
     return replace(audited, remedies=tried)
 
 
@@ -552,9 +554,10 @@ def assert_calibrated(
         As in :func:`caltest.audit`, but 0 by default, so that the test gives the same answer on
         the same data.
     fail_on
-        What fails: "material" (an error is shown to be larger than the limit), "undecided" (that, or
-        it is not shown to be within the limit), "found" (any error), or "never". Default None:
-        "material" if ``materiality`` or ``materiality_ratio`` is given, "found" if not.
+        What fails: "material" (an error is shown to be larger than the limit), "likely" (that, or it is
+        likely to be), "undecided" (these, or it is not shown to be within the limit), "found" (any
+        error), or "never". Default None: "likely" if ``materiality`` or ``materiality_ratio`` is given,
+        "found" if not.
     **options
         All other options of :func:`caltest.audit`: ``groups``, ``lenses``, ``statistics``,
         ``tolerance``, ….

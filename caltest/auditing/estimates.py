@@ -15,10 +15,11 @@ more row that says "no change", so that a class without an event has a finite sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,13 +29,15 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from caltest._sums import Array
+from caltest.auditing.limits import Limit
+from caltest.auditing.plan import Look
 from caltest.auditing.sizes import Design, half_width
 from caltest.binning import DistinctScores, rising
 from caltest.cox import Recalibration, recalibration_of
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws import Pool, Predictive
-from caltest.lenses import Lens, TopLabel, through
+from caltest.lenses import TopLabel, through
 from caltest.sampling import generator
 from caltest.statistics import ECE
 
@@ -251,6 +254,7 @@ _FEWEST = 100  # rows, below which nothing is tried
 _MOST = 2e5  # predicted numbers of the rows that are tried
 _MOST_ISOTONIC = 100  # classes
 _CLEAR = 2.0  # standard errors
+_MOST_LEFT = 30  # views of which it is estimated what stays
 _OF_CHANCE = (2.0 / np.pi) ** 0.5  # the mean size of a normal number, in its deviations
 _SMALLEST = 1e-12  # of a probability, for its logarithm
 
@@ -277,10 +281,15 @@ class Remedy:
         About what chance makes it of a calibrated model: √(2/π) of the tenths' standard errors.
     slope
         The fitted slope of the logarithms of probabilities; None of remedies without one.
-    chosen
-        Whether it is the simplest remedy that none gains clearly more than.
     rows
         How many rows were tried.
+    left
+        Of every view that is known to be wrong: its lens and group, what is predicted then, and the
+        mean error that stays, as estimated.
+    excess
+        The largest of these that is beyond the limit; 0 without one.
+    chosen
+        Whether it is the one that is advised.
     """
 
     name: Kind
@@ -295,6 +304,8 @@ class Remedy:
     off_chance: float
     slope: float | None
     rows: int
+    left: tuple[tuple[Any, float, float], ...] = ()
+    excess: float = 0.0
     chosen: bool = False
 
     @property
@@ -309,22 +320,25 @@ class Remedy:
 
 
 def remedies(
-    whole: Sample, lens: str | Lens | None, group: NDArray[np.intp] | None, seed: int
+    whole: Sample, about: Look, shown: Mapping[Any, Look], limit: Limit, seed: int
 ) -> tuple[Remedy, ...]:
     """Try remedies on all rows, and on a group alone.
 
-    The simplest that none gains clearly more than is the one chosen. Where the advice is about a group,
-    and that one leaves an error of the group which a remedy of the group alone does not, it is the
-    simplest of these.
+    Of those that leave no mean error beyond the limit the simplest is chosen that none gains clearly
+    more than; where all leave one, that which leaves least. Without a limit it is the simplest that
+    none gains clearly more than, or, where it leaves an error of the group which one of the group alone
+    does not, the simplest of these.
 
     Parameters
     ----------
     whole
         Predictions and labels of all rows.
-    lens
-        Of the view that the advice is about; None for class 1 of two classes, or the top class.
-    group
-        The places of its rows; None for all.
+    about
+        What the advice is about.
+    shown
+        What is known to be wrong on average, by the key of its view.
+    limit
+        The mean error that matters.
     seed
         Of the folds.
     """
@@ -333,16 +347,17 @@ def remedies(
     places = stream.permutation(np.flatnonzero(possible))[: int(_MOST / whole.rows.n_classes)]
     if len(places) < _FEWEST:
         return ()
-    rows, labels = whole.rows.take(np.sort(places)), whole.labels[np.sort(places)]
-    member = np.ones(len(labels), bool) if group is None else np.isin(np.sort(places), group)
+    places = np.sort(places)
+    rows, labels = whole.rows.take(places), whole.labels[places]
     units = np.arange(len(labels)) if rows.clusters is None else rows.clusters
     numbers = np.unique(units, return_inverse=True)[1]
     fold = (stream.permutation(numbers.max() + 1) % _FOLDS)[numbers]
-    looked = lens if lens is not None or rows.n_classes == 2 else TopLabel()
-    tried = _Trial(rows, labels, fold, numbers, member, looked)
+    tried = _Trial(
+        rows, labels, fold, numbers, about, dict(islice(shown.items(), _MOST_LEFT)), places, limit
+    )
     found, losses = [], []
-    for in_group in (False, True) if group is not None else (False,):
-        if in_group and member.sum() < _FEWEST:
+    for in_group in (False, True) if about.places is not None else (False,):
+        if in_group and tried.member(about).sum() < _FEWEST:
             continue
         for kind in KINDS:
             if kind in ("isotonic", "order") and rows.n_classes > _MOST_ISOTONIC:
@@ -350,24 +365,39 @@ def remedies(
             remedy, loss = tried.remedy(kind, in_group)
             found.append(remedy)
             losses.append(loss)
-    best = _simplest(range(len(found)), found, losses, tried)
-    if best is not None and found[best].leaves:  # an error of the group that one of the group does not
-        inside = [k for k, each in enumerate(found) if each.in_group and not each.leaves]
-        own = _simplest(inside, found, losses, tried)
-        best = best if own is None else own
+    best = _chosen(found, losses, tried)
     return tuple(replace(each, chosen=k == best) for k, each in enumerate(found))
 
 
+def _chosen(found: list[Remedy], losses: list[Array], tried: _Trial) -> int | None:
+    """Return the place of the remedy to advise; None if none helps."""
+    before = tried.left(tried.rows.probs)[1]
+    least = min(each.excess for each in found)
+    if least >= before:  # the limit tells nothing: none brings more inside than there is
+        best = _simplest(range(len(found)), found, losses, tried)
+        if best is not None and found[best].leaves:  # an error of the group that one of it does not
+            inside = [k for k, each in enumerate(found) if each.in_group and not each.leaves]
+            own = _simplest(inside, found, losses, tried)
+            best = best if own is None else own
+        return best
+    enough = [k for k, each in enumerate(found) if each.excess == least]
+    return _simplest(enough, found, losses, tried, start=enough[0])
+
+
 def _simplest(
-    those: Iterable[int], found: list[Remedy], losses: list[Array], tried: _Trial
+    those: Iterable[int],
+    found: list[Remedy],
+    losses: list[Array],
+    tried: _Trial,
+    start: int | None = None,
 ) -> int | None:
-    """Return the place of the simplest that none gains clearly more than; None if none is clear."""
-    best: int | None = None
+    """Return the place of the simplest that none gains clearly more than; else ``start``."""
+    best = start
     for k in those:
         remedy = found[k]
         if not remedy.clear:
             continue
-        if best is not None:
+        if best is not None and best != k:
             more, error = tried.mean(losses[best] - losses[k])
             both = {found[best].name, remedy.name} == {"temperature", "shift"}
             both &= tried.rows.n_classes == 2 and found[best].in_group == remedy.in_group
@@ -385,8 +415,34 @@ class _Trial:
     labels: Labels
     fold: Labels
     unit: Labels
-    member: NDArray[np.bool_]
-    lens: str | Lens | None
+    about: Look
+    shown: Mapping[Any, Look]
+    places: Labels  # of these rows among all
+    limit: Limit
+
+    def member(self, look: Look) -> NDArray[np.bool_]:
+        """Return which rows a look is of."""
+        all_rows = np.ones(len(self.labels), bool)
+        return all_rows if look.places is None else np.isin(self.places, look.places)
+
+    def through(self, look: Look, probs: Array) -> tuple[Array, Array, Array]:
+        """Return the scores of a look, the labels, and how rows count in it."""
+        own = look.scope.lens
+        lens = own if own is not None or self.rows.n_classes == 2 else TopLabel()
+        view, _ = through(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), lens)
+        w = np.where(self.member(look), self.rows.weights, 0.0)
+        return view.rows.probs[:, 1], view.labels, w
+
+    def left(self, probs: Array) -> tuple[tuple[tuple[Any, float, float], ...], float]:
+        """Return what is predicted where means are wrong, the errors, and the largest beyond."""
+        found = []
+        for key, look in self.shown.items():
+            scores, labels, w = self.through(look, probs)
+            mean = float(w @ scores) / max(float(w.sum()), np.finfo(float).tiny)
+            error = float(w @ (scores - labels)) / max(float(w.sum()), np.finfo(float).tiny)
+            found.append((key, mean, error))
+        beyond = [abs(error) for _, mean, error in found if self.limit.exceeded(mean, error)]
+        return tuple(found), max(beyond, default=0.0)
 
     def mean(self, values: Array, weights: Array | None = None) -> tuple[float, float]:
         """Return the weighted mean and its standard error, over clusters."""
@@ -398,7 +454,7 @@ class _Trial:
     def remedy(self, kind: Kind, in_group: bool) -> tuple[Remedy, Array]:
         """Cross-fit a remedy; return it with the log loss of every row."""
         probs, changed = self.rows.probs, self.rows.probs.copy()
-        inside = self.member if in_group else np.ones(len(self.labels), bool)
+        inside = self.member(self.about) if in_group else np.ones(len(self.labels), bool)
         slopes = []
         for k in range(_FOLDS):
             train, apply = inside & (self.fold != k), inside & (self.fold == k)
@@ -414,13 +470,12 @@ class _Trial:
         mean = float(np.mean(slopes)) if "temperature" in kind else None
         gain, gain_se = self.mean(held - loss)
         found = (gain, gain_se, before, after, after_se, off_before, off_after, chance, mean)
-        return Remedy(kind, in_group, *found, len(self.labels)), loss
+        return Remedy(kind, in_group, *found, len(self.labels), *self.left(changed)), loss
 
     def _errors(self, probs: Array) -> tuple[float, float, float, float]:
         """Return the mean error of the view, its standard error, that of its tenths, and by chance."""
-        view, _ = through(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), self.lens)
-        scores, w = view.rows.probs[:, 1], np.where(self.member, self.rows.weights, 0.0)
-        errors, total = scores - view.labels, float(w.sum())
+        scores, labels, w = self.through(self.about, probs)
+        errors, total = scores - labels, float(w.sum())
         order = np.argsort(scores, kind="stable")
         tenth = np.minimum((np.cumsum(w[order]) / total * 10.0).astype(np.intp), 9)
         sums = np.bincount(tenth, (w * errors)[order], 10)

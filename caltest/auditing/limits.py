@@ -56,6 +56,10 @@ class Limit(NamedTuple):
         inside = self.place(predicted, low, high) == "inside" if self else None
         return {"own_low": low, "own_high": high, "inside": inside}
 
+    def exceeded(self, predicted: float, error: float) -> bool:
+        """Say whether an error, as a number, is beyond the limit; never without one."""
+        return bool(self) and self.place(predicted, error, error) == "beyond"
+
 
 class Wanted(NamedTuple):
     """A view whose mean is to be shown inside a limit.

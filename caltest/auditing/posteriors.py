@@ -13,7 +13,8 @@ from caltest._arguments import names as names_given
 from caltest._visible import quoted, visible
 from caltest.alignment import check_rows, in_order_of, is_xarray
 from caltest.auditing.audits import audit
-from caltest.auditing.result import POSTERIOR, Audit
+from caltest.auditing.result import Audit
+from caltest.auditing.story import POSTERIOR
 from caltest.exceptions import InputError
 from caltest.laws import Members
 from caltest.laws.base import finite_table

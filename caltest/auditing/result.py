@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,11 +15,12 @@ from caltest import _printers
 from caltest._arguments import arguments, choose, flag
 from caltest._version import __version__
 from caltest._visible import visible
-from caltest.auditing.limits import Limit, Place
-from caltest.auditing.views import Check, Curves, Group, Part, Rest, Sensitivity, Sized, Skipped, View
+from caltest.auditing.limits import Limit
+from caltest.auditing.story import rows_needed, tell
+from caltest.auditing.views import Check, Curves, Rest, Sensitivity, Sized, Skipped, View
 from caltest.exceptions import Argument, InputError, Premise
-from caltest.forms import Side
 from caltest.results import Result, plain
+from caltest.story import Finding, Step, Story, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from caltest.auditing.estimates import InUnits, Remedy, UsualNumbers
     from caltest.cox import Recalibration
 
-FailOn: TypeAlias = Literal["material", "undecided", "found", "never"]
-#: When a gate fails, by name.
+FailOn: TypeAlias = Literal["material", "likely", "undecided", "found", "never"]
+#: When a gate fails, by name; those that need a limit stand in the order of what fails.
 FAIL_ON: Mapping[str, bool] = dict.fromkeys(get_args(FailOn), True)
-Verdict: TypeAlias = Literal["material", "undecided", "within", "found", "not found"]
-POSTERIOR = "posterior draws"  #: What :func:`caltest.sbc` is about.
+OF_LIMITS = tuple(FAIL_ON)[:3]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,7 +212,11 @@ class Audit(Result):
         An effect confined to fewer of the clusters may have occurred in none of them. None if all
         intervals are exact.
         """
-        return max((each.could_miss for each in self.wholes if each.could_miss), default=None)
+        return max((each.could_miss for each in self._wholes if each.could_miss), default=None)
+
+    @property
+    def _wholes(self) -> tuple[Any, ...]:
+        return *self.views, *self.rests
 
     @property
     def is_censored(self) -> bool:
@@ -241,65 +244,45 @@ class Audit(Result):
         """How many checks p-values are adjusted for: those of views and those of rests."""
         return len(self.checks) + len(self.rests)
 
+    @cached_property
+    def story(self) -> Story:
+        """What the audit says: what leads, what is beyond the limit, and what to do."""
+        return tell(self)
+
     @property
     def verdict(self) -> Verdict:
         """The answer in a word.
 
         Without a limit "found" or "not found", which does not prove that there is no error. With one:
-        "material": an error was found, and a simultaneous interval lies beyond the limit; "within":
-        every view, and what every group leaves, is shown to be within the limit by its own tests at
-        level alpha, nothing lies beyond, what was not checked is within by its own limits too, and no
-        premise withholds it (``withheld``); "undecided": neither. If the mean error of any view is
-        beyond the limit, the probability of "within" is at most alpha (see Notes).
+        "material": an error was found, and a joint interval lies beyond the limit; "likely": an error
+        was found, the direction of a mean is proved and its estimate lies beyond the limit, though its
+        interval reaches inside; "within": every view, and all other rows of every larger group, is
+        shown to be within the limit by its own tests at level alpha, nothing lies beyond, what was not
+        checked is within by its own limits too, and no premise withholds it (``withheld``);
+        "undecided": none of these. If the mean error of any view is beyond the limit, "within" has
+        probability alpha at most (see Notes); so have "material" or "likely" for a calibrated model.
         """
-        if not self.limit:
-            return "found" if self.rejected else "not found"
-        if self.beyond:
-            return "material" if self.rejected else "undecided"
-        wholes = self.wholes
-        shown = bool(wholes) and all(each.inside for each in wholes)
-        return "within" if shown and not self.withheld and not self.unvouched else "undecided"
+        verdict: Verdict = self.story.verdict
+        return verdict
 
     @property
     def withheld(self) -> tuple[Premise, ...]:
         """The premises because of which "within" is not said, whatever intervals show."""
         return tuple(each for each in self.premises if each.withholds)
 
-    @property
-    def unvouched(self) -> tuple[Skipped, ...]:
-        """What was not checked, and is not shown to be within the limit by its own limits either."""
-        return tuple(each for each in self.skipped if each.inside is False)
-
-    @property
+    @cached_property
     def limit(self) -> Limit:
         """The mean error that matters; it is false where none was given."""
         return Limit(self.materiality, self.materiality_ratio)
 
     @property
-    def wholes(self) -> tuple[View | Rest, ...]:
-        """All that has to be within a limit: views of an event, and what groups leave."""
-        return tuple(whole for whole, part in intervals(self) if part is None)
-
-    @property
-    def beyond(self) -> tuple[tuple[View | Rest, Part | None], ...]:
-        """The views, their parts, and rests whose simultaneous interval lies beyond the limit."""
-        return tuple(
-            (whole, part)
-            for whole, part in intervals(self)
-            if against_limit(self, part or whole) == "beyond"
-        )
-
-    @property
     def unsettled(self) -> tuple[View | Rest, ...]:
         """What is neither shown to be within the limit nor to lie beyond it; ``rows_needed`` of each.
 
-        Views first, then what groups leave; empty without a limit.
+        Those that need most times as many rows first, and other rows of larger groups last; empty
+        without a limit.
         """
-        return tuple(
-            each
-            for each in self.wholes
-            if each.inside is False and against_limit(self, each) != "beyond"
-        )
+        return tuple(each.of for each in self.story.unsettled)
 
     @property
     def rows_needed(self) -> int | None:
@@ -308,11 +291,7 @@ class Audit(Result):
         All are shown to be within with a probability of 80%, were the model calibrated. None where
         nothing is unsettled for want of rows, or no number of them would do.
         """
-        wanted = [(each.rows_needed, each.rows) for each in self.unsettled]
-        if any(needed is None for needed, _ in wanted):
-            return None
-        most = max(((needed or 0) / rows for needed, rows in wanted), default=0.0)
-        return max(math.ceil(most * self.n_samples), self.rows_in_all or 0) if most > 1.0 else None
+        return rows_needed(self, self.story.unsettled)
 
     @arguments()
     def fails(self, fail_on: FailOn | None = None) -> bool:
@@ -321,87 +300,41 @@ class Audit(Result):
         Parameters
         ----------
         fail_on
-            "material": only if an error is shown to be larger than the limit; "undecided": if it is
-            not shown to be within either; "found": if any error is found, whatever its size; "never".
-            Default: "material" with a limit, "found" without.
+            "material": only if an error is shown to be larger than the limit; "likely": if it is that,
+            or likely to be; "undecided": if it is not shown to be within either; "found": if any error
+            is found, whatever its size; "never". Default: "likely" with a limit, "found" if none.
 
         Raises
         ------
         InputError
-            If "material" or "undecided" is asked for without a limit.
+            If "material", "likely" or "undecided" is asked for without a limit.
         """
         on = gate_of(fail_on, bool(self.limit))
-        failed = {"material": ("material",), "undecided": ("material", "undecided")}
-        return self.rejected if on == "found" else self.verdict in failed.get(on, ())
+        if on not in OF_LIMITS:
+            return on == "found" and self.rejected
+        return self.verdict in OF_LIMITS[: 1 + OF_LIMITS.index(on)]
 
     @property
     def at_most(self) -> float | None:
         """How large the mean error of any view or part is at most; None without an event."""
-        return max(((part or whole).most for whole, part in intervals(self)), default=None)
+        views = [view for view in self.views if view.low is not None]
+        sized = [*views, *(part for view in views for part in view.parts), *self.rests]
+        return max((each.most for each in sized), default=None)
 
-    @cached_property
+    @property
+    def most_of_views(self) -> float:
+        """How large the mean error of any view is at most; parts of views may be further off."""
+        return max((view.most for view in self.views if view.low is not None), default=0.0)
+
+    @property
     def worst(self) -> View | Any:  # so that what is known to be there need not be checked for types
-        """The view that explains the finding; None if nothing is found, or it has no direction.
+        """The view with the largest proved mean error; None if none has a proved direction.
 
-        Its mean is found to be wrong, with a proved direction; its rest in every parent has neither a
-        finding nor a larger error; and no view of a part of its rows through the same lens is such. Of
-        these it is that with the largest proved error. Where none is, it is the largest one that is
-        found. A group explains nothing if labels of probability 0 are a larger share of all other rows
-        than its proved error.
+        With a limit what is beyond it comes first, then what is likely. A group is left out if
+        labels of probability 0 are a larger share of all other rows than its proved error.
         """
-        if not self.rejected:
-            return None
-        wrong, best = self._wrong_means, self.explanations
-        if not best:
-            return max(wrong, key=lambda each: (each.rows, each.proved), default=None)
-        return max(best, key=lambda each: each.proved)
-
-    @property
-    def _wrong_means(self) -> list[View]:
-        """Views whose mean is found to be wrong, with a proved direction."""
-        # Where the mean itself was checked, that is the check which has to find the error.
-        means = {check.view.key: check.found for check in self.checks if check.statistic == "citl"}
-        found = {check.view.key for check in self.found if means.get(check.view.key, True)}
-        wrong = [view for view in self.views if view.key in found and shows(self, view)]
-        return [view for view in wrong if explains_zeros(self, view)]
-
-    @cached_property
-    def explanations(self) -> list[View]:
-        """The smallest views that explain an error, as ``worst`` says; none is a part of another."""
-        rests: dict[tuple[str, Group | None], list[Rest]] = {}
-        for rest in self.rests:
-            rests.setdefault((rest.lens, rest.group), []).append(rest)
-
-        def explains(view: View) -> bool:
-            size, others = abs(view.error or 0.0), rests.get(view.key, [])
-            known = view.group is None or bool(others)  # without them nothing tells it from its parents
-            return known and not any(rest.found or abs(rest.error) >= size for rest in others)
-
-        best = [view for view in self._wrong_means if explains(view)]
-        return [view for view in best if not any(view.holds(each) for each in best)]
-
-    @property
-    def told(self) -> View | None:
-        """The view that the answer is about.
-
-        That furthest beyond the limit, if the worst is not beyond; else the worst. Without these one
-        whose mean is found to be wrong, of two classes; else one with a shape; else that of the most
-        events too many or too few; else the strongest.
-        """
-        worst, views = self.worst, [check.view for check in self.found]
-        views = [view for view in views if explains_zeros(self, view)]
-        views.sort(key=lambda view: view.lens.startswith("ranks:"))  # what names entries comes first
-        if self.verdict == "material" and (worst is None or against_limit(self, worst) != "beyond"):
-            far = [(part or whole, whole) for whole, part in self.beyond if isinstance(whole, View)]
-            if far:
-                return max(far, key=lambda each: each[0].proved)[1]
-        if self.tolerance is not None and views:  # rests are not looked at: the largest error
-            return max(views, key=lambda view: abs(view.error or 0.0))
-        means = [view for view in views if finds_mean(self, view)] if self.n_classes == 2 else []
-        shaped = [view for view in views if view.shape]
-        counts = [view for view in views if view.events is not None]
-        counts.sort(key=lambda view: -view.events.proved)
-        return worst or next(iter(means or shaped or counts or views), None)
+        means = (each.of for each in self.story.named if each.kind == "mean")
+        return next(means, None)
 
     @property
     def headline(self) -> str:
@@ -492,14 +425,45 @@ class Audit(Result):
         def sized(of: Sized) -> dict[str, Any]:
             return {**plain(of), "error": of.error}
 
+        numbers = {rest.id: number for number, rest in enumerate(self.rests)}
+
+        def found_of(each: Any) -> Any:
+            """Return findings and steps as plain data, which point to views and rests."""
+            if isinstance(each, Finding):
+                where = each.of
+                return {
+                    "kind": each.kind,
+                    "view": place[where.key] if isinstance(where, View) else None,
+                    "rest": numbers[where.id] if isinstance(where, Rest) else None,
+                    "part": None if each.part is None else [each.part.of, each.part.place],
+                    "side": each.side,
+                    "place": each.place,
+                }
+            if isinstance(each, Step):
+                return {"code": each.code, "facts": found_of(dict(each.facts))}
+            if isinstance(each, dict):
+                return {name: found_of(value) for name, value in each.items()}
+            return [found_of(one) for one in each] if isinstance(each, list | tuple) else each
+
+        told = ("found", "subject", "whole", "opposite", "others", "unsettled", "steps")
         data |= {
+            "story": {name: found_of(getattr(self.story, name)) for name in told},
             "worst": None if self.worst is None else place[self.worst.key],
             "views": [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views],
             "checks": [vars(check) | {"view": place[check.view.key]} for check in self.checks],
             "rests": list(map(sized, self.rests)),
             "skipped": self.skipped,
             "sensitivity": self.sensitivity,
-            "remedies": self.remedies,
+            "remedies": [
+                vars(each)
+                | {
+                    "left": [
+                        {"view": place[key], "predicted": predicted, "error": error}
+                        for key, predicted, error in each.left
+                    ]
+                }
+                for each in self.remedies
+            ],
             "usual": self.usual,
             "units": self.units,
             "times": self.times,
@@ -510,10 +474,10 @@ class Audit(Result):
 
 def gate_of(fail_on: str | None, limited: bool) -> FailOn:
     """Return when a gate fails, by the default if need be; raise if that takes a limit."""
-    usual = "material" if limited else "found"
+    usual = "likely" if limited else "found"
     on: Any = usual if fail_on is None else fail_on
     choose("gate", on, FAIL_ON)
-    if on in ("material", "undecided") and not limited:
+    if on in OF_LIMITS and not limited:
         raise InputError(
             "{asked} needs a limit; give {limit}, say, or {found}.",
             asked=Argument("fail_on", on),
@@ -521,48 +485,6 @@ def gate_of(fail_on: str | None, limited: bool) -> FailOn:
             found=Argument("fail_on", "found"),
         )
     return on  # type: ignore[no-any-return]
-
-
-# ------------------------------------------------------------------ where intervals lie
-#
-# Whatever an audit says of sizes is decided here, interval by interval: on which side of 0 it lies
-# (`Sized.side`), whether a check has shown that (`shows`), and where it lies against the limit
-# (`against_limit`). `Audit.verdict` is the sum of these.
-
-
-def intervals(audit: Audit) -> list[tuple[View | Rest, Part | None]]:
-    """List all that has an interval: views, their parts, and what groups leave."""
-    views = [view for view in audit.views if view.low is not None]
-    found = [(view, part) for view in views for part in (None, *view.parts)]
-    return [*found, *((rest, None) for rest in audit.rests)]
-
-
-def shows(audit: Audit, of: View | Part | Rest) -> Side | None:
-    """Return which way an error is shown: checks found it, and its interval lies on one side of 0.
-
-    A part has no check of its own: there it is the audit that has to find an error.
-    """
-    pvalue = audit.pvalue if isinstance(of, Part) else max(audit.pvalue, of.adjusted_pvalue)
-    return of.side if pvalue <= audit.alpha else None
-
-
-def finds_mean(audit: Audit, view: View) -> bool:
-    """Say whether the check of a view's mean found an error, though its interval may hold 0."""
-    return any(check.statistic == "citl" and check.view.key == view.key for check in audit.found)
-
-
-def explains_zeros(audit: Audit, view: View) -> bool:
-    """Say whether labels of probability 0 are no larger a share outside a group than its error is."""
-    if view.group is None or view.impossible is None:
-        return True
-    return audit.impossible - view.impossible <= view.proved * (audit.n_samples - view.rows)
-
-
-def against_limit(audit: Audit, of: Sized) -> Place:
-    """Say where an error's interval lies: "beyond" the limit, "inside" it, or "across"."""
-    if of.predicted is None or of.low is None or of.high is None or not audit.limit:
-        return "across"
-    return audit.limit.place(of.predicted, of.low, of.high)
 
 
 _PLAIN = (

@@ -96,8 +96,8 @@ class Reliability:
 class Sized:
     """What has a mean error with an interval: a view, a part of one, or what a group leaves of another.
 
-    Whether an error is found is for checks to say (:func:`caltest.auditing.result.shows`), and whether
-    it matters for the limit (:func:`caltest.auditing.result.against_limit`).
+    Whether an error is found, and where it stands against the limit, is for the story to say
+    (:mod:`caltest.auditing.story`).
     """
 
     predicted: float | None
@@ -107,6 +107,11 @@ class Sized:
     own_low: float | None = None
     own_high: float | None = None
     unfollowed: float = 0.0
+
+    @property
+    def id(self) -> Any:
+        """What tells it from all other errors of an audit."""
+        return self
 
     @property
     def projected(self) -> bool:
@@ -410,6 +415,11 @@ class View(Sized):
         return self.lens, self.group
 
     @property
+    def id(self) -> Any:
+        """What tells it from all other errors of an audit."""
+        return self.key
+
+    @property
     def conditions(self) -> frozenset[Condition]:
         """What its rows meet; nothing for all rows."""
         return frozenset(self.group.conditions if self.group else ())
@@ -462,6 +472,11 @@ class Rest(Sized):
     def key(self) -> tuple[str, Group | None]:
         """Lens and parent: the key of the view of which it is the rest."""
         return self.lens, self.parent
+
+    @property
+    def id(self) -> Any:
+        """What tells it from all other errors of an audit."""
+        return self.lens, self.group, self.parent
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ from caltest.results import Result
 from caltest.text import OF_FILE
 from caltest.text import audit as words
 from caltest.text.captions import chance_note
-from caltest.text.findings import finding_of_rest, supposed
 from caltest.text.vocabulary import lens_name, lenses_of, limit
 
 #: The suffixes of every format, the usual one first.
@@ -245,9 +244,10 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     fails = audit.fails(fail_on)
     if audit.limit:
         chip, why = words.chip(audit)
-        why = f"{why}. {supposed(audit)}".rstrip(" .")
+        why = f"{why}. {words.supposed(audit)}".rstrip(" .")
         failure = f"{chip}: {why}" if fails and audit.verdict != "within" else None
-        asked = "within" if gate_of(fail_on, True) == "undecided" else "not shown to be beyond"
+        gates = {"undecided": "within", "likely": "not likely to be beyond"}
+        asked = gates.get(gate_of(fail_on, True), "not shown to be beyond")
         case("limit", f"average errors are {asked} {limit(audit)}", failure, told=f"{chip}: {why}")
     if audit.impossible:  # without it, a rejection by such labels alone would pass
         rows = counted(audit.impossible, "row")
@@ -258,7 +258,7 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
         case(check.view.lens, _case_name(check), finding if fails else None, check=check, told=finding)
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"
-        finding = finding_of_rest(rest, audit) if rest.found else None
+        finding = words.finding_of_rest(rest, audit) if rest.found else None
         name = f"{parent} without {rest.group.label}: mean"
         case(rest.lens, name, finding if fails else None, told=finding)
     for each in audit.skipped:

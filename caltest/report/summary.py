@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -13,14 +13,16 @@ from caltest._numbers import counted, leading, number, outward_points, percents,
 from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
 from caltest.auditing import diagrams
-from caltest.auditing.result import Audit, against_limit, shows
+from caltest.auditing.result import Audit
+from caltest.auditing.story import is_made
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.lenses import within
 from caltest.pictures import Picture
 from caltest.report import charts
 from caltest.text import audit as words
-from caltest.text import captions, findings, vocabulary
-from caltest.text.sizes import bracketed, decided_apart, least_settled, rates
+from caltest.text import captions, vocabulary
+from caltest.text.advice import advice
+from caltest.text.sizes import bracketed, rates, settled
 from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name, short_name
 
 _ROWS = 9  # of the table of slices
@@ -72,42 +74,37 @@ def first_screen(
         chip=sentence(chip),
         why=sentence(why),
         headline=sentence(audit.headline),
-        size=sentence(" ".join(findings.found(audit))),
-        open=[sentence(text) for text in findings.unsettled(audit)],
+        size=sentence(" ".join(words.found(audit))),
+        open=[sentence(text) for text in words.unsettled(audit)],
         gate=None if gate is None else sentence(gate),
         slices=slices,
         figure=figure,
         table_leads=figure is None or slice_leads,
-        advice=[sentence(text) for text in words.advice(audit)],
+        advice=[sentence(text) for text in advice(audit)],
         evidence=words.evidence(audit),
         evidence_note=sentence(words.evidence_note(audit)),
         assumes=sentence(words.assumes(audit)),
         version=__version__,
-        ends=_ends_of(audit),
+        ends=words.ends_of(audit),
     )
 
 
-def _ends_of(audit: Audit) -> tuple[str, str]:
-    """Return what errors below 0 are, and those above: of probabilities, or of outcomes somewhere."""
-    return ("too low", "too high") if vocabulary.of_probabilities(audit) else ("too many", "too few")
-
-
 def _subject(audit: Audit) -> View | None:
-    """Return the view that carries the sentence: the one that explains, or the first of one event."""
+    """Return the view that is drawn: what leads, if it is of one event; else the first that could."""
+    story = audit.story
     events = [view for view in audit.views if view.low is not None]
-    if audit.rejected:
-        leading_one = audit.told if audit.verdict == "material" else audit.worst
-        if leading_one is not None and leading_one.low is not None:
-            return leading_one
+    lead = None if story.subject is None else story.subject.of
+    if isinstance(lead, View) and lead.low is not None:
+        return lead
+    if story.found:
         found = [check.view.key for check in audit.found]
         strongest = [view for key in found for view in events if view.key == key]
         whole = [view for view in strongest if view.group is None]
         if strongest:
             return (whole or strongest)[0]
     whole = [view for view in events if view.group is None]
-    unsettled = least_settled(audit) if audit.verdict == "undecided" and not audit.n_classes else None
-    if unsettled is not None:  # what is said of it is of all rows through its lens, and of their groups
-        whole = [view for view in whole if view.lens == unsettled.lens] or whole
+    if story.unsettled and not audit.n_classes:
+        whole = [view for view in whole if view.lens == story.unsettled[0].of.lens] or whole
     top = [view for view in whole if view.lens == "top_label"]
     return next(iter(top or whole or events), None)
 
@@ -119,9 +116,11 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     """Choose the picture of the check that carries the sentence, and draw it."""
     parts, halves = charts.parts_of(view)
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
-    bad = [of for of in sized if shows(audit, of)]
+    mark = audit.story.mark
+    bad = [of for of in sized if mark(of).side]
     label = capital(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
-    told = audit.told if audit.rejected and not audit.n_classes else None
+    lead = audit.story.subject
+    told = lead.of if lead and isinstance(lead.of, View) and not audit.n_classes else None
     whole = told
     if told is None or told.event is not None:  # that of the whole distribution, in the same rows
         entry, _ = within(view.lens)
@@ -139,7 +138,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
             )
         else:
             stated = diagrams.coverage_of(audit, whole)
-            wrong = [each for each in stated if shows(audit, each)]
+            wrong = [each for each in stated if audit.story.mark(each).side]
             picture, note = (
                 diagrams.coverage_picture(stated, wrong, outcomes),
                 captions.coverage_note(audit),
@@ -210,7 +209,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     groups = [view for view in events if view.group is not None and view.lens == subject.lens]
     classes = [view for view in whole if view.lens.startswith("class:")]
     by_class = len(whole) > 1 and not groups
-    if subject.group is None and any(shows(audit, view) for view in classes):
+    mark = audit.story.mark
+    if subject.group is None and any(mark(view).side for view in classes):
         by_class = True
     pool = whole if by_class else [view for view in events if view.lens == subject.lens]
     chosen = _chosen(audit, subject, pool, by_class)
@@ -218,7 +218,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         entries = dict.fromkeys(within(view.lens)[0] for view in whole)
         if len(entries) > 1:  # of vectors what is shown, what is said, and the largest of the others
             own = within(subject.lens)[0]
-            first = [view for view in whole if shows(audit, view) or within(view.lens)[0] == own]
+            first = [view for view in whole if mark(view).side or within(view.lens)[0] == own]
             kept = list(dict.fromkeys(view.key for view in [*first, *chosen]))[: max(_ROWS, len(first))]
             whole = [view for view in whole if view.key in kept]
         groups_chosen = [view for view in chosen if view.group][: max(_ROWS - len(whole), _GROUPS)]
@@ -236,13 +236,13 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         named = [(captions.part_name(part, subject), part) for part in beside]
         if not groups:
             rows += named if len(parts) > 1 else []
-        elif audit.worst is None and any(shows(audit, half) for half in halves):
+        elif audit.worst is None and any(mark(half).side for half in halves):
             rows = [*named, *rows[: _ROWS - len(named)]]
     if groups and audit.n_classes:  # the overall gap first, then groups: wrong ones, by size of error
 
         def place(row: tuple[str, View | Part]) -> tuple[bool, bool, float]:
             whole = isinstance(row[1], View) and row[1].group is None
-            return not whole, not shows(audit, row[1]), -abs(row[1].error or 0.0)
+            return not whole, not mark(row[1]).side, -abs(row[1].error or 0.0)
 
         rows.sort(key=place)
     noun, by_numbers = "class" if by_class else "group", by_class and not audit.n_classes
@@ -274,21 +274,18 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         corridor = None if limit is None or audit.materiality_ratio is not None else (-limit, limit)
         head = "Error, points"
     of_rows = name(column, 24).short if column else capital(noun)
-    if noun == "part":
-        title = captions.rows_title(audit, subject)
-    else:
-        title = captions.slices_title(audit, pool, audit.worst, noun)
+    title = captions.slices_title(audit, [subject] if noun == "part" else pool, noun)
     counted_of = {view.key for view in (classes if by_class and audit.n_classes else pool)}
     more = len(counted_of - {of.key for _, of in rows if isinstance(of, View)})
     first_group = next((of for _, of in rows if isinstance(of, View) and of.group), None)
     return SimpleNamespace(
         title=sentence(title),
         note=sentence(captions.slices_note(audit, unit, [of for _, of in rows])),
-        marked=any(shows(audit, of) for _, of in rows),
+        marked=any(mark(of).side for _, of in rows),
         limit=captions.shaded(audit),
         head=head,
         noun=of_rows if audit.n_classes else "Stated",
-        ends=_ends_of(audit),
+        ends=words.ends_of(audit),
         by_class=by_class,
         axis=axis,
         zero=zero,
@@ -300,7 +297,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 of=of,
                 predicted=rate(rates(of)[0]),
                 observed=bracketed(rate(rates(of)[1]), of),
-                bad=shows(audit, of) is not None,
+                bad=mark(of).side is not None,
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,  # the low end of all together, the estimate and the high end
                 own=_own(of, as_ratio),
@@ -336,13 +333,13 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -
     def related(view: View) -> int:
         if view.key == subject.key or view.group is None:
             return 0
-        if shows(audit, view):  # what is shown is never displaced by what is not
+        if audit.story.mark(view).side:  # what is shown is never displaced by what is not
             return 1
         own = set(subject.group.conditions) if subject.group else set()
         if set(view.group.conditions) < own:
             return 2
         sibling = subject.group is not None and view.group.column == subject.group.column
-        return 4 - sibling + 2 * bool(vocabulary.made_by(audit, view.group))
+        return 4 - sibling + 2 * is_made(audit, view)
 
     by_size = sorted(pool, key=_by_size)
     if not by_class:
@@ -417,7 +414,6 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
         over_time=over_time,
         counts=[(named(view, audit), *_counts(view)) for view in views if view.events is not None],
         of_levels=None if audit.n_classes else captions.levels_note(audit, len(tables["pictures"][0])),
-        decided=decided_apart(audit, views),
         made=captions.made_note(audit, views),
         of_usual="the top class" if audit.usual and audit.usual.lens else None,
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
@@ -465,7 +461,7 @@ def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
 def _view_row(view: View, audit: Audit) -> SimpleNamespace:
     side, least = captions.side(audit, view), captions.at_least(view)
     found = view.adjusted_pvalue <= audit.alpha
-    more = {"side": side, "at_least": least, "settled": captions.settled(audit, view), "found": found}
+    more = {"side": side, "at_least": least, "settled": settled(audit, view), "found": found}
     return _sized(view, audit, name=named(view, audit), **more)
 
 
@@ -473,8 +469,8 @@ def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
     several = len({each.lens for each in audit.rests}) > 1
     group = name(narrow_name(view, _NAME) if several else group_name(rest.group))
-    parent, settled = name(group_name(rest.parent)), captions.settled(audit, rest)
-    return _sized(rest, audit, group=group, parent=parent, settled=settled)
+    parent = name(group_name(rest.parent))
+    return _sized(rest, audit, group=group, parent=parent, settled=settled(audit, rest))
 
 
 _SHADES = 3  # of a cell of the grid
@@ -491,9 +487,14 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
             crossed.setdefault(columns, {})[tuple(each.value for each in conditions)] = view
     if not crossed:
         return None
-    told = audit.told.group if audit.told else None
-    about = {each.column for each in told.conditions} if told else set[str]()
-    (_, *named_by), cells = max(crossed.items(), key=lambda one: (len(about & {*one[0]}), len(one[1])))
+    named = [each.of.key for each in audit.story.named if isinstance(each.of, View)]
+
+    def first(cells: Mapping[tuple[str, ...], View]) -> tuple[int, int]:
+        """Return the place in the story of the first of these cells, and how many there are."""
+        places = [named.index(view.key) for view in cells.values() if view.key in named]
+        return -min(places, default=len(named)), len(cells)
+
+    (_, *named_by), cells = max(crossed.items(), key=lambda one: first(one[1]))
     values = [list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1)]
     if max(map(len, values)) > _MOST_CELLS:
         return None
@@ -503,11 +504,11 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
         view = cells.get((first, second))
         if view is None:
             return None
-        shown = view.inside or against_limit(audit, view) == "beyond" or shows(audit, view)
+        mark = audit.story.mark(view)
+        shown = mark.side or mark.place in ("within", "pointless", "beyond", "likely")
         side = "over" if view.error > 0.0 else "under"
         shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
-        within = view.inside and not shows(audit, view)
-        kind = "within" if within else f"{side}{shade}"
+        kind = "within" if mark.place == "within" and not mark.side else f"{side}{shade}"
         words = f"{group_name(view.group)}: {captions.size_words(audit, view)}"
         return SimpleNamespace(error=signed_points(view.error), kind=kind, open=not shown, words=words)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from caltest._numbers import (
     about_points,
@@ -16,14 +16,17 @@ from caltest._numbers import (
     pvalue,
     signed_points,
 )
-from caltest._visible import line, shortened, shown, shown_column, visible
-from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
-from caltest.auditing.views import Check, Group, Rest, View
+from caltest._visible import line, shown, shown_column
+from caltest.auditing.result import Audit
+from caltest.auditing.story import tends
+from caltest.auditing.views import Check, Rest, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
-from caltest.pvalues import CORRECTIONS, interval_of_adjusted
-from caltest.text import captions, findings, page, paragraph, row, said, sizes, width
+from caltest.pvalues import CORRECTIONS
+from caltest.story import Finding
+from caltest.text import captions, page, paragraph, row, said, sizes, width
 from caltest.text import vocabulary as words
+from caltest.text.advice import advice
 from caltest.text.vocabulary import capital, lens_name, limit, subject, where
 
 # ------------------------------------------------------------------ verdict
@@ -31,22 +34,20 @@ from caltest.text.vocabulary import capital, lens_name, limit, subject, where
 
 def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
-    own = limit(audit)
+    own, found = limit(audit), audit.story.found
     unlimited = (
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
     )
-    if audit.verdict == "undecided":
-        found = "no error was found, which does not settle it"
-        if audit.rejected:
-            found = "an error was found; whether it is larger is not settled"
-            if audit.told is not None and audit.told.inside:
-                found = "an error was found; it is within on average, others are not settled"
-        return f"Not shown to be within {own}", found
-    if audit.verdict == "within":
-        small = "an error was found, on average too small to matter"
-        return f"Within your limit of {own}", small if audit.rejected else "no error was found"
+    small = "an error was found; on average it is too small to matter"
+    open_ = "an error was found; whether it is larger is not settled"
     return {
         "material": ("Material error", f"larger than your limit of {own}"),
+        "likely": ("Likely material error", f"estimated to be larger than your limit of {own}"),
+        "undecided": (
+            f"Not shown to be within {own}",
+            open_ if found else "no error was found, which does not settle it",
+        ),
+        "within": (f"Within your limit of {own}", small if found else "no error was found"),
         "found": ("Error found", unlimited),
         "not found": ("No error found", "which does not prove calibration"),
     }[audit.verdict]
@@ -54,72 +55,110 @@ def chip(audit: Audit) -> tuple[str, str]:
 
 def headline(audit: Audit) -> str:
     """Return the answer in one sentence: event, group, direction and size, where they are proved."""
+    story, own = audit.story, limit(audit)
+    if not story.found:
+        if audit.tolerance is not None:
+            return f"No prediction was shown to be wrong {_by_tolerance(audit)}."
+        if story.verdict == "within":
+            every = "Every average error is" if len(audit.views) > 1 else "The average error is"
+            return f"{every} shown to be within your limit of {own}."
+        return "No error was found." if story.verdict == "not found" else _undecided(audit)
+    lead = story.subject
+    if story.verdict == "within":
+        who = subject(lead.of if lead and isinstance(lead.of, View) else audit.views[0])
+        return f"{capital(who)} {_is(who)} wrong, but on average by less than your limit of {own}."
+    if lead is None:
+        return "An error was found."
+    return _HEADLINES[lead.kind](audit, lead)
+
+
+def _by_tolerance(audit: Audit) -> str:
+    by = f"by more than {points(audit.tolerance)}" if audit.tolerance else ""
+    if audit.rounding:
+        by += f"{' and' if by else 'by more than'} what rounding to {audit.rounding:g} explains"
+    return by or "in either direction"
+
+
+def _mean(audit: Audit, lead: Finding) -> str:
+    """Name the largest proved error, whole first, and one of the other sign."""
+    story, view = audit.story, lead.of
+    who, own = capital(subject(view)), f"{sizes.too(view, audit)}{where(view.group)}"
+    texts = [own]
+    if (whole := story.whole) is not None:
+        rows = " overall" if whole.of.group is None else where(whole.of.group)
+        texts = [f"{sizes.too(whole.of, audit)}{rows}", own]
+    if (other := story.opposite) is not None:
+        that = "" if other.of.lens == view.lens else f"that of {lens_name(other.of)} "
+        texts.append(f"{that}{sizes.too(other.of, audit)}{where(other.of.group)}")
+    first, *others = texts
+    # What was said once of a size is not said again.
+    begun = f"{sizes.way_of(view, audit)}: about " if words.is_stated(view.lens) else "about "
+    brief = [text.replace(begun, "").replace("percentage points", "points") for text in others]
+    *most, last = [first, *brief]
+    return f"{who} is {', '.join(most)}{', and ' if most else ''}{last}."
+
+
+def _part(audit: Audit, lead: Finding) -> str:
+    who, by = subject(lead.of), f"by more than your limit of {limit(audit)} for some predictions"
+    return f"{capital(who)} {_is(who)} wrong {by}{where(lead.of.group)}."
+
+
+def _rest(audit: Audit, lead: Finding) -> str:
+    rest = lead.of
+    who = subject(next(each for each in audit.views if each.lens == rest.lens))
+    size = f"about {sizes.estimated(rest.error, rest.lens)}" if lead.side else "wrong on average"
+    return f"{capital(who)} {_is(who)} {size}{sizes.left_by(rest)}."
+
+
+def _average(audit: Audit, lead: Finding) -> str:
+    view = lead.of
+    who, rows = capital(subject(view)), where(view.group)
     if audit.tolerance is not None:
-        by = f"by more than {points(audit.tolerance)}" if audit.tolerance else ""
-        if audit.rounding:
-            by += f"{' and' if by else 'by more than'} what rounding to {audit.rounding:g} explains"
-        by = by or "in either direction"
-        if not audit.rejected:
-            return f"No prediction was shown to be wrong {by}."
-        if not audit.found:
-            return f"{sizes.impossible_rows(audit)}."
-        view = audit.told or audit.found[0].view
-        if finds_mean(audit, view):
-            return f"{capital(subject(view))} is wrong on average {by}{where(view.group)}."
-        return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
-    if audit.verdict == "within" and audit.rejected:
-        who, most = subject(audit.told or audit.views[0]), limit(audit)
-        return f"{capital(who)} {_is(who)} wrong, but on average by less than your limit of {most}."
-    if audit.verdict == "within":
-        every = "Every average error is" if len(audit.wholes) > 1 else "The average error is"
-        return f"{every} shown to be within your limit of {limit(audit)}."
-    if audit.verdict == "undecided" and not audit.rejected:
-        return f"Not shown to be within your limit of {limit(audit)}: {sizes.why_undecided(audit)}."
-    if not audit.rejected:
-        return "No error was found."
-    worst = audit.worst
-    if audit.verdict == "material" and (worst is None or against_limit(audit, worst) != "beyond"):
-        whole, part = sizes.beyond(audit)
-        worst = whole if isinstance(whole, View) and part is None else None
-        if worst is None:
-            who = subject(next(each for each in audit.views if each.lens == whole.lens))
-            rows = sizes.left_by(whole) if isinstance(whole, Rest) else where(whole.group)
-            by = f"by more than your limit of {limit(audit)}{' for some predictions' if part else ''}"
-            return f"{capital(who)} {_is(who)} wrong {by}{rows}."
-    if worst is not None:
-        return f"{capital(subject(worst))} is {sizes.too(worst, audit)}{where(worst.group)}."
-    if sizes.zeros_come_first(audit):
-        return f"{sizes.impossible_rows(audit)}."
-    if not audit.found:
-        rest = sizes.found_rest(audit)
-        view = next(each for each in audit.views if each.lens == rest.lens)
-        return f"{capital(subject(view))} is wrong on average{sizes.left_by(rest)}."
-    strongest = audit.told or audit.found[0].view
-    if strongest.shape:
-        extreme = "too extreme" if strongest.shape == "over" else "not extreme enough"
-        return (
-            f"The model is {words.TENDS[strongest.shape]}{where(strongest.group)}: its probabilities "
-            f"are {extreme}."
-        )
-    if strongest.event is None:
-        alone = words.listed(words.view_name(view) for view in audit.views if shows(audit, view))
-        which = f"on average, those of {alone}" if alone else "no single class or group stands out"
-        if not audit.n_classes:
-            ways = (f"they are {each}" for each in sizes.tends(audit, strongest))
-            which = words.listed(ways) or "no interval and no group stands out"
-        return f"{capital(subject(strongest))} are wrong{where(strongest.group)}; {which}."
-    who, rows, events = capital(subject(strongest)), where(strongest.group), strongest.events
-    if events is not None and events.proved > 1.0:
-        seen, expected = (f"{each:,.0f}" for each in (events.observed, events.expected))
-        more = "More" if (events.low or 0.0) > 1.0 else "Fewer"
-        return f"{more} events came than the model expects{rows}: {seen}, and {expected} were expected."
-    about = sizes.estimated(strongest.error, strongest.lens)
-    if finds_mean(audit, strongest):
-        return f"{who} is wrong on average{rows}; as estimated, {about}."
-    average = "on average it may be right"
-    if audit.limit and sizes.estimated_beyond(audit, strongest):
-        average = f"on average, as estimated, it is {about}"
-    return f"{who} is wrong for some predictions{rows}; {average}."
+        return f"{who} is wrong on average {_by_tolerance(audit)}{rows}."
+    about = sizes.estimated(view.error, view.lens)
+    return f"{who} is wrong on average{rows}; as estimated, {about}."
+
+
+def _some(audit: Audit, lead: Finding) -> str:
+    view = lead.of
+    who, rows = subject(view), where(view.group)
+    if audit.tolerance is not None:
+        return f"Some predictions of {lens_name(view)} are wrong {_by_tolerance(audit)}{rows}."
+    return f"{capital(who)} {_is(who)} wrong for some predictions{rows}; on average it may be right."
+
+
+def _shape(audit: Audit, lead: Finding) -> str:
+    extreme = "too extreme" if lead.side == "over" else "not extreme enough"
+    tends = words.TENDS[lead.side or ""]
+    return f"The model is {tends}{where(lead.of.group)}: its probabilities are {extreme}."
+
+
+def _count(audit: Audit, lead: Finding) -> str:
+    events = lead.of.events
+    seen, expected = (f"{each:,.0f}" for each in (events.observed, events.expected))
+    more, rows = "More" if lead.side == "under" else "Fewer", where(lead.of.group)
+    return f"{more} events came than the model expects{rows}: {seen}, and {expected} were expected."
+
+
+def _distribution(audit: Audit, lead: Finding) -> str:
+    which = "no single class or group stands out"
+    if not audit.n_classes:
+        ways = (f"they are {each}" for each in tends(audit, lead.of))
+        which = words.listed(ways) or "no interval and no group stands out"
+    return f"{capital(subject(lead.of))} are wrong{where(lead.of.group)}; {which}."
+
+
+_HEADLINES: Mapping[str, Callable[[Audit, Finding], str]] = {
+    "mean": _mean,
+    "part": _part,
+    "rest": _rest,
+    "average": _average,
+    "some": _some,
+    "shape": _shape,
+    "count": _count,
+    "distribution": _distribution,
+    "zeros": lambda audit, _: f"{sizes.impossible_rows(audit)}.",
+}
 
 
 def _is(who: str) -> str:
@@ -127,258 +166,388 @@ def _is(who: str) -> str:
     return "are" if who.startswith(tuple(f"the predicted {each}" for each in several)) else "is"
 
 
-# ------------------------------------------------------------------ what to do next
-#
-# First for who uses the probabilities, then for who maintains the model.
+# ------------------------------------------------------------------ what is not settled
 
-_MAINTAINER = "For whoever maintains the model: "
-_OF_SAMPLER = (
-    "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether simulations "
-    "and posterior have the same prior and the same likelihood: no recalibration can repair these."
-)
-_AGAIN = "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
-
-
-def advice(audit: Audit) -> tuple[str, ...]:
-    """Return what to do next, a sentence or two each."""
-    first: tuple[str, ...] = ()
-    if audit.withheld:
-        before = capital("; ".join(premise.do for premise in audit.withheld))
-        first = (f"{before}. Until then neither this verdict nor what follows can be relied on.",)
-    if not audit.rejected:
-        return (*first, _AGAIN) if first else tuple(_after_a_pass(audit))
-    told = audit.told
-    group = told.group if told is not None else None
-    texts = list(first if first and audit.verdict == "undecided" else (*first, *_use(audit, told)))
-    if audit.about == POSTERIOR:
-        return (*texts, _OF_SAMPLER, *_close(audit), "Then check again, with new simulations.")
-    if told is not None and words.kind_of(told.lens) == "interval" and shows(audit, told):
-        share = percents(*sizes.rates(told))[1]
-        texts.append(f"Until then, read {lens_name(told)}{where(group)} as one of about {share}.")
-    if audit.impossible:
-        seen = "label" if audit.n_classes else "outcome"
-        new = "a class that was not in the training data, " if audit.n_classes else ""
-        why = f"{new}a wrong {seen}, or a lost small probability"
-        about = audit.zeros or f"Look at the rows whose observed {seen} had probability 0 ({why})."
-        about = f"{about[:1].lower()}{about[1:]}"
-        texts.append(f"{_MAINTAINER}{about} Recalibration cannot change probabilities of 0 and 1.")
-    if group is not None or (told is None and not audit.impossible):
-        rows = "that group" if group is not None else "these rows"
-        texts.append(
-            f"{_MAINTAINER}look at the data of {rows} (labels, missing inputs, how they differ from "
-            "others)."
-        )
-    zeros = audit.zeros and audit.worst is None
-    if told is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
-        # Else nothing more is known until the zeros are gone.
-        texts.append(capital(remedy(audit)) if group else f"{_MAINTAINER}{remedy(audit)}")
-    return (*texts, *_close(audit), _AGAIN)
-
-
-def _close(audit: Audit) -> Iterable[str]:
-    """Say if the p-value is so close to the level that other draws might lie on the other side."""
-    best = min(audit.checks, key=lambda check: check.adjusted)
-    times = best.adjusted / best.pvalue if audit.correction != "westfall_young" else 1.0
-    if times > 1.0 and best.pvalue <= 2.0 / (1 + audit.n_resamples):
-        return  # no draw is as large: in other draws hardly any will be
-    low, high = interval_of_adjusted(audit.pvalue, audit.n_resamples, times)
-    every = audit.clusters is not None and audit.n_resamples + 1 == 2**audit.clusters  # signs
-    if low < audit.alpha < high and not (every or audit.impossible):
-        yield (
-            f"p = {pvalue(audit.pvalue, audit.alpha)} is close to {audit.alpha:g}: another seed could "
-            "change the verdict. Use more resamples, "
-            f"{Argument('n_resamples', 10 * audit.n_resamples + 9)}."
-        )
-
-
-def _stated(audit: Audit) -> str:
-    """Return what may be used, or not."""
-    usual = "probabilities" if audit.n_classes else "predictions"
-    return POSTERIOR if audit.about == POSTERIOR else usual
-
-
-def _as_they_are(audit: Audit) -> Iterable[str]:
-    """Say that the probabilities may be used, unless the limit lets everything pass."""
-    if any(sizes.cannot_fail(audit)):
-        yield (
-            "Before you use the probabilities, audit again with a limit for rare events: a ratio "
-            f"alone, such as {Argument('materiality_ratio', 1.25)}."
-        )
-    else:
-        yield (
-            f"Use the {_stated(audit)} as they are, where average errors of up to {limit(audit)} do "
-            f"not matter{'; elsewhere, take the next steps' if audit.rejected else ''}."
-        )
-
-
-def _use(audit: Audit, told: View | None) -> Iterable[str]:
-    """Say whether the probabilities may be used, and where."""
-    rows = where(told.group) if told is not None else ""
-    own, these = limit(audit), f"these {_stated(audit)}{rows}"
-    everywhere = audit.worst is not None and audit.worst.group is None
-    if rows and (everywhere or (told is not None and (told.impossible or 0) < audit.impossible)):
-        these = f"these {_stated(audit)}, least of all{rows},"
-    if audit.verdict == "within":
-        yield from _as_they_are(audit)
-    elif audit.verdict == "found" and not audit.tolerance:
-        yield (
-            "Decide how large an average error matters to you, and set that as the limit "
-            f"(materiality). If this error matters, do not rely on {these} until they are corrected."
-        )
-    elif audit.verdict == "undecided":
-        if told is not None and sizes.estimated_beyond(audit, told):
-            yield (
-                f"Do not rely on {these} until they are corrected: the error is "
-                f"estimated to be beyond your limit of {own}, though it is not proved to be."
-            )
-        elif told is not None and told.inside:
-            yield (
-                f"Use the {_stated(audit)}{rows} where only averages matter: the average error is "
-                f"within your limit of {own}. Elsewhere it could be larger: {_more_rows(audit)}."
-            )
-        else:
-            yield (
-                f"Whether the error{rows} exceeds your limit of {own} is not settled. Where that would "
-                f"be costly, do not rely on these {_stated(audit)} until it is: {_more_rows(audit)}."
-            )
-    else:
-        yield f"Do not rely on {these} until they are corrected."
-    if audit.verdict == "material" and told is not None and told.group is not None:
-        besides, _ = findings.wrong_besides(told, audit)
-        far = [each for each in besides if against_limit(audit, each) == "beyond"]
-        far = [each for each in far if each.group and not words.made_by(audit, each.group)]
-        if names := [words.group_name(each.group) for each in leading(far, MOST_FINDINGS)]:
-            yield f"The same goes for {words.listed(names)}."
-
-
-def _more_rows(audit: Audit) -> str:
-    """Return how many rows would settle it, as what to do; time or volume is the reader's."""
-    rows = audit.rows_needed
-    if rows is None:
-        more = "rows that were followed for longer" if audit.views[0].events else "more rows"
-        return f"audit again with {more}{', or fewer groups' if audit.groups else ''}"
-    times, unit = rows / audit.n_samples, "rows"
-    many = f"{times:.1f} times as many" if times < 9.95 else f"{times:,.0f} times as many"
-    shares = ", if groups keep their shares" if audit.groups else ""
-    if audit.clusters is not None:
-        rows, unit = math.ceil(times * audit.clusters), "clusters like these"
-    fewer = ", or fewer groups, takes" if audit.groups else " takes"
-    less = f"; a wider limit{fewer} fewer" if times > _FAR_AWAY else ""
-    return f"audit again with {sizes.about_rows(rows)} {unit} in all ({many}{shares}{less})"
-
-
-_FAR_AWAY = 10.0  # times as many rows, which few readers can get
-
-
-#: What remedies are called, of two classes and of more.
-_REMEDIES: Mapping[str, tuple[str, str]] = {
-    "order": ("the classes exchanged", "another order of the classes"),
-    "temperature": ("a slope of the log-odds (temperature scaling)", "temperature scaling"),
-    "shift": ("an intercept of the log-odds", "an intercept for every class"),
-    "temperature and shift": (
-        "a slope and an intercept of the log-odds (Platt scaling)",
-        "a temperature and an intercept for every class",
-    ),
-    "isotonic": ("isotonic regression", "isotonic regression of every class"),
+#: Why "within" is withheld, by the name of a premise.
+_WITHHELD = {
+    "independent rows": "rows do not look independent",
+    "unseen rows": "the rows look as if they were used to fit the model",
+    "groups known before the outcome": "a column of groups is a function of the outcome",
 }
 
 
-def remedy(audit: Audit) -> str:
-    """Return which recalibration to try, and what cross-fitting says that it brings."""
-    line, told, many = audit.recalibration, audit.told, audit.n_classes > 2
-    if audit.units is not None:
-        entry = within(told.lens)[0] if told else ""
-        of = f" of {visible(entry)}" if entry else ""
-        everywhere = told is None or told.group is None or (audit.worst and audit.worst.group is None)
-        whom = "the model" if everywhere else "that group"
-        return said("audit", "remedy_of_numbers", audit, whom, of).rstrip()
-    if told is not None and words.kind_of(told.lens) == "pair":
+def _undecided(audit: Audit) -> str:
+    """Return what is not settled, and why, where no error was found."""
+    story, own = audit.story, limit(audit)
+    texts = [_WITHHELD[each.name] for each in audit.withheld]
+    beyond = [each for each in story.marks.values() if each.place == "may be beyond"]
+    texts += [f"{sizes.whole_name(each.of, audit)} may be beyond it" for each in beyond[:1]]
+    texts += [f"{each.what} could not be checked" for each in story.dropped]
+    by_place = {place: [e.of for e in story.unsettled if e.place == place] for place in _WHY}
+    if not texts and audit.rows_needed and not (by_place["close"] or by_place["follow-up"]):
+        rows = f"{sizes.about(audit.rows_needed)} {words.rows_called(audit)}s"
+        every = "all averages" if len(audit.views) > 1 else "the average"
         return (
-            f"correct how the members of {lens_name(told).removeprefix('the dependence of ')} go "
-            "together, on held-out rows; reordering them as past outcomes were ordered is one way."
+            f"No error was found. To show {every} to be within {own} takes {rows}; there are "
+            f"{audit.n_samples:,}."
         )
-    if line is not None and (vain := said("recalibrate", "in_vain", line, _DEVIATIONS)):
-        return vain
-    if not audit.remedies:
-        do = f"recalibrate the {'group' if told and told.group else 'model'} on held-out rows."
-        count = next((view.events for view in (told, *audit.views) if view and view.events), None)
-        if count is None or not count.observed or (count.low or 0.0) <= 1.0 <= (count.high or 1.0):
-            return do
-        return f"{do} {said('audit', 'hazards', count)}"
-    best, rows = next((each for each in audit.remedies if each.chosen), None), audit.remedies[0].rows
-    some = "these rows" if rows == audit.n_samples else f"{rows:,} of these rows"
-    tried = f"Tried by cross-fitting inside {some}"
-    if best is None:
-        usual = [each for each in audit.remedies if not each.in_group and each.name != "order"]
-        names = (_REMEDIES[each.name][many] for each in usual)
-        nothing = "no usual recalibration clearly lowers the log loss here: look at the data"
-        return f"{nothing}. {tried}: {', '.join(names)}."
-    brings = "the mean error"
-    if told is not None and told.event is not None:
-        brings = f"the mean error of {lens_name(told)}{where(told.group)}"
-    elif many:
-        brings = "the mean error of the top class"
-    if best.off_before > _STRIKING * abs(best.before):
-        sizes_of = best.off_before, best.off_after, best.off_chance
-        before, after, chance = (about_points(each, "point") for each in sizes_of)
-        brings = f"the error of tenths of the predictions, on average, from {before} to {after}"
-        brings += f" (of a calibrated model it would be about {chance}, by chance)"
-    else:
-        error = about_points(best.after_se, "point")
-        after = sizes.estimated(best.after) if abs(best.after) > 2.0 * best.after_se else "about 0"
-        brings += f" from {sizes.estimated(best.before)} to {after} (standard error {error})"
-    alike = [each for each in audit.remedies if each.in_group == best.in_group]
-    later = [_REMEDIES[each.name][many] for each in alike[alike.index(best) + 1 :]]
-    later = [] if best.name == "order" else later
-    alone = " for that group alone" if best.in_group else ""
-    whom = alone or (" the whole model" if told and told.group else "")
-    others = f"{', '.join(later[:-1])}{' or ' if later[1:] else ''}{later[-1]}" if later else ""
-    more = f" Nothing clear is gained beyond it by {others}." if later else ""
-    do = f"recalibrate{whom} on held-out rows by {_REMEDIES[best.name][many]}."
-    if best.name == "order":
-        do = f"look at the order of the classes{alone}: columns seem to be exchanged."
-        tried = f"{tried}, with {_REMEDIES['order'][many]}"
-    return (
-        f"{do} {tried}, it takes "
-        f"{brings}, and lowers the log loss by {best.gain:.2g} (standard error {best.gain_se:.1g})."
-        f"{more} These are estimates, not a test."
-    )
+    few = "rows" if audit.clusters is None else "independent clusters"
+    for place, why in _WHY.items():
+        if which := by_place[place]:
+            texts.append(why.format(_counted(which, audit), few=few))
+    why = ", and ".join(dict.fromkeys(texts)) or "no view has a single probability"
+    return f"Not shown to be within your limit of {own}: {why}."
 
 
-_DEVIATIONS = 3.0  # standard errors beyond which a slope is clear
-_STRIKING = 1.5  # times the mean error: then the error depends on the prediction
+_WHY = {
+    "follow-up": "too short a follow-up for {}",
+    "few": "too few {few} for {}",
+    "never": "no number of rows would settle {}",
+    "estimated": "{} may be beyond it",
+    "close": "{} may be beyond it",
+}
 
 
-def _after_a_pass(audit: Audit) -> Iterable[str]:
-    if audit.verdict == "within":
-        yield from _as_they_are(audit)
-    elif audit.verdict == "undecided":
+def _counted(some: Sequence[View | Rest], audit: Audit) -> str:
+    """Return which of all that has to be within the limit: "3 of 42 averages"."""
+    views = [each for each in some if isinstance(each, View)]
+    if len(one := views or some) == 1:
+        return sizes.whole_name(one[0], audit)
+    if not views:
+        return f"the rows outside of {counted(len(some), 'group')}"
+    return f"{len(views):,} of {sum(each.low is not None for each in audit.views):,} averages"
+
+
+def unsettled(audit: Audit) -> list[str]:
+    """Return what is not settled, and what would settle it; nothing of other verdicts."""
+    if audit.verdict != "undecided":
+        return []
+    story, texts, own = audit.story, list[str](), limit(audit)
+    by_place = {place: [e.of for e in story.unsettled if e.place == place] for place in _WHY}
+    if lost := by_place["follow-up"]:
+        texts.append(
+            f"Rows were not followed long enough to show {_counted(lost, audit)} to be within "
+            f"{own}, and "
+            "more rows would not show it."
+        )
+    if few := [*by_place["few"], *by_place["never"]]:
+        first, *others = few
+        name = sizes.whole_name(first, audit)
+        name = name if audit.n_classes == 2 and first.group else capital(name)
+        more = f" {len(others):,} more {'have' if others[1:] else 'has'} too few." if others else ""
+        would = "and no number of rows like these would show it"
+        if first.rows_needed is not None:
+            would = f"and {sizes.enough(first, audit)} would show it, if it is calibrated"
+        texts.append(
+            f"{name} is not shown to be within {own}: an error of {sizes.farthest(first, audit)} is "
+            f"possible. There are {first.rows:,} rows, {would}.{more}"
+        )
+    if close := [*by_place["estimated"], *by_place["close"]]:
+        size, name = sizes.estimated(close[0].error, close[0].lens), sizes.whole_name(close[0], audit)
+        texts.append(f"The error of {name} may be beyond your limit; as estimated, it is {size}.")
+    for each in story.dropped:
+        most = "" if each.most is None else f" of up to {outward_points(0.0, each.most)[1]} points"
+        texts.append(f"Not checked: {each.what} ({each.reason}). There an error{most} is possible.")
+    marked = [
+        each for each in story.marks.values() if isinstance(each.of, View) and each.kind == "mean"
+    ]
+    inside = [sizes.whole_name(each.of, audit) for each in marked if each.place == "within"]
+    return [*texts, f"Shown to be within your limit: {words.listed(inside)}."] if inside else texts
+
+
+# ------------------------------------------------------------------ how large, and where else
+
+_MOST_TOLD = 3  # groups, or means
+
+
+def size(audit: Audit) -> str:
+    """Return the paragraph below the headline: the size, where else, and what is not settled."""
+    return " ".join([*found(audit), *unsettled(audit)])
+
+
+def found(audit: Audit) -> list[str]:
+    """Return the size, and where else, in sentences."""
+    story, lead = audit.story, audit.story.subject
+    texts = [f"In doubt: {premise}" for premise in story.premises]
+    texts += [
+        f"Column {shown_column(column)!r}: {rows:,} of {audit.n_samples:,} rows are in groups too "
+        f"small to check; merge its values, or lower {Argument('min_rows')}."
+        for column, rows in audit.unseen.items()
+    ]
+    if story.verdict == "within":
+        texts += [*_pointless(audit), *_shown_within(audit), *_halves(audit)]
+    elif not story.found:
+        told = audit.sensitivity
+        if story.verdict == "not found" and told is not None and told.error is not None:
+            view = audit.views[told.view]
+            texts.append(
+                f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
+                f"throughout{where(view.group)}, an audit like this would find it 4 times in 5."
+            )
+        texts += _largest(audit)
+    elif lead is not None:
+        texts += _of_lead(audit, lead)
+        texts += _elsewhere(audit, lead)
+    texts += _zeros(audit) if story.found and audit.impossible else []
+    few = [each for each in audit.skipped if each.rows]
+    if few and not audit.unseen and (not story.found or story.verdict == "within"):
+        texts.append(
+            f"Too few rows to look at: {words.listed(f'{e.what} ({e.rows:,} rows)' for e in few)}."
+        )
+    return texts
+
+
+def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
+    """Return the size of what the headline is about."""
+    if isinstance(lead.of, Rest):
+        yield finding_of_rest(lead.of, audit)
+        return
+    view = lead.of
+    if view is None or view.event is None:
+        return
+    halves = list(_halves(audit)) if lead.kind != "mean" else []
+    if lead.part is not None:
+        ends = " to ".join(dict.fromkeys(percents(lead.part.start, lead.part.end)))
         yield (
-            f"Not settled is not wrong: no error was found. If errors above {limit(audit)} would be "
-            f"costly, {_more_rows(audit)}."
+            f"Beyond your limit: for predictions from {ends}{where(view.group)}, "
+            f"{sizes.means(lead.part)}, {sizes.interval(lead.part, audit.confidence)}."
         )
-    elif audit.at_most is not None:
-        _, most = outward_points(0.0, audit.at_most)
-        more = f"more {'rows' if audit.clusters is None else 'clusters'}"
-        fewer = ", or with fewer groups" if audit.groups else ""
-        if audit.at_most <= sizes.LITTLE:
-            yield (
-                f"Use the {_stated(audit)} as they are where average errors up to {most} points do not "
-                f"matter. If smaller ones matter, audit again with {more}{fewer}."
-            )
-        else:
-            where_left = "in groups" if audit.groups else "over all rows"
-            _, most = outward_points(0.0, sizes.most_of_views(audit))
-            yield (
-                f"Average errors of up to {most} points remain possible {where_left}, and larger ones "
-                f"in parts of the predictions. If that matters, audit again with {more}{fewer}; a "
-                "limit (materiality) tells how many are needed."
-            )
+        rows = f"the rows{where(view.group)}" if view.group else "all rows"
+        rows += "" if audit.n_classes == 2 else f", of {lens_name(view)}"
+        yield f"On average over {rows}, {sizes.means(view)}: {sizes.interval(view, audit.confidence)}."
+        return
+    yield from halves
+    if halves or audit.tolerance is not None:
+        yield f"On average: {sizes.means(view)}."
     else:
-        yield "This does not prove calibration: an error may be too small for this many rows."
-    yield from _close(audit)
-    what = "sampler" if audit.about == POSTERIOR else "model"
-    yield f"Audit again when the {what} or its inputs change."
+        yield _sizes(view, audit, lead)
+        yield from _worst_part(view) if lead.kind == "mean" else ()
+    if (proved := at_least(view, audit)) and not halves and lead.kind != "mean":
+        yield proved
+    if tends(audit, view) and not any(each.kind == "mean" for each in audit.story.named):
+        yield "No single interval or quantile is shown to be wrong."
+
+
+def _sizes(view: View, audit: Audit, lead: Finding) -> str:
+    """Return predicted and observed, the interval, and events."""
+    text = capital(sizes.means(view))
+    expected, seen = (rate * view.rows for rate in sizes.rates(view))
+    rows = counted(view.rows, words.rows_called(audit))
+    events = (
+        f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
+        f"{'was' if round(seen) == 1 else 'were'} observed."
+    )
+    if view.events is not None:
+        events = (
+            f"{counted(round(view.events.observed), 'event')} came in {rows} while they were followed"
+        )
+        if view.events.expected is not None:
+            events += f"; {view.events.expected:,.0f} were expected in that time"
+        events += "."
+    elif words.is_stated(view.lens):
+        place = "in it" if words.kind_of(view.lens) == "interval" else "at or below it"
+        outcomes = words.outcomes_called(audit)
+        events = f"Of {rows}, {expected:,.0f} {outcomes} were expected {place}, and {seen:,.0f} are."
+    elif view.lens == "top_label":
+        events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
+    written = sizes.times if sizes.told_as_ratio(view) else sizes.interval
+    told = written(view, audit.confidence)
+    if lead.kind == "average":
+        alone = sizes.own_interval(view, audit)
+        together = "allowing for all views at once"
+        told = f"by itself {alone}; {together}, {told}" if alone else told
+    text = f"{text}: {told}."
+    return text if audit.sampled or audit.effective_n is not None else f"{text} {events}"
+
+
+def finding_of_rest(rest: Rest, audit: Audit) -> str:
+    """Return what was found in all other rows of a larger group, as a sentence."""
+    rows = counted(rest.rows, "row")
+    return f"{capital(sizes.means(rest))} in these {rows}: {sizes.interval(rest, audit.confidence)}."
+
+
+def _worst_part(view: View) -> Iterable[str]:
+    """Name the tenth or fifth that is furthest off, if it is much further off than the mean."""
+    finest = [part for part in view.parts if part.of > 2]
+    part = max(finest, key=lambda each: each.proved, default=None)
+    if part is None or part.side is None or sizes.told_as_ratio(view):
+        return
+    if part.proved < _STRIKING * abs(view.error or 0.0):
+        return
+    name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
+    predicted, observed = percents(part.predicted, part.observed)
+    noun = sizes.PARTS[part.of]
+    if sizes.is_tied(part, view.rows):
+        rows = f"the {counted(part.rows, 'row')} {sizes.with_predictions(part)}"
+    elif name:
+        rows = f"the {noun} of these rows with the {name} predictions"
+    else:
+        rows = f"the {noun} {sizes.with_predictions(part)}"
+    yield f"The error depends on the prediction: in {rows}, predicted {predicted}, observed {observed}."
+
+
+_STRIKING = 1.5  # times the mean error, from where on a part of a view is named too
+
+
+def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
+    """Say what holds the subject, what explains the error, and what else is wrong."""
+    story = audit.story
+    if (whole := story.whole) is not None:
+        rows = "Over all rows" if whole.of.group is None else f"Of {words.group_name(whole.of.group)}"
+        yield f"{rows}: {sizes.means(whole.of)}, {sizes.interval(whole.of, audit.confidence)}."
+    if story.explains:
+        yield "No error was found in all other rows, so that this group explains it."
+    elif story.alone:
+        yield "No error was found in the other groups."
+    also = [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]
+    far = [each for each in also if each.place in ("beyond", "likely")]
+    for text, some in (
+        ("Beyond your limit, too" if lead.place in ("beyond", "likely") else "Also", far),
+        ("Also wrong on average", [each for each in also if each not in far]),
+    ):
+        names = [
+            f"{sizes.whole_name(each.of, audit)} ({sizes.means(each.of)})" for each in some[:_MOST_TOLD]
+        ]
+        names += [f"{len(some) - _MOST_TOLD:,} more"] * (len(some) > _MOST_TOLD)
+        if names:
+            yield f"{text}: {'; '.join(names)}."
+    if isinstance(lead.of, View):
+        yield from _beside(lead.of, audit)
+
+
+def _beside(view: View, audit: Audit) -> Iterable[str]:
+    """Say which other entries of vectors are found to be wrong, and which go together wrongly."""
+    own = within(view.lens)[0]
+    named = dict.fromkeys(each.view.key for each in audit.found)
+    others = [each for each in audit.views if each.key in named and each.key != view.key]
+    others = [
+        each
+        for each in others
+        if words.kind_of(each.lens) == "pair"
+        or (each.group is None and (within(each.lens)[0] or own) != own)
+    ]
+    told = [
+        f"{subject(each).removeprefix('the predicted ')} are {' and '.join(ways)}"
+        for each in others
+        if (ways := tends(audit, each))
+    ]
+    if told:
+        yield f"Also found: {words.listed(told)}."
+
+
+def _zeros(audit: Audit) -> Iterable[str]:
+    """Say in how many rows labels of probability 0 were observed, and in which groups."""
+    lead = audit.story.subject
+    if lead is None or lead.kind != "zeros":
+        yield f"{sizes.impossible_rows(audit)}."
+    own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
+    own = [
+        of for of in own if of.group and len(of.conditions) == 1 and not words.made_by(audit, of.group)
+    ]
+    own.sort(key=lambda each: -(each.impossible or 0) / each.rows)
+    by_group = [f"{of.impossible:,} of {of.rows:,}{where(of.group)}" for of in own[:_MOST_TOLD]]
+    if by_group:
+        larger = ", the largest shares" * (len(own) > _MOST_TOLD)
+        yield f"By group{larger}: {words.listed(by_group)}."
+
+
+def _shown_within(audit: Audit) -> Iterable[str]:
+    """Say that all are within the limit, how sure that is, and what may hide in parts."""
+    own, several = limit(audit), len(audit.views) > 1
+    few = any(each.rows for each in audit.skipped)
+    groups = "groups with enough rows" if few else "groups"
+    left = (
+        f", of {groups}, and of all other rows of each larger group"
+        if audit.rests
+        else f" and {groups}"
+    )
+    every = f"The average errors of all rows{left} are" if several else "The average error is"
+    larger = "If one were" if several else "If it were"
+    about = "at most" if audit.exact_intervals else "about"
+    yield (
+        f"{every} shown to be within {own}. {larger} larger, we would wrongly say this in {about} "
+        f"{confidence_text(min(audit.alpha, 0.25))} of cases. {supposed(audit)}".rstrip()
+    )
+    views = [each for each in audit.views if each.low is not None]
+    largest = max(views, key=lambda each: abs(each.error))
+    told = sizes.means(largest)
+    yield (
+        f"The largest error, as estimated, is that of {sizes.whole_name(largest, audit)}: {told}."
+        if several
+        else f"{capital(told)}."
+    )
+    hidden = [e for e in audit.story.marks.values() if e.part is not None and e.place != "within"]
+    if hidden:
+        far = max(hidden, key=lambda each: each.part.most)
+        size, name = sizes.farthest(far.part, audit), sizes.whole_name(far.of, audit)
+        name = name if audit.n_classes == 2 else f"the predictions of {name}"
+        rows = f"one {sizes.PARTS[far.part.of]} of {name}"
+        if sizes.is_tied(far.part, far.of.rows):
+            rows = f"{far.part.rows:,} of {name}, {sizes.with_predictions(far.part)}"
+        yield (
+            f"Of single parts of the predictions fewer rows tell less: an error of {size} in "
+            f"{rows} "
+            "is not excluded."
+        )
+
+
+def supposed(audit: Audit) -> str:
+    """Say what "within" supposes about clusters if it rests on intervals of t; else ""."""
+    share = math.ceil(1000.0 * (audit.could_miss or 0.0)) / 10.0 if audit.verdict == "within" else 0.0
+    text = (
+        f"This supposes that no effect is confined to fewer than {share:g}% of the clusters; to rule "
+    )
+    return f"{text}that out, use {Argument('guaranteed', True)}." if share else ""
+
+
+def _pointless(audit: Audit) -> Iterable[str]:
+    """Say so of two classes, where a limit in points is larger than the rate of the event."""
+    view = audit.views[0]
+    if audit.n_classes == 2 and audit.story.mark(view).place == "pointless":
+        yield (
+            f"Your limit of {limit(audit)} is larger than the predicted rate "
+            f"({points(view.predicted or 0.0)}), so that predicting 0 would be within it, too."
+        )
+
+
+def _largest(audit: Audit) -> Iterable[str]:
+    """Say how large an average error can be over all rows."""
+    whole = [view for view in audit.views if view.low is not None and view.group is None]
+    if not whole or audit.story.mark(whole[0]).place == "within":
+        return
+    up_to = outward_points(0.0, max(view.most for view in whole))[1]
+    sure = f"({confidence_text(audit.confidence)} confidence)"
+    small = "; some groups are too small to judge" if audit.groups and not audit.limit else ""
+    yield f"These data allow an average error of up to {up_to} points {sure} over all rows{small}."
+
+
+def _halves(audit: Audit) -> Iterable[str]:
+    """Name the halves of all rows, if both are proved wrong, in opposite directions."""
+    view = next((each for each in audit.views if each.group is None and each.parts), None)
+    halves = [part for part in (view.parts if view else ()) if part.of == 2]
+    even = len(halves) == 2 and not any(sizes.is_tied(half, audit.n_samples) for half in halves)
+    if view and even and {part.side for part in halves} == {"over", "under"}:
+        lower, upper = (
+            f"{about_points(abs(part.error), 'point')} {words.WRONG[part.side or '']} "
+            f"({' to '.join(sizes.distances(part))})"
+            for part in halves
+        )
+        sure = confidence_text(audit.confidence)
+        of = "" if audit.n_classes == 2 else f"Of {lens_name(view)}, "
+        both = f"the half of the rows with lower predictions is {lower}, the other half {upper}"
+        yield capital(f"{of}{both}, with {sure} confidence.")
+
+
+def at_least(view: View | None, audit: Audit) -> str | None:
+    """Return how wrong some predictions are at least, as a sentence; None if nothing is proved."""
+    sides = [] if view is None else [("over", view.at_least_over), ("under", view.at_least_under)]
+    texts = [
+        f"{'some predictions are' if not k else 'others'} at least {points(bound)} {words.WRONG[side]}"
+        for k, (side, bound) in enumerate((side, bound) for side, bound in sides if bound)
+    ]
+    if not texts:
+        return None
+    return f"{capital('; '.join(texts))} ({confidence_text(audit.confidence)} confidence)."
 
 
 # ------------------------------------------------------------------ how sure
@@ -407,7 +576,8 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
         return pvalue(value, audit.alpha)
 
     rows = [(f"Whole audit, {counted(audit.n_checks, 'check')}", f"p = {p(audit.pvalue)}")]
-    told = audit.told
+    lead = audit.story.subject
+    told = lead.of if lead is not None and isinstance(lead.of, View) else None
     first = [check for check in audit.checks if told is not None and check.view.key == told.key]
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
         group, narrow = words.group_name(check.view.group), words.narrow_name(check.view, 60)
@@ -415,18 +585,16 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
         column = audit.n_classes == 2 and check.view.group  # its name stays as it is
         name = f"{of if column else capital(of)}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
-    around: set[tuple[str, Group | None]] = set()
     if told is not None and told.group is not None:
-        own = set(told.group.conditions)
-        some = ((each.key, set(each.group.conditions if each.group else ())) for each in audit.views)
-        around = {key for key, conditions in some if conditions <= own or own <= conditions}
-    others = [
-        check.adjusted
-        for check in audit.checks
-        if around and check.view.group and check.view.key not in around
-    ]
-    if others:
-        rows.append(("Other groups, smallest p", f"adjusted p = {p(min(others))}"))
+        apart = [
+            check.adjusted
+            for check in audit.checks
+            if check.view.group
+            and not (told.conditions <= check.view.conditions)
+            and not (check.view.conditions <= told.conditions)
+        ]
+        if apart:
+            rows.append(("Other groups, smallest p", f"adjusted p = {p(min(apart))}"))
     return tuple(rows)
 
 
@@ -453,23 +621,23 @@ def finding(check: Check, audit: Audit) -> str:
 
 # ------------------------------------------------------------------ the page
 
-MOST_FINDINGS = 10
 _ROWS = 7  # of the table: a page is to fit on a screen
+IN_SKIPPED = Argument("skipped", shell="--report")  # where all are
+IN_FRAME = Argument("to_frame()", shell="--report")
 _NARROWEST = 16  # of a view's name there
 _SKIPPED = 3  # lines
 
 
 def worst_first(audit: Audit) -> list[View]:
-    """Return the views: the one that explains, then with a finding, the largest proved error first."""
+    """Return the views: those with a proved direction as the story has them, then by their evidence."""
+    named = {each.of.id: place for place, each in enumerate(audit.story.named) if each.part is None}
     found = {check.view.key for check in audit.found}
-    first = None if audit.worst is None else audit.worst.key
     return sorted(
         audit.views,
         key=lambda view: (
-            view.key != first,
+            named.get(view.key, len(named)),
             view.key not in found,
             view.low is None,
-            -view.proved,
             view.adjusted_pvalue,
             -abs(view.error or 0.0),
         ),
@@ -484,15 +652,10 @@ def summary(audit: Audit) -> str:
     event = f" of {words.event_name(audit)}" if audit.event else ""
     noun = "prediction" if audit.n_classes else words.rows_called(audit)
     outcomes = f"{audit.n_classes} classes" if audit.n_classes else audit.about
+    groups = f"; groups: {', '.join(map(shown_column, audit.groups))}" if audit.groups else ""
     rows = [
         ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
-        ("data", f"{counted(audit.n_samples, noun)}{event}, {outcomes}; {lenses}"),
-        ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
-        (
-            "checks",
-            f"{audit.n_checks:,}, of {counted(len(audit.views), 'view')}; overall level "
-            f"{audit.alpha:g}",
-        ),
+        ("data", f"{counted(audit.n_samples, noun)}{event}, {outcomes}; {lenses}{groups}"),
     ]
     todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
     skipped, why = ["Not checked"] if audit.skipped else [], dict[str, list[str]]()
@@ -501,10 +664,10 @@ def summary(audit: Audit) -> str:
         why.setdefault(entry.reason, []).append(f"{entry.what}{many}")
     for reason, which in why.items():
         skipped += row("", f"{'; '.join(which)}: {reason}")
-    if (more := len(audit.skipped) - _SKIPPED) > 0:
-        skipped += row("", f"and {more:,} more, in skipped")
+    if more := max(len(audit.skipped) - _SKIPPED, 0):
+        skipped += row("", f"and {more:,} more, in {Argument('to_frame()', shell='--report')}")
     sure = [*paragraph(evidence_note(audit)), *paragraph(assumes(audit))]
-    answer = [*paragraph(headline(audit)), *paragraph(findings.size(audit))]
+    answer = [*paragraph(headline(audit)), *paragraph(size(audit))]
     p = pvalue(audit.pvalue, audit.alpha)
     brief = f"{name.lower()}, p = {p}, n = {audit.n_samples:,}, {counted(audit.n_checks, 'check')}"
     blocks = answer, _table(audit), todo, sure, skipped
@@ -518,45 +681,41 @@ def _table(audit: Audit) -> list[str]:
     sized = [view for view in worst_first(audit) if view.error is not None]
     if not (views := leading(sized, _ROWS)):
         return []
-    sure = confidence_text(audit.confidence)
-    table = [("rows", "predicted", "observed", "error", f"{sure} interval", "adj. p")]
-    found_by = ["found by"]
-    for view in views:
-        predicted, observed = percents(*sizes.rates(view), 1)
-        low, high = outward_points(view.low or 0.0, view.high or 0.0)
-        found = [check.statistic for check in audit.found if check.view.key == view.key]
-        found_by.append(", ".join(shortened(visible(each), 10) for each in found[:3]) or "–")
-        table.append(
-            (
-                f"{view.rows:,}",
-                predicted,
-                sizes.bracketed(observed, view),
-                signed_points(view.error or 0.0, view.low or 0.0, view.high or 0.0),
-                f"{low} to {high}",
-                pvalue(view.adjusted_pvalue, audit.alpha),
-            )
-        )
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    room = width() - 2 - sum(widths) - 2 * len(widths)
-    by = 2 + max(map(len, found_by))  # left out where all are of the mean, or there is no room
-    if set(found_by[1:]) <= {"citl", "–"} or room - by < _NARROWEST:
-        found_by, by = [""] * len(table), 0
-    room = max(_NARROWEST, room - by)
+    sure, alone = confidence_text(audit.confidence), confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
+    columns: dict[str, list[str]] = {
+        "rows": [f"{view.rows:,}" for view in views],
+        "predicted": [percents(*sizes.rates(view), 1)[0] for view in views],
+        "observed": [sizes.bracketed(percents(*sizes.rates(view), 1)[1], view) for view in views],
+        "error": [signed_points(v.error or 0.0, v.low or 0.0, v.high or 0.0) for v in views],
+        f"all: {sure}": [" to ".join(outward_points(v.low or 0.0, v.high or 0.0)) for v in views],
+    }
+    own = [" to ".join(outward_points(v.own_low or 0.0, v.own_high or 0.0)) for v in views]
+    if audit.limit:
+        columns[f"alone: {alone}"] = own
+        columns[f"within {limit(audit)}"] = [sizes.settled(audit, view) for view in views]
+    else:
+        columns["adjusted p"] = [pvalue(view.adjusted_pvalue, audit.alpha) for view in views]
+    widths = {head: max(map(len, [head, *cells])) for head, cells in columns.items()}
+    for head in (f"alone: {alone}", f"all: {sure}"):  # where there is no room for all
+        if head in widths and width() - 2 - sum(widths.values()) - 2 * len(widths) < _NARROWEST:
+            del widths[head]
+    room = max(_NARROWEST, width() - 2 - sum(widths.values()) - 2 * len(widths))
     one = len({view.lens for view in views}) == 1  # then only rows differ
     names = [words.narrow_name(view, room, rows_alone=one) for view in views]
     longest = max(map(len, names))
-    many = f"too many {words.outcomes_called(audit)} there"
-    negative = "too low" if words.of_probabilities(audit) else many
-    lines = [f"Errors in percentage points (predicted − observed); negative is {negative}"]
-    for name, cells, seen in zip(["", *names], table, found_by, strict=True):
-        right = "  ".join(f"{each:>{w}}" for each, w in zip(cells, widths, strict=True))
-        lines.append(f"  {name:<{longest}}  {right}  {seen}".rstrip())
+    lines = [f"Errors in points (predicted − observed; negative: {ends_of(audit)[0]}), with intervals"]
+    for k, name in enumerate(["", *names]):
+        cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())
+        lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
     more = len(sized) - len(views)
-    lines += [f"  and {more:,} more, in {Argument('to_frame()')}"] if more > 0 else []
+    lines += [f"  and {more:,} more, in {Argument('skipped', shell='--report')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]
-    if audit.verdict in ("within", "undecided"):
-        notes.append(sizes.decided_apart(audit, views))
     return [*lines, *(each for note in notes if note for each in paragraph(note))]
+
+
+def ends_of(audit: Audit) -> tuple[str, str]:
+    """Return what errors below 0 are, and those above: of probabilities, or of outcomes somewhere."""
+    return ("too low", "too high") if words.of_probabilities(audit) else ("too many", "too few")
 
 
 def failure(audit: Audit) -> str:

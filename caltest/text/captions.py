@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from caltest._numbers import confidence_text, number, outward_points, percent, percents
 from caltest._visible import visible
-from caltest.auditing.result import POSTERIOR, Audit, against_limit, finds_mean, shows
-from caltest.auditing.views import Cumulative, Part, PitHistogram, Rest, View
+from caltest.auditing.result import Audit
+from caltest.auditing.story import POSTERIOR
+from caltest.auditing.views import Cumulative, Part, PitHistogram, View
 from caltest.lenses import within
 from caltest.text import sizes
 from caltest.text.vocabulary import (
@@ -26,7 +27,14 @@ from caltest.text.vocabulary import (
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 #: A mark before the verdict that needs no colour.
-ICONS = {"material": "▲", "undecided": "◐", "found": "◆", "within": "●", "not found": "○"}
+ICONS = {
+    "material": "▲",
+    "likely": "△",
+    "undecided": "◐",
+    "found": "◆",
+    "within": "●",
+    "not found": "○",
+}
 
 
 def plural(noun: str, count: int = 2) -> str:
@@ -44,7 +52,7 @@ def many(count: int) -> str:
 
 def side(audit: Audit, of: View | Part) -> str | None:
     """Return which way something is shown to be wrong, such as "too high"; else None."""
-    told = way(shows(audit, of), of.lens)
+    told = way(audit.story.mark(of).side, of.lens)
     return f"{told}{sizes.off_centre(audit, of)}" if told else None
 
 
@@ -87,21 +95,6 @@ def at_least(view: View) -> str:
     sides = [(over, "too high"), (under, "too low")]
     texts = [f"{outward_points(bound, bound)[0]} {way}" for bound, way in sides if bound]
     return "; ".join(texts) or "not shown"
-
-
-def settled(audit: Audit, of: View | Rest) -> str:
-    """Return whether a view is shown to be within the limit, and if not, what would show it."""
-    if of.inside:
-        return "within"
-    if against_limit(audit, of) == "beyond":
-        return "beyond" if audit.rejected else "may be beyond"
-    if sizes.found_beyond(audit, of):
-        return "not shown; estimated beyond"
-    if of.rows_needed is None:
-        return "no number of rows would show it"
-    if of.rows_needed > of.rows:
-        return f"needs {sizes.about_rows(of.rows_needed)} rows"
-    return "not settled; may be beyond"
 
 
 def usual(audit: Audit) -> list[tuple[str, str]]:
@@ -166,7 +159,7 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
     if len(parts) <= 1:
         way = side(audit, view)
         text = f"{way} on average." if way else "the mean is not shown to be wrong."
-    elif all(against_limit(audit, part) == "inside" for part in parts):
+    elif all(audit.story.mark(part).place == "within" for part in parts):
         text = f"every {one} of the predictions is inside the limit."
     elif high and low:
         text = f"shown too high in {many(high)}, too low in {many(low)} of {whole}."
@@ -183,7 +176,7 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
         ways = [f"{name} {way}" for name, way in zip(names, told, strict=True) if way]
         if ways:
             text = f"{', '.join(ways)}, on average."
-        elif audit.rejected:
+        elif audit.story.found:
             way = side(audit, view)
             text = f"{f'{way} overall; ' if way else ''}each {one} alone has too few rows to tell."
         elif any(part.side for part in parts):
@@ -329,79 +322,52 @@ def chance_title(reached: int, draws: int) -> str:
 # ------------------------------------------------------------------ the table of slices
 
 
-def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: str) -> str:
-    """Return what a table of views shows, from their intervals; ``noun``: "group" or "class"."""
-    told = [(view, side(audit, view)) for view in views]
+def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
+    """Return what a table of views shows; ``noun``: "group", "class" or "part"."""
+    told = [(view, side(audit, view)) for view in views if view.group or view.lens.startswith("class:")]
     wrong = [(view, way) for view, way in told if way]
-    excluded = any(view.side for view in views)
-    if not wrong and not audit.rejected and excluded:
-        return "No error was found, though some intervals exclude zero."
+    lead = audit.story.subject
+    if noun == "part":
+        way = side(audit, views[0])
+        return f"All rows: {way} on average." if way else "All rows: " + _NOT_PROVED[audit.story.found]
     if noun == "class" and not audit.n_classes:
-        of, are = many(len(wrong)) if wrong else "none", "is" if len(wrong) < 2 else "are"
-        return f"{capital(of)} of {many(len(views))} stated probabilities {are} shown to be wrong."
+        stated = [view for view in views if side(audit, view)]
+        of, are = many(len(stated)) if stated else "none", "is" if len(stated) < 2 else "are"
+        return f"{capital(of)} of {many(len(views))} stated probabilities {are} wrong."
+    if not wrong and lead is not None and lead.kind == "mean":
+        return f"{capital(view_name(lead.of))}: {side(audit, lead.of)} on average."
+    if not wrong and lead is not None and lead.kind == "average":
+        return f"{capital(view_name(lead.of))}: wrong on average, by its own check."
     if not wrong:
-        if not audit.rejected:
-            return f"No {noun} is shown to be wrong."
-        return _without_direction(audit, views, noun)
+        found = {check.view.key for check in audit.found}
+        some = sum(view.key in found for view, _ in told)
+        if some:
+            of = f"{many(some)} of {many(len(told))} {plural(noun)} {'is' if some == 1 else 'are'}"
+            return capital(f"{of} wrong for some predictions; on average none is proved to be.")
+        return f"No single {noun} is proved to be wrong on average."
+    if audit.story.alone:
+        return f"One {noun} stands out."
     ways = {way for _, way in wrong}
-    if worst is not None and worst.group is not None:
-        own = set(worst.group.conditions)
-        others = [view for view, _ in wrong if view.key != worst.key]
-        if all(view.group is None or set(view.group.conditions) < own for view in others):
-            return f"One {noun} stands out."
-    slices = [(view, way) for view, way in told if (view.group or view.lens.startswith("class:"))]
-    found = [pair for pair in slices if pair[1]]
-    if not found:
-        return _without_direction(audit, [view for view, _ in slices], noun)
-    if len(ways) == 1 and len(found) == len(slices) > 1:
-        every = "both" if len(slices) == 2 else f"all {many(len(slices))}"
+    if len(ways) == 1 and len(wrong) == len(told) > 1:
+        every = "both" if len(told) == 2 else f"all {many(len(told))}"
         return capital(f"{ways.pop()} in {every} {plural(noun)}.")
-    counts = Counter(each for _, each in sorted(found, key=lambda pair: pair[1] or ""))
+    counts = Counter(way for _, way in sorted(wrong, key=lambda pair: pair[1] or ""))
     texts = [f"{way} in {many(count)} {plural(noun, count)}" for way, count in counts.items()]
     return capital(f"{', '.join(texts)}.")
 
 
-def _without_direction(audit: Audit, views: Sequence[View], noun: str) -> str:
-    """Return what a table of views shows none of which has a direction, though an error was found."""
-    means = [view for view in views if finds_mean(audit, view)]
-    if means:
-        of = f"the mean of {many(len(means))} {plural(noun, len(means))}"
-        return capital(f"{of} is found to be wrong; intervals are wider, and contain zero.")
-    wrong = {check.view.key for check in audit.found}
-    found = [view for view in views if view.key in wrong]
-    if not found:
-        return f"No single {noun} is shown to be too high or too low on average."
-    if len(found) == len(views):
-        return f"Every {noun}: wrong for some predictions, not shown to be wrong on average."
-    some = (
-        f"{many(len(found))} of {many(len(views))} {plural(noun)} {'is' if len(found) == 1 else 'are'}"
-    )
-    return capital(f"{some} wrong for some predictions; on average none is shown to be.")
-
-
-def rows_title(audit: Audit, view: View) -> str:
-    """Return what a table of all rows and of parts of them shows."""
-    way = side(audit, view)
-    if way:
-        return f"All rows: {way} on average."
-    if finds_mean(audit, view):
-        return "The check of the mean finds an error; its interval is wider, and contains zero."
-    if audit.rejected:
-        return "Not shown to be wrong on average; wrong for some predictions."
-    if view.side:
-        return "No error was found, though the interval of the mean excludes zero."
-    return "The mean of all rows is not shown to be wrong."
+_NOT_PROVED = {False: "not proved to be wrong.", True: "not proved to be wrong on average."}
 
 
 def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:
     """Return what the bars of a table of slices are."""
-    sure = confidence_text(audit.confidence)
-    text = f"Thin bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
-    if any(of.own_low is not None for of in shown):
-        text += f" Thick: each by itself, {confidence_text(1.0 - 2.0 * audit.alpha)}."
+    sure, own = confidence_text(audit.confidence), confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
+    text = (
+        f"Thin bars: {_kind(audit)} intervals, all correct together, {sure} confidence; thick: "
+        "each alone"
+    )
+    text += f", {own}, which decides what is within your limit." if audit.limit else f", {own}."
     text = f"{text} {members_note(audit)}".strip()
-    if audit.verdict in ("within", "undecided"):
-        text = f"{text} {sizes.decided_apart(audit, shown)}".strip()
     text = f"{text} {made_note(audit, shown)}".strip()
     return f"{unit}. {text}" if unit else text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 
 from caltest._numbers import (
     about_points,
@@ -12,11 +11,10 @@ from caltest._numbers import (
     outward_points,
     percent,
     percents,
-    points,
     without_rounding,
 )
 from caltest._visible import shown_column, shown_value
-from caltest.auditing.result import Audit, against_limit, shows
+from caltest.auditing.result import Audit
 from caltest.auditing.views import Condition, Part, Rest, Sized, View
 from caltest.lenses import within
 from caltest.text.vocabulary import (
@@ -24,8 +22,6 @@ from caltest.text.vocabulary import (
     group_name,
     is_stated,
     kind_of,
-    limit,
-    made_by,
     outcomes_called,
     rows_called,
     view_name,
@@ -33,18 +29,12 @@ from caltest.text.vocabulary import (
     where,
 )
 
-LITTLE = 0.1  # an average error up to which a pass is called usable
 RARE = 0.05  # predicted and observed rates below which an error is stated as a ratio
 _TOLD_RATIO = 1.25
 _TIED = 0.35  # of what an interval or quantile leaves out, or has, by its name
 _ALIKE = 5e-5  # an error too small to write its rates with more than a digit
 MOST_TIMES = 1e4  # a larger ratio is none that rows could show
 PARTS = {10: "tenth", 5: "fifth", 2: "half"}  # what parts are called
-
-
-def found_rest(audit: Audit) -> Rest:
-    """Return what is found where no check of a view is: the strongest of what groups leave."""
-    return min(audit.rests, key=lambda each: each.adjusted_pvalue)
 
 
 def _left(rest: Rest) -> tuple[set[Condition], Condition]:
@@ -59,21 +49,6 @@ def left_by(rest: Rest) -> str:
     left = _left(rest)[1]
     start = f"{where(rest.parent)} and" if rest.parent else " where"
     return f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
-
-
-def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
-    """Return what is furthest beyond the limit: a view, a part of one, or what a group leaves."""
-    return max(audit.beyond, key=lambda one: (isinstance(one[0], View), (one[1] or one[0]).proved))
-
-
-def zeros_come_first(audit: Audit) -> bool:
-    """Say whether labels of probability 0 are the answer: no other error found has a direction."""
-    told = audit.told
-    if not audit.impossible or audit.verdict != "found":
-        return False
-    if told is None or audit.tolerance is not None:
-        return not (audit.found and audit.tolerance is not None)
-    return audit.worst is None and not (told.event or told.shape or tends(audit, told))
 
 
 def impossible_rows(audit: Audit) -> str:
@@ -100,21 +75,23 @@ def off_centre(audit: Audit, of: View | Part) -> str:
     start, kind, _ = of.lens.rpartition("interval:")
     if not kind or of.side != "over" or isinstance(of, Part):
         return ""
-    median = (f"{start}quantile:0.5", of.group)
-    off = any(each.key == median and shows(audit, each) for each in audit.views)
-    return " or off-centre" if off else ""
+    median = audit.story.marks.get((f"{start}quantile:0.5", of.group))
+    return " or off-centre" if median is not None and median.side else ""
+
+
+def way_of(view: View, audit: Audit) -> str:
+    """Return which way a view's mean is wrong, of one with a direction."""
+    return f"{way(view.direction, view.lens)}{off_centre(audit, view)}"
 
 
 def too(view: View, audit: Audit) -> str:
     """Return which way and by how much a view's mean is wrong, of one with a direction."""
-    side, (predicted, observed) = way(view.direction, view.lens), rates(view)
+    side, (predicted, observed) = way_of(view, audit), rates(view)
     if is_stated(view.lens):
         stated, share = percents(predicted, observed)
         place = "lie in it" if kind_of(view.lens) == "interval" else "lie at or below it"
         ties = f", and with ties {stated} should" if with_ties(view) else ""
-        return (
-            f"{side}{off_centre(audit, view)}: about {share} of {outcomes_called(audit)} {place}{ties}"
-        )
+        return f"{side}: about {share} of {outcomes_called(audit)} {place}{ties}"
     if told_as_ratio(view) and not view.projected:
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
@@ -135,6 +112,20 @@ def interval(view: View | Part | Rest, confidence: float) -> str:
     return f"between {under.lstrip('−')} points {low} and {over} points {high} {sure}"
 
 
+def own_interval(of: View | Rest, audit: Audit) -> str:
+    """Return where an error lies by its own interval, which allows for no other view."""
+    if of.own_low is None or of.own_high is None:
+        return ""
+    sure = confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
+    under, over = outward_points(of.own_low, of.own_high)
+    if of.own_low <= 0.0 <= of.own_high:
+        low, high = (counted_way(side, of.lens) for side in ("under", "over"))
+        return f"between {under.lstrip('−')} points {low} and {over} points {high} ({sure})"
+    ends = outward_points(*sorted((abs(of.own_low), abs(of.own_high))))
+    way = counted_way("over" if of.own_low > 0.0 else "under", of.lens)
+    return f"between {ends[0]} and {ends[1]} points {way} ({sure})"
+
+
 def distances(of: Sized) -> tuple[str, str]:
     """Return how far from 0 the ends of an interval are, the nearer one first, in points."""
     return outward_points(*sorted((abs(of.low or 0.0), abs(of.high or 0.0))))
@@ -145,17 +136,6 @@ def estimated(error: float, lens: str = "") -> str:
     error = without_rounding(error)
     side = f" {counted_way('over' if error > 0.0 else 'under', lens)}" if error else ""
     return f"{about_points(abs(error), 'point')}{side}"
-
-
-def estimated_beyond(audit: Audit, of: Sized) -> bool:
-    """Whether a mean error as estimated, without its interval, is beyond the limit."""
-    predicted, observed = rates(of)
-    return audit.limit.place(predicted, predicted - observed, predicted - observed) == "beyond"
-
-
-def found_beyond(audit: Audit, of: View | Rest) -> bool:
-    """Whether an error was found that is estimated to be beyond the limit."""
-    return of.adjusted_pvalue <= audit.alpha and estimated_beyond(audit, of)
 
 
 def means(of: Sized) -> str:
@@ -217,157 +197,50 @@ def whole_name(whole: View | Rest, audit: Audit) -> str:
     return group_name(whole.group) if audit.n_classes == 2 else view_name(whole)
 
 
-#: Which way distributions are wrong whose statistic is found below 0, and above.
-_TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
-
-
-def tends(audit: Audit, view: View) -> list[str]:
-    """Return which ways the whole distribution is found to be wrong."""
-    found = [each for each in audit.found if each.view.key == view.key and each.statistic in _TENDS]
-    ways = _TENDS | ({"bias": ("too early", "too late")} if outcomes_called(audit) == "times" else {})
-    return [ways[each.statistic][each.value > 0.0] for each in found]
-
-
-def most_of_views(audit: Audit) -> float:
-    """Return how large the mean error of any view is at most; parts of views may be further off."""
-    return max((view.most for view in audit.views if view.low is not None), default=0.0)
-
-
 # ------------------------------------------------------------------ against the limit
 
 
-def why_undecided(audit: Audit) -> str:
-    """Return why it is not settled whether errors are within the limit, as a clause."""
-    texts, (few, close) = [], _few_and_close(audit)
-    lost, few = _not_followed(few)
-    texts += [_WITHHELD[each.name] for each in audit.withheld]
-    if beyond_it := audit.beyond:
-        name = whole_name(beyond_it[0][0], audit)
-        texts.append(f"{name} may be beyond it, but no error was found")
-    if lost:
-        texts.append(f"too short a follow-up for {_counted_wholes(lost, audit)}")
-    if few:
-        unit = "rows" if audit.clusters is None else "independent clusters"
-        every = len(few) == sum(isinstance(each, View) for each in audit.wholes)
-        texts.append(f"too few {unit}{'' if every else f' for {_counted_wholes(few, audit)}'}")
-    if close:
-        which, s = _counted_wholes(close, audit), "s" * (len(close) > 1)
-        texts.append(f"the error{s} of {which} may be beyond it")
-    texts += [f"{each.what} could not be checked" for each in audit.unvouched]
-    return ", and ".join(dict.fromkeys(texts)) or "no view has a single probability"
+def farthest(of: View | Part | Rest, audit: Audit) -> str:
+    """Return how large an error is possible, at most: in points, or as a ratio."""
+    if audit.materiality is not None or audit.materiality_ratio is None:
+        side = "under" if -(of.low or 0.0) > (of.high or 0.0) else "over"
+        return f"up to {outward_points(0.0, of.most)[1]} points {counted_way(side, of.lens)}"
+    predicted, (least, most) = of.predicted or 0.0, of.true_rates
+    if least <= 0.0 or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
+        return "any factor"
+    return (
+        f"a factor of up to {math.ceil(100.0 * max(predicted / least, most / predicted)) / 100.0:,.2f}"
+    )
 
 
-#: Why "within" is withheld, by the name of a premise.
-_WITHHELD = {
-    "independent rows": "rows do not look independent",
-    "unseen rows": "the rows look as if they were used to fit the model",
-    "groups known before the outcome": "a column of groups is a function of the outcome",
-}
+def enough(of: View | Rest, audit: Audit) -> str:
+    """Return how many rows would settle it; of rows in clusters, how many clusters like these."""
+    rows = f"{about(of.rows_needed or 0)} {rows_called(audit)}s"
+    return rows if audit.clusters is None else f"{rows} in more clusters"
 
 
-def unvouched(audit: Audit) -> Iterable[str]:
-    """Say what was not checked and could be off by more than the limit."""
-    for each in audit.unvouched:
-        most = "" if each.most is None else f" of up to {outward_points(0.0, each.most)[1]} points"
-        yield f"Not checked: {each.what} ({each.reason}). There an error{most} is possible."
-
-
-def _few_and_close(audit: Audit) -> tuple[list[View | Rest], list[View | Rest]]:
-    """Return what has too few rows, those that need most times as many first, and what is close.
-
-    What groups leave is told of where no view is unsettled, and groups that were named come first.
-    """
-    unsettled = [each for each in audit.unsettled if not found_beyond(audit, each)]
-    told = [each for each in unsettled if isinstance(each, View)] or unsettled
-    times = {id(each): (each.rows_needed or math.inf) / each.rows for each in told}
-    few = sorted(told, key=lambda each: (_made(each, audit), -times[id(each)]))
-    few = [each for each in few if times[id(each)] > 1.0]
-    return few, [each for each in told if times[id(each)] <= 1.0]
-
-
-def _not_followed(few: Sequence[View | Rest]) -> tuple[list[View | Rest], list[View | Rest]]:
-    """Return what only rows that are followed longer would settle, and the rest."""
-    lost = [each for each in few if each.unfollowed and each.rows_needed is None]
-    return lost, [each for each in few if each not in lost]
-
-
-def _made(whole: View | Rest, audit: Audit) -> bool:
-    return whole.group is not None and made_by(audit, whole.group) != ""
-
-
-def _counted_wholes(some: Sequence[View | Rest], audit: Audit) -> str:
-    """Return which of all that has to be within the limit: "3 of 42 groups"."""
-    views = [each for each in some if isinstance(each, View)]
-    if len(one := views or some) == 1:
-        return whole_name(one[0], audit)
-    if not views:
-        return f"the rows outside of {counted(len(some), 'group')}"
-    every = [each for each in audit.wholes if isinstance(each, View)]
-    noun = "averages"
-    if audit.n_classes == 2 and all(view.group for view in views):
-        every, noun = [view for view in every if view.group], "groups"
-    return f"{len(views):,} of {len(every):,} {noun}"
-
-
-def needs(audit: Audit) -> Iterable[str]:
-    """Say how many rows would settle what is furthest from it, if it is calibrated."""
-    few, close = _few_and_close(audit)
-    lost, few = _not_followed(few)
-    if lost:
-        yield (
-            f"Rows were not followed long enough to show {_counted_wholes(lost, audit)} to be within "
-            f"{limit(audit)}, and more rows would not show it."
-        )
-    if few:
-        first, *others = few
-        have = "has" if len(others) == 1 else "have"
-        more = f"; {len(others):,} more {have} too few" if others else ""
-        name, own = whole_name(first, audit), f"to be within {limit(audit)}"
-        has = f"there are {first.rows:,}" if name == "all rows" else f"{name} has {first.rows:,}"
-        like = "" if audit.clusters is None else " in clusters like these"
-        if first.rows_needed is None:
-            yield f"No number of rows like these would show {name} {own}{more}."
-        else:
-            enough = f"{about_rows(first.rows_needed)}{like}"
-            yield (
-                f"Too few {rows_called(audit)}s: {has}, and {enough} would show it {own}, if it is "
-                f"calibrated{more}."
-            )
-    if close:
-        far = max(close, key=lambda each: abs(each.error))
-        size, name = estimated(far.error, far.lens), whole_name(far, audit)
-        yield f"The error of {name} may be beyond your limit; as estimated, it is {size}."
-
-
-def least_settled(audit: Audit) -> View | None:
-    """Return the view that is said first not to be settled; None where none is."""
-    few, close = _few_and_close(audit)
-    return next((each for each in (*few, *close) if isinstance(each, View)), None)
-
-
-def about_rows(count: int) -> str:
+def about(count: int) -> str:
     """Return a number of rows to two figures, rounded up: "about 9,200"."""
     step: int = 10 ** max(0, len(str(count)) - 2)
     return f"about {math.ceil(count / step) * step:,}"
 
 
-def cannot_fail(audit: Audit) -> Iterable[str]:
-    """Say so of two classes, where a limit in points is larger than the rate of the event."""
-    predicted, by = audit.views[0].predicted, audit.materiality
-    if audit.n_classes == 2 and by is not None and predicted is not None and predicted <= by:
-        yield (
-            f"Your limit of {points(by)} is larger than the predicted rate ({points(predicted)}), so "
-            "that predicting 0 would be within it, too."
-        )
+#: Where a mean error stands against the limit, in a table; see ``caltest.auditing.story``.
+PLACES = {
+    "beyond": "beyond",
+    "likely": "likely beyond",
+    "within": "within",
+    "pointless": "limit above the rate",
+    "may be beyond": "may be beyond",
+    "estimated": "estimated beyond, not proved",
+    "follow-up": "not followed long enough",
+    "never": "no number of rows would show it",
+    "close": "close to the limit",
+    "": "",
+}
 
 
-def decided_apart(audit: Audit, shown: Iterable[Sized]) -> str:
-    """Say that another interval than one shown decides what is within the limit; "" if none does."""
-    views = [each for each in shown if isinstance(each, View)]
-    if any(each.inside and against_limit(audit, each) != "inside" for each in views):
-        own = confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
-        return (
-            "An interval may leave your limit and its mean still count as within: that is decided for "
-            f"each mean alone, by its {own} interval."
-        )
-    return ""
+def settled(audit: Audit, of: View | Rest) -> str:
+    """Return whether a mean is shown to be within the limit, and if not, what would show it."""
+    place = audit.story.mark(of).place
+    return f"needs {about(of.rows_needed or 0)} rows" if place == "few" else PLACES[place]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from caltest._numbers import number, points
 from caltest._visible import shortened, shown, shown_class, shown_column, shown_value, visible
-from caltest.auditing.result import POSTERIOR
+from caltest.auditing.story import POSTERIOR
 from caltest.laws.members import halves
 from caltest.lenses import within
 

@@ -1,0 +1,430 @@
+"""What an audit says, decided once when it ends: what leads, what is beyond the limit, what to do.
+
+Facts are those of the audit. For every view there is the estimate of its mean error, its own
+interval, which decides whether it is within the limit, and the joint interval of all views and parts,
+which decides whether it has a direction and is beyond the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from caltest.auditing.views import Count, Rest, View
+from caltest.laws.members import halves
+from caltest.lenses import within
+from caltest.pvalues import interval_of_adjusted
+from caltest.story import Finding, Step, Story, Verdict
+
+if TYPE_CHECKING:
+    from caltest.auditing.estimates import Remedy
+    from caltest.auditing.result import Audit
+
+POSTERIOR = "posterior draws"  #: What :func:`caltest.sbc` is about.
+LITTLE = 0.1  # an average error up to which a pass is called usable
+_FAR_AWAY = 10.0  # times as many rows, which few readers can get
+_STRIKING = 1.5  # times the mean error: then the error depends on the prediction
+_DEVIATIONS = 3.0  # standard errors beyond which a slope is clear
+#: Groups of distributions that audits make themselves.
+MADE = ("predicted level", "predicted spread", "predicted survival")
+OF_MODEL = " (of the model)"  # after their names, where a column of the user has that name
+#: Which way distributions are wrong whose statistic is found below 0, and above.
+_TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
+
+Steps: TypeAlias = Iterable[Step]
+
+
+def tell(audit: Audit) -> Story:
+    """Decide what an audit says."""
+    found = audit.pvalue <= audit.alpha
+    every = list(_marked(audit, found))
+    shown = [] if audit.tolerance is not None else [each for each in every if _leads(audit, each)]
+    shown.sort(key=_rank, reverse=True)
+    subject = shown[0] if shown else _without_direction(audit) if found else None
+    whole = opposite = None
+    if subject is not None and shown and subject.kind == "mean":
+        means = [each for each in shown[1:] if each.kind == "mean"]
+        held = [each for each in means if each.of.holds(subject.of)]
+        whole = max(held, key=lambda each: each.of.rows, default=None)
+        others = [each for each in means if each is not whole and _opposes(each, subject)]
+        opposite = others[0] if others else None
+    settled = ("beyond", "may be beyond")
+    wholes = [each for each in every if each.part is None and each.place not in settled]
+    open_ = [each for each in wholes if each.of.inside is False]
+    story = Story(
+        verdict=_verdict(audit, found, every),
+        found=found,
+        subject=subject,
+        whole=whole,
+        opposite=opposite,
+        others=tuple(each for each in shown[1:] if each not in (whole, opposite)),
+        premises=audit.premises,
+        unsettled=tuple(sorted(open_, key=lambda each: _openness(audit, each))),
+        dropped=tuple(each for each in audit.skipped if each.inside is False),
+        explains=_explains(audit, subject),
+        alone=_alone(audit, subject, every),
+        marks={each.sized.id: each for each in every},
+    )
+    return story.advised(_steps(audit, story))
+
+
+# ------------------------------------------------------------------ what leads
+
+
+def _marked(audit: Audit, found: bool) -> Iterable[Finding]:
+    """Give every error with an interval its direction, and its place against the limit."""
+    for view in audit.views:
+        if view.low is None:
+            continue
+        yield Finding("mean", view, None, view.side if found else None, _place(audit, view, found))
+        for part in view.parts:
+            place = audit.limit.place(part.predicted, part.low, part.high) if audit.limit else ""
+            side = part.side if found else None
+            yield Finding("part", view, part, side, _PARTS.get((place, found), ""))
+    for rest in audit.rests:
+        yield Finding("rest", rest, None, rest.side if found else None, _place(audit, rest, found))
+
+
+_PARTS = {
+    ("inside", True): "within",
+    ("inside", False): "within",
+    ("beyond", True): "beyond",
+    ("beyond", False): "may be beyond",
+}
+
+
+def _place(audit: Audit, of: View | Rest, found: bool) -> str:
+    """Return where a mean error stands against the limit.
+
+    "beyond": all of the joint interval is; "likely": its estimate is, with a proved direction;
+    "within": by its own two tests; "pointless": that too, but the limit is above the rate. Else it is
+    not settled: "may be beyond" (its interval is, but nothing was found), "estimated" (its estimate
+    is, by a check that found an error), "follow-up" (rows were not followed long enough), "never" (no
+    number of rows would settle it), "few" (more would), or "close".
+    """
+    if not audit.limit or of.predicted is None or of.low is None or of.high is None:
+        return ""
+    if audit.limit.place(of.predicted, of.low, of.high) == "beyond":
+        return "beyond" if found else "may be beyond"
+    if found and of.side and audit.limit.exceeded(of.predicted, of.error):
+        return "likely"
+    if of.inside:
+        by = None if audit.materiality_ratio else audit.materiality
+        stated = within(of.lens)[1].partition(":")[0] in ("interval", "quantile")
+        return "pointless" if by is not None and of.predicted <= by and not stated else "within"
+    if of.adjusted_pvalue <= audit.alpha and audit.limit.exceeded(of.predicted, of.error):
+        return "estimated"
+    if of.rows_needed is None:
+        return "follow-up" if of.unfollowed else "never"
+    return "few" if of.rows_needed > of.rows else "close"
+
+
+def _leads(audit: Audit, each: Finding) -> bool:
+    """Whether an error may lead: a mean with a direction, or what is beyond the limit."""
+    if each.kind == "part":
+        return each.place == "beyond"
+    if each.kind == "rest":
+        return each.place in ("beyond", "likely")
+    return each.side is not None and explains_zeros(audit, each.of)
+
+
+def _rank(each: Finding) -> tuple[Any, ...]:
+    """Order errors: beyond the limit first, views before what is around them, by their proved size."""
+    beyond = {"beyond": 2, "likely": 1}.get(each.place, 0)
+    return beyond, each.kind != "rest", each.kind == "mean", each.sized.proved, abs(each.sized.error)
+
+
+def _opposes(each: Finding, subject: Finding) -> bool:
+    """Whether an error has the other sign, of the same probability or of another class."""
+    classes = all(of.lens.startswith("class:") for of in (each.of, subject.of))
+    return each.side != subject.side and (each.of.lens == subject.of.lens or classes)
+
+
+def explains_zeros(audit: Audit, view: View) -> bool:
+    """Say whether labels of probability 0 are no larger a share outside a group than its error is."""
+    if view.group is None or view.impossible is None:
+        return True
+    return audit.impossible - view.impossible <= view.proved * (audit.n_samples - view.rows)
+
+
+def finds_mean(audit: Audit, view: View) -> bool:
+    """Say whether the check of a view's mean found an error, though its joint interval may hold 0."""
+    return any(check.statistic == "citl" and check.view.key == view.key for check in audit.found)
+
+
+def tends(audit: Audit, view: View) -> list[str]:
+    """Return which ways a whole distribution is found to be wrong."""
+    found = [each for each in audit.found if each.view.key == view.key and each.statistic in _TENDS]
+    ways = _TENDS | ({"bias": ("too early", "too late")} if audit.is_censored else {})
+    return [ways[each.statistic][each.value > 0.0] for each in found]
+
+
+def _without_direction(audit: Audit) -> Finding | None:
+    """Return what leads where an error was found and no mean has a proved direction.
+
+    "average": a mean is wrong, by its check; "shape": too extreme, or not enough; "count": too many or
+    too few events; "some": some predictions are; "distribution": the whole; "zeros": labels of
+    probability 0; "rest": the rows around a group.
+    """
+    by_key = {view.key: view for view in audit.views}
+    views: list[Any] = [by_key.get(check.view.key, check.view) for check in audit.found]
+    views = [view for view in views if explains_zeros(audit, view)]
+    views.sort(key=lambda view: view.lens.startswith("ranks:"))  # what names entries comes first
+    if audit.tolerance is not None and views:
+        view: Any = max(views, key=lambda view: abs(view.error or 0.0))
+        return Finding("average" if finds_mean(audit, view) else "some", view)
+    means = [view for view in views if finds_mean(audit, view)] if audit.n_classes == 2 else []
+    shaped = [view for view in views if view.shape]
+    counts = [view for view in views if view.events is not None]
+    counts.sort(key=lambda view: -view.events.proved)
+    first = means or shaped or counts or views
+    view = first[0] if first else None
+    directed = view is not None and (view.event or view.shape or tends(audit, view))
+    if audit.impossible and not directed:
+        return Finding("zeros")
+    if view is None:
+        rests = [rest for rest in audit.rests if rest.found]
+        return Finding("rest", min(rests, key=lambda rest: rest.adjusted_pvalue)) if rests else None
+    if view.shape:
+        return Finding("shape", view, side=view.shape)
+    if view.event is None:
+        return Finding("distribution", view)
+    if view.events is not None and view.events.proved > 1.0:
+        return Finding("count", view, side="under" if view.events.low > 1.0 else "over")
+    return Finding("average" if finds_mean(audit, view) else "some", view)
+
+
+def _explains(audit: Audit, subject: Finding | None) -> bool:
+    """Whether a group explains the error: none was found in all other rows of any larger group."""
+    of = None if subject is None or subject.kind != "mean" else subject.of
+    rests = [rest for rest in audit.rests if of and (rest.lens, rest.group) == of.key]
+    return bool(rests) and not any(rest.found for rest in rests)
+
+
+def _alone(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
+    """Whether there are other groups than that of the subject, and nothing was found in any of them."""
+    if subject is None or subject.kind != "mean" or subject.of.group is None:
+        return False
+    own: View = subject.of
+    wrong = {check.view.key for check in audit.found}
+    others = [each for each in every if each.kind == "mean" and each.of.lens == own.lens]
+    others = [each for each in others if each.of.group and each.of.key != own.key]
+    others = [each for each in others if not (each.of.holds(own) or own.holds(each.of))]
+    return bool(others) and not any(each.side or each.of.key in wrong for each in others)
+
+
+def _verdict(audit: Audit, found: bool, every: list[Finding]) -> Verdict:
+    """Return the answer in a word; see :attr:`caltest.Audit.verdict`."""
+    if not audit.limit:
+        return "found" if found else "not found"
+    places = {each.place for each in every}
+    for place in ("beyond", "likely", "may be beyond"):
+        if place in places:
+            verdicts: Mapping[str, Verdict] = {"beyond": "material", "likely": "likely"}
+            return verdicts.get(place, "undecided")
+    wholes = [each.of for each in every if each.part is None]
+    vouched = not audit.withheld and all(each.inside is not False for each in audit.skipped)
+    return "within" if wholes and vouched and all(of.inside for of in wholes) else "undecided"
+
+
+_CLOSE = ("close", "estimated")
+
+
+def _openness(audit: Audit, each: Finding) -> tuple[Any, ...]:
+    """Order what is not settled: groups that were named first, then by how many more rows they need."""
+    times = (each.of.rows_needed or math.inf) / each.of.rows
+    return is_made(audit, each.of), each.kind == "rest", each.place in _CLOSE, -times
+
+
+def is_made(audit: Audit, of: View | Rest) -> bool:
+    """Whether the audit made this group of distributions itself, by what they predict."""
+    if of.group is None or audit.n_classes:
+        return False
+    column = of.group.column
+    return column.removesuffix(OF_MODEL) in MADE and f"{column}{OF_MODEL}" not in audit.groups
+
+
+# ------------------------------------------------------------------ what to do
+#
+# First for who uses the predictions, then for who maintains the model.
+
+
+def _steps(audit: Audit, story: Story) -> Steps:
+    """Return what to do next, in order."""
+    withheld = bool(audit.withheld)
+    if withheld:
+        yield Step("premises", {"do": [premise.do for premise in audit.withheld]})
+    if not story.found:
+        yield from [Step("again")] if withheld else _after_a_pass(audit, story)
+        return
+    subject: Any = story.subject
+    view = subject.of if subject is not None and isinstance(subject.of, View) else None
+    if not (withheld and story.verdict == "undecided"):
+        yield from _use(audit, story)
+    if audit.about == POSTERIOR:
+        yield Step("sampler")
+        yield from _close(audit)
+        yield Step("simulate again")
+        return
+    if view is not None and within(view.lens)[1].startswith("interval:") and subject.side:
+        yield Step("read as", {"of": subject})
+    if audit.impossible:
+        yield Step("zeros")
+    in_group = view is not None and view.group is not None
+    if in_group or (view is None and not audit.impossible):
+        yield Step("look", {"group": in_group})
+    zeros = audit.zeros and subject is not None and subject.side is None
+    if view is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
+        yield from _remedy(audit, story, view)  # else nothing is known until the zeros are gone
+    yield from _close(audit)
+    yield Step("again")
+
+
+def _as_they_are(audit: Audit, story: Story) -> Step:
+    """Say that predictions may be used, unless the limit lets everything pass."""
+    if audit.n_classes == 2 and story.mark(audit.views[0]).place == "pointless":
+        return Step("limit for rare events")
+    return Step("use", {"found": story.found})
+
+
+def _use(audit: Audit, story: Story) -> Steps:
+    """Say whether predictions may be used, and where."""
+    subject = story.subject
+    view: Any = subject.of if subject is not None and isinstance(subject.of, View) else None
+    rows = {"of": subject, "least of all": False}
+    if view is not None and view.group is not None:
+        everywhere = story.whole is not None and story.whole.of.group is None
+        rows["least of all"] = everywhere or (view.impossible or 0) < audit.impossible
+    if story.verdict == "within":
+        yield _as_they_are(audit, story)
+    elif story.verdict == "found" and audit.tolerance is None:
+        yield Step("set a limit", rows)
+    elif story.verdict == "undecided":
+        estimated = view is not None and view.error is not None
+        if estimated and audit.limit.exceeded(view.predicted, view.error):
+            yield Step("avoid", rows)
+        else:
+            inside = view is not None and bool(view.inside)
+            yield Step("averages" if inside else "open", rows | _rows(audit, story))
+    else:
+        far = [each for each in story.named if each.place in ("beyond", "likely")]
+        far = [e for e in far if e is not subject and e.of.group and not is_made(audit, e.of)]
+        yield Step("avoid", rows | {"also": far if view is not None and view.group else []})
+
+
+def rows_needed(audit: Audit, unsettled: Iterable[Finding]) -> int | None:
+    """Return how many rows in all would settle everything; None if none lacks rows, or none would."""
+    wanted = [(each.of.rows_needed, each.of.rows) for each in unsettled]
+    if any(needed is None for needed, _ in wanted):
+        return None
+    most = max(((needed or 0) / rows for needed, rows in wanted), default=0.0)
+    return max(math.ceil(most * audit.n_samples), audit.rows_in_all or 0) if most > 1.0 else None
+
+
+def _rows(audit: Audit, story: Story) -> dict[str, Any]:
+    """Return how many rows in all would settle it: time or volume is the reader's."""
+    rows = rows_needed(audit, story.unsettled)
+    if rows is None:
+        return {"rows": None, "follow-up": any(view.events for view in audit.views)}
+    times = rows / audit.n_samples
+    clusters = None if audit.clusters is None else math.ceil(times * audit.clusters)
+    return {"rows": rows, "times": times, "clusters": clusters, "far": times > _FAR_AWAY}
+
+
+def _close(audit: Audit) -> Steps:
+    """Say if the p-value is so close to the level that other draws might lie on the other side."""
+    best = min(audit.checks, key=lambda check: check.adjusted)
+    times = best.adjusted / best.pvalue if audit.correction != "westfall_young" else 1.0
+    if times > 1.0 and best.pvalue <= 2.0 / (1 + audit.n_resamples):
+        return  # no draw is as large: in other draws hardly any will be
+    low, high = interval_of_adjusted(audit.pvalue, audit.n_resamples, times)
+    every = audit.clusters is not None and audit.n_resamples + 1 == 2**audit.clusters  # signs
+    if low < audit.alpha < high and not (every or audit.impossible):
+        yield Step("more draws", {"draws": 10 * audit.n_resamples + 9})
+
+
+def _after_a_pass(audit: Audit, story: Story) -> Steps:
+    """Say what may be used where nothing was found."""
+    if story.verdict == "within":
+        yield _as_they_are(audit, story)
+    elif story.verdict == "undecided":
+        yield Step("not settled", _rows(audit, story))
+    elif audit.at_most is None:
+        yield Step("no proof")
+    elif audit.at_most <= LITTLE:
+        yield Step("use up to", {"most": audit.at_most})
+    else:
+        yield Step("possible", {"most": audit.most_of_views})
+    yield from _close(audit)
+    yield Step("watch")
+
+
+# ------------------------------------------------------------------ remedies
+
+
+def _remedy(audit: Audit, story: Story, view: View) -> Steps:
+    """Say which correction to try, what it brings, and what it leaves beyond the limit."""
+    group = view.group is not None
+    if audit.units is not None:
+        everywhere = not group or (story.whole is not None and story.whole.of.group is None)
+        entry = within(view.lens)[0]
+        yield Step("correct", {"group": not everywhere, "entry": entry, "first": not group})
+        return
+    if within(view.lens)[1].startswith("pair:"):
+        pair = halves(within(view.lens)[1].removeprefix("pair:"))
+        yield Step("dependence", {"entries": pair, "first": not group})
+        return
+    line = audit.recalibration
+    if line is not None and not (line.slope > _DEVIATIONS * line.slope_se):
+        fitted = math.isfinite(line.slope)
+        yield Step("useless scores" if fitted else "no fit", {"first": not group})
+        return
+    if not audit.remedies:
+        count: Any = next((each.events for each in (view, *audit.views) if each.events), None)
+        known = count is not None and count.expected and count.observed and count.proved > 1.0
+        facts = {"group": group, "first": not group, "hazards": None}
+        yield Step("recalibrate", facts | ({"hazards": _hazards(count)} if known else {}))
+        return
+    best = next((each for each in audit.remedies if each.chosen), None)
+    rows = None if audit.remedies[0].rows == audit.n_samples else audit.remedies[0].rows
+    if best is None:
+        names = [each.name for each in audit.remedies if not each.in_group and each.name != "order"]
+        yield Step("nothing helps", {"tried": names, "rows": rows, "first": not group})
+        return
+    alike = [each for each in audit.remedies if each.in_group == best.in_group]
+    place = alike.index(best)
+    failing = [each for each in alike[:place] if each.clear and each.excess > best.excess]
+    yield Step(
+        "remedy",
+        {
+            "name": best.name,
+            "group": best.in_group,
+            "all": group and not best.in_group,
+            "first": not group,
+            "rows": rows,
+            "tenths": best.off_before > _STRIKING * abs(best.before),
+            "about 0": not best.leaves,
+            "later": [] if best.name == "order" else [each.name for each in alike[place + 1 :]],
+            "failing": {each.name: each.after for each in failing[:1]},
+            "stays": _stays(audit, story, best),
+        },
+    )
+
+
+def _hazards(count: Count) -> tuple[float, float, float]:
+    """Return by what hazards would have to be multiplied to expect as many events as came."""
+    return count.observed / (count.expected or 1.0), count.low or 0.0, count.high or math.inf
+
+
+def _stays(audit: Audit, story: Story, best: Remedy) -> list[tuple[Finding, float]]:
+    """Return what stays beyond the limit after a remedy, as it is estimated, the largest first."""
+    if not audit.limit:
+        return []
+    shown = {each.of.key: each for each in story.named if each.kind == "mean"}
+    found = [
+        (shown[key], error)
+        for key, predicted, error in best.left
+        if key in shown and audit.limit.exceeded(predicted, error)
+    ]
+    return sorted(found, key=lambda each: -abs(each[1]))
