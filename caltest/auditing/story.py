@@ -19,7 +19,6 @@ from caltest.story import Finding, Step, Story, Verdict
 
 if TYPE_CHECKING:
     from caltest.auditing.estimates import Remedy
-    from caltest.auditing.result import Audit
 
 POSTERIOR = "posterior draws"  #: What :func:`caltest.sbc` is about.
 LITTLE = 0.1  # an average error up to which a pass is called usable
@@ -32,6 +31,7 @@ OF_MODEL = " (of the model)"  # after their names, where a column of the user ha
 #: Which way distributions are wrong whose statistic is found below 0, and above.
 _TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
 
+Audit: TypeAlias = Any  #: :class:`caltest.Audit`, whose module imports this one.
 Steps: TypeAlias = Iterable[Step]
 
 
@@ -41,7 +41,10 @@ def tell(audit: Audit) -> Story:
     every = list(_marked(audit, found))
     shown = [] if audit.tolerance is not None else [each for each in every if _leads(audit, each)]
     shown.sort(key=_rank, reverse=True)
-    subject = shown[0] if shown else _without_direction(audit) if found else None
+    subject = shown[0] if shown else None
+    if found and (subject is None or subject.kind == "rest"):  # a view says more than what is around it
+        other = _without_direction(audit)
+        subject = other if subject is None or (other and other.kind == "average") else subject
     whole = opposite = None
     if subject is not None and shown and subject.kind == "mean":
         means = [each for each in shown[1:] if each.kind == "mean"]
@@ -58,7 +61,7 @@ def tell(audit: Audit) -> Story:
         subject=subject,
         whole=whole,
         opposite=opposite,
-        others=tuple(each for each in shown[1:] if each not in (whole, opposite)),
+        others=tuple(each for each in shown if each not in (subject, whole, opposite)),
         premises=audit.premises,
         unsettled=tuple(sorted(open_, key=lambda each: _openness(audit, each))),
         dropped=tuple(each for each in audit.skipped if each.inside is False),
@@ -145,7 +148,7 @@ def explains_zeros(audit: Audit, view: View) -> bool:
     """Say whether labels of probability 0 are no larger a share outside a group than its error is."""
     if view.group is None or view.impossible is None:
         return True
-    return audit.impossible - view.impossible <= view.proved * (audit.n_samples - view.rows)
+    return bool(audit.impossible - view.impossible <= view.proved * (audit.n_samples - view.rows))
 
 
 def finds_mean(audit: Audit, view: View) -> bool:
@@ -308,7 +311,7 @@ def _use(audit: Audit, story: Story) -> Steps:
             inside = view is not None and bool(view.inside)
             yield Step("averages" if inside else "open", rows | _rows(audit, story))
     else:
-        far = [each for each in story.named if each.place in ("beyond", "likely")]
+        far = [e for e in story.named if e.kind == "mean" and e.place in ("beyond", "likely")]
         far = [e for e in far if e is not subject and e.of.group and not is_made(audit, e.of)]
         yield Step("avoid", rows | {"also": far if view is not None and view.group else []})
 

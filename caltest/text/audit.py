@@ -696,11 +696,13 @@ def _table(audit: Audit) -> list[str]:
     else:
         columns["adjusted p"] = [pvalue(view.adjusted_pvalue, audit.alpha) for view in views]
     widths = {head: max(map(len, [head, *cells])) for head, cells in columns.items()}
+    one = len({view.lens for view in views}) == 1  # then only rows differ
+    full = [len(words.narrow_name(view, width(), rows_alone=one)) for view in views]
+    least = min(max(full), _NARROWEST)
     for head in (f"alone: {alone}", f"all: {sure}"):  # where there is no room for all
-        if head in widths and width() - 2 - sum(widths.values()) - 2 * len(widths) < _NARROWEST:
+        if head in widths and width() - 2 - sum(widths.values()) - 2 * len(widths) < least:
             del widths[head]
     room = max(_NARROWEST, width() - 2 - sum(widths.values()) - 2 * len(widths))
-    one = len({view.lens for view in views}) == 1  # then only rows differ
     names = [words.narrow_name(view, room, rows_alone=one) for view in views]
     longest = max(map(len, names))
     lines = [f"Errors in points (predicted − observed; negative: {ends_of(audit)[0]}), with intervals"]

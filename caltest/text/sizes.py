@@ -232,7 +232,7 @@ PLACES = {
     "within": "within",
     "pointless": "limit above the rate",
     "may be beyond": "may be beyond",
-    "estimated": "estimated beyond, not proved",
+    "estimated": "beyond as estimated",
     "follow-up": "not followed long enough",
     "never": "no number of rows would show it",
     "close": "close to the limit",
