@@ -247,6 +247,7 @@ KINDS: dict[str, Kind] = {
     "ax": single_axes,
     "batch": _text,
     "binning": _binning,
+    "blocks": _text,
     "clip": Number(0.0, 1.0, advice="give a small probability such as 1e-7, or None"),
     "columns": lambda name, value: value if isinstance(value, Mapping) else names(name, value),
     "command": _text,

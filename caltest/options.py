@@ -60,6 +60,8 @@ group COL…  A column of groups, for caltest audit; ignored here. Give it once 
 weights COL  The column of weights.
 clusters COL  The column of clusters, such as patient: rows with the same entry may depend on each
     other.
+blocks LENGTH  Clusters are blocks of time, and --clusters names a column of dates or times: how long a
+    block is, such as 12h, 7d, 4w or 1mo. [default: every entry is a cluster]
 sampling-rate/sampling_rates CLASS=RATE…  The share of the rows of a class that were kept, 0=0.01 for
     one in a hundred; once for each class.
 lens NAME  A view of the predictions: see caltest list lenses.
@@ -83,7 +85,7 @@ _TEXTS = {
 FILE label columns mean sd variance quantiles members truth where
 time survival-at follow-up interpolation logits
 group COL…  A column whose values group the rows; give it once for each column.
-weights clusters sampling-rate intersections
+weights clusters blocks sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. With --time: the column that is 1 if the
     event came, and 0 if the row was censored. [default: the name of its column]
 materiality materiality-ratio
@@ -116,7 +118,7 @@ example
 """,
     "test": """
 FILE label columns mean sd variance quantiles members truth where
-time event survival-at follow-up interpolation logits group weights clusters sampling-rate
+time event survival-at follow-up interpolation logits group weights clusters blocks sampling-rate
 statistic NAME  What is computed: see caltest list statistics.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from: see caltest list nulls.
@@ -136,7 +138,7 @@ seed scheduler verbose json jobs example
 """,
     "estimate": """
 FILE label columns mean sd variance quantiles members truth where
-time event survival-at follow-up interpolation logits group weights clusters sampling-rate
+time event survival-at follow-up interpolation logits group weights clusters blocks sampling-rate
 statistic NAME =skce_uq  What is computed: see caltest list statistics.
 lens json jobs example
 """,
@@ -157,7 +159,7 @@ FILES FILE… typed  Two files or more, of the same rows in the same order; or o
 label columns mean sd variance quantiles members truth where logits
 group COL…  A column whose values group the rows: errors are reported in every group too; give it once
     for each column.
-weights clusters sampling-rate
+weights clusters blocks sampling-rate
 intersections
 statistic NAME  A statistic whose value is shown for each model: see caltest list
     statistics. [default: ckce]
@@ -227,7 +229,7 @@ json plot
     "plan": """
 FILE label columns logits
 group COL…  A column whose values will group the rows; give it once for each column.
-weights clusters intersections materiality materiality-ratio
+weights clusters blocks intersections materiality materiality-ratio
 n INT  Rows of the audit, to find the probability that they suffice. [default: find how many do]
 error FLOAT  How wrong the mean of every view is in truth, 0.005 for half a point. [default: 0]
 power FLOAT  Probability wanted that all errors are shown to be within the limit. [default: 0.8]
@@ -241,7 +243,7 @@ min-rows json example
 #: The sections of a command's help, and the options in them; all that are not named ask the question.
 SECTIONS = {
     "Input": "FILE FILES STATE label columns mean sd variance quantiles members truth where time event "
-    "survival-at follow-up interpolation logits group weights clusters sampling-rate id batch "
+    "survival-at follow-up interpolation logits group weights clusters blocks sampling-rate id batch "
     "monitor:date example",
     "Question": "",
     "Output": "report markdown json junit plot title date fail-on help",

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from support import command, dirichlet, labels_from, some_fast
+from support import command, dirichlet, labels_from, refused, some_fast
 
 import caltest
 from caltest import InputError, blocks, testing
@@ -270,3 +270,36 @@ def test_the_command(tmp_path, in_blocks):
     wrong = command("test", str(path), "--clusters", "nobody", *rest)
     assert wrong.exit_code == 2
     assert "no column 'nobody' of clusters" in " ".join(wrong.output.split())
+
+
+@pytest.mark.parametrize(
+    ("blocks", "days"), [("7d", 7), ("1w", 7), ("2 w", 14), ("12h", 0.5), ("1mo", None)]
+)
+def test_clusters_are_blocks_of_time(blocks, days, tmp_path):
+    """Four weeks from a Monday on, read as a whole and in one pass."""
+    time = pd.date_range("2024-01-15", periods=56, freq="12h") + pd.Timedelta(minutes=59)
+    frame = pd.DataFrame(PROBS[:56], columns=NAMES).assign(label=LABELS[:56], time=time)
+    path = tmp_path / "rows.parquet"
+    frame.to_parquet(path)
+    found = read(path, clusters="time", blocks=blocks).rows.clusters
+    since = (time - pd.Timestamp("2024-01-15")) / pd.Timedelta(days=1)
+    expected = (time.month - 1) if days is None else since // days
+    assert found.max() + 1 == len(set(found)) == scan(path, clusters="time", blocks=blocks).clusters
+    assert len(set(zip(found, expected, strict=True))) == len(set(expected)) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    ("clusters", "blocks", "message"),
+    [
+        (
+            ["--clusters=patient"],
+            "1q",
+            "--blocks is '1q'; give a number of hours, days, weeks or months",
+        ),
+        (["--clusters=patient"], "7d", "', which is no date that blocks could hold; write 2024-01-31"),
+        ([], "7d", "--blocks cuts a column of dates into clusters; give it with --clusters."),
+    ],
+)
+def test_blocks_that_are_none(clusters, blocks, message, tmp_path):
+    path = written(tmp_path, 100)
+    refused(command("test", path, "--group=survey", *clusters, "--blocks", blocks), message)

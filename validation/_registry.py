@@ -57,7 +57,8 @@ _CLUSTERS = of_module(
     "clusters",
     "size and power where rows of a cluster depend on each other; audits; copied rows",
     "2 hours of one core",
-    "clusters.csv", "clusters_summary.csv", "clusters_power.csv", "clusters_audits.csv", "copies.csv",
+    "clusters.csv", "clusters_summary.csv", "clusters_power.csv", "clusters_audits.csv",
+    "clusters_intervals.csv", "copies.csv",
 )  # fmt: skip
 _RARE_CLUSTERS = of_module(
     "rare_clusters", "size where few clusters carry all variance: rare events that rows share; audits",

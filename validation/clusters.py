@@ -10,21 +10,24 @@ each to the next, so that the largest of G = 20 holds a fifth of the rows.
 with rows taken as independent beside it, and tests of one row a cluster.
 ``clusters_power.csv``: the same on models that err. Where every row is a cluster of its own the exact
 test stands beside the signs of clusters; where not, one row a cluster does.
+``clusters_intervals.csv``: intervals of mean errors in clusters, and of rows whose weights differ, at
+three levels of a side: which is of t by its predictions, and how often either end misses the error.
 ``clusters_summary.csv``: by number and sizes of clusters, how many cells are above their limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import joblib
 import numpy as np
 from scipy.special import ndtr
 
 import caltest
+from caltest.auditing.sizes import Design as Rows
 from validation import _sizes, copies
 from validation._cells import Options, Row, Table, batches, spread
 from validation._sizes import BLOCK, LABELS, LEVELS, ONE, RESAMPLES, SIGNS, Cell, Data
@@ -168,6 +171,113 @@ def audits(options: Options) -> None:
                 print(f"audits: {design}: {last} of {wanted}, {options.seconds:.0f} s", flush=True)
 
 
+# ------------------------------------------------------------------ intervals
+
+SIDES = (0.05, 0.01, 0.0025)
+#: Predictions, true probabilities, weights, and clusters; None where rows are independent.
+Known: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
+
+
+def known(
+    sizes: np.ndarray,
+    rates: Callable[[np.random.Generator, int], np.ndarray],
+    rng: np.random.Generator,
+    *,
+    stated: float | None = None,
+    spread_of_weights: float = 0.0,
+) -> Known:
+    """Return calibrated rows in clusters of these sizes; or of one prediction, which is wrong."""
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    true = rates(rng, len(codes))
+    weights = rng.lognormal(0.0, spread_of_weights, len(sizes))[codes]
+    return true if stated is None else np.full(len(codes), stated), true, weights, codes
+
+
+def beta(a: float, b: float) -> Callable[[np.random.Generator, int], np.ndarray]:
+    """Return predictions of single rows."""
+    return lambda rng, n: rng.beta(a, b, n)
+
+
+def always(rate: float) -> Callable[[np.random.Generator, int], np.ndarray]:
+    """Return predictions that are all alike."""
+    return lambda rng, n: np.full(n, rate)
+
+
+def mixed(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return predictions of 4 000 rows, and of rare events."""
+    return np.append(rng.uniform(0.05, 0.95, 4000), np.full(n - 4000, 0.01))
+
+
+def alone(rng: np.random.Generator, few: bool) -> Known:
+    """Return independent rows, of which a few carry the weight, or lognormal ones."""
+    true = np.full(1100, 0.02) if few else rng.beta(1.0, 9.0, 1000)
+    weights = np.r_[np.ones(1000), np.full(100, 100.0)] if few else rng.lognormal(0.0, 1.5, 1000)
+    return true, true, weights, None
+
+
+LOGNORMAL = np.ceil(np.random.default_rng(0).lognormal(2.6, 1.0, 80)).astype(int)
+MIXED = np.r_[np.ones(4000, int), np.full(200, 50)]
+#: How data are drawn, and the latent correlation inside clusters; 1: all rows share their quantile.
+INTERVALS: dict[str, tuple[Callable[[np.random.Generator], Known], float]] = {
+    "100 × 20, Beta(2, 2)": (partial(known, np.full(100, 20), beta(2, 2)), 0.3),
+    "40 × 25, Beta(2, 2)": (partial(known, np.full(40, 25), beta(2, 2)), 0.3),
+    "80 of lognormal sizes, Beta(2, 2)": (partial(known, LOGNORMAL, beta(2, 2)), 0.3),
+    "200 × 20, Beta(1, 40)": (partial(known, np.full(200, 20), beta(1, 40)), 0.3),
+    "200 × 20, Beta(1, 40), all or none": (partial(known, np.full(200, 20), beta(1, 40)), 1.0),
+    "60 × 100 at .02, all or none": (partial(known, np.full(60, 100), always(0.02)), 1.0),
+    "4 000 rows, 200 × 50 at .01, all or none": (partial(known, MIXED, mixed), 1.0),
+    "900 × 5 at .05, all or none": (partial(known, np.full(900, 5), always(0.05)), 1.0),
+    "200 × 10, Beta(2, 3), weights of clusters": (
+        partial(known, np.full(200, 10), beta(2, 3), spread_of_weights=0.5),
+        0.5,
+    ),
+    "120 × 10 at .15, predicted .5": (partial(known, np.full(120, 10), always(0.15), stated=0.5), 0.5),
+    "1 000 rows, 100 of weight 100, at .02": (partial(alone, few=True), 0.0),
+    "1 000 rows of lognormal weights, Beta(1, 9)": (partial(alone, few=False), 0.0),
+}
+
+
+def interval_ends(
+    draw: Callable[[np.random.Generator], Known], correlation: float, seed: np.random.SeedSequence
+) -> list[float]:
+    """Return if the interval of a side is of t, which ends miss, and lengths, also of the exact one."""
+    rng = np.random.default_rng(seed)
+    stated, true, weights, codes = draw(rng)
+    cause = np.sqrt(1.0 - correlation) * rng.standard_normal(len(true))
+    if codes is not None:
+        cause += np.sqrt(correlation) * rng.standard_normal(int(codes.max()) + 1)[codes]
+    labels, design = (ndtr(cause) < true).astype(int), Rows(weights, codes)
+    error, found = float(weights @ (stated - true) / weights.sum()), list[float]()
+    for side in SIDES:
+        by_t = design.by_t(stated, side)
+        *_, low, high = design.interval(stated, labels, side, by_t)
+        exact = design.interval(stated, labels, side)
+        found += [by_t, low > error, high < error, high - low, exact[3] - exact[2]]
+    return found
+
+
+def intervals(options: Options) -> None:
+    """Run designs whose true errors are known."""
+    table = Table(options.results / "clusters_intervals.csv", ("design", "seed"))
+    wanted = options.datasets or (1 if options.quick else 1000)
+    what = ("by t", "low missed", "high missed", "length", "exact length")
+    names = [f"{each} at {side:g}" for side in SIDES for each in what]
+    with joblib.Parallel(n_jobs=options.jobs) as parallel:
+        for number, (name, drawn_by) in enumerate(INTERVALS.items()):
+            if not options.wants(f"intervals: {name}"):
+                continue
+            key = {"design": name, "seed": SEED}
+            for row, last, drawn in batches(table, key, (400 + number,), options, wanted, BLOCK):
+                found = np.array(spread(partial(interval_ends, *drawn_by), drawn, parallel), float)
+                before = np.array([float(row.get(each, 0.0)) for each in names])
+                mean = np.array(["length" in each for each in names])
+                sums = np.where(mean, before * (last - len(found)), before) + found.sum(axis=0)
+                values = np.where(mean, sums / last, sums).tolist()
+                kept = {k: v if m else int(v) for k, v, m in zip(names, values, mean, strict=True)}
+                table.put([{**key, "caltest": caltest.__version__, "datasets": last, **kept}])
+                print(f"intervals: {name}: {last} of {wanted}, {options.seconds:.0f} s", flush=True)
+
+
 def _group(row: Row) -> Row:
     """Return what the classes and correlations of a line of the summary have in common."""
     clusters = row["design"].partition(", m=")[0]
@@ -182,3 +292,4 @@ def run(options: Options) -> None:
     _sizes.run(power_cells(), "clusters_power.csv", options, SEED)
     copies.run(options)
     audits(options)
+    intervals(options)

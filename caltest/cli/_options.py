@@ -209,7 +209,7 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
 STATED = ("mean", "sd", "variance", "quantiles", "members")
 _OF_TIMES = ("survival-at", "follow-up", "interpolation")
 _OF_FILES = (
-    *("label", "columns", "group", "weights", "clusters", "logits", "truth", "where", "time"),
+    *("label", "columns", "group", "weights", "clusters", "blocks", "logits", "truth", "where", "time"),
     *(*STATED, *_OF_TIMES),
 )
 #: What says whose predictions are meant.
@@ -315,7 +315,7 @@ class Input:
             raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
         from caltest.files import reading
 
-        for each in ("weights", "clusters", "truth"):
+        for each in ("weights", "clusters", "blocks", "truth"):
             more |= {each: self[each]} if self[each] is not None else {}
         if self["where"]:
             wanted = "a column and its value, as in target=rain"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from caltest._arguments import wrong
 from caltest._numbers import counted
 from caltest._sums import Places
 from caltest._visible import quoted
@@ -171,6 +173,35 @@ def on_average_one(weights: Array) -> Array:
 # ------------------------------------------------------------------ clusters
 
 _OWN = "a row that depends on no other is a cluster of its own, so give it a name that no other row has"
+
+
+_LENGTH, _DATE = re.compile(r"([1-9]\d{0,5}) ?(h|d|w|mo)"), re.compile(r"\d{4}-\d\d-\d\d(?: .+)?")
+_MONDAY = np.datetime64("1969-12-29", "us")
+
+
+def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
+    """Return the number of the block of time that every date or time of a column is in, (n,).
+
+    Blocks are as long as "12h", "7d", "4w" or "1mo" says, one after the other; weeks start on Mondays.
+
+    Examples
+    --------
+    >>> in_blocks(["2024-01-05", "2024-01-07T23:00", "2024-01-08"], "7d")
+    [2818, 2818, 2819]
+    """
+    parsed, found = _LENGTH.fullmatch(length), column_of(cells, "clusters", "cluster", _OWN)
+    if parsed is None:
+        do = "give a number of hours, days, weeks or months, such as '12h', '7d', '4w' or '1mo'"
+        raise wrong("blocks", length, do)
+    texts = [str(each).removesuffix("+00:00") for each in found.texts]
+    if other := next((each for each in texts if not _DATE.fullmatch(each)), None):
+        what = "clusters holds {found}, which is no date that blocks could hold; write 2024-01-31, or "
+        raise InputError(what + "leave out {blocks}.", found=quoted(other), blocks=Argument("blocks"))
+    times, count = np.array(texts, "datetime64[us]"), int(parsed[1])
+    hours = (times - _MONDAY) // np.timedelta64(1, "h") // {"h": 1, "d": 24, "w": 168}.get(parsed[2], 1)
+    numbers = times.astype("datetime64[M]").astype(int) if parsed[2] == "mo" else hours
+    blocks: list[int] = (numbers // count)[found.codes].tolist()
+    return blocks
 
 
 @dataclass(eq=False)

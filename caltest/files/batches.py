@@ -212,7 +212,8 @@ class StoredTable(Stored):
                     weights = checked_weights(batch.column(0).to_pylist(), batch.num_rows)
                     weighing.add(weights)
                 if clustering is not None:
-                    clustering.add(cells_in(batch.column(len(names) - 1), names[-1]), weights)
+                    cells = cells_in(batch.column(len(names) - 1), names[-1])
+                    clustering.add(roles.clustered(cells), weights)
                     what = f"the names of {len(clustering)} clusters"
                     do = "cluster by what holds more rows, or test some of the clusters"
                     check_fits(_BYTES_OF_A_CLUSTER * len(clustering), what, do)

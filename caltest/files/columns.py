@@ -23,7 +23,7 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.containers import NamedArray, cells_of, check_distinct, listed
 from caltest.data.premises import shared_members
-from caltest.data.rows import Clustering, Weighing, checked_weights
+from caltest.data.rows import Clustering, Weighing, checked_weights, in_blocks
 from caltest.data.sample import counted_as
 from caltest.exceptions import Argument, InputError, Phrase, Row
 from caltest.files.paths import placed
@@ -221,6 +221,7 @@ class Roles:
     needs_labels: bool = True
     weights: str | None = None
     clusters: str | None = None  # among the groups too, as which they are read
+    blocks: str | None = None  # how long the blocks of time are into which clusters are cut
     logits: bool = False  # what there is in place of probabilities
     numbers: NumberColumns | None = None  # what the columns state, if not probabilities
 
@@ -235,6 +236,13 @@ class Roles:
             own[name] = None if own[name] is None else str(own[name])
         if self.clusters is not None and self.clusters not in self.groups:
             own["groups"] = (*self.groups, self.clusters)
+        if self.blocks is not None and self.clusters is None:
+            do = "{blocks} cuts a column of dates into clusters; give it with {clusters}."
+            raise InputError(do, blocks=Argument("blocks"), clusters=Argument("clusters", ...))
+
+    def clustered(self, cells: list[Any]) -> list[Any]:
+        """Return the cells of the column of clusters, or in which blocks of time they are."""
+        return cells if self.blocks is None else in_blocks(cells, self.blocks)
 
     def among(self, names: Sequence[str]) -> Roles:
         """Return them with the columns that a pattern means, of a table that has these names."""
@@ -461,7 +469,8 @@ class Content:
 
     @property
     def _clusters(self) -> list[Any] | None:
-        return None if self.roles.clusters is None else self.groups[self.roles.clusters]
+        name = self.roles.clusters
+        return None if name is None else self.roles.clustered(self.groups[name])
 
     def _sample(self, *, block: bool = False, **how: Any) -> Sample:
         """Check predictions and labels alone; ``block``: one of several of a stored table."""

@@ -38,6 +38,7 @@ def read(
     groups: Sequence[str] = (),
     weights: str | None = None,
     clusters: str | None = None,
+    blocks: str | None = None,
     rounding: float | None = None,
     logits: bool = False,
     truth: str | Path | None = None,
@@ -76,6 +77,10 @@ def read(
     clusters
         Name of the column of clusters, see :func:`caltest.data.sample`. Default None: rows are
         independent.
+    blocks
+        If clusters are blocks of time, and their column holds dates or times (2024-01-31,
+        2024-01-31T12:00): how long a block is, such as "12h", "7d", "4w" or "1mo". Weeks start on
+        Mondays. Default None: every entry is a cluster.
     rounding, logits
         As in :func:`caltest.data.sample`. The array of logits of an ``.npz`` file has "logit" in its
         name.
@@ -112,7 +117,9 @@ def read(
     array([1, 0])
     """
     with paths.named(paths.called(path)):
-        roles = Roles(label, columns, groups, weights=weights, clusters=clusters, logits=logits)
+        roles = Roles(
+            label, columns, groups, weights=weights, clusters=clusters, logits=logits, blocks=blocks
+        )
         return _content(path, roles, truth, where).checked(rounding=rounding)
 
 
@@ -134,7 +141,7 @@ def read_with_groups(
     Parameters
     ----------
     path, label, rounding, truth, where, **options
-        As in :func:`read`: ``columns``, ``weights``, ``clusters`` and ``logits`` too.
+        As in :func:`read`: ``columns``, ``weights``, ``clusters``, ``blocks`` and ``logits`` too.
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         hold no probabilities. Default none.
