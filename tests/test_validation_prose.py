@@ -3,10 +3,11 @@
 import csv
 import re
 from collections import Counter, defaultdict
+from itertools import product
 
 import pytest
 from pages import ROOT, page
-from scipy.stats import beta, norm
+from scipy.stats import beta, binom, norm
 from support import binomial_limits
 
 RESULTS = ROOT / "validation" / "results"
@@ -442,6 +443,19 @@ def test_few_clusters_are_as_the_page_says():
     for row in rows_of("rare_clusters_audits"):
         assert all(is_level(row, f"p<={level}", level) for level in (0.01, 0.05, 0.1))
         assert share(row, "all hold") >= 0.95
+
+
+def test_ends_of_intervals_in_clusters_are_as_the_pages_say():
+    said("each end misses the true error about as rarely as it should", page("docs/dependent.md"))
+    rows = rows_of("clusters_intervals")
+    assert (len(rows), {row["datasets"] for row in rows}) == (12, {"1000"})
+    for row, level in product(rows, (0.05, 0.01, 0.0025)):
+        missed = max(int(row[f"{end} missed at {level}"]) for end in ("low", "high"))
+        assert missed <= binom.ppf(0.999, 1000, level)
+    lengths = [
+        float(rows[k]["length at 0.05"]) / float(rows[k]["exact length at 0.05"]) for k in (0, 8)
+    ]
+    assert lengths == pytest.approx([1 / 3, 1 / 3], abs=0.08)  # about a third, if events are not rare
 
 
 def test_copies_are_as_the_pages_say():
