@@ -60,7 +60,7 @@ group COL…  A column of groups, for caltest audit; ignored here. Give it once 
 weights COL  The column of weights.
 clusters COL  The column of clusters, such as patient: rows with the same entry may depend on each
     other.
-blocks LENGTH  Clusters are blocks of time, and --clusters names a column of dates or times: how long a
+blocks TEXT  Clusters are blocks of time, and --clusters names a column of dates or times: how long a
     block is, such as 12h, 7d, 4w or 1mo. [default: every entry is a cluster]
 sampling-rate/sampling_rates CLASS=RATE…  The share of the rows of a class that were kept, 0=0.01 for
     one in a hundred; once for each class.

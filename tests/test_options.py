@@ -28,7 +28,7 @@ OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups"
 BESIDES = {
     "FILE", "FILES", "STATE", "label", "columns", "mean", "sd", "variance", "quantiles", "members",
     "truth", "where", "time", "event", "survival-at", "follow-up", "interpolation", "logits", "group",
-    "weights", "clusters",
+    "weights", "clusters", "blocks",
     "example", "json", "plot", "report", "markdown", "verbose",
     "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
     "approximation", "rank", "sample-size",
