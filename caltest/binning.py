@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from caltest._arguments import Whole, arguments, options, positive_integer, real_array
-from caltest._sums import law_of_sum
+from caltest._sums import Mask, Places, law_of_sum
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.rows import without_zeros
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array: TypeAlias = NDArray[np.float64]
-Cells: TypeAlias = NDArray[np.intp]
+Cells: TypeAlias = Places
 
 __all__ = ["Binning", "ConsistencyBand", "EqualMass", "EqualWidth", "FromEdges", "MedianVariance"]
 __all__ += ["ScoreBinning", "Uniform", "bin_table", "share_bands"]
@@ -475,7 +475,7 @@ class ConsistencyBand(NamedTuple):
     low: Array
     high: Array
 
-    def leaves_out(self, values: Array) -> NDArray[np.bool_]:
+    def leaves_out(self, values: Array) -> Mask:
         """Say which values lie outside."""
         return np.asarray((values < self.low) | (values > self.high))
 
@@ -502,7 +502,7 @@ class CountLaw:
 
 
 def share_bands(
-    scores: Array, cells: NDArray[np.intp], alpha: float, joint: float
+    scores: Array, cells: Places, alpha: float, joint: float
 ) -> tuple[ConsistencyBand, ConsistencyBand]:
     """Return the pointwise and simultaneous bands for the observed rate of every bin.
 
@@ -530,7 +530,7 @@ def share_bands(
     return band(alpha / 2), band(good)
 
 
-def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -> list[ConsistencyBand]:
+def joint_bands(views: Sequence[tuple[Array, Places]], alpha: float) -> list[ConsistencyBand]:
     """Return bands of the shares of events in the bins of several views, simultaneous over them all.
 
     Every bin has two tails. What the limits of all tails leave out adds up to at most ``alpha``: the
@@ -569,7 +569,7 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     return list(map(ConsistencyBand, np.split(low, ends), np.split(high, ends)))
 
 
-def _laws(scores: Array, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[CountLaw]]:
+def _laws(scores: Array, cells: Places) -> tuple[Places, list[CountLaw]]:
     """Return the sizes of the bins, and the laws of their counts."""
     order = np.argsort(cells, kind="stable")
     sizes = np.bincount(cells)

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import added
-from caltest._sums import Array, blocks
+from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
 from caltest.laws import Outcomes
 from caltest.sampling import ROWS
 
-Cells: TypeAlias = NDArray[np.intp]
+Cells: TypeAlias = Places
 ALL = slice(None)
 
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, check_draws, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sums import Array, blocks
+from caltest._sums import Array, Mask, Places, blocks
 from caltest._visible import visible
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.intervals import largest_refuted, law_of_events
@@ -33,7 +33,6 @@ from caltest.story import Finding, Step, Story
 if TYPE_CHECKING:
     import pandas as pd
 
-Grid: TypeAlias = NDArray[np.intp]
 SIDES: tuple[Side, ...] = ("over", "under")
 
 _DRAWS = 499
@@ -384,12 +383,7 @@ def bounds_of(
 
 
 def places(
-    scan: ShiftedScan,
-    labels: NDArray[np.intp],
-    found: NDArray[np.bool_],
-    somewhere_by: Array,
-    pvalues: Array,
-    observed: Array,
+    scan: ShiftedScan, labels: Places, found: Mask, somewhere_by: Array, pvalues: Array, observed: Array
 ) -> tuple[Place, ...]:
     """Describe the intervals that were found, the most telling first.
 
@@ -436,10 +430,10 @@ class ShiftedScan:
 
     probs: Array
     intervals: Intervals
-    grid: Grid
+    grid: Places
 
     @classmethod
-    def of(cls, probs: Array, grid: Grid) -> ShiftedScan:
+    def of(cls, probs: Array, grid: Places) -> ShiftedScan:
         """Sort the rows, and fix the intervals."""
         found = Intervals.dyadic(probs[:, 1])
         return cls(probs[found.order], found, grid)
@@ -479,7 +473,7 @@ class ShiftedScan:
         """Return sums over the intervals, (L, G), of what pieces have, (K, G)."""
         return np.concatenate([found[0] for _, found in self.intervals.sums(pieces[None])])
 
-    def errors(self, labels: NDArray[np.intp], side: Side) -> Array:
+    def errors(self, labels: Places, side: Side) -> Array:
         """Return the standardised errors for labels in order, (L, G)."""
         counted = labels if side == "over" else 1 - labels
         pieces = np.diff(np.append(0, np.cumsum(counted))[self.intervals.edges])[:, None]
@@ -530,7 +524,7 @@ class ShiftedScan:
         return tuple(np.cumsum(law_of_events(chances)[: len(chances)]) for chances in pieces)
 
     @cached_property
-    def _cell_of(self) -> NDArray[np.intp]:
+    def _cell_of(self) -> Places:
         """Return the cell of every p + u, cut down to a multiple of 1/UNIT, (2 UNIT + 1,)."""
         edges = np.concatenate([-self.grid[:0:-1], self.grid])
         return np.searchsorted(edges, np.arange(2 * UNIT + 1) - UNIT, side="right")
@@ -552,7 +546,7 @@ class Compared(NamedTuple):
 
 
 def compared(
-    scan: ShiftedScan, labels: NDArray[np.intp], n_draws: int, seed: int, workers: Workers
+    scan: ShiftedScan, labels: Places, n_draws: int, seed: int, workers: Workers
 ) -> dict[Side, Compared]:
     """Compare labels, in order, with draws; a block of draws is held at a time and worker."""
     observed = {side: scan.errors(labels, side) for side in SIDES}

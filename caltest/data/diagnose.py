@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._sums import Mask, Places
 from caltest.data.containers import NamedArray
 from caltest.exceptions import Argument, InputError, OfAll, Phrase, Row
 from caltest.laws.classes import Array
@@ -76,23 +77,23 @@ class Suspect:
         return np.asarray(self.values.sum(axis=1))
 
     @property
-    def outside(self) -> NDArray[np.bool_]:
+    def outside(self) -> Mask:
         """Which entries lie outside [0, 1], (n, m)."""
         return (self.values < -self.tolerance) | (self.values > 1 + self.tolerance)
 
-    def entry(self, where: NDArray[np.bool_]) -> Phrase:
+    def entry(self, where: Mask) -> Phrase:
         """Name the first entry, row by row, of those in the mask ``where``."""
         row, column = (int(index) for index in np.argwhere(where)[0])
         named = "" if self.values.shape[1] == 1 else f", {self.table.column(column)}"
         found = f"{self.values[row, column]:.6g}"
         return Phrase("{row}{column} is {found}", {"row": Row(row), "column": named, "found": found})
 
-    def entries(self, wrong: NDArray[np.bool_]) -> dict[str, Any]:
+    def entries(self, wrong: Mask) -> dict[str, Any]:
         """Return facts on wrong entries: in how many rows they are, and the first."""
         share = OfAll(f", in {wrong.any(axis=1).sum()} of {len(wrong)} rows")
         return {"share": share, "entry": self.entry(wrong)}
 
-    def rows(self, wrong: NDArray[np.bool_], digits: int, most: str = "") -> dict[str, Any]:
+    def rows(self, wrong: Mask, digits: int, most: str = "") -> dict[str, Any]:
         """Return facts on rows with a wrong sum: how many there are, and the first."""
         row = int(np.argmax(wrong))
         found = f"{self.sums[row]:.{digits}g}"
@@ -350,9 +351,7 @@ def impossible_labels(
     return (*impossible_rows(places, rows.n_samples, what), *([advice] if advice else []))
 
 
-def impossible_rows(
-    broken: NDArray[np.intp], n: int, what: str = "the observed label"
-) -> tuple[str, ...]:
+def impossible_rows(broken: Places, n: int, what: str = "the observed label") -> tuple[str, ...]:
     """Return a note on rows whose label had probability 0, if there are any among ``n``."""
     if len(broken) == 0:
         return ()

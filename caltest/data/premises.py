@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, gammainc, gammaincinv, gammaln, logsumexp, ndtri
 
-from caltest._sums import tail_of_sum
+from caltest._sums import Mask, Places, tail_of_sum
 from caltest.data.rows import Rows, Sample
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law, Members, Pool, Pools, Predictive, Quantiles
@@ -149,7 +149,7 @@ def _alike(members: Array, off: Array) -> tuple[float, float]:
 # ------------------------------------------------------------------ functions of the outcome
 
 
-def chance_of_function(codes: NDArray[np.intp], law: Law, outcomes: Any) -> float:
+def chance_of_function(codes: Places, law: Law, outcomes: Any) -> float:
     """Return the chance that codes are a function of the outcome, as they are; 1 if they are not.
 
     For classes: each class has one code, or each code one class, or each class a range of codes. For
@@ -186,7 +186,7 @@ def chance_of_function(codes: NDArray[np.intp], law: Law, outcomes: Any) -> floa
 def targets(law: Law, outcomes: Any) -> dict[str, tuple[Law, Any]]:
     """Return what weights and groups must not be functions of, by name, and its predictions."""
 
-    def event(p: Array, came: NDArray[np.bool_]) -> tuple[Law, Any]:
+    def event(p: Array, came: Mask) -> tuple[Law, Any]:
         return Classes(np.column_stack([1.0 - p, p])), came.astype(np.intp)
 
     if law.seen is not None:  # whether there was an event, with the same chance in every row
@@ -204,7 +204,7 @@ def _orders(n: int, changes: int, kinds: int) -> float:
     return float(cuts + (changes + 1.0) * np.log(kinds))
 
 
-def _chance_of_steps(codes: NDArray[np.intp], law: Law, outcomes: Any) -> float:
+def _chance_of_steps(codes: Places, law: Law, outcomes: Any) -> float:
     """Return the chance that codes are a function of the outcomes with few steps, as they are."""
     if not isinstance(law, Predictive) or law.dimension is not None or law.levels is not None:
         return 1.0
@@ -286,7 +286,7 @@ def _used_to_fit(sample: Sample, slope: bool) -> tuple[Premise, ...]:
     return () if seen.startswith(":") else (Premise("unseen rows", seen, do, withholds=True),)
 
 
-def _own_rates(probs: Array, labels: NDArray[np.intp]) -> float:
+def _own_rates(probs: Array, labels: Places) -> float:
     """Return the chance that so many blocks of equal predictions have exactly the stated rate."""
     n, m = probs.shape
     top = probs.argmax(axis=1)
@@ -358,7 +358,7 @@ def _as_if_fitted(sample: Sample, slope: bool) -> bool:
     return not any((chances(labels)[near] <= least).any() for labels in drawn)
 
 
-def _exact_counts(law: Quantiles, cells: NDArray[np.intp]) -> bool:
+def _exact_counts(law: Quantiles, cells: Places) -> bool:
     """Whether the cells between quantiles hold their shares of the outcomes, but for hardly any.
 
     Half an outcome is added to what a cell is off by, since counts are whole numbers.
@@ -476,7 +476,7 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
     return (Premise("independent rows", told, f"say which belong together ({Argument('clusters')})"),)
 
 
-def _tied(values: NDArray[np.uint64]) -> NDArray[np.intp]:
+def _tied(values: NDArray[np.uint64]) -> Places:
     """Return the places of values that occur more than once."""
     order = np.argsort(values)
     again = np.diff(values[order], prepend=~values[order[:1]]) == 0

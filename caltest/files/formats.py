@@ -22,9 +22,9 @@ from itertools import pairwise
 from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._memory import check_fits
+from caltest._sums import Places
 from caltest._visible import quoted
 from caltest.data.containers import check_distinct, listed, read_table, shape_of
 from caltest.exceptions import Argument, InputError
@@ -338,7 +338,7 @@ def _check_header(header: list[str]) -> None:
 # ------------------------------------------------------------------ JSON lines
 
 
-def _too_deep(text: bytes) -> NDArray[np.intp]:
+def _too_deep(text: bytes) -> Places:
     """Return the places where more than 64 brackets, not those within text, are open."""
     bare = np.frombuffer(_JSON_TEXT.sub(lambda cell: b" " * len(cell[0]), text), np.uint8)
     steps = np.isin(bare, list(b"[{")).astype(np.int64) - np.isin(bare, list(b"]}"))

@@ -172,7 +172,7 @@ class Chain:
     Sums over all pairs are one pass, O(n).
     """
 
-    order: NDArray[np.intp]  #: The rows along the line.
+    order: Places  #: The rows along the line.
     decay: Array  #: W of each, in that order, and the row before it; 0 for the first.
     steps: Array  #: In that order, s of s_i s_j W_ij.
 
@@ -347,12 +347,12 @@ class Cholesky(NamedTuple):
 
     factor: Array
     missing: float
-    pivots: NDArray[np.intp]
+    pivots: Places
 
 
 def incomplete_cholesky(
     weights: Weights,
-    order: NDArray[np.intp],
+    order: Places,
     columns: int,
     fewest: int | None = None,
     enough: float = 0.0,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from caltest._parallel import ALONE, Workers
-from caltest._sums import TILE, Array, Tile, blocks, multiply, sum_over_strips, sum_over_tiles
+from caltest._sums import TILE, Array, Places, Tile, blocks, multiply, sum_over_strips, sum_over_tiles
 from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms import base
@@ -173,7 +173,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         d, codes = self._along(self._chain, labels), clusters.codes[self._chain.order]
         return 2.0 * _chained(d, self._chain.places, codes, clusters.count).clip(min=0.0)
 
-    def images(self, rows: NDArray[np.intp], residuals: Array) -> Array:
+    def images(self, rows: Places, residuals: Array) -> Array:
         found = np.zeros(residuals.shape)
         for some in blocks(rows.shape[1], max(1, _SORTED // rows.size)):
             pairs = np.broadcast_arrays(rows[:, some, None], rows[:, None, :])
@@ -255,7 +255,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         return float(min(found, _OF_ROWS * carrying, _OF_PAIRS * pairs))
 
     @cached_property
-    def _shares(self) -> tuple[NDArray[np.intp], Array, Array, Array]:
+    def _shares(self) -> tuple[Places, Array, Array, Array]:
         """Return rows, Σ_j s_ij and Σ_j s_ij² of each, and how many rows each stands for.
 
         s_ij = W_ij² tr(Σ_i Σ_j); matrices A_l count as the identity. All rows, or so many that are
@@ -284,7 +284,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
 
 
-def _chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: int) -> Array:
+def _chained(residuals: Array, positions: Array, codes: Places, count: int) -> Array:
     """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (B, G), for d (B, n) along a line."""
     from caltest.loops import rows as _loops
 
@@ -335,7 +335,7 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
     """
 
     probs: Array  #: The predictions, (n, m).
-    rows: NDArray[np.intp]  #: Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
+    rows: Places  #: Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
     #: Pairs (w_l, A_l): w_l (⌊n/2⌋,) kernel values of the pairs, A_l (m, m) or None, the identity.
     components: tuple[tuple[Array, Array | None], ...]
     tail_bound: TailBound | None = None  #: A distribution-free bound, of pairs of equal weight.
@@ -380,7 +380,7 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
     def terms(self, labels: Labels) -> Array:
         return np.asarray(self._values(labels[None, :])[0])
 
-    def _between(self, labels: Labels, clusters: Clusters) -> tuple[NDArray[np.intp], Array]:
+    def _between(self, labels: Labels, clusters: Clusters) -> tuple[Places, Array]:
         """Return the clusters of both rows of every pair, (2, ⌊n/2⌋), and h; 0 inside of one."""
         codes, values = clusters.codes[self.rows], self.terms(labels)
         return codes, np.where(codes[0] != codes[1], values, 0.0)

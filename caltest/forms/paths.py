@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._sums import blocks
+from caltest._sums import Mask, Places, blocks
 from caltest.clusters import Clusters
 from caltest.forms import base
 from caltest.forms.base import ROUNDING, Array, Form, Labels
@@ -51,7 +51,7 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
         return np.column_stack([-self.chances, 1.0 - self.chances]) * self.weights[:, None]
 
     @cached_property
-    def _order(self) -> NDArray[np.intp]:
+    def _order(self) -> Places:
         return np.argsort(self.chances)  # equal scores in any order, which takes a fifth of the time
 
     @cached_property
@@ -59,7 +59,7 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
         return self.chances.take(self._order)
 
     @cached_property
-    def _ends(self) -> NDArray[np.intp]:
+    def _ends(self) -> Places:
         """Return the last row of every score, in sorted order, (K,)."""
         return np.flatnonzero(np.append(self._ordered[1:] != self._ordered[:-1], True))
 
@@ -191,7 +191,7 @@ class RisingBins(Form):
         return base.LABEL * draws * len(self.chances)
 
     @cached_property
-    def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
+    def _groups(self) -> tuple[Places, Places, Array, Array]:
         """Return the rows in order, and of each of the G different scores where it begins there.
 
         And how many rows it has, as they count, and what share of all comes before its middle.
@@ -202,17 +202,17 @@ class RisingBins(Form):
         ends = np.cumsum(sizes)
         return order, starts, sizes, (ends - 0.5 * sizes) / ends[-1]
 
-    def _edges(self, bins: int, first: int = 0, last: int = -1) -> NDArray[np.intp]:
+    def _edges(self, bins: int, first: int = 0, last: int = -1) -> Places:
         """Return where bins begin, as `EqualMass` has them, and the end: those around some scores."""
         middles = self._groups[-1]
         low, high = np.floor(middles[[first, last]] * bins)
         return np.unique(np.searchsorted(middles, (np.arange(low, high + 3.0) - _ROUNDED) / bins))
 
-    def _rise(self, rates: Array) -> NDArray[np.bool_]:
+    def _rise(self, rates: Array) -> Mask:
         slack = 0.0 if steps_of(self.weights) is None else _EQUAL
         return np.asarray((np.diff(rates, axis=1) >= -slack).all(axis=1))
 
-    def _bins(self, events: Array, sizes: Array) -> NDArray[np.intp]:
+    def _bins(self, events: Array, sizes: Array) -> Places:
         """Return how many bins there are, (B,), for the events of every score (B, G)."""
         rising = self._rise(events / sizes)  # then they are in bins too
         found, left = np.where(rising, len(self.chances), 1), np.flatnonzero(~rising)
@@ -247,7 +247,7 @@ class RisingBins(Form):
 # ------------------------------------------------------------------ scan
 
 
-Positions: TypeAlias = NDArray[np.intp]
+Positions: TypeAlias = Places
 #: Which errors count: claiming too much, too little, or either.
 Side: TypeAlias = Literal["over", "under"]
 
@@ -317,7 +317,7 @@ class Intervals:
         return np.column_stack([self.edges[places] for places in self.in_pieces])
 
     @cached_property
-    def filled(self) -> NDArray[np.bool_]:
+    def filled(self) -> Mask:
         """Which intervals hold rows, (L,): equal scores may leave some without."""
         return np.asarray(self.bounds[:, 1] > self.bounds[:, 0])
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._sums import WIDE_TILE, blocks
+from caltest._sums import WIDE_TILE, Places, blocks
 from caltest._visible import quoted
 from caltest.clusters import Clusters
 from caltest.exceptions import Argument, InputError
@@ -55,7 +55,7 @@ class HasSigns(Form):
     def seconds(self, draws: int) -> float:
         return LABEL * draws * len(getattr(self, "probs", ()))  # those of numbers have none
 
-    def cells_of(self, labels: Any) -> NDArray[np.intp]:
+    def cells_of(self, labels: Any) -> Places:
         """Return the columns of ``probs`` that observed labels (n,) stand for: themselves."""
         return np.asarray(labels)
 
@@ -111,7 +111,7 @@ class OverPairs(HasSigns):
     diagonal: bool  #: Count the pairs i = j.
 
     @abstractmethod
-    def images(self, rows: NDArray[np.intp], residuals: Array) -> Array:
+    def images(self, rows: Places, residuals: Array) -> Array:
         """Return Σ_j W_ij A D_j within clusters of the rows (c, k), for D (B, c, k, m)."""
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
@@ -238,7 +238,7 @@ class Comonotone:
     """The labels of a form at given quantiles."""
 
     sampler: LabelSampler
-    order: NDArray[np.intp] | None  #: The classes of every row by their scores, (n, m); None: by index.
+    order: Places | None  #: The classes of every row by their scores, (n, m); None: by index.
 
     @classmethod
     def of(cls, form: HasSigns) -> Comonotone:
@@ -257,12 +257,12 @@ class Comonotone:
 class Atoms(NamedTuple):
     """The laws of comonotone sums of clusters: atom by atom, those of a cluster in ascending order."""
 
-    clusters: NDArray[np.intp]
+    clusters: Places
     values: Array
     chances: Array
 
     @classmethod
-    def of(cls, scores: Array, probs: Array, codes: NDArray[np.intp], count: int) -> Atoms:
+    def of(cls, scores: Array, probs: Array, codes: Places, count: int) -> Atoms:
         """Return the law of Σ_{i∈g} s_i(y_i) less its mean, from scores and chances (n, m)."""
         order = np.argsort(scores, axis=1, kind="stable")
         ascending, chances = (np.take_along_axis(each, order, axis=1) for each in (scores, probs))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from caltest._parallel import ALONE, Workers
-from caltest._sums import blocks, over_columns
+from caltest._sums import Places, blocks, over_columns
 from caltest.clusters import Clusters
 from caltest.forms import base
 from caltest.forms.base import Array, Form, Labels, Lattice, Moments
@@ -140,7 +140,7 @@ def of_events(form: Form, share: float) -> HasEvents | None:
 class OfOneClass(NamedTuple):
     """A statistic of one class."""
 
-    rows: NDArray[np.intp] | None  #: Those that it looks at; None for all.
+    rows: Places | None  #: Those that it looks at; None for all.
     column: int  #: The class.
     form: HasEvents
     place: int  #: Of its values among all.

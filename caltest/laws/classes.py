@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import real_array
-from caltest._sums import blocks
+from caltest._sums import Mask, Places, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.sampling import DRAWS, ROWS, generator
@@ -74,7 +74,7 @@ class Law(ABC):
         """Prepare to draw from ``seed``; of rows that start with block ``first`` of many."""
 
     @abstractmethod
-    def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Outcomes) -> Mask:
         """Say in which rows the outcome could not be."""
 
     @abstractmethod
@@ -169,7 +169,7 @@ class Classes(Law):
         return int(self.probs.shape[1])
 
     @cached_property
-    def top(self) -> NDArray[np.intp]:
+    def top(self) -> Places:
         """The most probable class of every row, (n,); of tied classes the first."""
         return np.asarray(self.probs.argmax(axis=1))
 
@@ -181,16 +181,16 @@ class Classes(Law):
         """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
         return LabelSampler.of(self.probs, seed, first)
 
-    def observed(self, outcomes: Outcomes) -> NDArray[np.intp]:
+    def observed(self, outcomes: Outcomes) -> Places:
         """Return labels as whole numbers, read-only."""
         return read_only(outcomes, np.intp)
 
-    def of_labels(self, labels: NDArray[np.intp], rows: slice = slice(None)) -> Array:
+    def of_labels(self, labels: Places, rows: slice = slice(None)) -> Array:
         """Return the probability of every label, of all rows or of some."""
         probs = self.probs[rows]
         return probs.take(labels + np.arange(0, probs.size, probs.shape[1]))
 
-    def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Outcomes) -> Mask:
         """Say which labels have probability 0."""
         return np.asarray(self.of_labels(outcomes) == 0.0)
 

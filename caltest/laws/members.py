@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._arguments import names as names_given
+from caltest._sums import Mask
 from caltest._visible import quoted
 from caltest.alignment import column_names, in_order_of, rows_first
 from caltest.exceptions import InputError
@@ -159,7 +160,7 @@ class _Exchangeable(Predictive):
         """(L + 1)/L: errors of members from those of their pools, of which the outcome is a part."""
         return self.size / (self.size - 1.0)
 
-    def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Outcomes) -> Mask:
         """Say that what is in the pool is possible."""
         return np.zeros(self.n_samples, dtype=np.bool_)
 

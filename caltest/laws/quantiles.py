@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
+from caltest._sums import Mask
 from caltest._visible import quoted
 from caltest.alignment import are_counted, column_names, rows_first, stated_numbers
 from caltest.exceptions import Argument, InputError
@@ -168,7 +169,7 @@ class Quantiles(Shaped):
     def _near(self, level: float) -> Array:
         return np.asarray(self.values[:, int(np.abs(self.levels - level).argmin())])
 
-    def impossible(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+    def impossible(self, outcomes: Outcomes) -> Mask:
         """Say that every number is possible."""
         return np.zeros(outcomes.shape, dtype=np.bool_)
 
