@@ -97,4 +97,4 @@ def _confirmed(
     labels = np.concatenate([each.labels for each in parts])
     asked = replace(question, rows=rows, labels=labels)
     columns = columns_of(question.statistic.given(rows))
-    return Confirmation.of(asked, *names_and_sides(asked), columns, by_signs)
+    return Confirmation.of(asked, names_and_sides(asked), columns, by_signs)

@@ -123,7 +123,7 @@ def draw_all(
 
     def confirm(some: Sequence[Hypothesis], columns: Sequence[Column], values: Array) -> Confirmation:
         names, sides = zip(*((each.name, each.alternatives[0]) for _, each in some), strict=True)
-        found = Confirmation.of(trial, names, sides, columns, values)
+        found = Confirmation.of(trial, (names, sides), columns, values)
         return found if confirmed is None else confirmed.beside(found)
 
     for here in batches:

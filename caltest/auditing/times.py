@@ -212,7 +212,7 @@ class Risk:
             if self.design.plain:
                 return of_count(*self.sums)
             given = self.rows.weights, self.came, self.expected
-            return of_sum(*given, clusters=self.design.codes)
+            return of_sum(*given, "two-sided", self.design.codes)
         mean = self.predicted
 
         def holds(level: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
@@ -23,6 +24,10 @@ from caltest.sampling import generator
 # * third cumulant: 8 tr((MΣ)³) + 4 Σ_{i≠j} E(D_iᵀ M_ij D_j)³, and with a linear part also
 #   3·4 Σ_{i≠j} E[(D_iᵀ M_ij D_j)² l_i] + 3·2 Σ_{i≠j} c_iᵀ M_ij c_j + Σ_i κ₃(l_i), c_i = E[l_i D_i];
 #   all exact but for the trace when n is large.
+
+
+#: Takes a power and two arrays (n,), returns Σ_{i≠j} W_ij^power x_i y_j.
+Pairs: TypeAlias = Callable[[int, Array, Array], float]
 
 
 def quadratic_moments(
@@ -73,11 +78,7 @@ def chain_moments(
 
 
 def binary_cumulants(
-    probs: Array,
-    steps: Array,
-    linear: Array | None,
-    pairs: Callable[[int, Array, Array], float],
-    triples: Callable[[Array], float],
+    probs: Array, steps: Array, linear: Array | None, pairs: Pairs, triples: Callable[[Array], float]
 ) -> tuple[float, float, float, float]:
     """Return the same for two classes and weights s_i s_j W_ij whose sums are fast.
 

@@ -295,6 +295,9 @@ class PitForm(NumberForm):
     tilts: Array | None  #: What scores are multiplied by, (n,); None: by 1.
     of_levels: Array | None  #: What is combined, (T,) or (T, J); None: every level is looked at.
 
+    #: Rounding of a mean score, which is at most 1; of an atom, slopes cancel.
+    resolution = _ROUNDED
+
     @cached_property
     def scores(self) -> PitScores | Ranges:
         weights = self.weights if self.tilts is None else self.weights * self.tilts
@@ -303,11 +306,6 @@ class PitForm(NumberForm):
         levels = self.law.levels
         combined = np.eye(len(levels)) if self.of_levels is None else self.of_levels
         return Ranges(self.law, weights, combined.reshape(len(levels), -1))
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of a mean score, which is at most 1; of an atom, slopes cancel."""
-        return _ROUNDED
 
     @property
     def direction(self) -> Array:

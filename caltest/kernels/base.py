@@ -481,6 +481,8 @@ class _WithBandwidth(_OfDistance):
 class _Radial(_WithBandwidth):
     """Functions of a distance, at most 1."""
 
+    bound = 1.0
+
     @abstractmethod
     def _profile(self, d: Array) -> Array:
         """Kernel values from distances or their squares, which are overwritten."""
@@ -498,10 +500,6 @@ class _Radial(_WithBandwidth):
 
     def paired(self, x: Array, y: Array) -> Array:
         return self._profile(self._metric.paired(x, y))
-
-    @property
-    def bound(self) -> float:
-        return 1.0
 
 
 @options()
@@ -639,13 +637,11 @@ class LinearGaussian(_WithBandwidth, Joined):
     array([[2.      , 0.367879]])
     """
 
+    bound = 2.0
+
     @property
     def kernels(self) -> tuple[Kernel, ...]:  # type: ignore[override]
         return Gaussian(self._width), Linear()
-
-    @property
-    def bound(self) -> float:
-        return 2.0
 
 
 @options()
@@ -659,15 +655,13 @@ class Linear(Kernel):
     array([[0.5, 0.5]])
     """
 
+    bound = 1.0
+
     def __call__(self, x: Array, y: Array) -> Array:
         return np.asarray(x @ y.T)
 
     def paired(self, x: Array, y: Array) -> Array:
         return np.asarray(np.einsum("ij,ij->i", x, y))
-
-    @property
-    def bound(self) -> float:
-        return 1.0
 
 
 # ------------------------------------------------------------------ fourier

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class ClusterSigns(_OfSums):
         """Return the p-value."""
         columns, codes = columns_of(question.form), question.clusters
         signed = signed_columns(columns, question.labels, codes, question.rows.weights)
-        confirm = partial(Confirmation.of, question, *names_and_sides(question), columns)
+        confirm = partial(Confirmation.of, question, names_and_sides(question), columns)
         return answer_of_signs(question, signed, int(codes.max()) + 1, confirm)
 
 
@@ -190,6 +190,10 @@ def _drawn(
 # ------------------------------------------------------------------ what confirms signs
 
 
+#: The names of columns, and which of their values count.
+Asked: TypeAlias = tuple[Sequence[str], Sequence[Alternative]]
+
+
 class Confirmation(NamedTuple):
     """How many clusters count in H columns of signs, and comonotone draws of those where few do."""
 
@@ -199,19 +203,13 @@ class Confirmation(NamedTuple):
     resolutions: Array  #: How far two evaluations of a value may differ, (A,).
 
     @classmethod
-    def of(
-        cls,
-        trial: Trial,
-        names: Sequence[str],
-        sides: Sequence[Alternative],
-        columns: Sequence[Column],
-        by_signs: Array,
-    ) -> Confirmation:
+    def of(cls, trial: Trial, asked: Asked, columns: Sequence[Column], by_signs: Array) -> Confirmation:
         """Draw for columns of which few clusters count, or not many if signs reject clearly.
 
         ``by_signs`` are values (1 + B, H) of the columns, the observed ones first.
         """
         every = _carried(columns, trial)
+        names, sides = asked
         named = zip(names, every, strict=True)
         facts = ((name, c.form, c.clusters, c.observed[0]) for name, c in named)
         effective = np.array([effective_clusters(*each) for each in facts])
@@ -295,7 +293,7 @@ def rank(
     return replace(found, parts=parts, pvalue=p, pvalue_interval=ends)
 
 
-def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alternative]]:
+def names_and_sides(question: Question) -> Asked:
     """Return the names of a statistic's columns, and which of their values count."""
     form = question.form
     if isinstance(form, Combined):

@@ -77,11 +77,7 @@ def signed(sums: Array, count: int, seed: int) -> Array:
 
 
 def of_sum(
-    counts: Array,
-    came: Array,
-    expected: Array,
-    alternative: Alternative = "two-sided",
-    clusters: Places | None = None,
+    counts: Array, came: Array, expected: Array, alternative: Alternative, clusters: Places | None
 ) -> float:
     """Return the normal p-value of Σ counts · (events − expected), of the variance that is predicted.
 

@@ -43,15 +43,13 @@ from caltest.statistics.skce import UnbiasedSKCE
 class _Equal(Kernel):
     """1 where two values are equal, else 0."""
 
+    bound = 1.0
+
     def __call__(self, x: Array, y: Array) -> Array:
         return np.equal(x, y.T).astype(np.float64)
 
     def paired(self, x: Array, y: Array) -> Array:
         return np.equal(x, y)[:, 0].astype(np.float64)
-
-    @property
-    def bound(self) -> float:
-        return 1.0
 
 
 @dataclass(frozen=True, repr=False)
