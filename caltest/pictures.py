@@ -171,12 +171,13 @@ def axis_of_probabilities(values: Sequence[float]) -> Axis:
     return Axis(marks[0], marks[-1], labels)
 
 
-def axis_of_times(last: float) -> Axis:
-    """Return an axis from 0 to a time."""
-    power = 10.0 ** math.floor(math.log10(last / 4.0))
-    step = next(k * power for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= last / 5.0)
-    count = math.floor(last / step + 1e-9)
-    return Axis(0.0, last, tuple((step * k, f"{step * k:,.6g}") for k in range(count + 1)))
+def axis_between(low: float, high: float) -> Axis:
+    """Return an axis from one value to another, such as times."""
+    power = 10.0 ** math.floor(math.log10((high - low) / 4.0))
+    step = next(k * power for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= (high - low) / 5.0)
+    steps = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    marks = tuple((step * k, f"{step * k:,.6g}".replace("-", "−")) for k in steps)
+    return Axis(low, high, marks)
 
 
 def _between(values: Sequence[float], choice: Sequence[float], text: Any, scale: Scale) -> Axis:

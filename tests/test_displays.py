@@ -216,25 +216,6 @@ def test_no_marks_merge_near_0_and_1(sure, width):
         assert merged_marks(make.from_predictions(*given, n_resamples=99, rng=0, **axes)) == []
 
 
-KEYS = {
-    "BoundsDisplay": "blue: too low, line: bound",
-    "CertificateDisplay": "grey: 95% band",
-    "CertificateDisplay by rows": "grey: 95% band",
-    "CumulativeDisplay": "band: 95%",
-    "NullDisplay": "blue: ",
-    "RiskDisplay": "dashed: h = 0",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", KEYS)
-def test_without_room_for_a_legend_a_line_says_what_is_what(name):
-    axes = given_axes(COUNTS.get(name, 1), 3.0, 2.6)[1]
-    display = DISPLAYS[name](ax=list(axes.ravel()[:-1]))
-    assert display.ax_.get_legend() is None
-    assert KEYS[name] in display.ax_.get_xlabel().replace("\n", " ")
-
-
 @pytest.mark.slow
 def test_a_result_draws_itself():
     for name, found in results().items():

@@ -57,16 +57,13 @@ def test_bars_are_the_bounds_of_the_means():
 
 
 def test_bins_that_crowd_lie_side_by_side():
-    """By default, with their mean predictions above; ties, too, are shaded over their whole width."""
+    """By default; ties, too, are shaded over their whole width."""
     digits = caltest.datasets.load_digits_predictions("naive_bayes")
     found = caltest.certificate(digits.probs, digits.labels)
     assert found.starts[-1] == found.ends[-1] == 1.0
     display = CertificateDisplay.from_result(found)
     assert display.against == "rows"
     display.figure_.canvas.draw()
-    (above,) = display.ax_.child_axes
-    means = [each.get_text() for each in above.get_xticklabels()]
-    assert means[:3] == ["0.8696", "0.9996", "1\n− 2e−6"]
     (shaded,) = (each for each in display.ax_.patches if each.get_alpha())
     assert [shaded.get_x(), shaded.get_width()] == pytest.approx([0.0, 1.0])
     assert CertificateDisplay.from_result(certified()).against == "scores"

@@ -36,7 +36,6 @@ def test_a_level_that_draws_cannot_reach_by_rounding_is_refused():
 
 def test_the_path_by_hand():
     display = CumulativeDisplay.from_predictions([0.9, 0.2, 0.5, 0.2], [1, 0, 1, 1], rng=0)
-    assert display.scores.tolist() == [0.2, 0.5, 0.9]
     assert display.shares.tolist() == [0.0, 0.5, 0.75, 1.0]
     assert display.differences == pytest.approx([0.0, -0.15, -0.275, -0.3])
     assert display.result.statistic == pytest.approx(0.3)
@@ -85,7 +84,7 @@ def test_many_classes_are_seen_through_a_lens():
     top = CumulativeDisplay.from_predictions(probs, labels, n_resamples=19, rng=0)
     assert (top.title, top.result.lens) == ("Top class", "top_label")
     named = CumulativeDisplay.from_predictions(probs, labels, lens="class:2", n_resamples=19, rng=0)
-    assert named.label == "predicted probability of class 2"
+    assert named.title == "Class 2"
     with pytest.raises(InputError, match="the lens 'sorted' shows 4 classes"):
         CumulativeDisplay.from_predictions(probs, labels, lens="sorted")
     with pytest.raises(InputError, match="give n_resamples=19 or more"):
@@ -101,12 +100,3 @@ def test_what_cannot_be_chance_is_told_whatever_p_is():
     assert display.impossible == 1
     assert not display.outside
     assert titles(display).endswith("labels of probability 0 occurred: that alone proves it wrong")
-
-
-def test_predictions_on_top_are_those_of_the_rows_below():
-    probs = np.r_[np.full(50, 0.001), np.linspace(0.9, 0.99999, 50)]
-    display = CumulativeDisplay.from_predictions(probs, np.r_[np.zeros(50), np.ones(50)], rng=0)
-    (top,) = display.ax_.child_axes
-    marks = [text.get_text() for text in top.get_xticklabels()]
-    assert (marks[0], marks[1], marks[-1]) == ("0.001", "0.001", "1 − 1e−5")
-    assert "predicted probability of class 1" in top.get_xlabel()

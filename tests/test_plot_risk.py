@@ -106,9 +106,6 @@ def test_the_estimates_are_those_of_the_result():
     (bars,) = last.collections
     errors = [np.diff(segment[:, 0])[0] / 2 for segment in bars.get_segments()]
     assert errors == pytest.approx([each.standard_error for each in result.functions])
-    (roots,) = last.child_axes
-    for place, text in zip(roots.get_xticks(), roots.get_xticklabels(), strict=True):
-        assert float(text.get_text()) ** 2 == pytest.approx(place, abs=1e-12)
 
 
 def test_an_option_with_an_infinite_or_much_larger_risk_is_not_drawn():

@@ -43,11 +43,8 @@ def test_pictures_in_little_room():
     import matplotlib.pyplot as plt
 
     found = caltest.power(constant(), [50, 52, 54, 900, 905], **citl, n_datasets=4, rng=0)
-    display = PowerDisplay.from_result(found)
-    assert list(display.ax_.get_xticks()) == [50, 905]
     axes = plt.subplots(2, 2, figsize=(9, 8))[1].flat
-    drawn = PowerDisplay.from_result(found, ax=axes[0]).ax_
-    assert "dots: rejected, dotted: level 0.05" in drawn.get_xlabel()
+    assert PowerDisplay.from_result(found, ax=axes[0]).ax_.get_legend() is None
     small = plt.subplots(figsize=(2.5, 2))[1]
     assert PowerDisplay.from_result(found, ax=small).ax_.get_legend() is None
     one = caltest.power(constant(), 50, **citl, n_datasets=4, rng=0)

@@ -6,7 +6,9 @@ from dataclasses import replace
 import audits
 import numpy as np
 import pytest
+from scipy.stats import binom, norm
 
+import caltest
 from caltest import auditing, pictures
 from caltest.auditing import diagrams
 from caltest.report import charts
@@ -88,3 +90,21 @@ def test_what_is_far_out_breaks_the_axis_and_is_counted():
         diagrams.evidence_picture(replace(audits.audit(), null_distribution=np.array([np.inf])), "")
         is None
     )
+
+
+def test_histograms_of_pits_by_hand():
+    rng = np.random.default_rng(0)
+    y = 1.5 * rng.normal(size=400)
+    found = caltest.audit(caltest.predictive.Normal(np.zeros(400), sd=1.0), y, n_resamples=99, rng=0)
+    pit = next(view.pit for view in found.views if view.pit and view.group is None)
+    assert pit.share == pytest.approx(np.histogram(norm.cdf(y), np.arange(11) / 10)[0] / 400)
+    assert [pit.low, pit.high] == [end(0.0025, 400, 0.1) / 400 for end in (binom.ppf, binom.isf)]
+    (drawn,) = charts.drawn(diagrams.pit_picture(pit, "outcomes"), "", [charts.SMALL])
+    assert len(_marks(drawn, "bar bad")) == sum(pit.outside) > 0
+    members = caltest.predictive.Members(rng.normal(size=(400, 4)))
+    ranks = caltest.audit(members, y, n_resamples=99, rng=0).views[0].pit
+    assert (ranks.kind, len(ranks.share)) == ("rank", 5)
+    clusters = np.arange(400) // 2
+    predicted = caltest.predictive.Normal(np.zeros(400), sd=1.0)
+    views = caltest.audit(predicted, y, clusters=clusters, n_resamples=99, rng=0).views
+    assert all(view.pit.low is None for view in views if view.pit)

@@ -318,7 +318,7 @@ def over_time_picture(c: Curves, unit: str = "") -> Picture:
     marks = pictures.over_time(c.times, c.predicted, c.observed, c.kaplan_meier)
     y = pictures.axis_of_probabilities([0.0, *(value for mark in marks for value in mark.y)])
     of_x = f"time, {unit}" if unit else "time"
-    return Picture(marks, pictures.axis_of_times(c.times[-1]), y, of_x, "chance of the event")
+    return Picture(marks, pictures.axis_between(0.0, c.times[-1]), y, of_x, "chance of the event")
 
 
 # ------------------------------------------------------------------ errors of views
@@ -402,7 +402,16 @@ def evidence_picture(audit: Audit, outcomes: str) -> SimpleNamespace | None:
         f"{outcomes} {number(observed)}, which {reached:,} reach."
     )
     return SimpleNamespace(
-        picture=_evidence(audit, outcomes, draws, limit if stands else None, end, far),
+        picture=among_draws(
+            draws,
+            observed,
+            f"your {outcomes}: {number(observed)}",
+            "strongest evidence of any check",
+            bad=audit.rejected,
+            ends=(0.0, end),
+            far=far,
+            limit=limit if stands else None,
+        ),
         label=label,
         far=far,
         reached=reached,
@@ -414,27 +423,29 @@ def evidence_picture(audit: Audit, outcomes: str) -> SimpleNamespace | None:
     )
 
 
-def _evidence(
-    audit: Audit, outcomes: str, draws: np.ndarray, limit: float | None, end: float, far: bool
-) -> Picture:
-    counts, edges = np.histogram(draws, bins=_COLUMNS, range=(0.0, end))
-    ticks = tuple((end * k / 4, number(end * k / 4)) for k in range(5))
-    x, y = Axis(0.0, end / _ROOM if far else end, ticks), Axis(0.0, 1.0, ())
-    marks = [GRID, Mark("columns", "bar", edges, counts / max(counts)), _level("axis", 0.0, end)]
-    if far:  # the axis is broken
-        step = 0.015 * end
-        zigzag = [end, end + step, end + 2 * step, end + 3 * step, x.high]
-        marks.append(Mark("line", "axis", zigzag, (0.0, 0.0, 0.06, 0.0, 0.0)))
-    observed = end * (1.0 + 1.0 / _ROOM) / 2 if far else audit.statistic
-    for style, at, text, up in (
+def among_draws(
+    draws: Array, observed: float, text: str, of_x: str, *, bad: bool,
+    ends: tuple[float, float], far: bool, limit: float | None = None,
+) -> Picture:  # fmt: skip
+    """Draw an observed value among those of draws; ``far``: beyond the end of a broken axis."""
+    low, end = ends
+    counts, edges = np.histogram(draws, bins=_COLUMNS, range=ends)
+    x, y = pictures.axis_between(low, end), Axis(0.0, 1.0, ())
+    marks = [GRID, Mark("columns", "bar", edges, counts / max(counts)), _level("axis", low, end)]
+    if far:
+        x = replace(x, high=low + (end - low) / _ROOM)
+        zigzag = end + 0.015 * (end - low) * np.arange(4)
+        marks.append(Mark("line", "axis", [*zigzag, x.high], (0.0, 0.0, 0.06, 0.0, 0.0)))
+        observed = (end + x.high) / 2
+    seen = f"labels {'bad' if bad else 'ok'}"
+    for style, at, name, up in (
         ("threshold", limit, "rejects beyond", -6),
-        (f"labels {'bad' if audit.rejected else 'ok'}", observed,
-         f"your {outcomes}: {number(audit.statistic)}", -22),
-    ):  # fmt: skip
+        (seen, observed, text, -22),
+    ):
         if at is not None:
             marks.append(Mark("line", style, (at, at), (0.0, 1.0)))
-            marks.append(Mark("text", "strong" if up == -22 else "", x.at(at), 1.0, (0, up), text))
-    return Picture(marks, x, y, "strongest evidence of any check")
+            marks.append(Mark("text", "strong" if style == seen else "", x.at(at), 1.0, (0, up), name))
+    return Picture(marks, x, y, of_x)
 
 
 def _level(style: str, start: float, end: float) -> Mark:

@@ -115,11 +115,6 @@ def wrapped(text: str, width: float, *, small: bool = False) -> str:
     return "\n".join(textwrap.fill(line, letters, break_long_words=False) for line in text.split("\n"))
 
 
-def fitted(ax: Any, text: str) -> str:
-    """Break the lines of a small text where axes end."""
-    return wrapped(text, inches(ax)[0], small=True)
-
-
 def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
     """Put a legend below axes, where it hides nothing.
 
@@ -136,14 +131,13 @@ def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
     ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL, **entries)
 
 
-def fit(axes: Sequence[Any], key: str) -> None:
-    """Make text of narrow axes small, in lines that fit, with a short key in place of a legend."""
+def fit(axes: Sequence[Any]) -> None:
+    """Make text of narrow axes small, in lines that fit, without a legend."""
     narrow = [ax for ax in axes if is_narrow(ax)]
     for ax in narrow:
         ax.tick_params(labelsize="small")
-        if key and ax.get_legend():
+        if ax.get_legend():
             ax.get_legend().remove()
-            ax.set_xlabel(f"{ax.get_xlabel()}\n{key}".strip())
     if narrow:
         with warnings.catch_warnings():  # what has no room is found when the picture is rendered
             warnings.simplefilter("ignore")
@@ -193,8 +187,8 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
             ax.fill_between(x, y, end, **how)
 
 
-def show(ax: Any, picture: Picture) -> None:
-    """Draw a picture: its axes, what they are, and its marks."""
+def show(ax: Any, picture: Picture, *title: str) -> None:
+    """Draw a picture: its axes, what they are, and its marks, with lines of a title above."""
     for axis, own in ((ax.xaxis, picture.x), (ax.yaxis, picture.y)):
         if own.scale is not LINEAR:
             axis._set_axes_scale("function", functions=(own.scale.forward, own.scale.inverse))
@@ -204,6 +198,8 @@ def show(ax: Any, picture: Picture) -> None:
     ax.set(xlabel=picture.of_x, ylabel=picture.of_y)
     tidy(ax)
     draw(ax, *picture.marks)
+    above = [mark.end[1] for mark in picture.marks if mark.kind == "text" and mark.y == 1.0]
+    heading(ax, *(wrapped(line, inches(ax)[0]) for line in title), pad=6.0 - min([0.0, *above]))
 
 
 def entry(style: str, label: str, **look: Any) -> Any:
@@ -259,15 +255,6 @@ def ranked_rows(ax: Any, names: Sequence[str], room: float, powers: tuple[int, i
     ax.ticklabel_format(axis="x", style="sci", scilimits=powers, useMathText=True)
     ax.locator_params(axis="x", nbins=5)
     tidy(ax, "x")
-
-
-def scale_above(ax: Any, places: Any, labels: Sequence[str], length: float) -> Any:
-    """Write other numbers along the top of axes; return these axes."""
-    top = ax.secondary_xaxis("top")
-    top.set_xticks(places, labels)
-    top.tick_params(labelsize="small", length=length, pad=1)
-    top.spines["top"].set_visible(False)
-    return top
 
 
 def reliability_axes(
@@ -387,9 +374,9 @@ class Display(ABC):
         Parameters
         ----------
         ax
-            Axes to draw in, as many as there are parts; text is less and smaller in narrow ones. Give
-            their figure a layout that makes room for labels, such as "constrained". Default: a new
-            figure.
+            Axes to draw in, as many as there are parts; narrow ones have less text, small, and no
+            legend. Give their figure a layout that makes room for labels, such as "constrained".
+            Default: a new figure.
 
         Returns
         -------
@@ -414,7 +401,7 @@ class Display(ABC):
                 raise InputError(f"there are {len(drawn)} axes; give {count}{self._parts}.")
         self._draw(drawn, new=ax is None)
         if ax is not None:
-            fit(drawn, self._key())
+            fit(drawn)
         object.__setattr__(self, "_figure", drawn[0].figure)
         object.__setattr__(self, "axes_", tuple(drawn))
         return self
@@ -448,10 +435,6 @@ class Display(ABC):
 
     _parts: ClassVar[str] = ""  # what axes are needed for, after their number
     _size: ClassVar[tuple[float, float]] = 6.4, 4.8  # inches, of a figure with one of them
-
-    def _key(self) -> str:
-        """Return what colours and lines mean in a few words, for axes without room for a legend."""
-        return ""
 
     def _grid(self) -> dict[str, Any]:
         """Return the axes of a new figure, as `plt.subplot_mosaic` takes them, numbered from 0."""

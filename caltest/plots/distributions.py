@@ -10,6 +10,7 @@ import numpy as np
 
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._numbers import confidence_text
+from caltest.auditing.diagrams import bins_of_pit
 from caltest.auditing.times import curves_of
 from caltest.bounds.intervals import product_bounds
 from caltest.data.rows import refuse_clusters, without_zeros
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 PITKind: TypeAlias = Literal["difference", "histogram", "coverage"]
 
-_BINS, _MOST_BINS = 10, 25
+_BINS = 10
 
 
 class _Kind(NamedTuple):
@@ -54,15 +55,6 @@ def _histogram(bins: int) -> _Kind:
         ("where outcomes lie in what was predicted (PIT)", "outcomes, relative to uniform"),
         "many at both ends: too narrow; many in the middle: too wide",
     )
-
-
-def _bins(law: Any) -> int:
-    """Return how many bins a histogram has: all ranks of few members, of more a divisor of these."""
-    if not isinstance(law, Pool):
-        return _BINS
-    if law.size <= _MOST_BINS:
-        return law.size
-    return max((bins for bins in range(_BINS, _MOST_BINS) if law.size % bins == 0), default=_BINS)
 
 
 _NAMES = {"difference": "PIT difference", "histogram": "PIT histogram", "coverage": "Coverage"}
@@ -235,7 +227,7 @@ class PITDisplay(Display):
         form = replace(form, distance=np.asarray)  # type: ignore[call-arg]
         pool = getattr(form.law, "law", form.law)
         if kind == "histogram":
-            bins = _bins(pool)
+            bins = bins_of_pit(pool)
             of, levels = _histogram(bins), np.arange(1, bins) / bins
             scores, total = PitScores(form.law, form.weights, bins), form.weights.sum()
 
@@ -268,9 +260,6 @@ class PITDisplay(Display):
         return (self.values < self.low) | (self.values > self.high)
 
     _size = 6.2, 4.6
-
-    def _key(self) -> str:
-        return f"band: {confidence_text(self.confidence)} of calibrated predictions"
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), of = axes, _KINDS[self.kind]

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from caltest import _printers
 from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_confidence
-from caltest._numbers import confidence_text, number, probabilities, pvalue
+from caltest._numbers import confidence_text, number, pvalue
 from caltest._visible import quoted, shortened
+from caltest.auditing.diagrams import among_draws
 from caltest.binning import joint_bands
 from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
@@ -35,11 +36,10 @@ from caltest.pictures import (
 )
 from caltest.plots import canvas
 from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, draw, heading, lettering
-from caltest.pvalues import TIE_TOLERANCE, count
 from caltest.results import CalibrationResult
 from caltest.sampling import Rng
 from caltest.testing import test
-from caltest.text.summaries import evidence_name, statistic, to_one
+from caltest.text.summaries import evidence_name, to_one
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,21 +95,12 @@ class AuditDisplay(ResultDisplay):
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         for ax, (title, picture) in zip(axes, self._pictures, strict=True):
-            canvas.show(ax, picture)
-            pad = 6.0 + 15.0 * sum(
-                mark.kind == "text" and mark.y == 1.0 > 0 > mark.end[1] for mark in picture.marks
-            )
-            heading(
-                ax, canvas.wrapped(lettering(title, 2 * canvas.CLAUSE), canvas.inches(ax)[0]), pad=pad
-            )
+            canvas.show(ax, picture, lettering(title, 2 * canvas.CLAUSE))
 
 
 # ------------------------------------------------------------------ the statistic
 
-_BARS = 40  # at most, or so
-_STEPS = 1e6  # a finer lattice is none to the eye
-_FEW, _SLIM = 4, 9  # fewer steps have bars of such a part of one, odd: it is in the middle
-_LATTICE = 1e-3  # of a step: rounding of draws on a lattice
+_FAR = 3.0  # times as long as the draws: an axis that is broken
 
 
 @arguments(result=OneOf("caltest.results:CalibrationResult", "give what caltest.test returns"))
@@ -119,8 +110,7 @@ class NullDisplay(ResultDisplay):
 
     Make it with ``from_result``.
 
-    Values that are not finite are left out of the histogram. Narrow axes have the p-value as title,
-    and no legend.
+    Values that are not finite are left out of the histogram.
 
     Parameters
     ----------
@@ -135,12 +125,11 @@ class NullDisplay(ResultDisplay):
     Examples
     --------
     >>> import caltest, matplotlib.pyplot as plt
-    >>> from caltest.plots import NullDisplay
     >>> digits = caltest.datasets.load_digits_predictions("logistic_regression")
-    >>> result = caltest.test(digits.probs, digits.labels, rng=0)
-    >>> display = NullDisplay.from_result(result)
-    >>> int(display.extreme.sum()) + 1 == round(1000 * result.pvalue)
-    True
+    >>> result = caltest.test(digits.probs, digits.labels, "ecd", rng=0)
+    >>> display = caltest.plots.NullDisplay.from_result(result)
+    >>> display.ax_.get_title(loc="left").splitlines()[0]
+    'p = 0.043 (exact)'
     >>> plt.close(display.figure_)
     """
 
@@ -153,104 +142,33 @@ class NullDisplay(ResultDisplay):
                 "show; test with null='monte_carlo'."
             )
 
-    @property
-    def extreme(self) -> NDArray[np.bool_]:
-        """Which draws p counts, (B,); of two sides, those of the side with fewer."""
-        draws = np.asarray(self.result.null_distribution)
-        outwards = draws if self._from_above else -draws
-        counted = np.zeros(len(draws), dtype=bool)  # those that are not numbers sort last, and count
-        counted[np.argsort(outwards)[len(draws) - (self.result.exceedances or 0) :]] = True
-        return counted
-
-    @property
-    def _from_above(self) -> bool:
-        """Say whether large draws are extreme: of two sides, the one with as many as p counts."""
-        result, draws = self.result, np.asarray(self.result.null_distribution)
-        if result.alternative in ("greater", "less"):
-            return result.alternative == "greater"
-        counts = [count(draws, result.statistic, side) for side in ("greater", "less")]
-        above, below = (abs(each - (result.exceedances or 0)) for each in counts)
-        return above <= below
-
     _size = 6.0, 4.0
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), result, extreme = axes, self.result, self.extreme
-        draws = np.asarray(result.null_distribution)
-        finite, n_extreme = np.isfinite(draws), int(extreme.sum())
-        some = f"{n_extreme:,} of them at least as extreme"
-        as_extreme = some if n_extreme else "none of them as extreme"
-        rest, counted = draws[finite & ~extreme], draws[finite & extreme]
-        drawn = f"{len(draws):,} resamples if calibrated"
-        labels = [drawn, as_extreme] if len(counted) else [f"{drawn}, {as_extreme}", "_"]
-        bins = _edges(rest, counted, result.statistic, from_above=self._from_above)
-        look: dict[str, Any] = {"stacked": True, "color": [canvas.PALE, canvas.BLUE]}
-        ax.hist([rest, counted], bins=bins, label=labels, **look)
-        line = {**canvas.STYLES["found"], "linewidth": 2.2, "linestyle": "--", "zorder": 2}
-        if math.isfinite(result.statistic):
-            ax.axvline(result.statistic, label="observed", **line)
-        else:
-            ax.plot([], [], label=f"observed: {number(result.statistic)}, off the axis", **line)
-        ax.set_ylabel("resamples")
-        ax.margins(y=0.15)
-        canvas.tidy(ax, "y")
-        name, p = lettering(result.name), f"p = {result.pvalue:.3g} ({result.guarantee})"
-        if canvas.is_narrow(ax):
-            ax.set_xlabel(f"{name}\nblue: {as_extreme.replace('of them ', '')}")
-            heading(ax, p)
-            return
-        lines = [f"{p}, observed {number(statistic(result))}"]
-        if result.pvalue_interval is not None:
-            low, high = result.pvalue_interval
-            between = f"p between {low:.2g} and {high:.2g} (95% interval)"
-            lines.append(f"{result.n_resamples} resamples; with more, {between}")
-        if result.alternative == "two-sided":
-            lines.append("two-sided: p is twice the share of the smaller side")
-        elif result.alternative == "less":
-            lines.append("one-sided: small values count against calibration")
-        ax.set_xlabel(f"{lettering(result.measures, 100) or name} ({name})")
-        heading(ax, *lines)
-        canvas.legend_below(ax, 3 if math.isfinite(result.statistic) else 2)
-
-
-def _edges(rest: Array, counted: Array, observed: float, *, from_above: bool) -> Array:
-    """Return edges of bars over the draws, with one edge between those that p counts and the rest.
-
-    Draws on a lattice, such as multiples of 1/n, have bars of whole steps of it: with other widths,
-    bars of one point and of two would take turns.
-    """
-    draws = np.unique(np.concatenate([rest, counted]))
-    if len(draws) == 0:
-        return np.array([0.0, 1.0])
-    gaps = np.diff(draws)
-    gaps = gaps[gaps > TIE_TOLERANCE * float(np.abs(draws).max())]
-    if len(gaps) == 0:  # one value: a bar, with room around it
-        room = np.linspace(-0.05, 0.05, _BARS + 2)
-        return np.asarray(draws[0] + max(abs(float(draws[0])), 1.0) * room)
-    extent, step = float(draws[-1] - draws[0]), float(gaps.min())
-    count_of_steps = round(extent / step)
-    if extent < _STEPS * step and np.abs(gaps / step - np.round(gaps / step)).max() < _LATTICE:
-        width = extent / count_of_steps * -(-(count_of_steps + 1) // _BARS)
-        if count_of_steps < _FEW:
-            width /= _SLIM
-        cut = draws[0] - min(width, step) / 2.0
-    else:
-        width, cut = extent / _BARS, draws[0]
-    if len(rest) and len(counted):
-        near, far = (counted.min(), rest.max()) if from_above else (counted.max(), rest.min())
-        slack = _LATTICE * step
-        inside = min(near, far) < observed - slack < observed + slack < max(near, far)
-        cut = observed if inside else (near + far) / 2.0
-    first, last = np.floor((draws[0] - cut) / width), np.floor((draws[-1] - cut) / width) + 1.0
-    return np.asarray(cut + width * np.arange(first, last + 1.0))
+        (ax,), result, observed = axes, self.result, self.result.statistic
+        every = np.asarray(result.null_distribution)
+        draws = every[np.isfinite(every)] if np.isfinite(every).any() else np.zeros(1)
+        low, high = float(draws.min()), float(draws.max())
+        high = max(high, low + 1e-9 * max(abs(low), 1.0))
+        far = not low - _FAR * (high - low) < observed < high + _FAR * (high - low)
+        ends = (low, high) if far else (min(low, observed), max(high, observed))
+        name = lettering(result.name)
+        if not canvas.is_narrow(ax):
+            name = f"{lettering(result.measures, 100) or name} ({name})"
+        text, bad = f"observed: {number(observed)}", result.rejects(result.alpha)
+        shown = among_draws(draws, observed, text, name, bad=bad, ends=ends, far=far)
+        as_extreme = f"{result.exceedances or 'none'} of them at least as extreme"
+        lines = [f"p = {result.pvalue:.3g} ({result.guarantee})"]
+        if not canvas.is_narrow(ax):
+            lines.append(
+                f"{len(every):,} resamples if calibrated, {extreme} of them at least as extreme"
+            )
+        canvas.show(ax, shown, *lines)
 
 
 # ------------------------------------------------------------------ the path
 
 _MOST = 2000  # places at which a path is drawn
-_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)  # shares of the rows whose predictions are written on top
-_ROUNDING = 1e-9  # of a share of the rows
-_TICK_ROOM = 0.75  # inches
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,8 +190,6 @@ class CumulativeDisplay(PredictionsDisplay):
         Share of the rows up to each prediction, from 0 to 1, (K + 1,).
     differences
         Σ (predicted − observed) / n of these rows, (K + 1,).
-    scores
-        The K distinct predictions, in increasing order.
     critical
         Half the height of the band: the largest difference of a calibrated model exceeds it with
         probability at most 1 − ``confidence``.
@@ -281,8 +197,8 @@ class CumulativeDisplay(PredictionsDisplay):
         The test with the statistic "ks".
     confidence
         Of the band.
-    title, label
-        Which probability is shown, and the label for the predicted one.
+    title
+        Which probability is shown.
     impossible
         Number of rows whose label had predicted probability 0; each one alone proves the model
         wrong.
@@ -299,12 +215,10 @@ class CumulativeDisplay(PredictionsDisplay):
 
     shares: Array = field(repr=False)
     differences: Array = field(repr=False)
-    scores: Array = field(repr=False)
     critical: float
     result: CalibrationResult
     confidence: float
     title: str
-    label: str
     impossible: int
 
     @classmethod
@@ -397,12 +311,12 @@ class CumulativeDisplay(PredictionsDisplay):
         draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng, "n_jobs": n_jobs}
         result = test(whole.rows, whole.labels, "ks", lens=lens, **draws)
         counted = view.rows.weighted(np.ones(view.rows.n_samples))
-        scores, *path = path_of(view.rows.probs[:, 1], view.labels, counted)
+        _, *path = path_of(view.rows.probs[:, 1], view.labels, counted)
         shares, differences = (np.append(0.0, each) for each in path)
         limit = critical(result.null_distribution, alpha)
-        title, predicted, _ = canvas.event_labels(view.rows, used, sampling_rates is not None)
-        about = result, confidence, title, predicted, len(whole.rows.impossible(whole.labels))
-        return cls(shares, differences, scores, limit, *about).plot(ax)
+        title, *_ = canvas.event_labels(view.rows, used, sampling_rates is not None)
+        about = result, confidence, title, len(whole.rows.impossible(whole.labels))
+        return cls(shares, differences, limit, *about).plot(ax)
 
     @property
     def outside(self) -> bool:
@@ -411,22 +325,16 @@ class CumulativeDisplay(PredictionsDisplay):
 
     _size = 6.6, 5.2
 
-    def _key(self) -> str:
-        return f"band: {confidence_text(self.confidence)} of calibrated paths"
-
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        from matplotlib.ticker import FixedLocator
-
         (ax,), result = axes, self.result
         narrow, percent = canvas.is_narrow(ax), confidence_text(self.confidence)
         limit, values = 100.0 * self.critical, 100.0 * self.differences
         band = f"±{limit:.3g} points: {percent} of calibrated models stay inside"
         meaning = "rising: predicted too high; falling: too low"
-        kept = np.arange(len(values))
-        if len(kept) > _MOST:  # the highest and the lowest of as many stretches as can be seen
-            stretches = np.array_split(kept, _MOST // 2)
-            ends = [(s[values[s].argmin()], s[values[s].argmax()]) for s in stretches]
-            kept = np.unique(np.append(np.ravel(ends), kept[[0, -1]]))
+        # The highest and the lowest of as many stretches as can be seen.
+        stretches = np.array_split(np.arange(len(values)), min(_MOST // 2, len(values)))
+        ends = [(s[values[s].argmin()], s[values[s].argmax()]) for s in stretches]
+        kept = np.unique(np.append(np.ravel(ends), [0, len(values) - 1]))
         draw(ax, *cumulative(self.shares[kept], values[kept], limit, band, meaning))
         if self.outside:
             far = [int(np.abs(values).argmax())]
@@ -439,17 +347,11 @@ class CumulativeDisplay(PredictionsDisplay):
         rows = "weight" if "effective_n" in result.parameters else "rows"
         ax.set_xlabel(f"share of the {rows}, from the lowest prediction to the highest")
         ax.set_ylabel("cumulative predicted − observed,\ndivided by n, points")
-        shares = _TICKS if canvas.inches(ax)[0] / len(_TICKS) > _TICK_ROOM else _TICKS[::2]
-        ax.xaxis.set_major_locator(FixedLocator(shares))
-        places = np.searchsorted(self.shares[1:], np.asarray(shares) - _ROUNDING)
-        scores = self.scores[places.clip(max=len(self.scores) - 1)]
-        top = canvas.scale_above(ax, shares, probabilities(scores), 3)
         alpha = level_of_confidence(self.confidence)
         sign, verdict = ("≤", "rejected") if self.outside else (">", "not rejected")
         p = f"p = {pvalue(result.pvalue, alpha)} {sign} {alpha:.2g}"
         lines = [f"Calibration {verdict}: {p}"]
         if not narrow:
-            top.set_xlabel(lettering(self.label, canvas.CLAUSE), size="small")
             lines = [
                 f"{lettering(self.title)}, n = {result.n_samples:,}",
                 f"calibration is {verdict} by its largest difference, {p} ({result.guarantee})",

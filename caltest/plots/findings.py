@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from caltest._arguments import OneOf, Whole, arguments, choose
-from caltest._numbers import confidence_text, counted, points, probabilities
+from caltest._numbers import confidence_text, counted, points
 from caltest._visible import quoted
 from caltest.auditing.views import View
 from caltest.exceptions import InputError
@@ -50,7 +50,6 @@ _NAMED = 5  # places of a side
 _LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 _LEAST_WIDTH = 0.008  # of the axis: of a range, so that it can be seen
-_MOST_NAMED = 10  # bins whose mean predictions have room above them
 _BAR, _LEAST_GAP = 7.0, 0.02  # points: the width of a bar; of the axis: between bars told apart
 
 
@@ -111,11 +110,6 @@ class BoundsDisplay(ResultDisplay):
     def _grid(self) -> dict[str, Any]:
         found = sum(side.found for side in self.result.views[self.view].sides)
         return {"figsize": (6.2, 6.6 + 0.8 * found)}
-
-    def _key(self) -> str:
-        found = [_SIDES[each.side] for each in self.result.views[self.view].sides if each.found]
-        named = [f"{side.colour_name}: {side.too}" for side in found]
-        return ", ".join([*named, "line: bound"] if named else ["circles: 15 bins"])
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), view = axes, self.result.views[self.view]
@@ -194,9 +188,6 @@ class CertificateDisplay(ResultDisplay):
     def _grid(self) -> dict[str, Any]:
         return {"figsize": (6.2, 7.6) if self.against == "scores" else (7.6, 5.6)}
 
-    def _key(self) -> str:
-        return f"grey: {confidence_text(self.result.confidence)} band, dotted: the distance"
-
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), c, ends = axes, self.result, np.array([0.0, 1.0])
         by_score = self.against == "scores"
@@ -236,10 +227,6 @@ class CertificateDisplay(ResultDisplay):
             ax.use_sticky_edges = False  # room below the boxes, too
             boxes = x, bounds[1] - bounds[0], np.diff(places)[:, 0], bounds[0]
             ax.bar(*boxes, **look, zorder=1, label=label)
-            if len(x) <= _MOST_NAMED and not canvas.is_narrow(ax):
-                means = [each.replace(" − ", "\n− ") for each in probabilities(c.predicted)]
-                above = canvas.scale_above(ax, x, means, 2.0)
-                above.set_xlabel("mean prediction of each bin", size="small")
         for mark in told_apart(x, bounds[2], (c.lower > c.predicted) | (c.upper < c.predicted)):
             more = ", proved wrong" if mark.style == BAD else ""
             draw(ax, mark._replace(label=f"observed share{more}"), markersize=6)
@@ -391,8 +378,6 @@ class ComparisonDisplay(ResultDisplay):
 
 _ROOM = 0.5  # beyond what one chooses from: where other options still are shown
 _ZERO: dict[str, Any] = {"color": canvas.BLACK, "linewidth": 1.2, "linestyle": (0, (5, 2))}
-_NO_ERROR = 1e-8  # a range of squared errors that is rounding
-_GAP = 0.13  # of the axis: room for a number
 
 
 @arguments(
@@ -411,7 +396,7 @@ class RiskDisplay(ResultDisplay):
     over the folds, of the difference to the best estimator: variation that all folds share does not
     affect the choice. Circles are the other options that were tried; those with a much larger risk lie
     beyond the axis. The dashed line is h = 0, which treats the model as calibrated. Right: the
-    estimates of the squared error, with their roots on top; bars show one standard error.
+    estimates of the squared error; bars show one standard error.
 
     Parameters
     ----------
@@ -427,15 +412,12 @@ class RiskDisplay(ResultDisplay):
     ... )
     >>> display = caltest.plots.RiskDisplay.from_result(found)
     >>> [axes.get_xlabel() for axes in display.axes_]
-    ['√ mean validation risk × 100', 'squared error; its root on top']
+    ['√ mean validation risk × 100', 'squared error']
     >>> plt.close(display.figure_)
     """
 
     result: SquaredErrorEstimate
     _parts = ": one for risks, and one for estimates"
-
-    def _key(self) -> str:
-        return "dashed: h = 0"
 
     def _grid(self) -> dict[str, Any]:
         lines = sum(self._name(each).count("\n") + 1 for each in self.result.functions)
@@ -470,7 +452,7 @@ class RiskDisplay(ResultDisplay):
         draw(left, Mark("points", "value", value, places, label="best option"), zorder=5)
         left.axvline(zero, **_ZERO, label="h = 0: calibrated")
         left.set_xlabel("√ mean validation risk × 100", loc="left")
-        heading(left, "risk on held-out rows", pad=16)
+        heading(left, "risk on held-out rows")
 
         values = np.array([each.estimate for each in functions])
         errors = np.array([each.standard_error for each in functions])
@@ -478,37 +460,20 @@ class RiskDisplay(ResultDisplay):
         low, high = values - errors, values + errors
         draw(right, Mark("bars", "error", low, places, high, "standard error"), linewidth=6.0)
         draw(right, Mark("points", "value", values, places))
-        right.set_xlabel("squared error; its root on top", loc="left")
+        right.set_xlabel("squared error", loc="left")
         lens = f"{lettering(result.lens)}, " if result.lens else ""
-        heading(right, f"estimates, {lens}{result.n_test:,} rows", pad=16)
+        heading(right, f"estimates, {lens}{result.n_test:,} rows")
         for ax, powers in ((left, (-3, 4)), (right, (-2, 4))):
             canvas.ranked_rows(ax, names, 0.08, powers)
             ax.get_yticklabels()[0].set_weight("bold")
-            if np.ptp(ax.get_xlim()) < _NO_ERROR:
-                ax.set_xlim(-_NO_ERROR, _NO_ERROR)
             canvas.legend_below(ax, 2)
         left.ticklabel_format(axis="x", useOffset=False)
         right.tick_params(labelleft=not new)
-        _roots_above(right)
-
-
-def _roots_above(ax: Any) -> None:
-    """Write roots along the top of an axis of squares, as far apart as they can be read."""
-    from matplotlib.ticker import MaxNLocator
-
-    start, end = ax.get_xlim()
-    shown: list[float] = []
-    for root in MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0.0, float(np.sqrt(max(end, 0.0)))):
-        if 0.0 <= root**2 <= end and (not shown or root**2 - shown[-1] ** 2 > _GAP * (end - start)):
-            shown.append(float(root))
-    if shown:
-        canvas.scale_above(ax, [root**2 for root in shown], [f"{root:.4g}" for root in shown], 2)
 
 
 # ------------------------------------------------------------------ power
 
-_TICKS = 8  # numbers of rows of which each has a tick of its own
-_TICK_ROOM, _ENTRY_ROOM = 0.5, 1.7  # inches: of a tick, of a legend's entry
+_ENTRY_ROOM = 1.7  # inches: of a legend's entry
 _SMALL = 2.0  # inches: narrower or lower axes have no legend
 _LONG = 2.6  # inches: of the label of the vertical axis
 
@@ -553,11 +518,9 @@ class PowerDisplay(ResultDisplay):
 
     _size = 6.4, 4.4
 
-    def _key(self) -> str:
-        first = "dots: rejected" if isinstance(self.result, PowerResult) else "dashed: power wanted"
-        return f"{first}, dotted: level {self.result.alpha:g}"
-
     def _draw(self, axes: list[Any], *, new: bool) -> None:
+        from matplotlib.ticker import LogLocator, NullFormatter
+
         (ax,), result, points = axes, self.result, self.result.points
         rows, shares = np.array([(point.n, point.power) for point in points]).T
         low, high = np.array([point.interval for point in points]).T
@@ -584,7 +547,11 @@ class PowerDisplay(ResultDisplay):
             draw(ax, of_calibrated, marker="D", markersize=6.0, **whole)
         label, ink = f"level, {result.alpha:g}", ax.xaxis.label.get_color()  # seen on a dark ground too
         ax.axhline(result.alpha, color=ink, linewidth=1.0, linestyle=(0, (1, 2)), label=label)
-        _set_ticks(ax, result)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set_xlim(rows.min() / 1.1, rows.max() * 1.1)
         ax.set_ylim(-0.03, 1.03)
         width, height = canvas.inches(ax)
         ax.set_xlabel("rows")
@@ -598,28 +565,3 @@ class PowerDisplay(ResultDisplay):
             ax.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2, **canvas.SMALL)
         elif min(width, height) >= _SMALL:
             canvas.legend_below(ax, max(1, min(3, int(width / _ENTRY_ROOM))))
-
-
-def _set_ticks(ax: Any, result: PowerResult | SampleSizeResult) -> None:
-    """Make the horizontal axis logarithmic; a few sizes that were asked for have their own ticks."""
-    from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
-
-    ax.set_xscale("log")
-    sizes = [point.n for point in result.points]
-    room = max(canvas.inches(ax)[0] / _TICK_ROOM, 2.0)  # so many ticks
-    if len(sizes) == 1:
-        ax.set_xlim(sizes[0] / 2.0, sizes[0] * 2.0)
-    if len(sizes) == 1 or (isinstance(result, PowerResult) and len(sizes) <= _TICKS):
-        places, chosen = np.log(sizes), [0]  # the first, the last, and what lies well between
-        least = (places[-1] - places[0]) / room
-        for place in range(1, len(sizes) - 1):
-            if min(places[place] - places[chosen[-1]], places[-1] - places[place]) >= least:
-                chosen.append(place)
-        own = [sizes[place] for place in sorted({*chosen, len(sizes) - 1})]
-        ax.xaxis.set_major_locator(FixedLocator(own))
-        ax.xaxis.set_minor_locator(NullLocator())
-    else:
-        subs = (1.0, 2.0, 5.0) if room > 2.5 * np.log10(sizes[-1] / sizes[0]) else (1.0,)
-        ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
-    ax.xaxis.set_major_formatter("{x:,.0f}")
-    ax.xaxis.set_minor_formatter(NullFormatter())

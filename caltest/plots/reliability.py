@@ -29,12 +29,12 @@ _BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the ca
 _BINS_OF_MODELS = 10  # where several share a diagram
 _BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic root of the rows
 _TAIL = 0.005  # share of the predictions on either side that need not be on the axes
-#: Of models that share a diagram: colour, mark, what it is called, and line.
+#: Of models that share a diagram: colour, mark and line.
 _LOOKS = (
-    (canvas.BLUE, "o", "circles", "-"),
-    (canvas.VERMILION, "s", "squares", (0, (5, 1.5))),
-    (canvas.GREEN, "^", "triangles", "-."),
-    (canvas.PURPLE, "D", "diamonds", ":"),
+    (canvas.BLUE, "o", "-"),
+    (canvas.VERMILION, "s", (0, (5, 1.5))),
+    (canvas.GREEN, "^", "-."),
+    (canvas.PURPLE, "D", ":"),
 )
 
 
@@ -223,7 +223,6 @@ class ReliabilityDisplay(PredictionsDisplay):
             counts, where, wide = [below], "lower", 1
         else:
             look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
-            look["key"] = f"dark: {percent} band, light: of all" if narrow else ""
             counts = [
                 _draw_panel(ax, panel, scale, first=not narrow and place % columns == 0, **look)
                 for place, (ax, panel) in enumerate(zip(axes, self.panels, strict=True))
@@ -289,11 +288,11 @@ def _band(panel: Panel, band: ConsistencyBand, ends: Limits, style: str) -> Mark
 
 
 def _draw_panel(
-    ax: Any, panel: Panel, scale: Scale, *, small: bool, labelled: bool, key: str, first: bool
+    ax: Any, panel: Panel, scale: Scale, *, small: bool, labelled: bool, first: bool
 ) -> Any:
     """Draw diagonal, bands, curve and predictions; ``labelled``: name axes; ``first``: counts too.
 
-    Returns the axes of the predictions. ``key``: what stands below, in place of a legend.
+    Returns the axes of the predictions.
     """
     across, ends, (predicted, observed) = _frame(ax, [panel], scale, few=small)
     wide, size = 5.0 if small else 9.0, 5.0
@@ -309,12 +308,7 @@ def _draw_panel(
         spread = outside[np.unique(np.floor(stretch), return_index=True)[1]]
         marks = [Mark("points", BAD, panel.predicted[spread], panel.observed[spread])]
     for mark in marks:
-        at = np.clip(mark.y, *ends)
-        draw(ax, mark._replace(y=at), markersize=size, clip_on=False)
-        without_place = np.flatnonzero(at != mark.y)  # on a logarithmic axis
-        for place in without_place[:1] if small else without_place:
-            where = {"xytext": (size, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(f"{mark.y[place]:g}", (mark.x[place], at[place]), **where, size="x-small")
+        draw(ax, mark._replace(y=np.clip(mark.y, *ends)), markersize=size, clip_on=False)
     title, measured = lettering(panel.title), ", ".join(panel.measured)
     text, number = "small" if small else "medium", np.count_nonzero(panel.outside)
     found = "no bin outside the band"
@@ -336,8 +330,8 @@ def _draw_panel(
             below.text(float(at == "right"), 1.0, label.format(beyond), **where)
     if labelled:
         ax.set_ylabel(observed, size=text)
-        label = canvas.fitted(ax, f"{predicted}\n{key}") if small else predicted
-        below.set_xlabel(label, size=text)
+        width = canvas.inches(ax)[0]
+        below.set_xlabel(canvas.wrapped(predicted, width, small=small), size=text)
     return below
 
 
@@ -353,7 +347,7 @@ def _draw_models(
     across, ends, (predicted, observed) = _frame(ax, panels, scale, few=narrow)
     names = [lettering(name) for name in names]
     entries: list[Any] = []
-    for panel, name, (colour, mark, _, dashes) in zip(panels, names, _LOOKS, strict=False):
+    for panel, name, (colour, mark, dashes) in zip(panels, names, _LOOKS, strict=False):
         x, y, outside = panel.predicted, np.clip(panel.observed, *ends), panel.outside
         look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.3}
         band, shown = _band(panel, panel.simultaneous, ends, "band"), np.arange(len(x))
@@ -377,10 +371,7 @@ def _draw_models(
     heading(ax, f"{lettering(first.title)}, n = {first.result.n_samples:,}", size=small)
     ax.set_ylabel(observed, size=small)
     below = _rows_below(ax, panels, scale, across, _BARS // 2, labelled=True)
-    if narrow:  # which is which is written below, in place of a legend
-        key = ", ".join(f"{look[2]}: {name}" for look, name in zip(_LOOKS, names, strict=False))
-        predicted = canvas.fitted(ax, f"{predicted}\n{key}; filled: outside")
-    below.set_xlabel(predicted, size=small)
+    below.set_xlabel(canvas.wrapped(predicted, canvas.inches(ax)[0], small=narrow), size=small)
     return below, entries
 
 
@@ -397,7 +388,7 @@ def _rows_below(
         upper, lower = place.subgridspec(2, 1, height_ratios=[5, 1])
         ax.set_subplotspec(upper)
         below = ax.figure.add_subplot(lower, sharex=ax)
-    for panel, (colour, _, _, dashes) in zip(panels, _LOOKS, strict=False):
+    for panel, (colour, _, dashes) in zip(panels, _LOOKS, strict=False):
         scores = panel.scores
         edges = scale.bars(across, int(min(most, _BARS_OF_ROWS * len(scores) ** (1.0 / 3.0))))
         first, *others = np.searchsorted(scores, edges, side="right")  # bars are (a, b], as all bins …

@@ -224,7 +224,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         groups_chosen = [view for view in chosen if view.group][: max(_ROWS - len(whole), _GROUPS)]
         chosen = [*whole, *groups_chosen]
     else:
-        chosen.sort(key=_by_size)
+        found = {check.view.key for check in audit.found} if by_class else ()
+        chosen.sort(key=lambda view: (view.key not in found, _by_size(view)))
     columns = {each.column for view in pool if view.group for each in view.group.conditions}
     column = columns.pop() if len(columns) == 1 else None  # that all groups are of
     rows: list[tuple[str, View | Part]] = [
@@ -278,6 +279,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     counted_of = {view.key for view in (classes if by_class and audit.n_classes else pool)}
     more = len(counted_of - {of.key for _, of in rows if isinstance(of, View)})
     first_group = next((of for _, of in rows if isinstance(of, View) and of.group), None)
+    wrong = [check.view for check in audit.found] if by_class else []
     return SimpleNamespace(
         title=sentence(title),
         note=sentence(captions.slices_note(audit, unit, [of for _, of in rows])),
@@ -298,6 +300,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 predicted=rate(rates(of)[0]),
                 observed=bracketed(rate(rates(of)[1]), of),
                 bad=mark(of).side is not None,
+                found=mark(of).side is None and of in wrong,
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,  # the low end of all together, the estimate and the high end
                 own=_own(of, as_ratio),
@@ -347,6 +350,8 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -
     else:  # classes; the top class, unless its error leaves no room to see theirs
         top = [view for view in by_size if view.lens == "top_label"]
         single = [view for view in by_size if view.lens != "top_label"]
+        found = {check.view.key for check in audit.found}  # which come first
+        single.sort(key=lambda view: view.key not in found)
         first = [view for view in single if view.key == subject.key]
         widest = max((view.most for view in single[:_ROWS]), default=0.0)
         first += [view for view in top if view.most <= 4.0 * widest]
