@@ -160,9 +160,7 @@ class NullDisplay(ResultDisplay):
         as_extreme = f"{result.exceedances or 'none'} of them at least as extreme"
         lines = [f"p = {result.pvalue:.3g} ({result.guarantee})"]
         if not canvas.is_narrow(ax):
-            lines.append(
-                f"{len(every):,} resamples if calibrated, {extreme} of them at least as extreme"
-            )
+            lines.append(f"{len(every):,} resamples if calibrated, {as_extreme}")
         canvas.show(ax, shown, *lines)
 
 
