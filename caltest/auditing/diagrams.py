@@ -352,17 +352,17 @@ def slices_picture(t: Any) -> Picture:
     marks, count = [Mark("line", "zero", (t.zero, t.zero), (0.5, 0.5 - len(t.rows)))], len(t.rows)
     for row, place in zip(t.rows, range(0, -count, -1), strict=True):
         low, value, high = row.bar
-        kind, own = "bad" if row.bad else "ok", getattr(row, "own", None) or (low, high)
+        kind, own = "bad" if row.bad else "ok", row.own or (low, high)
         for style, ends in (("joint", (low, high)), ("own", own)):
             marks.append(Mark("bars", f"{style} {kind}", ends[:1], (place,), ends[1:]))
         marks += told_apart([value], [place], [row.bad])
-        for end in () if t.corridor is None or getattr(row, "pointless", None) else t.corridor:
+        for end in () if t.corridor is None or row.pointless else t.corridor:
             marks.append(Mark("line", "limit", (end, end), (place + 0.5, place - 0.5)))
         at = (place - 0.5 + count) / count
         marks.append(Mark("text", kind, 1.0, at, (6, 4), row.error))
     names = tuple((-float(k), row.name.short) for k, row in enumerate(t.rows))
     of_x = f"◂ {t.ends[0]}    {t.head[:1].lower()}{t.head[1:]}    {t.ends[1]} ▸"
-    x = replace(t.axis, marks=ticks(t.axis, t.corridor))
+    x = replace(t.axis, marks=t.ticks)
     return Picture(marks, x, Axis(0.5 - count, 0.5, names), of_x)
 
 

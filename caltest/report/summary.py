@@ -32,6 +32,7 @@ _SENTENCE = 2000
 _FAR = 2.5  # times the errors of interest: where an interval is cut off
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
 _LISTED = 10  # views in a comment
+_POINTLESS = {"pointless": "limit not meaningful (rate {rate})"}  # where it is above the event's rate
 
 
 def sentence(text: str) -> str:
@@ -301,6 +302,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 observed=bracketed(rate(rates(of)[1]), of),
                 bad=mark(of).side is not None,
                 found=mark(of).side is None and of in wrong,
+                pointless=_POINTLESS.get(mark(of).place, "").format(rate=rate(rates(of)[0])),
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,  # the low end of all together, the estimate and the high end
                 own=_own(of, as_ratio),
