@@ -84,6 +84,10 @@ class Story:
         Whether the subject's group explains the error: none was found in all other rows of larger ones.
     alone
         Whether nothing was found in any other group.
+    striking
+        The part of the subject that is proved to be much further off than its mean; else None.
+    halves
+        The lower and the upper half of all rows, if they are proved wrong in opposite directions.
     marks
         Of every error with an interval, by its ``id``: its direction and its place against the limit.
     """
@@ -100,6 +104,8 @@ class Story:
     steps: tuple[Step, ...] = ()
     explains: bool = False
     alone: bool = False
+    striking: Any = None
+    halves: tuple[Any, ...] = ()
     marks: Mapping[Any, Finding] = field(default_factory=dict, repr=False)
 
     @property

@@ -239,6 +239,11 @@ class Audit(Result):
         """The checks whose adjusted p-value is at most alpha, the strongest evidence first."""
         return tuple(check for check in self.checks if check.found)
 
+    @cached_property
+    def wrong_views(self) -> frozenset[Any]:
+        """Keys of the views in which a check found an error."""
+        return frozenset(check.view.key for check in self.found)
+
     @property
     def n_checks(self) -> int:
         """How many checks p-values are adjusted for: those of views and those of rests."""

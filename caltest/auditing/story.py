@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from caltest.auditing.views import Count, Rest, View
+from caltest.auditing.views import Count, Part, Rest, View
 from caltest.laws.members import halves
 from caltest.lenses import within
 from caltest.pvalues import interval_of_adjusted
@@ -67,6 +67,8 @@ def tell(audit: Audit) -> Story:
         dropped=tuple(each for each in audit.skipped if each.inside is False),
         explains=_explains(audit, subject),
         alone=_alone(audit, subject, every),
+        striking=_striking(subject),
+        halves=_halves(audit),
         marks={each.sized.id: each for each in every},
     )
     return story.advised(_steps(audit, story))
@@ -215,6 +217,23 @@ def _alone(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
     others = [each for each in others if each.of.group and each.of.key != own.key]
     others = [each for each in others if not (each.of.holds(own) or own.holds(each.of))]
     return bool(others) and not any(each.side or each.of.key in wrong for each in others)
+
+
+def _striking(subject: Finding | None) -> Part | None:
+    """Return the tenth or fifth of the subject that is much further off than its mean, if one is."""
+    if subject is None or subject.kind != "mean":
+        return None
+    finest = [part for part in subject.of.parts if part.of > 2 and part.side]
+    part = max(finest, key=lambda each: each.proved, default=None)
+    return part if part and part.proved >= _STRIKING * abs(subject.of.error) else None
+
+
+def _halves(audit: Audit) -> tuple[Part, ...]:
+    """Return the halves of all rows, if both are proved wrong, in opposite directions."""
+    view = next((each for each in audit.views if each.group is None and each.parts), None)
+    halves = tuple(part for part in (view.parts if view else ()) if part.of == 2)
+    even = len(halves) == 2 and not any(part.is_tied(audit.n_samples) for part in halves)
+    return halves if even and {part.side for part in halves} == {"over", "under"} else ()
 
 
 def _verdict(audit: Audit, found: bool, every: list[Finding]) -> Verdict:

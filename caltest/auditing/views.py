@@ -138,6 +138,11 @@ class Sized:
         return predicted - (self.high or 0.0), predicted - (self.low or 0.0)
 
     @property
+    def sign(self) -> Side:
+        """The side of 0 on which its estimate lies, whether that is proved or not."""
+        return "over" if (self.error or 0.0) > 0.0 else "under"
+
+    @property
     def proved(self) -> float:
         """How large the mean error is at least: the distance of its interval from 0."""
         return max(self.low or 0.0, -(self.high or 0.0), 0.0)
@@ -179,6 +184,10 @@ class Part(Sized):
     def lens(self) -> str:
         """No lens has a name here: what is cut into parts is a probability."""
         return ""
+
+    def is_tied(self, rows: int) -> bool:
+        """Say whether equal predictions make it larger, or smaller, than its name says."""
+        return abs(self.of * self.rows - rows) > 0.2 * rows
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from caltest.auditing.views import Part, View
 from caltest.pictures import BAD, Axis, Mark, Picture
-from caltest.text.sizes import RARE, is_tied
+from caltest.text.sizes import RARE
 
 
 class Size(NamedTuple):
@@ -163,7 +163,7 @@ def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
         ends = (h.edges[0], h.edges[-1]) if h else (view.predicted, view.predicted)
         only = Part(1, 0, view.rows, view.predicted, view.observed, *interval, *ends)
         return (only,), ()
-    uneven = any(is_tied(half, view.rows) or half.start == half.end for half in halves)
+    uneven = any(half.is_tied(view.rows) or half.start == half.end for half in halves)
     return parts, () if finest == 2 or len(halves) != 2 or uneven else halves
 
 

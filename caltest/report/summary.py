@@ -105,7 +105,8 @@ def _subject(audit: Audit) -> View | None:
             return (whole or strongest)[0]
     whole = [view for view in events if view.group is None]
     if story.unsettled and not audit.n_classes:
-        whole = [view for view in whole if view.lens == story.unsettled[0].of.lens] or whole
+        lens = story.unsettled[0].of.lens
+        whole = [view for view in whole if view.lens == lens] or whole
     top = [view for view in whole if view.lens == "top_label"]
     return next(iter(top or whole or events), None)
 
@@ -355,8 +356,9 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -
         found = {check.view.key for check in audit.found}  # which come first
         single.sort(key=lambda view: view.key not in found)
         first = [view for view in single if view.key == subject.key]
-        widest = max((view.most for view in single[:_ROWS]), default=0.0)
-        first += [view for view in top if view.most <= 4.0 * widest]
+        room = 4.0 * max((view.most for view in single[:_ROWS]), default=0.0)
+        wide = [(view.most, view) for view in top]  # its axis would leave no room for theirs
+        first += [view for width, view in wide if width <= room]
         ordered = [*first, *(view for view in single if view not in first)]
     return list(leading(ordered, _ROWS))
 
@@ -467,7 +469,7 @@ def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
 
 def _view_row(view: View, audit: Audit) -> SimpleNamespace:
     side, least = captions.side(audit, view), captions.at_least(view)
-    found = view.adjusted_pvalue <= audit.alpha
+    found = view.key in audit.wrong_views
     more = {"side": side, "at_least": least, "settled": settled(audit, view), "found": found}
     return _sized(view, audit, name=named(view, audit), **more)
 
@@ -513,7 +515,7 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
             return None
         mark = audit.story.mark(view)
         shown = mark.side or mark.place in ("within", "pointless", "beyond", "likely")
-        side = "over" if view.error > 0.0 else "under"
+        side = view.sign
         shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
         kind = "within" if mark.place == "within" and not mark.side else f"{side}{shade}"
         words = f"{group_name(view.group)}: {captions.size_words(audit, view)}"
@@ -529,7 +531,7 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
 
 def _picture(view: View, audit: Audit) -> SimpleNamespace:
     """Return the reliability diagram of a view and its numbers, or the picture of all levels."""
-    shown, outside = named(view, audit), int(view.adjusted_pvalue <= audit.alpha)
+    shown, outside = named(view, audit), int(view.key in audit.wrong_views)
     r, drawn, bins = view.reliability, view.cumulative, []
     seen = "an error was found" if outside else "nothing was found"
     if drawn is not None and not audit.n_classes:

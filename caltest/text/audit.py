@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from caltest._numbers import (
     about_points,
@@ -19,11 +20,11 @@ from caltest._numbers import (
 from caltest._visible import line, shown, shown_column
 from caltest.auditing.result import Audit
 from caltest.auditing.story import tends
-from caltest.auditing.views import Check, Rest, View
+from caltest.auditing.views import Check, Part, Rest, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS
-from caltest.story import Finding
+from caltest.story import Finding, Story
 from caltest.text import captions, page, paragraph, row, said, sizes, width
 from caltest.text import vocabulary as words
 from caltest.text.advice import advice
@@ -183,8 +184,9 @@ def _undecided(audit: Audit) -> str:
     beyond = [each for each in story.marks.values() if each.place == "may be beyond"]
     texts += [f"{sizes.whole_name(each.of, audit)} may be beyond it" for each in beyond[:1]]
     texts += [f"{each.what} could not be checked" for each in story.dropped]
-    by_place = {place: [e.of for e in story.unsettled if e.place == place] for place in _WHY}
-    if not texts and audit.rows_needed and not (by_place["close"] or by_place["follow-up"]):
+    by_place = _by_place(story)
+    stuck = [*by_place["close"], *by_place["estimated"], *by_place["follow-up"]]
+    if not texts and audit.rows_needed and not any(isinstance(each, View) for each in stuck):
         rows = f"{sizes.about(audit.rows_needed)} {words.rows_called(audit)}s"
         every = "all averages" if len(audit.views) > 1 else "the average"
         return (
@@ -208,6 +210,14 @@ _WHY = {
 }
 
 
+def _by_place(story: Story) -> dict[str, list[Any]]:
+    """Return what is not settled, by why."""
+    found: dict[str, list[Any]] = {place: [] for place in _WHY}
+    for each in story.unsettled:
+        found.get(each.place, []).append(each.of)
+    return found
+
+
 def _counted(some: Sequence[View | Rest], audit: Audit) -> str:
     """Return which of all that has to be within the limit: "3 of 42 averages"."""
     views = [each for each in some if isinstance(each, View)]
@@ -223,7 +233,7 @@ def unsettled(audit: Audit) -> list[str]:
     if audit.verdict != "undecided":
         return []
     story, texts, own = audit.story, list[str](), limit(audit)
-    by_place = {place: [e.of for e in story.unsettled if e.place == place] for place in _WHY}
+    by_place = _by_place(story)
     if lost := by_place["follow-up"]:
         texts.append(
             f"Rows were not followed long enough to show {_counted(lost, audit)} to be within "
@@ -321,7 +331,8 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
         yield f"On average: {sizes.means(view)}."
     else:
         yield _sizes(view, audit, lead)
-        yield from _worst_part(view) if lead.kind == "mean" else ()
+        if (part := audit.story.striking) is not None and not sizes.told_as_ratio(view):
+            yield _worst_part(view, part)
     if (proved := at_least(view, audit)) and not halves and lead.kind != "mean":
         yield proved
     if tends(audit, view) and not any(each.kind == "mean" for each in audit.story.named):
@@ -366,27 +377,21 @@ def finding_of_rest(rest: Rest, audit: Audit) -> str:
     return f"{capital(sizes.means(rest))} in these {rows}: {sizes.interval(rest, audit.confidence)}."
 
 
-def _worst_part(view: View) -> Iterable[str]:
-    """Name the tenth or fifth that is furthest off, if it is much further off than the mean."""
-    finest = [part for part in view.parts if part.of > 2]
-    part = max(finest, key=lambda each: each.proved, default=None)
-    if part is None or part.side is None or sizes.told_as_ratio(view):
-        return
-    if part.proved < _STRIKING * abs(view.error or 0.0):
-        return
+def _worst_part(view: View, part: Part) -> str:
+    """Name the tenth or fifth that is much further off than the mean."""
+    finest = [each for each in view.parts if each.of == part.of]
     name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
     predicted, observed = percents(part.predicted, part.observed)
     noun = sizes.PARTS[part.of]
-    if sizes.is_tied(part, view.rows):
+    if part.is_tied(view.rows):
         rows = f"the {counted(part.rows, 'row')} {sizes.with_predictions(part)}"
     elif name:
         rows = f"the {noun} of these rows with the {name} predictions"
     else:
         rows = f"the {noun} {sizes.with_predictions(part)}"
-    yield f"The error depends on the prediction: in {rows}, predicted {predicted}, observed {observed}."
-
-
-_STRIKING = 1.5  # times the mean error, from where on a part of a view is named too
+    return (
+        f"The error depends on the prediction: in {rows}, predicted {predicted}, observed {observed}."
+    )
 
 
 def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
@@ -482,7 +487,7 @@ def _shown_within(audit: Audit) -> Iterable[str]:
         size, name = sizes.farthest(far.part, audit), sizes.whole_name(far.of, audit)
         name = name if audit.n_classes == 2 else f"the predictions of {name}"
         rows = f"one {sizes.PARTS[far.part.of]} of {name}"
-        if sizes.is_tied(far.part, far.of.rows):
+        if far.part.is_tied(far.of.rows):
             rows = f"{far.part.rows:,} of {name}, {sizes.with_predictions(far.part)}"
         yield (
             f"Of single parts of the predictions fewer rows tell less: an error of {size} in "
@@ -523,16 +528,14 @@ def _largest(audit: Audit) -> Iterable[str]:
 
 def _halves(audit: Audit) -> Iterable[str]:
     """Name the halves of all rows, if both are proved wrong, in opposite directions."""
-    view = next((each for each in audit.views if each.group is None and each.parts), None)
-    halves = [part for part in (view.parts if view else ()) if part.of == 2]
-    even = len(halves) == 2 and not any(sizes.is_tied(half, audit.n_samples) for half in halves)
-    if view and even and {part.side for part in halves} == {"over", "under"}:
+    if audit.story.halves:
         lower, upper = (
-            f"{about_points(abs(part.error), 'point')} {words.WRONG[part.side or '']} "
+            f"{about_points(abs(part.error), 'point')} {words.WRONG[part.sign]} "
             f"({' to '.join(sizes.distances(part))})"
-            for part in halves
+            for part in audit.story.halves
         )
         sure = confidence_text(audit.confidence)
+        view = next(each for each in audit.views if each.group is None and each.parts)
         of = "" if audit.n_classes == 2 else f"Of {lens_name(view)}, "
         both = f"the half of the rows with lower predictions is {lower}, the other half {upper}"
         yield capital(f"{of}{both}, with {sure} confidence.")

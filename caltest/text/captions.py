@@ -237,7 +237,7 @@ def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     outcomes, lower = outcomes_called(audit), set(out.values()) == {False}
     if not out:
         text = "at no level more than chance alone explains."
-    elif not (audit.rejected and view.adjusted_pvalue <= audit.alpha):
+    elif view.key not in audit.wrong_views:
         text = "no error was found, though the line leaves the shaded band."
     elif kind_of(view.lens) == "ranks":
         text = "some ranks occur too often, others too rarely."
@@ -339,8 +339,7 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
     if not wrong and lead is not None and lead.kind == "average":
         return f"{capital(view_name(lead.of))}: wrong on average, by its own check."
     if not wrong:
-        found = {check.view.key for check in audit.found}
-        some = sum(view.key in found for view, _ in told)
+        some = sum(view.key in audit.wrong_views for view, _ in told)
         if some:
             of = f"{many(some)} of {many(len(told))} {plural(noun)} {'is' if some == 1 else 'are'}"
             return capital(f"{of} wrong for some predictions; on average none is proved to be.")

@@ -104,12 +104,7 @@ def too(view: View, audit: Audit) -> str:
 def interval(view: View | Part | Rest, confidence: float) -> str:
     """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)"."""
     sure = f"({confidence_text(confidence)} confidence)"
-    if view.side:
-        least, most = distances(view)
-        return f"between {least} and {most} points {counted_way(view.side, view.lens)} {sure}"
-    under, over = outward_points(view.low or 0.0, view.high or 0.0)
-    low, high = (counted_way(side, view.lens) for side in ("under", "over"))
-    return f"between {under.lstrip('−')} points {low} and {over} points {high} {sure}"
+    return f"{_between(view.low or 0.0, view.high or 0.0, view.lens)} {sure}"
 
 
 def own_interval(of: View | Rest, audit: Audit) -> str:
@@ -117,13 +112,18 @@ def own_interval(of: View | Rest, audit: Audit) -> str:
     if of.own_low is None or of.own_high is None:
         return ""
     sure = confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
-    under, over = outward_points(of.own_low, of.own_high)
-    if of.own_low <= 0.0 <= of.own_high:
-        low, high = (counted_way(side, of.lens) for side in ("under", "over"))
-        return f"between {under.lstrip('−')} points {low} and {over} points {high} ({sure})"
-    ends = outward_points(*sorted((abs(of.own_low), abs(of.own_high))))
-    way = counted_way("over" if of.own_low > 0.0 else "under", of.lens)
-    return f"between {ends[0]} and {ends[1]} points {way} ({sure})"
+    return f"{_between(of.own_low, of.own_high, of.lens)} ({sure})"
+
+
+def _between(low: float, high: float, lens: str) -> str:
+    if low > 0.0 or high < 0.0:
+        least, most = outward_points(*sorted((abs(low), abs(high))))
+        return (
+            f"between {least} and {most} points {counted_way('over' if low > 0.0 else 'under', lens)}"
+        )
+    under, over = outward_points(low, high)
+    below, above = (counted_way(side, lens) for side in ("under", "over"))
+    return f"between {under.lstrip('−')} points {below} and {over} points {above}"
 
 
 def distances(of: Sized) -> tuple[str, str]:
@@ -141,7 +141,8 @@ def estimated(error: float, lens: str = "") -> str:
 def means(of: Sized) -> str:
     """Return what is predicted and observed on average: "predicted 28.1%, observed 35.0%"."""
     predicted, observed = percents(*rates(of), 1)
-    if abs(of.error) < _ALIKE and min(rates(of)) >= 0.1:
+    least, most = sorted(rates(of))
+    if most - least < _ALIKE and least >= 0.1:
         predicted, observed = (percent(rate, 1) for rate in rates(of))
     ties = " (with ties)" if with_ties(of) else ""
     return f"predicted {predicted}{ties}, {'projected' if of.projected else 'observed'} {observed}"
@@ -173,11 +174,6 @@ def times(view: Sized, confidence: float) -> str:
     return f"between {least} and {most} times the true rate {sure}"
 
 
-def is_tied(part: Part, rows: int) -> bool:
-    """Say whether equal predictions make a part larger, or smaller, than its name says."""
-    return abs(part.of * part.rows - rows) > 0.2 * rows
-
-
 def with_predictions(part: Part) -> str:
     """Return which predictions a part has, as the end of a noun: "with predictions of 50%"."""
     ends = dict.fromkeys(percents(part.start, part.end))
@@ -203,7 +199,7 @@ def whole_name(whole: View | Rest, audit: Audit) -> str:
 def farthest(of: View | Part | Rest, audit: Audit) -> str:
     """Return how large an error is possible, at most: in points, or as a ratio."""
     if audit.materiality is not None or audit.materiality_ratio is None:
-        side = "under" if -(of.low or 0.0) > (of.high or 0.0) else "over"
+        _, side = max((-(of.low or 0.0), "under"), (of.high or 0.0, "over"))
         return f"up to {outward_points(0.0, of.most)[1]} points {counted_way(side, of.lens)}"
     predicted, (least, most) = of.predicted or 0.0, of.true_rates
     if least <= 0.0 or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
