@@ -324,7 +324,7 @@ def over_time_picture(c: Curves, unit: str = "") -> Picture:
 # ------------------------------------------------------------------ errors of views
 
 
-_APART = 0.13  # of an axis: labels that do not touch
+_APART = 0.25  # of an axis: labels that do not touch
 
 
 def ticks(axis: Axis, limits: tuple[float, float] | None) -> tuple[tuple[float, str], ...]:

@@ -129,8 +129,8 @@ class Drawing:
         for value, label in x.thinned(7 if size.width > 400 else 6).marks:
             at = size.x(x.at(value))
             self.path("grid", f"M{at} {size.top}V{size.bottom}")
-            self.text(at, size.floor + 15, label, "middle")
-        self.text((size.left + size.right) / 2, size.floor + 32, of_x, "middle", "lab")
+            self.text(at, size.floor + 18, label, "middle")
+        self.text((size.left + size.right) / 2, size.floor + 33, of_x, "middle", "lab")
 
     def _rows(self, x: Axis, mark: Mark) -> None:
         """Add how many rows there are where, beneath the plot: areas are shares of the rows."""

@@ -261,7 +261,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     ends = [_ends(of, as_ratio) for _, of in rows]
     if as_ratio:
         low, high = min(max(a, 0.05) for a, _, _ in ends), max(min(c, 50.0) for _, _, c in ends)
-        axis, zero = pictures.axis_of_ratios(low, high, most=4), 1.0
+        axis, zero = pictures.axis_of_ratios(low, high, most=3), 1.0
         ratio = audit.materiality_ratio
         corridor = None if ratio is None else (1.0 / ratio, ratio)
         head = "Predicted ÷ observed"
