@@ -272,6 +272,21 @@ def test_verdicts_with_weights_are_true(weights, limit, wrong):
         assert audit.verdict != wrong
 
 
+@pytest.mark.parametrize("shared", [0.4, 1.0])
+def test_either_end_of_an_interval_of_t_misses_as_rarely_as_said(shared):
+    """400 data sets of 50 clusters of unequal sizes, of which about 24 have the event in effect."""
+    rng = np.random.default_rng(7)
+    codes = np.repeat(np.arange(50), 6 + np.arange(50) % 5)
+    design, missed = Design(np.ones(len(codes)), codes), np.zeros(2)
+    for _ in range(400):
+        true = rng.uniform(0.2, 0.8, len(codes))
+        cause = np.where(rng.random(len(codes)) < shared, rng.random(50)[codes], rng.random(len(codes)))
+        assert design.by_t(true, 0.05)
+        *_, low, high = design.interval(true, (cause < true).astype(int), 0.05, True)
+        missed += low > 0.0, high < 0.0
+    assert missed.max() <= binom.ppf(0.999, 400, 0.05)
+
+
 def test_a_view_that_many_clusters_carry_has_an_interval_of_t():
     """At least 20 of them with the event, and without it, by the predictions; else it is exact."""
     rng = np.random.default_rng(0)
