@@ -275,13 +275,10 @@ TYPED = ("polars", "pyarrow", "chunks")  # every column of one type
 #: What names things, which may be written in several ways.
 DISCRETE = ("clusters", "groups", "ids")
 WRITTEN = {
-    "int": int,
-    "float": np.float32,
-    "text": str,
-    "text of floats": lambda k: f"{k}.0",
+    "int": int, "float": np.float32, "text": str, "text of floats": lambda k: f"{k}.0",
     "decimal": Decimal,
     "mixed": lambda k: (k, float(k), f"{k}", f"{k}.0", Decimal(k), f" {k} ", np.float32(k))[k % 7],
-}
+}  # fmt: skip
 
 
 def written(part, kind):

@@ -46,9 +46,7 @@ class Part:
             values, names = values[:, order], [names[k] for k in order]
         found = calls.CONTAINERS[self.container](self.name, values, index)
         if isinstance(found, pd.DataFrame):
-            named = [
-                FORMS[self.form](name) if self.name in ("probs", "other") else name for name in names
-            ]
+            named = [FORMS[self.form](x) if self.name in ("probs", "other") else x for x in names]
             found.columns = pd.MultiIndex.from_tuples(named) if self.form == "two levels" else named
         elif self.container == "xarray":
             found = found.assign_coords({found.dims[1]: names})

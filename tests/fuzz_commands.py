@@ -277,12 +277,9 @@ def _check_written(path, place):
     """See that a file is whole."""
     content = path.read_bytes()
     ends = {
-        ".html": b"</html>",
-        ".htm": b"</html>",
-        ".png": b"IEND\xaeB`\x82",
-        ".pdf": b"%%EOF",
+        ".html": b"</html>", ".htm": b"</html>", ".png": b"IEND\xaeB`\x82", ".pdf": b"%%EOF",
         ".svg": b"</svg>",
-    }
+    }  # fmt: skip
     kind = path.suffix.lower()
     try:
         if kind in ends and not content.rstrip().endswith(ends[kind]):

@@ -352,9 +352,7 @@ def _npz(draw):
     labels = draw(st.sampled_from([*_LABEL_ARRAYS[:3], *_LABEL_ARRAYS]))
     kind = draw(st.sampled_from(["saved", "saved", "members", "field", "field", "bomb"]))
     if kind == "bomb":
-        return draw(
-            sources("zip_bomb()", "zip_bomb(10**6)", "zip_of()", "zip_of(probs=b'', labels=b'')")
-        )
+        return draw(sources("zip_bomb()", "zip_bomb(10**6)", "zip_of()", "zip_of(probs=b'', y=b'')"))
     if kind == "members":
         forged = draw(_FORGED)
         return (
@@ -404,9 +402,7 @@ _TOML_VALUES = [
 @st.composite
 def toml(draw):
     """Draw a configuration."""
-    lines = draw(
-        st.lists(st.tuples(st.sampled_from(_TOML_NAMES), st.sampled_from(_TOML_VALUES)), max_size=4)
-    )
+    lines = draw(st.lists(st.tuples(*map(st.sampled_from, (_TOML_NAMES, _TOML_VALUES))), max_size=4))
     head = draw(st.sampled_from(["[tool.caltest]\n", "[tool.caltest]\n", "", "[tool]\ncaltest = 1\n",
         "tool = 3\n", "[[tool.caltest]]\n",
                                  "[tool.caltest]\n[tool.caltest]\n", "[tool.other]\n",

@@ -185,12 +185,8 @@ def fingerprint(value):
         columns = [fingerprint(value.iloc[:, i]) for i in range(value.shape[1])]
         return _text(value.columns), _text(list(value.columns)), _text(value.index), columns
     if isinstance(value, pd.Series | pd.Index):
-        return (
-            _text(value.dtype),
-            _text(value.name),
-            _text(list(value)),
-            _text(getattr(value, "index", 0)),
-        )
+        parts = (value.dtype, value.name, list(value), getattr(value, "index", 0))
+        return tuple(map(_text, parts))
     if isinstance(value, pl.DataFrame):
         return _text(value.schema), _text(value.rows()) if value.width else ""
     if isinstance(value, pl.Series):
@@ -300,16 +296,10 @@ _REFUSED = object()
 @cache
 def names():
     """Return what the source of a case may name."""
-    import fuzz_calls
     import fuzz_files
     import fuzz_values
 
-    return {
-        **vars(fuzz_values),
-        **vars(fuzz_files),
-        "made": fuzz_calls.made,
-        "unsaved": fuzz_calls.unsaved,
-    }
+    return vars(fuzz_values) | vars(fuzz_files)
 
 
 def evaluated(source):

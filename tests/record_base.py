@@ -188,16 +188,13 @@ def of_views(found):
 def of_bands(found):
     return [
         {
-            "of": [v.lens, group_of(v)],
-            "says": of_array(v.reliability.predicted),
-            "share": of_array(v.reliability.observed),
-            "rows": of_array(v.reliability.rows),
-            "low": of_array(v.reliability.low),
-            "high": of_array(v.reliability.high),
+            "of": [v.lens, group_of(v)], "says": of_array(v.reliability.predicted),
+            "share": of_array(v.reliability.observed), "rows": of_array(v.reliability.rows),
+            "low": of_array(v.reliability.low), "high": of_array(v.reliability.high),
         }
         for v in found.views
         if v.reliability is not None
-    ]
+    ]  # fmt: skip
 
 
 def of_line(fit):

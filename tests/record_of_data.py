@@ -36,9 +36,7 @@ def outcomes(name):
         return predictive.GaussianPredictions(mean, rng.uniform(0.5, 1.5, 80)), rng.normal(mean, 1.2)
     if name == "vectors":
         vectors = rng.normal(size=(60, 2))
-        return predictive.GaussianPredictions(vectors, [[1.0, 0.3], [0.3, 0.8]]), rng.normal(
-            vectors, 1.1
-        )
+        return predictive.GaussianPredictions(vectors, [[1, 0.3], [0.3, 0.8]]), rng.normal(vectors, 1.1)
     if name == "ensemble":
         return predictive.Ensemble(rng.normal(mean[:, None], 1.0, (80, 12))), rng.normal(mean, 1.3)
     if name == "ensemble_vectors":

@@ -171,15 +171,12 @@ call("gate/default", gated, *M3, lenses="top_label", alpha=0.1, keep=dict)
 
 _SURE_TWO = binary(400, 43, 2.0)
 _BOUNDS: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
-    "binary": (_SURE_TWO, {}),
-    "m3": (_SURE, {}),
+    "binary": (_SURE_TWO, {}), "m3": (_SURE, {}),
     "class:1": (_SURE, {"lens": "class:1", "confidence": 0.9}),
     "classwise": (_SURE, {"lens": "classwise", "confidence": 0.8}),
-    "tied": (TIED, {"n_resamples": 199}),
-    "zeros": (ZEROS, {"lens": "class:0"}),
-    "small": (BINARY, {}),
-    "few_draws": (BINARY, {"n_resamples": 9}),
-}
+    "tied": (TIED, {"n_resamples": 199}), "zeros": (ZEROS, {"lens": "class:0"}),
+    "small": (BINARY, {}), "few_draws": (BINARY, {"n_resamples": 9}),
+}  # fmt: skip
 
 
 @cache
@@ -208,15 +205,12 @@ for _name, (_data, _options) in _CERTIFICATES.items():
 _TRUTH = dirichlet(120, 3, 51)
 _MODELS = {"sharp": tempered(_TRUTH, 3.0), "true": _TRUTH, "flat": tempered(_TRUTH, 0.5)}
 _COMPARED: dict[str, dict[str, Any]] = {
-    "ckce": {},
-    "skce_uq": {"statistic": "skce_uq"},
-    "jkce": {"statistic": "jkce"},
+    "ckce": {}, "skce_uq": {"statistic": "skce_uq"}, "jkce": {"statistic": "jkce"},
     "ecd": {"statistic": "ecd", "groups": {"half": np.arange(120) % 2}},
     "citl": {"statistic": "citl", "lens": "class:1"},
     "ece": {"statistic": "ece", "lens": "top_label"},
-    "brier": {"statistic": "brier", "confidence": 0.9},
-    "function": {"statistic": sure_and_wrong},
-}
+    "brier": {"statistic": "brier", "confidence": 0.9}, "function": {"statistic": sure_and_wrong},
+}  # fmt: skip
 for _name, _options in _COMPARED.items():
     _arguments = (_MODELS, drawn(_TRUTH, 52))
     call(f"compare/{_name}", caltest.compare, *_arguments, keep=of_comparison, **_options)

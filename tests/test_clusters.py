@@ -141,9 +141,7 @@ def test_bins_of_one_cluster_are_like_others(name, bins):
     turned = flipped_sums(PROBS, LABELS, CODES, signs.astype(float))
     for number, draw in enumerate(turned):
         np.add.at(sums[number], form.cells, draw)
-    assert signed.of_labels(signs) == pytest.approx(
-        form.reduce(sums.reshape(20, -1), form.fixed), rel=1e-9
-    )
+    assert signed.of_labels(signs) == pytest.approx(form.reduce(sums.reshape(20, -1), form.fixed), 1e-9)
     own = np.zeros((30, form.n_cells, PROBS.shape[1]))
     np.add.at(own, (CODES, form.cells), residuals(PROBS, LABELS))
     (squares,) = form.squares_of(LABELS[None], Clusters(CODES, 30))
@@ -228,9 +226,7 @@ def test_two_classes_go_along_the_line(diagonal):
     h = h_matrix(Exponential(), probs, labels)
     counted = np.ones_like(h) if diagonal else CODES[:, None] != CODES
     expected = [(h * np.outer(e[CODES], e[CODES]) * counted).sum() / counted.sum() for e in signs]
-    assert form.signed(labels, Clusters(CODES, 30)).of_labels(signs) == pytest.approx(
-        expected, rel=1e-9
-    )
+    assert form.signed(labels, Clusters(CODES, 30)).of_labels(signs) == pytest.approx(expected, 1e-9)
 
 
 def test_features_held_or_not_are_the_same(monkeypatch):
@@ -408,9 +404,7 @@ def test_clusters_are_counted_by_the_predictions():
         assert found.pvalue > 0.05  # by signs alone: 0.002 to 0.01
         assert caltest.test(p, 1 - labels, statistic, clusters=codes, rng=1).warnings != ()
     form = STATISTICS["citl"]().given(sample(p, labels).rows)
-    assert effective_clusters("citl", form, Clusters(codes, 4200), labels) == pytest.approx(
-        2.7, abs=0.05
-    )
+    assert effective_clusters("citl", form, Clusters(codes, 4200), labels) == pytest.approx(2.7, 0.02)
     p, labels, codes = rare_in_large_clusters(2, "ten")
     form = STATISTICS["citl"]().given(sample(p, labels).rows)
     assert effective_clusters("citl", form, Clusters(codes, 750), labels) == pytest.approx(136, abs=1)

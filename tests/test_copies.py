@@ -87,9 +87,7 @@ def asked(probs, labels):
     return [str(each) for each in premises if each.name == "independent rows"]
 
 
-@pytest.mark.parametrize(
-    "draw", [again(0.0, 10), again(0.2), again(0.03)], ids=["ten times", "20%", "3%"]
-)
+@pytest.mark.parametrize("draw", [again(0.0, 10), again(0.2), again(0.03)], ids=["ten", "20%", "3%"])
 def test_copies_are_noticed(draw):
     for seed in range(SETS):
         (sentence,) = found(draw, seed)

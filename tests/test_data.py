@@ -141,12 +141,9 @@ def test_torch_tensors(kind):
 
 
 BINARY = {
-    "vector": ONE,
-    "column": ONE[:, None],
-    "float32": ONE.astype(np.float32),
-    "series": pd.Series(ONE, name="p"),
-    "frame": pd.DataFrame({"p": ONE}),
-}
+    "vector": ONE, "column": ONE[:, None], "float32": ONE.astype(np.float32),
+    "series": pd.Series(ONE, name="p"), "frame": pd.DataFrame({"p": ONE}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("probs", BINARY.values(), ids=BINARY)
@@ -209,14 +206,11 @@ TWO = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]])
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        ([True, False], [0, 1]),
-        ([False, True], [1, 0]),
-        (["TRUE", "false"], [0, 1]),
-        (["p_false", "p_true"], [1, 0]),
-        (["P(True)", "P(False)"], [0, 1]),
+        ([True, False], [0, 1]), ([False, True], [1, 0]), (["TRUE", "false"], [0, 1]),
+        (["p_false", "p_true"], [1, 0]), (["P(True)", "P(False)"], [0, 1]),
         (["true_score", "false_score"], [0, 1]),
     ],
-)
+)  # fmt: skip
 def test_one_is_true_whatever_the_order(columns, expected):
     frame = TWO.set_axis(columns, axis=1)
     frames = [frame, *([pl.from_pandas(frame)] if isinstance(columns[0], str) else [])]

@@ -13,14 +13,11 @@ SCRIPT = Path(__file__).parents[1] / "validation" / "make_digits_predictions.py"
 
 # The table that the script prints: accuracy, top-label ECE, labels of probability exactly zero.
 TABLE = {
-    "neural_network": (0.972, 0.0072, 0),
-    "logistic_regression": (0.967, 0.0164, 0),
-    "nearest_neighbors": (0.986, 0.0068, 5),
-    "platt_svm": (0.987, 0.0760, 0),
-    "isotonic_naive_bayes": (0.891, 0.0638, 0),
-    "random_forest": (0.977, 0.1939, 0),
+    "neural_network": (0.972, 0.0072, 0), "logistic_regression": (0.967, 0.0164, 0),
+    "nearest_neighbors": (0.986, 0.0068, 5), "platt_svm": (0.987, 0.0760, 0),
+    "isotonic_naive_bayes": (0.891, 0.0638, 0), "random_forest": (0.977, 0.1939, 0),
     "naive_bayes": (0.840, 0.1466, 17),
-}
+}  # fmt: skip
 
 
 def probability_of_label(digits):

@@ -49,6 +49,14 @@ AUDITS = 25
 FEW = {"rng": 1, "n_resamples": 99}
 
 
+def tested(*data, **options):
+    return caltest.test(*data, **options, **FEW).pvalue
+
+
+def audited(*data, **options):
+    return caltest.audit(*data, **options, **FEW).pvalue
+
+
 @pytest.mark.parametrize("row", RECIPES)
 def test_level_and_power(row):
     right = [row.of_data(np.random.default_rng([seed, 0]), False) for seed in range(row.sets)]
@@ -85,21 +93,23 @@ def pairs_of(rng, n, **names):
 # ------------------------------------------------------------------ classes
 
 
-@recipe("README.md", "docs/start.md", "docs/fix.md", sets=AUDITS)
+@recipe(
+    "README.md", "docs/start.md", "docs/fix.md", "docs/examples/plot_9_before_after.py", sets=AUDITS
+)
 def audit_of_a_model(rng, wrong):
-    return caltest.audit(*binary(rng, wrong), materiality=0.02, **FEW).pvalue
+    return audited(*binary(rng, wrong), materiality=0.02)
 
 
 @recipe("README.md", "docs/dependent.md", sets=AUDITS)
 def audit_of_a_file_with_groups_and_patients(rng, wrong):
     p, label, patient = visits(rng, wrong, 60, 4)
     groups = pairs_of(rng, 240, region=["a", "b"])
-    return caltest.audit(p, label, groups=groups, clusters=patient, materiality=0.02, **FEW).pvalue
+    return audited(p, label, groups=groups, clusters=patient, materiality=0.02)
 
 
 @recipe("docs/start.md", "docs/scale.md", "docs/fix.md")
 def of_a_model(rng, wrong):
-    return caltest.test(*binary(rng, wrong), **FEW).pvalue
+    return tested(*binary(rng, wrong))
 
 
 @recipe("docs/start.md", "docs/tour.md")
@@ -107,12 +117,10 @@ def confident_errors(rng, wrong):
     def share(probs, labels):
         return ((probs.max(axis=1) > 0.8) & (probs.argmax(axis=1) != labels)).mean()
 
-    return caltest.test(*binary(rng, wrong, by=0.4), share, **FEW).pvalue
+    return tested(*binary(rng, wrong, by=0.4), share)
 
 
-@recipe(
-    "docs/audit.md", "docs/examples/plot_3_audit.py", "docs/examples/plot_9_before_after.py", sets=20
-)
+@recipe("docs/audit.md", "docs/examples/plot_3_audit.py", sets=20)
 def groups_and_slices(rng, wrong):
     probs, label = several(rng, False, 300)
     groups = pairs_of(rng, 300, region=["east", "south"], age=["old", "young"])
@@ -125,16 +133,14 @@ def groups_and_slices(rng, wrong):
 def one_confidence_and_topics(rng, wrong):
     confidence, topic = rng.beta(5, 2, 400), rng.choice(["history", "law"], 400)
     right = rng.random(400) < confidence * np.where((topic == "law") & wrong, 0.7, 1.0)
-    return caltest.audit(
-        confidence, right.astype(int), groups={"topic": topic}, event="a right answer", **FEW
-    ).pvalue
+    return audited(confidence, right.astype(int), groups={"topic": topic}, event="a right answer")
 
 
 @recipe("docs/audit.md", sets=AUDITS)
 def tolerance_of_an_audit(rng, wrong):
     """Right here is wrong by exactly the tolerance."""
     p, label = binary(rng, True, by=0.3 if wrong else 0.05)
-    return caltest.audit(p, label, tolerance=0.05, **FEW).pvalue
+    return audited(p, label, tolerance=0.05)
 
 
 @recipe("docs/audit.md", "docs/recipes.md", sets=AUDITS)
@@ -148,7 +154,7 @@ def assert_calibrated(rng, wrong):
 
 @recipe("docs/tour.md", "docs/recipes.md")
 def full_vector(rng, wrong):
-    return caltest.test(*several(rng, wrong), **FEW).pvalue
+    return tested(*several(rng, wrong))
 
 
 @recipe("docs/tour.md", sets=AUDITS)
@@ -158,9 +164,7 @@ def own_statistic_of_every_group(rng, wrong):
 
     probs, label = several(rng, wrong, 300)
     groups = pairs_of(rng, 300, light=["day", "night"])
-    return caltest.audit(
-        probs, label, groups=groups, lenses="canonical", statistics=["skce_uq", share], **FEW
-    ).pvalue
+    return audited(probs, label, groups=groups, lenses="canonical", statistics=["skce_uq", share])
 
 
 @recipe("docs/tour.md", "docs/sizes.md", "docs/examples/plot_5_bounds.py", power=0.8)
@@ -174,7 +178,7 @@ def bounds(rng, wrong):
 @recipe("docs/sizes.md")
 def tolerance(rng, wrong):
     p, label = binary(rng, True, 400, by=0.25 if wrong else 0.02)
-    return caltest.test(p, label, tolerance=0.02, alternative="over", **FEW).pvalue
+    return tested(p, label, tolerance=0.02, alternative="over")
 
 
 @recipe("docs/sizes.md", "docs/examples/plot_5_bounds.py", power=1.0)
@@ -193,12 +197,12 @@ def squared_error(rng, wrong):
 @recipe("docs/sizes.md")
 def rounded_predictions(rng, wrong):
     p, label = binary(rng, wrong, 400)
-    return caltest.test(np.round(p, 1), label, rounding=0.1, **FEW).pvalue
+    return tested(np.round(p, 1), label, rounding=0.1)
 
 
 @recipe("docs/examples/plot_2_null.py", "docs/examples/plot_1_reliability.py")
 def ece_of_the_top_class(rng, wrong):
-    return caltest.test(*several(rng, wrong), "ece", lens="top_label", **FEW).pvalue
+    return tested(*several(rng, wrong), "ece", lens="top_label")
 
 
 @recipe("docs/fix.md")
@@ -206,7 +210,7 @@ def several_candidates_by_holm(rng, wrong):
     """Two calibrated candidates, one of which sees less."""
     p, label = binary(rng, wrong)
     coarse = np.where(p > 0.6, 0.75, 0.45)
-    pvalues = [caltest.test(each, label, **FEW).pvalue for each in (p, coarse)]
+    pvalues = [tested(each, label) for each in (p, coarse)]
     return 2 * min(pvalues)
 
 
@@ -257,20 +261,20 @@ def visits(rng, wrong, patients=50, each=4):
 @recipe("docs/dependent.md")
 def several_rows_a_patient(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
-    return caltest.test(p, label, clusters=patient, **FEW).pvalue
+    return tested(p, label, clusters=patient)
 
 
 @recipe("docs/dependent.md", sets=AUDITS, power=0.6)
 def one_row_a_patient(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
-    return caltest.test(p, label, clusters=patient, null="one_per_cluster", **FEW).pvalue
+    return tested(p, label, clusters=patient, null="one_per_cluster")
 
 
 @recipe("docs/dependent.md")
 def comonotone_guaranteed(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
     null = caltest.nulls.ComonotoneLabels(guaranteed=True)
-    return caltest.test(p, label, "citl", clusters=patient, null=null, **FEW).pvalue
+    return tested(p, label, "citl", clusters=patient, null=null)
 
 
 @recipe("docs/dependent.md")
@@ -280,7 +284,7 @@ def blocks_of_time(rng, wrong):
     errors = sum(noise[k : k + 28 * 50] for k in range(4)) / 2
     p = rng.uniform(0.3, 0.9, 28 * 50)
     label = (ndtr(errors) < p - 0.2 * wrong).astype(int)
-    return caltest.test(p, label, clusters=np.arange(28 * 50) // 28, **FEW).pvalue
+    return tested(p, label, clusters=np.arange(28 * 50) // 28)
 
 
 @recipe("docs/dependent.md", sets=AUDITS, power=0.5)
@@ -303,7 +307,7 @@ def surveyed(rng, wrong):
 @recipe("docs/dependent.md")
 def survey_weights(rng, wrong):
     p, label, weight = surveyed(rng, wrong)
-    return caltest.test(p, label, "esce", weights=weight, **FEW).pvalue
+    return tested(p, label, "esce", weights=weight)
 
 
 @recipe("docs/dependent.md")
@@ -312,13 +316,13 @@ def own_function_with_weights(rng, wrong):
         return float(np.average(probs[:, 1] - labels, weights=weights))
 
     p, label, weight = surveyed(rng, wrong)
-    return caltest.test(p, label, too_high, weights=weight, **FEW).pvalue
+    return tested(p, label, too_high, weights=weight)
 
 
 @recipe("docs/dependent.md", sets=AUDITS)
 def audit_with_weights(rng, wrong):
     p, label, weight = surveyed(rng, wrong)
-    return caltest.audit(p, label, weights=weight, groups={"old": weight > 1}, **FEW).pvalue
+    return audited(p, label, weights=weight, groups={"old": weight > 1})
 
 
 @recipe("docs/dependent.md")
@@ -326,7 +330,7 @@ def kept_by_label(rng, wrong):
     p = rng.beta(0.3, 20, 10_000)
     label = (rng.random(10_000) < p * (0.4 if wrong else 1.0)).astype(int)
     kept = (label == 1) | (rng.random(10_000) < 0.01)
-    return caltest.test(p[kept], label[kept], sampling_rates={0: 0.01}, **FEW).pvalue
+    return tested(p[kept], label[kept], sampling_rates={0: 0.01})
 
 
 # ------------------------------------------------------------------ numbers
@@ -348,7 +352,7 @@ LAWS = {
 def of_law(law):
     def test_of_numbers(rng, wrong):
         mean, demand = numbers(rng, wrong)
-        return caltest.test(LAWS[law](mean), demand, **FEW).pvalue
+        return tested(LAWS[law](mean), demand)
 
     test_of_numbers.__name__ = f"law: {law}"
     return test_of_numbers
@@ -361,7 +365,7 @@ for _law in LAWS:
 @recipe("docs/numbers.md", "docs/reports.md", sets=AUDITS)
 def audit_of_numbers(rng, wrong):
     mean, demand = numbers(rng, wrong)
-    return caltest.audit(Normal(mean, sd=10.0), demand, materiality=0.05, **FEW).pvalue
+    return audited(Normal(mean, sd=10.0), demand, materiality=0.05)
 
 
 @recipe("docs/numbers.md", sets=AUDITS)
@@ -380,13 +384,13 @@ def quantiles_of_counts(rng, wrong):
     levels, rate = [0.025, 0.25, 0.5, 0.75, 0.975], rng.uniform(1, 20, 200)
     values = scipy.stats.poisson(rate[:, None]).ppf(levels)
     counts = rng.poisson(rate * (0.6 if wrong else 1.0))
-    return caltest.test(Quantiles(levels, values), counts, **FEW).pvalue
+    return tested(Quantiles(levels, values), counts)
 
 
 @recipe("docs/recipes.md")
 def spread_of_a_regression(rng, wrong):
     mean, outcome = numbers(rng, wrong)
-    return caltest.test(Normal(mean, sd=np.full(200, 10.0)), outcome, "spread", **FEW).pvalue
+    return tested(Normal(mean, sd=np.full(200, 10.0)), outcome, "spread")
 
 
 @recipe("docs/recipes.md", sets=AUDITS)
@@ -395,17 +399,13 @@ def conformal_intervals_in_groups(rng, wrong):
     groups = pairs_of(rng, 300, site=["a", "b"])
     outcome = np.where(wrong & (groups["site"] == "b"), mean + 2 * (outcome - mean), outcome)
     law = Quantiles([0.05, 0.95], scipy.stats.norm(mean[:, None], 10.0).ppf([0.05, 0.95]))
-    return caltest.audit(
-        law, outcome, lenses="interval:0.9", groups=groups, materiality=0.05, **FEW
-    ).pvalue
+    return audited(law, outcome, lenses="interval:0.9", groups=groups, materiality=0.05)
 
 
 @recipe("docs/numbers.md")
 def event_of_a_number(rng, wrong):
     mean, demand = numbers(rng, wrong)
-    return caltest.test(
-        Normal(mean, sd=10.0), demand + 12 * wrong, "citl", lens="above:80", **FEW
-    ).pvalue
+    return tested(Normal(mean, sd=10.0), demand + 12 * wrong, "citl", lens="above:80")
 
 
 @recipe("docs/numbers.md")
@@ -415,15 +415,13 @@ def tolerance_of_an_interval(rng, wrong):
     demand = rng.normal(
         mean, 10.0 * (2.0 if wrong else scipy.stats.norm.ppf(0.9) / scipy.stats.norm.ppf(0.89))
     )
-    return caltest.test(
-        Normal(mean, sd=10.0), demand, tolerance=0.02, lens="interval:0.8", **FEW
-    ).pvalue
+    return tested(Normal(mean, sd=10.0), demand, tolerance=0.02, lens="interval:0.8")
 
 
 @recipe("docs/examples/plot_8_densities.py", power=0.7)
 def densities(rng, wrong):
     mean, outcome = numbers(rng, wrong)
-    return caltest.test(GaussianPredictions(mean, np.full(200, 100.0)), outcome, "ecd", **FEW).pvalue
+    return tested(GaussianPredictions(mean, np.full(200, 100.0)), outcome, "ecd")
 
 
 @recipe("docs/examples/plot_8_densities.py")
@@ -450,13 +448,13 @@ def paths(rng, wrong, n=100):
 
 @recipe("docs/ensembles.md", "docs/reports.md", "docs/posteriors.md", sets=AUDITS)
 def audit_of_members(rng, wrong):
-    return caltest.audit(*ensemble(rng, wrong), materiality=0.05, **FEW).pvalue
+    return audited(*ensemble(rng, wrong), materiality=0.05)
 
 
 @recipe("docs/ensembles.md", "docs/doors.md", sets=AUDITS)
 def audit_of_paths(rng, wrong):
     runs, seen = paths(rng, wrong)
-    return caltest.audit(Members(runs, names=["6 h", "12 h", "18 h"]), seen, **FEW).pvalue
+    return audited(Members(runs, names=["6 h", "12 h", "18 h"]), seen)
 
 
 @recipe("docs/ensembles.md", sets=12)
@@ -464,7 +462,7 @@ def lead_times_of_an_origin(rng, wrong):
     runs, seen = paths(rng, wrong, 60)
     rows = Members(runs.swapaxes(1, 2).reshape(180, 20))
     origin, lead = np.repeat(np.arange(60), 3), np.tile(["6 h", "12 h", "18 h"], 60)
-    return caltest.audit(rows, seen.ravel(), clusters=origin, groups={"lead time": lead}, **FEW).pvalue
+    return audited(rows, seen.ravel(), clusters=origin, groups={"lead time": lead})
 
 
 # ------------------------------------------------------------------ posteriors
@@ -491,13 +489,13 @@ def more_quantities(rng, wrong):
 
 @recipe("docs/ensembles.md", "docs/doors.md")
 def scores_of_members(rng, wrong):
-    return caltest.test(*ensemble(rng, wrong), "crps", **FEW).pvalue
+    return tested(*ensemble(rng, wrong), "crps")
 
 
 @recipe("docs/ensembles.md", "docs/doors.md", power=0.8)
 def energy_of_paths(rng, wrong):
     runs, seen = paths(rng, wrong)
-    return caltest.test(Members(runs), seen, "energy", **FEW).pvalue
+    return tested(Members(runs), seen, "energy")
 
 
 # ------------------------------------------------------------------ times
@@ -513,7 +511,7 @@ def followed(rng, wrong, n=200):
 def times(rng, wrong):
     _, days, curves, event = followed(rng, wrong)
     loss = rng.exponential(2.0, 200)
-    return caltest.test(Survival(curves, days), (np.minimum(event, loss), event <= loss), **FEW).pvalue
+    return tested(Survival(curves, days), (np.minimum(event, loss), event <= loss))
 
 
 @recipe("docs/times.md", sets=20)
@@ -533,7 +531,7 @@ def audit_of_times_with_limits(rng, wrong):
     limit = rng.uniform(1, 3, 200)
     predicted = Survival(curves, days, follow_up=limit)
     outcomes = np.minimum(event, limit), event <= limit
-    return caltest.audit(predicted, outcomes, lenses=["until:0.5", "until:1"], **FEW).pvalue
+    return audited(predicted, outcomes, lenses=["until:0.5", "until:1"])
 
 
 @recipe("docs/times.md", sets=AUDITS)
@@ -551,7 +549,7 @@ def d_calibration(rng, wrong):
     loss = rng.exponential(2.0, 200)
     predicted = Survival(scipy.stats.expon(scale=1 / rate))
     outcomes = np.minimum(event, loss), event <= loss
-    return caltest.test(predicted, outcomes, "d_calibration", **FEW).pvalue
+    return tested(predicted, outcomes, "d_calibration")
 
 
 # ------------------------------------------------------------------ monitors: an alarm, ever
@@ -620,7 +618,7 @@ def logits(rng, wrong):
     right = rng.normal(scale=1.5, size=(200, 5))
     labels = drawn(rng, softmax(right, axis=1))
     given = ((2 if wrong else 1) * right).astype(np.float32)
-    return caltest.test(given, labels, logits=True, **FEW).pvalue
+    return tested(given, labels, logits=True)
 
 
 @recipe("docs/recipes.md", "docs/dependent.md", sets=20)
@@ -642,7 +640,7 @@ def choices_of_questions(rng, wrong):
     scores[np.arange(5) >= rng.integers(3, 6, 200)[:, None]] = -np.inf
     target = drawn(rng, softmax(scores / (3 if wrong else 1), axis=1))
     groups = pairs_of(rng, 200, subject=["anatomy", "law"])
-    return caltest.audit(scores, target, logits=True, lenses="top_label", groups=groups, **FEW).pvalue
+    return audited(scores, target, logits=True, lenses="top_label", groups=groups)
 
 
 # ------------------------------------------------------------------ plans

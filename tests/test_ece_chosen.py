@@ -44,14 +44,11 @@ def spread(n, seed):
 
 
 DESIGNS = {
-    "spread": spread(60, 0),
-    "many": spread(200, 1),
-    "tied": tied(80, 2, 2)[:, 1],
+    "spread": spread(60, 0), "many": spread(200, 1), "tied": tied(80, 2, 2)[:, 1],
     "rounded": np.round(spread(150, 3), 1),
     "sure": np.where(spread(90, 4) < 0.5, 1e-3, 0.999) + 1e-4 * spread(90, 5),
-    "one score": np.full(30, 0.3),
-    "two rows": np.array([0.2, 0.9]),
-}
+    "one score": np.full(30, 0.3), "two rows": np.array([0.2, 0.9]),
+}  # fmt: skip
 
 
 @pytest.mark.slow

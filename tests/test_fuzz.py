@@ -49,7 +49,6 @@ KINDS: dict[str, tuple[SearchStrategy[Case], int]] = {
     "right data, odd options": (fuzz_calls.data_calls(good_pairs()), 700),
     "odd data": (fuzz_calls.data_calls(bad_pairs(), most=1), 1000),
     "models": (fuzz_calls.model_calls(), 250),
-    "options alone, and results": (fuzz_calls.option_calls(), 500),
     "rows and names in another order": (fuzz_alignment.aligned_calls(), 500),
     "files in Python": (file_calls(), 700),
     "files in commands": (fuzz_commands.read_files(), 200),

@@ -168,10 +168,7 @@ WRONG = {
     "no such type": ("hub.csv", {}, {"output_type": "x"}, "column 'output_type' holds .*, and 'x' in"),
     "a point": ("hub.csv", {}, {"output_type": "median"}, "output type 'median' states no distribut"),
     "column": (
-        "hub.csv",
-        {},
-        {"outputtype": "x"},
-        "no column 'outputtype' .did you mean 'output_type'",
+        "hub.csv", {}, {"outputtype": "x"}, "no column 'outputtype' .did you mean 'output_type'",
     ),
     "columns": ("hub.csv", {"columns": {"members": "s"}}, {}, "truth is for a hub's long table, which"),
     "group": (
@@ -182,7 +179,7 @@ WRONG = {
     ),
     "label": ("hub.csv", {"label": "seen"}, {"output_type": "pmf"}, "there is no column 'seen' of the"),
     "no table": ("truth.csv", {}, {}, "there is no column 'output_type' of a hub's long table"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "more", "where", "said"), WRONG.values(), ids=WRONG)

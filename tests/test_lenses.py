@@ -14,13 +14,10 @@ from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, f
 # Binary fractions: sums are exact. The second row has a tie, the last two are certain.
 PROBS = np.array(
     [
-        [0.5, 0.25, 0.125, 0.125],
-        [0.0, 0.5, 0.5, 0.0],
-        [0.125, 0.125, 0.25, 0.5],
-        [0.0, 0.0, 0.0, 1.0],
-        [0.0, 0.0, 1.0, 0.0],
+        [0.5, 0.25, 0.125, 0.125], [0.0, 0.5, 0.5, 0.0], [0.125, 0.125, 0.25, 0.5],
+        [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0],
     ]
-)
+)  # fmt: skip
 LABELS = np.array([0, 2, 2, 3, 1])
 SAMPLE = sample(PROBS, LABELS)
 

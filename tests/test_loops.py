@@ -189,9 +189,7 @@ def test_features(m, alpha, diagonal, single):
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-11 * np.abs(expected).max())
     parts = form.scores.sums(y[:, :TILE], slice(0, TILE))
     parts += form.scores.sums(y[:, TILE:], slice(TILE, ROWS))
-    assert form.reduce(parts, form.fixed) == pytest.approx(
-        found, rel=1e-10, abs=1e-11 * np.abs(found).max()
-    )
+    assert form.reduce(parts, form.fixed) == pytest.approx(found, 1e-10, 1e-11 * np.abs(found).max())
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.05])

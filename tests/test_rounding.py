@@ -164,9 +164,7 @@ def test_the_words():
     text = caltest.test(
         stated(dirichlet(20, 6, 0), 0.1), [0] * 20, lens="top:2", rounding=0.1, **FAST
     ).summary()
-    assert "a stated 70% means 65 to 75%, and a sum of 2 is good to ±10 points" in " ".join(
-        text.split()
-    )
+    assert "70% means 65 to 75%, and a sum of 2 is good to ±10 points" in " ".join(text.split())
 
 
 def test_other_refusals():

@@ -49,9 +49,7 @@ def test_the_result_says_both_scales():
     assert f"mean predicted of these rows: class 1 {P.mean():.3g} before and {after:.3g} after" in note
     assert "class 0 at 0.1" in note
     assert result.parameters["sampling_rates"] == {0: 0.1}
-    assert "10% of class 0; predictions are adjusted to the rows kept" in " ".join(
-        result.summary().split()
-    )
+    assert "10% of class 0; predictions are adjusted to the rows" in " ".join(result.summary().split())
     assert result.to_dict()["parameters"]["sampling_rates"] == {"0": 0.1}
 
 

@@ -47,9 +47,7 @@ def test_definitions(m, name):
     h = h_matrix(kernel, probs, labels)
     off = h[~np.eye(11, dtype=bool)]
     assert estimate(probs, labels, BiasedSKCE(kernel)) == pytest.approx(h.mean(), rel=1e-10, abs=1e-13)
-    assert estimate(probs, labels, UnbiasedSKCE(kernel)) == pytest.approx(
-        off.mean(), rel=1e-10, abs=1e-13
-    )
+    assert estimate(probs, labels, UnbiasedSKCE(kernel)) == pytest.approx(off.mean(), 1e-10, abs=1e-13)
     pairs = [h[2 * p, 2 * p + 1] for p in range(5)]
     assert estimate(probs, labels, LinearSKCE(kernel, pairing="rows")) == pytest.approx(
         np.mean(pairs), rel=1e-10, abs=1e-13

@@ -138,9 +138,7 @@ def test_a_statistic_that_needs_all_rows_reads_them(rows, stored, monkeypatch, s
     found = caltest.test(scan(stored / "parts"), **options)
     assert found.pvalue == caltest.test(*rows, **options).pvalue
     monkeypatch.setattr(_memory, "available", lambda: 1e5)
-    with pytest.raises(
-        InputError, match=r"parts: a table of 10000 rows and 5 columns needs about 0.0016 GB"
-    ):
+    with pytest.raises(InputError, match=r"a table of 10000 rows and 5 columns needs about 0.0016 GB"):
         caltest.test(scan(stored / "parts"), **options)
 
 
@@ -150,9 +148,7 @@ def test_impossible_labels_are_told_with_their_rows(rows, tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([probs, labels]))
     found = caltest.test(scan(tmp_path / "rows.npy", label=-1), statistic="ecd", n_resamples=99, rng=0)
     assert found.statistic == np.inf
-    assert any(
-        note.startswith("In 2 of 10000 rows (counting from 0: 5000, 9999)") for note in found.warnings
-    )
+    assert any(x.startswith("In 2 of 10000 rows (counting from 0: 5000, 9999)") for x in found.warnings)
 
 
 def test_a_glimpse_is_of_rows_whatever_the_parts():

@@ -94,12 +94,9 @@ def test_the_glossary_of_reports_is_that_of_the_site():
         assert f"\n## {word}\n\n{html.unescape(meaning)}" in text, word
     without = to_html(audits.binary(tolerance=0.02)).partition('id="reading"')[2]
     assert [word for word, _ in words if f"<dt>{word}</dt>" not in without] == [
-        "Full probability vector",
-        "Top class",
-        "Classwise",
-        "Cluster",
+        "Full probability vector", "Top class", "Classwise", "Cluster",
         "Weight, effective number of rows",
-    ]
+    ]  # fmt: skip
     assert "if no prediction were wrong by more than 2 points." in without
 
 

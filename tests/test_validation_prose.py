@@ -311,9 +311,7 @@ def test_the_entropic_difference_is_as_the_page_says():
         if row["bin"] == "weighted sum"
     }
     assert all(abs(float(table[0.0, each]["z"])) < 2 for each in ("ece", "esce", "ecd"))
-    noise = [
-        (float(row["sigma"]), float(row["ece"]), float(row["ecd"])) for row in rows_of("ecd_noise")
-    ]
+    noise = [(float(r["sigma"]), float(r["ece"]), float(r["ecd"])) for r in rows_of("ecd_noise")]
     half, two = ([float(table[s, each]["printed"]) for each in ("ece", "ecd")] for s in (0.5, 2.0))
     assert all(ecd < half[1] for _, ece, ecd in noise if ece <= half[0])
     sigma, _, there = min(noise, key=lambda each: abs(each[1] - two[0]))

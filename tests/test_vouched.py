@@ -112,9 +112,7 @@ def test_caps_are_no_excuse(monkeypatch):
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.ones(3), 1200)
     labels = drawn(probs, rng)
-    labels[:100] = np.where(
-        labels[:100] == 0, 1, labels[:100]
-    )  # class 0 hardly comes in the first group
+    labels[:100] = np.where(labels[:100] == 0, 1, labels[:100])  # class 0 hardly comes in the first
     groups = {"g": np.repeat(np.arange(12), 100)}
     options = {"groups": groups, "materiality": 0.25, "rng": 0, "n_resamples": 99}
     whole = caltest.audit(probs, labels, **options)

@@ -37,6 +37,7 @@ LABELS = labels_from(PROBS, np.random.default_rng(1))
 WEIGHTS = np.random.default_rng(2).exponential(size=60)
 P = PROBS[:, 1]
 Y = (LABELS == 1).astype(int)
+show = caltest.ReliabilityDisplay.from_predictions
 
 
 def estimate(statistic, probs=PROBS, labels=LABELS, weights=None, **options):
@@ -598,9 +599,7 @@ def test_monotone_statistics_stay_so(statistic, side):
 @pytest.mark.parametrize("curve", ["binned", "corp"])
 def test_reliability_of_rows_that_count(curve):
     rule = {"binning": binning.EqualWidth(4)} if curve == "binned" else {}
-    display = caltest.ReliabilityDisplay.from_predictions(
-        P, Y, curve=curve, weights=WEIGHTS, n_resamples=199, rng=0, **rule
-    )
+    display = show(P, Y, curve=curve, weights=WEIGHTS, n_resamples=199, rng=0, **rule)
     (panel,) = display.panels
     if curve == "binned":
         table = caltest.bin_table(P, Y, bins=4, weights=WEIGHTS).dropna().iloc[:-1]
@@ -610,12 +609,8 @@ def test_reliability_of_rows_that_count(curve):
     assert panel.result.statistic == pytest.approx(estimate(name, P, Y, WEIGHTS))
     counts = np.where(np.arange(60) % 3 == 0, 2, 1)
     again = np.repeat(np.arange(60), counts)
-    one = caltest.ReliabilityDisplay.from_predictions(
-        P, Y, curve=curve, weights=counts, n_resamples=99, rng=0, **rule
-    )
-    two = caltest.ReliabilityDisplay.from_predictions(
-        P[again], Y[again], curve=curve, n_resamples=99, rng=0, **rule
-    )
+    one = show(P, Y, curve=curve, weights=counts, n_resamples=99, rng=0, **rule)
+    two = show(P[again], Y[again], curve=curve, n_resamples=99, rng=0, **rule)
     assert one.panels[0].observed == pytest.approx(two.panels[0].observed)
 
 
@@ -627,7 +622,7 @@ def test_bands_of_rows_that_count_keep_their_level(curve):
     for seed in range(200):
         rng = np.random.default_rng(seed)
         p, w = rng.random(100), rng.exponential(size=100)
-        display = caltest.ReliabilityDisplay.from_predictions(
+        display = show(
             p, rng.random(100) < p, curve=curve, weights=w, n_resamples=99, rng=seed, confidence=0.9
         )
         left.append(display.panels[0].outside.any())

@@ -82,12 +82,9 @@ def of_file(path, given):
 
 
 DOORS = {
-    "arrays": (of_arrays, None),
-    "pandas": (of_pandas, None),
-    "polars": (of_polars, None),
-    "csv": (of_file, "rows.csv"),
-    "parquet": (of_file, "rows.parquet"),
-}
+    "arrays": (of_arrays, None), "pandas": (of_pandas, None), "polars": (of_polars, None),
+    "csv": (of_file, "rows.csv"), "parquet": (of_file, "rows.parquet"),
+}  # fmt: skip
 
 
 @pytest.mark.slow
