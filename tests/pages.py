@@ -1,6 +1,7 @@
 """Pages of documentation: their blocks, and whether what they show is what is printed."""
 
 import contextlib
+import csv
 import io
 import re
 import shlex
@@ -12,6 +13,15 @@ import pytest
 from support import command as invoke
 
 ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "validation" / "results"
+of_source = pytest.mark.skipif(not RESULTS.exists(), reason="validation is part of the source")
+
+
+def rows_of(table):
+    """Return the rows of a CSV file, or of a result of the record by its name."""
+    path = table if isinstance(table, Path) else RESULTS / f"{table}.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def page(name):

@@ -1,6 +1,5 @@
 """What docs/audit.md shows is what happens."""
 
-import csv
 import inspect
 import re
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pages import ROOT, blocks, commands, made_by, page, shown_in
+from pages import ROOT, blocks, commands, made_by, page, rows_of, shown_in
 from support import command
 
 import caltest
@@ -91,8 +90,7 @@ def test_the_numbers_in_the_text(folder):
 
 
 def test_what_it_costs_is_what_was_measured():
-    with (ROOT / "validation/results/audit_speed.csv").open() as file:
-        cases = {row["case"]: row for row in csv.DictReader(file)}
+    cases = {row["case"]: row for row in rows_of("audit_speed")}
     (cost,) = re.findall(r"## Cost\n\n(.*?)\n\n", PAGE, flags=re.DOTALL)
     default, linear = cases["default"], cases["linear"]
     seconds = [float(value) for value in re.findall(r"(\d+) seconds", cost)]

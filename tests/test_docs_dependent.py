@@ -1,10 +1,9 @@
 """What docs/dependent.md shows is what happens."""
 
-import csv
 import re
 
 import pytest
-from pages import ROOT, blocks, commands, page, shown_in
+from pages import blocks, commands, page, rows_of, shown_in
 from support import command
 
 pytestmark = pytest.mark.slow
@@ -25,8 +24,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_table_of_sizes_is_the_record():
-    with (ROOT / "validation" / "results" / "clusters_summary.csv").open(newline="") as file:
-        record = [row for row in csv.DictReader(file) if row["level"] == "0.05"]
+    record = [row for row in rows_of("clusters_summary") if row["level"] == "0.05"]
     known = {(row["clusters"], row["null"], row["statistic"]): float(row["rate"]) for row in record}
     table, _, _ = PAGE.partition("## Which of two models is better?")
     rows = re.findall(r"^\| (\d+ × \d+[^|]*?) \|(.*)\|$", table, flags=re.MULTILINE)
@@ -39,8 +37,7 @@ def test_the_table_of_sizes_is_the_record():
 
 
 def test_the_sizes_of_few_clusters_are_the_record():
-    with (ROOT / "validation" / "results" / "rare_clusters.csv").open(newline="") as file:
-        record = list(csv.DictReader(file))
+    record = rows_of("rare_clusters")
     told = re.search(r"In (\d+) designs .* at most ([\d.]+)% .* at most ([\d.]+)% \(", PAGE)
     largest = (
         max(100 * int(row[level]) / int(row["datasets"]) for row in record)
@@ -51,8 +48,7 @@ def test_the_sizes_of_few_clusters_are_the_record():
 
 
 def test_the_sizes_of_audits_are_the_record():
-    with (ROOT / "validation" / "results" / "clusters_audits.csv").open(newline="") as file:
-        record = list(csv.DictReader(file))
+    record = rows_of("clusters_audits")
     rates = [100 * int(row["p<=0.05"]) / int(row["datasets"]) for row in record]
     told = re.search(r"([\d.]+)%, ([\d.]+)% and ([\d.]+)% of the audits of calibrated models", PAGE)
     assert [float(each) for each in told.groups()] == pytest.approx(rates, abs=0.051)

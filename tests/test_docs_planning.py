@@ -1,13 +1,12 @@
 """What docs/planning.md shows is what happens."""
 
-import csv
 import inspect
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import ROOT, blocks, commands, made_by, page, shown_in
+from pages import blocks, commands, made_by, page, rows_of, shown_in
 from scipy.stats import binom, norm
 from support import command
 
@@ -60,18 +59,13 @@ def test_the_numbers_in_the_text():
         assert 1.96 * np.sqrt(0.16 / datasets) == pytest.approx(width, abs=0.002)
 
 
-def rows_of(study):
-    with (ROOT / f"validation/results/planning_{study}.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 USUAL = ("z, one side", "z, two sides", "chi-square, 20", "normal in n", "bound")
 
 
 def test_the_noise_of_pilots_is_the_record():
     (row,) = (
         row
-        for row in rows_of("pilots")
+        for row in rows_of("planning_pilots")
         if (row["recalibration"], row["slope"], row["pilot_rows"]) == ("logistic", "1.0", "200")
     )
     power, error, low, high = (
@@ -83,13 +77,13 @@ def test_the_noise_of_pilots_is_the_record():
 
 
 def test_what_was_measured():
-    rows = rows_of("coverage")
+    rows = rows_of("planning_coverage")
     shares = [100 * int(row["held"]) // int(row["of"]) for row in rows]
     assert f"it held in {min(shares)} to {max(shares)} of 100 cases" in PAGE
     usual = [100 * float(row["mean_log_error"]) for row in rows if row["test"] in USUAL]
     assert len(usual) == 20
     assert f"by {min(usual):.0f}% to {max(usual):.0f}% on average" in PAGE
-    for row in rows_of("speed"):
+    for row in rows_of("planning_speed"):
         seconds = round(float(row["cpu_seconds"]))
         if row["statistic"] == "omnibus" and row["temperature"] == "0.82":
             assert f"takes {seconds} seconds of one core for an answer of {row['n']} rows" in PAGE

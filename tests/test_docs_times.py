@@ -3,11 +3,9 @@
 import re
 
 import pytest
-from pages import ROOT
+from pages import ROOT, of_source
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "validation").exists(), reason="validation is part of the source only"
-)
+pytestmark = of_source
 
 
 @pytest.fixture(autouse=True)

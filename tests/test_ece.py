@@ -1,9 +1,8 @@
 """The ECE family: brute force, published numbers, enumeration, type I error."""
 
-import csv
-
 import numpy as np
 import pytest
+from pages import rows_of
 from scipy.special import softmax
 from scipy.stats import binom
 
@@ -54,8 +53,8 @@ def test_against_brute_force(small, distance, binning):
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_networks_published_values(reference, network):
-    with reference("widmann2019_networks_errors.csv").open() as file:
-        published = {row["model"]: row for row in csv.DictReader(file)}[network]
+    rows = rows_of(reference("widmann2019_networks_errors.csv"))
+    published = {row["model"]: row for row in rows}[network]
     data = reference(f"cifar10_{network}.npz")
     raw = Rows(data["probs"])  # not renormalised, as published
     for statistic, column in (

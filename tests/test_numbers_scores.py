@@ -1,6 +1,5 @@
 """Predicted numbers: scores, rows in clusters, and kernels of pairs."""
 
-import csv
 import os
 from itertools import pairwise
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
+from pages import rows_of
 from scipy.integrate import quad
 from support import binomial_limits, sentence, some_fast
 
@@ -247,9 +247,6 @@ def test_power_with_clusters(name):
     assert np.mean(np.array(found) <= 0.05) > 0.75
 
 
-# ---------------------------------------------------------------------- errors in bins of spread
-
-
 # ---------------------------------------------------------------------- kernels
 
 
@@ -337,11 +334,11 @@ def test_the_published_study(n):
     """Widmann, Lindsten, Zachariah 2021, one dimension; their test at .05 rejects .142 with n = 4."""
 
     def published(model):
-        with (DATA / f"widmann2021_tests_{model}_model.csv").open(newline="") as file:
-            rows = list(csv.DictReader(file))
-        mine = [
-            r for r in rows if (r["test"], r["dim"], r["nsamples"]) == ("SKCE (B = n)", "1", str(n))
-        ]
+        rows, case = (
+            rows_of(DATA / f"widmann2021_tests_{model}_model.csv"),
+            ("SKCE (B = n)", "1", str(n)),
+        )
+        mine = [row for row in rows if (row["test"], row["dim"], row["nsamples"]) == case]
         return float(mine[0]["testerror"])
 
     rng, rejected = np.random.default_rng(n), np.zeros((400, 2), dtype=bool)

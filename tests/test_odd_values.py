@@ -205,11 +205,6 @@ def test_numbers_that_are_no_floats_are_kept_out_of_objects(number):
             assert caltest.test(PROBS, LABELS, "skce_b", null=found).pvalue <= 1
 
 
-def test_a_display_of_nothing_is_not_drawn():
-    with pytest.raises(InputError, match="there are no panels"):
-        caltest.ReliabilityDisplay((), "binned", 0.95).plot()
-
-
 def test_fractions_are_numbers():
     share = Fraction(1, 3)
     assert caltest.statistics.ECD(clip=share) == caltest.statistics.ECD(1 / 3)

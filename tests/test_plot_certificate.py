@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import caltest
-from caltest import InputError
 from caltest.plots import CertificateDisplay
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pictures")]
@@ -74,8 +73,3 @@ def test_one_score(against):
     found = caltest.certificate([0.5] * 20, [0, 1] * 10)
     display = CertificateDisplay.from_result(found, against=against)
     display.figure_.canvas.draw()
-
-
-def test_no_such_axis():
-    with pytest.raises(InputError, match="there is no axis 'score'; did you mean 'scores'"):
-        CertificateDisplay.from_result(certified(), against="score")

@@ -29,11 +29,6 @@ def test_p_is_at_most_the_level_exactly_beyond_the_mark(count, alpha):
             assert (p <= alpha) == (observed > limit)
 
 
-def test_a_level_that_draws_cannot_reach_by_rounding_is_refused():
-    with pytest.raises(InputError, match=r"n_resamples is 19, .* give n_resamples=20 or more"):
-        CumulativeDisplay.from_predictions([0.2, 0.7], [0, 1], confidence=0.9 + 0.05, n_resamples=19)
-
-
 def test_the_path_by_hand():
     display = CumulativeDisplay.from_predictions([0.9, 0.2, 0.5, 0.2], [1, 0, 1, 1], rng=0)
     assert display.shares.tolist() == [0.0, 0.5, 0.75, 1.0]

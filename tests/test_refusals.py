@@ -6,11 +6,11 @@ from ridge import GROUPS
 from support import P6, Y6, dirichlet, sentence
 
 import caltest
-from caltest import binning, estimation, kernels, lenses, nulls, predictive, statistics
+from caltest import binning, estimation, kernels, lenses, nulls, plots, predictive, statistics
 
 #: What the sources name, beside what is public.
 NAMES = {"np": np, "caltest": caltest, "P6": P6, "Y6": Y6, "GROUPS": GROUPS, "inf": np.inf}
-for module in (binning, estimation, kernels, lenses, nulls, predictive, statistics):
+for module in (binning, estimation, kernels, lenses, nulls, plots, predictive, statistics):
     NAMES |= {name: getattr(module, name) for name in module.__all__}
 NAMES |= {
     "EYES": kernels.MatrixKernel([(kernels.Gaussian(), np.eye(3)), (kernels.Exponential(), np.eye(3))]),
@@ -223,6 +223,11 @@ REFUSED = {
     "rounded(rounding='5%')": "rounding is '5%'",
     "rounded(lens='top_label', statistic='ece')": "'ece' is not monotone",
     "rounded(lens='top_label', alternative='greater')": "give 'over'",
+    "caltest.test([[0.6, 0.05, 0.0], [0.5, 0.5, 0.0]], [0, 1], rounding=0.05, lens='top_label')": (
+        "row 0 .* sums to 0.65; give one column for every class"
+    ),
+    "caltest.test(np.zeros((3, 60)), [0, 1, 2], rounding=0.05, lens='top_label')": "sums to 0; ",
+    "caltest.test(GaussianPredictions([0.0], [1.0]), [0.0], rounding=0.1)": "about probabilities of cl",
     "caltest.test([0.5, 0.33], [0, 1], rounding=0.05)": r"row 1 \(counting from 0\) is 0.33; give",
     "caltest.test([50.0, 35.0], [0, 1], rounding=0.05)": "percentages",
     "caltest.test(np.eye(4), [0, 1, 2, 3], rounding=1, lens='top:2')": "adds up 2 values, so any",
@@ -231,6 +236,12 @@ REFUSED = {
     "caltest.audit(P6, Y6, n_resamples=5, min_rows=2, lenses='top_label')": r"\b39\b",
     "caltest.assert_calibrated(P6, Y6, alpha=0.01, n_resamples=99, min_rows=2)": r"\b199\b",
     "bounded(n_resamples=5)": r"\b39\b",
+    "caltest.ReliabilityDisplay.from_predictions(P6, Y6, curve='corp', n_resamples=38)": "at least 39",
+    "CumulativeDisplay.from_predictions(P6[:, 0], Y6 == 0, confidence=0.9 + 0.05, n_resamples=19)": (
+        "n_resamples is 19, .* give n_resamples=20 or more"
+    ),
+    "caltest.ReliabilityDisplay((), 'binned', 0.95).plot()": "there are no panels",
+    "CertificateDisplay.from_result(certified(), against='score')": "no axis 'score'; did you mean 'sc",
     "caltest.power(calm, 20, 'ecd', n_resamples=5, n_datasets=2)": r"\b39\b",
     # ------------------------------------------------------------------ bounds, risks, plans
     "bounded(confidence=1.0)": "confidence is 1.0; give one between 0 and 1",

@@ -6,16 +6,14 @@ import tomllib
 
 import pytest
 import yaml
-from pages import ROOT, page
+from pages import ROOT, of_source, page
 
 import caltest
 
 PROJECT = tomllib.loads(page("pyproject.toml"))["project"]
 RECIPE = yaml.safe_load(page("docs/release/meta.yaml"))
 PAPER = page("docs/paper/paper.md")
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "validation").exists(), reason="validation is part of the source"
-)
+pytestmark = of_source
 
 
 def script(name):

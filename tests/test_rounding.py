@@ -10,7 +10,6 @@ import caltest
 from caltest import InputError
 from caltest.data import Rows, sample
 from caltest.lenses import ClassSets
-from caltest.predictive import GaussianPredictions
 from caltest.tolerance import rounded_view
 
 FAST = {"n_resamples": 99, "rng": 0}
@@ -165,15 +164,6 @@ def test_the_words():
         stated(dirichlet(20, 6, 0), 0.1), [0] * 20, lens="top:2", rounding=0.1, **FAST
     ).summary()
     assert "70% means 65 to 75%, and a sum of 2 is good to ±10 points" in " ".join(text.split())
-
-
-def test_other_refusals():
-    with pytest.raises(InputError, match=r"row 0 .* sums to 0.65; give one column for every class"):
-        caltest.test([[0.6, 0.05, 0.0], [0.5, 0.5, 0.0]], [0, 1], rounding=0.05, lens="top_label")
-    with pytest.raises(InputError, match="sums to 0; "):
-        caltest.test(np.zeros((3, 60)), [0, 1, 2], rounding=0.05, lens="top_label")
-    with pytest.raises(InputError, match="rounding is about probabilities of classes"):
-        caltest.test(GaussianPredictions([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], rounding=0.1)
 
 
 # ------------------------------------------------------------------ files

@@ -1,15 +1,14 @@
 """The studies of the record: they run, they go on where they were, and their verdicts are right."""
 
-import csv
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pages import ROOT, of_source, rows_of
 
-ROOT = Path(__file__).resolve().parents[1]
 pytestmark = [
-    pytest.mark.skipif(not (ROOT / "validation").exists(), reason="validation is part of the source"),
+    of_source,
     pytest.mark.usefixtures("pictures"),
 ]
 
@@ -24,11 +23,6 @@ def options(tmp_path):
     from validation._cells import Options
 
     return Options(tmp_path, quick=True)
-
-
-def rows_of(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def run(*arguments):

@@ -1,23 +1,16 @@
 """What the pages say of each study is what its file says, read from the file alone."""
 
-import csv
 import re
 from collections import Counter, defaultdict
 from itertools import product
 
 import pytest
-from pages import ROOT, page
+from pages import of_source, page, rows_of
 from scipy.stats import beta, binom, norm
 from support import binomial_limits
 
-RESULTS = ROOT / "validation" / "results"
-pytestmark = pytest.mark.skipif(not RESULTS.exists(), reason="validation is part of the source")
+pytestmark = of_source
 PAGE = page("docs/validation.md")
-
-
-def rows_of(study):
-    with (RESULTS / f"{study}.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def share(row, name, of="datasets"):

@@ -1,17 +1,14 @@
 """The record of the studies: what it says holds, and every printed command makes the file beside it."""
 
-import csv
 import io
 import re
 import shlex
 from pathlib import Path
 
 import pytest
-from pages import ROOT
+from pages import ROOT, of_source, rows_of
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "validation").exists(), reason="validation is part of the source"
-)
+pytestmark = of_source
 PAGES = [
     *(path for path in (ROOT / "docs").rglob("*.md") if not {"generated", "gallery"} & set(path.parts)),
     *(ROOT / ".github").glob("*.md"),
@@ -24,11 +21,6 @@ BENCHMARKS = "python -m validation.benchmarks"  # has a registry and tests of it
 @pytest.fixture(autouse=True)
 def _from_the_root(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-
-
-def rows_of(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 # ------------------------------------------------------------------ printed commands
