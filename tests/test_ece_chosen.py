@@ -179,10 +179,6 @@ def test_level_of_signs_of_clusters():
         rng = np.random.default_rng([5, seed])
         probs = np.repeat(dirichlet(200, 3, seed), 4, axis=0)
         labels = np.repeat(labels_from(probs[::4], rng), 4)
-        found.append(
-            caltest.test(
-                probs, labels, ClasswiseECE(EqualWidth(3)), clusters=np.arange(800) // 4, rng=seed,
-                n_resamples=99,
-            ).pvalue
-        )  # fmt: skip
+        options = {"clusters": np.arange(800) // 4, "n_resamples": 99, "rng": seed}
+        found.append(caltest.test(probs, labels, ClasswiseECE(EqualWidth(3)), **options).pvalue)
     assert np.mean(np.array(found) <= 0.05) <= binomial_limits(100, 0.05)[1]

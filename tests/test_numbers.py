@@ -1,6 +1,7 @@
 """Predicted distributions of numbers: laws, the PIT, statistics, lenses, sizes and powers."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -97,10 +98,8 @@ def test_a_cdf_alone_gives_the_quantiles_that_scipy_gives():
             self.cdf = law.cdf
 
     levels = np.random.default_rng(0).random((3, N))
-    for law in (
-        scipy.stats.poisson(np.linspace(0.1, 900.0, N)),
-        scipy.stats.norm(np.full(N, 1e6), 1e3),
-    ):
+    poisson = scipy.stats.poisson(np.linspace(0.1, 900.0, N))
+    for law in (poisson, scipy.stats.norm(np.full(N, 1e6), 1e3)):
         assert Distribution(Alone(law)).quantile(levels) == pytest.approx(law.ppf(levels), rel=1e-12)
         assert isinstance(recognised(Alone(law)), Distribution)
 
@@ -121,9 +120,8 @@ def test_sd_and_variance_are_the_same():
         assert one.log_density(outcomes) == pytest.approx(scipy.stats.norm(mean, sd).logpdf(outcomes))
     rows = np.arange(6.0).reshape(2, 3)
     entries = Normal(np.zeros((2, 3)), sd=rows + 1.0)
-    assert entries.log_density(rows) == pytest.approx(
-        scipy.stats.norm(0.0, rows + 1.0).logpdf(rows).sum(axis=1)
-    )
+    expected = scipy.stats.norm(0.0, rows + 1.0).logpdf(rows).sum(axis=1)
+    assert entries.log_density(rows) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("given", "meant"), [("sd", "variances"), ("variance", "standard deviations")])
@@ -336,10 +334,8 @@ def test_statistics_of_the_pit_are_the_same_through_the_lens_of_whole_distributi
     law = law_of(name)
     outcomes = law.draw(np.random.default_rng(1), 1)[0]
     for statistic in ("omnibus", "bias", "pit_ad"):
-        alone, seen = (
-            caltest.test(law, outcomes, statistic, lens=lens, rng=0, n_resamples=49)
-            for lens in (None, "distribution")
-        )
+        ask = partial(caltest.test, law, outcomes, statistic, rng=0, n_resamples=49)
+        alone, seen = ask(), ask(lens="distribution")
         assert (seen.pvalue, seen.parts) == (alone.pvalue, alone.parts)
 
 
@@ -373,12 +369,9 @@ def test_sizes(case):
     """Of 112 rates at two levels one leaves its limits by chance in 1 of 90 runs at most."""
     name, asked = case
     law, count = law_of(name, ROWS), DATA_SETS // 3 if name == "zero-inflated" else DATA_SETS
-    pvalues = np.array(
-        [
-            caltest.test(law, outcomes, n_resamples=RESAMPLES, rng=seed, **looking(asked)).pvalue
-            for seed, outcomes in enumerate(drawn(law, 9, count))
-        ]
-    )
+    pvalues, options = np.empty(count), {"n_resamples": RESAMPLES, **looking(asked)}
+    for seed, outcomes in enumerate(drawn(law, 9, count)):
+        pvalues[seed] = caltest.test(law, outcomes, rng=seed, **options).pvalue
     for level in (0.1, 0.2):
         low, high = binomial_limits(count, level)
         rejected = np.mean(pvalues <= level)

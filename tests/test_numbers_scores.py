@@ -219,12 +219,9 @@ def test_sizes_where_the_rows_of_a_cluster_share_everything(case):
     codes = np.repeat(np.arange(clusters), 4)
     law, stream = law_of(name, len(codes), clusters), np.random.default_rng(clusters)
     uniforms = stream.random((DATA_SETS, clusters))[:, codes]
-    pvalues = np.array(
-        [
-            caltest.test(law, each, statistic, clusters=codes, n_resamples=99, rng=seed).pvalue
-            for seed, each in enumerate(law.quantile(uniforms))
-        ]
-    )
+    pvalues, options = np.empty(DATA_SETS), {"clusters": codes, "n_resamples": 99}
+    for seed, each in enumerate(law.quantile(uniforms)):
+        pvalues[seed] = caltest.test(law, each, statistic, rng=seed, **options).pvalue
     for level in (0.01, 0.05, 0.1):
         assert np.mean(pvalues <= level) <= binomial_limits(DATA_SETS, level)[1]
 
@@ -239,11 +236,8 @@ def test_power_with_clusters(name):
         mean = rng.normal(size=n)
         shared = 0.7 * rng.normal(size=n // 4)[codes] + np.sqrt(0.51) * rng.normal(size=n)
         law = Normal(mean, sd=1.0)
-        found.append(
-            caltest.test(
-                law, mean + 1.5 * shared, name, clusters=codes, n_resamples=199, rng=seed
-            ).pvalue
-        )
+        options = {"clusters": codes, "n_resamples": 199, "rng": seed}
+        found.append(caltest.test(law, mean + 1.5 * shared, name, **options).pvalue)
     assert np.mean(np.array(found) <= 0.05) > 0.75
 
 

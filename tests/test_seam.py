@@ -91,18 +91,6 @@ def signed_columns_of_numbers(columns, outcomes, rows):
     return [one for (one,) in numbers]
 
 
-@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.level), True])
-def test_levels_of_numbers_and_of_their_events(weighted):
-    found = []
-    for seed in range(200):
-        law, outcomes = drawn(seed)
-        weights = np.random.default_rng(seed).exponential(size=200) if weighted else None
-        found.append(pvalues_of(law, outcomes, seed, weights=weights))
-    rejected = (np.array(found) <= 0.05).mean(axis=0)
-    # 99.9% binomial limits of 200 data sets at .05
-    assert (rejected <= 0.11).all()
-
-
 @pytest.mark.slow
 def test_signs_of_clusters_act_on_numbers():
     found = []

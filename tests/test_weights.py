@@ -227,11 +227,8 @@ def rejections(statistic, null, data_sets, design=3):
         probs = dirichlet(80, design, seed, 0.7)
         labels = labels_from(probs, np.random.default_rng([1, seed]))
         w = np.random.default_rng([2, seed]).exponential(size=80)
-        found.append(
-            caltest.test(
-                probs, labels, statistic, null=null, weights=w, n_resamples=39, rng=seed
-            ).pvalue
-        )
+        options = {"null": null, "weights": w, "n_resamples": 39, "rng": seed}
+        found.append(caltest.test(probs, labels, statistic, **options).pvalue)
     return np.array(found)
 
 
@@ -421,10 +418,8 @@ def test_one_that_says_so_is_weighted_and_exact(own, tmp_path, monkeypatch):
         probs, weights = rng.dirichlet(np.ones(3), 60), rng.exponential(size=60)
         right = labels_from(probs, rng)
         for kind, labels in (("right", right), ("wrong", np.where(rng.random(60) < 0.3, 1, right))):
-            result = caltest.test(
-                probs, labels, own, alternative="two-sided", weights=weights, n_resamples=99, rng=seed
-            )
-            rejected[kind] += result.pvalue <= 0.05
+            options = {"alternative": "two-sided", "weights": weights, "n_resamples": 99, "rng": seed}
+            rejected[kind] += caltest.test(probs, labels, own, **options).pvalue <= 0.05
     # 10 are expected; beyond 23 lies less than 1e-4 of their binomial law
     assert rejected["right"] <= binom.ppf(1 - 1e-4, 200, 0.05) == 23
     assert rejected["wrong"] >= 100
@@ -469,10 +464,8 @@ def test_low_rank_is_near_the_kernel(statistic, spread):
         assert low.statistic == pytest.approx(whole.statistic, rel=0.12, abs=2e-6)
         assert low.pvalue == pytest.approx(whole.pvalue, abs=0.03)
     if statistic == "omnibus":
-        result = caltest.test(
-            probs, labels, Omnibus(approximation="nystrom"), weights=w, n_resamples=99, rng=0
-        )
-        for part in result.parts:
+        options = {"weights": w, "n_resamples": 99, "rng": 0}
+        for part in caltest.test(probs, labels, Omnibus(approximation="nystrom"), **options).parts:
             assert 0.0 < part.pvalue <= 1.0
 
 
@@ -535,12 +528,9 @@ def test_models_are_compared():
     assert any("effective n" in note for note in found.warnings)
     equal, alike = (caltest.compare(models, LABELS, weights=w, **options) for w in (np.ones(60), None))
     assert equal.to_dict() == alike.to_dict()
-    other = {
-        "a": sample(PROBS, LABELS, weights=WEIGHTS).rows,
-        "b": sample(PROBS, LABELS, weights=WEIGHTS[::-1]).rows,
-    }
+    one, other = (sample(PROBS, LABELS, weights=w).rows for w in (WEIGHTS, WEIGHTS[::-1]))
     with pytest.raises(InputError, match="different weights"):
-        caltest.compare(other, LABELS, **options)
+        caltest.compare({"a": one, "b": other}, LABELS, **options)
 
 
 def test_rows_of_weight_0_are_left_out_and_said():
