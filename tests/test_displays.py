@@ -294,12 +294,9 @@ class Model:
 
 
 CLASSES = {
-    "places": [0, 1, 2],
-    "floats": [0.0, 1.0, 2.0],
-    "other numbers": [1, 2, 3],
-    "signs": [-1, 0, 1],
+    "places": [0, 1, 2], "floats": [0.0, 1.0, 2.0], "other numbers": [1, 2, 3], "signs": [-1, 0, 1],
     "names": ["ant", "bee", "cat"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow

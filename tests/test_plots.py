@@ -23,6 +23,7 @@ ALPHA = 0.05
 SMALL = [0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1]
 
 
+show = ReliabilityDisplay.from_predictions
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pictures")]
 
 
@@ -135,17 +136,11 @@ def test_isotonic_bands_cover_as_they_say():
     assert (missed_points / n_sets <= binomial_limits(n_sets, ALPHA, 2e-3 / n)[1]).all()
 
 
-def test_too_few_draws():
-    with pytest.raises(InputError, match="at least 39"):
-        ReliabilityDisplay.from_predictions(*SMALL, curve="corp", n_resamples=38)
-    ReliabilityDisplay.from_predictions(*SMALL, curve="corp", n_resamples=39)
-
-
 # ------------------------------------------------------------------ panels
 
 
 def test_bins_by_hand():
-    display = ReliabilityDisplay.from_predictions(*SMALL, rng=0)
+    display = show(*SMALL, rng=0)
     (panel,) = display.panels
     assert panel.predicted == pytest.approx([0.2, 0.9])
     assert panel.observed.tolist() == [0.5, 1.0]
@@ -157,7 +152,7 @@ def test_bins_by_hand():
 
 
 def test_curve_by_hand():
-    panel = ReliabilityDisplay.from_predictions(*SMALL, curve="corp", rng=0).panels[0]
+    panel = show(*SMALL, curve="corp", rng=0).panels[0]
     assert panel.predicted.tolist() == [0.2, 0.9]
     assert panel.observed.tolist() == [0.5, 1.0]
     assert [part.tolist() for part in panel.line] == [[0.2, 0.9], [0.5, 1.0]]
@@ -171,9 +166,7 @@ def test_the_test_is_the_packages_own(curve, statistic, lens):
     probs = dirichlet(60, 4, 5)
     labels = labels_from(probs, np.random.default_rng(6))
     binning = EqualWidth(15) if curve == "binned" else None
-    display = ReliabilityDisplay.from_predictions(
-        probs, labels, lens=lens, curve=curve, binning=binning, rng=7, n_resamples=99
-    )
+    display = show(probs, labels, lens=lens, curve=curve, binning=binning, rng=7, n_resamples=99)
     ours = display.panels[0].result
     alone = caltest.test(probs, labels, statistic, lens=lens, rng=7, n_resamples=99)
     assert (ours.statistic, ours.pvalue, ours.lens) == (alone.statistic, alone.pvalue, lens)
@@ -184,10 +177,7 @@ def test_the_test_is_the_packages_own(curve, statistic, lens):
 def test_workers_change_nothing(curve):
     probs = dirichlet(300, 3, 8)
     labels = labels_from(probs, np.random.default_rng(9))
-    one, two = (
-        ReliabilityDisplay.from_predictions(probs, labels, curve=curve, rng=1, n_jobs=k).panels[0]
-        for k in (1, 2)
-    )
+    one, two = (show(probs, labels, curve=curve, rng=1, n_jobs=k).panels[0] for k in (1, 2))
     for name in ("predicted", "observed", "pointwise", "simultaneous"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
     assert one.result.pvalue == two.result.pvalue
@@ -198,8 +188,8 @@ def test_order_of_rows_changes_no_bin(binning):
     probs = np.random.default_rng(10).random(200)
     labels = np.random.default_rng(11).integers(0, 2, 200)
     order = np.argsort(labels)
-    one = ReliabilityDisplay.from_predictions(probs, labels, binning=binning).panels[0]
-    two = ReliabilityDisplay.from_predictions(probs[order], labels[order], binning=binning).panels[0]
+    one = show(probs, labels, binning=binning).panels[0]
+    two = show(probs[order], labels[order], binning=binning).panels[0]
     assert one.predicted == pytest.approx(two.predicted, abs=1e-12)
     assert (np.diff(one.predicted) > 0).all()
     for name in ("observed", "counts", "pointwise", "simultaneous"):
@@ -207,9 +197,7 @@ def test_order_of_rows_changes_no_bin(binning):
 
 
 def test_values_on_edges_are_counted_with_their_bin():
-    panel = ReliabilityDisplay.from_predictions(
-        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0, 0, 1, 0, 1, 1], binning=EqualWidth(5)
-    ).panels[0]
+    panel = show([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0, 0, 1, 0, 1, 1], binning=EqualWidth(5)).panels[0]
     assert panel.counts.tolist() == [2, 1, 1, 1, 1]
 
 
@@ -220,8 +208,8 @@ def test_sees_overconfidence_and_finds_calibrated_models_calibrated():
     stated = truth**2 / (truth**2 + (1 - truth) ** 2)
     for curve in ("binned", "corp"):
         options = {"curve": curve, "rng": 0, "n_resamples": 199}
-        wrong = ReliabilityDisplay.from_predictions(stated, labels, **options)
-        right = ReliabilityDisplay.from_predictions(truth, labels, **options)
+        wrong = show(stated, labels, **options)
+        right = show(truth, labels, **options)
         assert wrong.panels[0].outside.sum() > 5
         assert wrong.panels[0].result.pvalue == 1 / 200
         assert not right.panels[0].outside.any()
@@ -236,31 +224,25 @@ def test_sees_overconfidence_and_finds_calibrated_models_calibrated():
 
 def test_default_lens_and_words():
     probs, labels = dirichlet(20, 3, 13), np.arange(20) % 3
-    top = ReliabilityDisplay.from_predictions(probs, labels)
+    top = show(probs, labels)
     assert top.panels[0].title == "Top class"
     assert top.axes_[0].get_ylabel() == "share that was right"
     assert "predicted probability that the top class is right" in texts(top)
-    binary = ReliabilityDisplay.from_predictions(*SMALL)
+    binary = show(*SMALL)
     assert binary.panels[0].predicted_label == "predicted probability of class 1"
     frame = {"cat": probs[:, 0], "dog": probs[:, 1], "emu": probs[:, 2]}
     pd = pytest.importorskip("pandas")
-    named = ReliabilityDisplay.from_predictions(pd.DataFrame(frame), labels, lens="class:dog")
+    named = show(pd.DataFrame(frame), labels, lens="class:dog")
     assert named.panels[0].observed_label == "share in class dog"
     assert named.panels[0].title == "Class dog"
 
 
 def test_classwise_panels():
     digits = caltest.datasets.load_digits_predictions("naive_bayes")
-    display = draw(
-        ReliabilityDisplay.from_predictions(
-            digits.probs, digits.labels, lens="classwise", rng=0, n_resamples=39
-        )
-    )
+    display = draw(show(digits.probs, digits.labels, lens="classwise", rng=0, n_resamples=39))
     assert [panel.title for panel in display.panels] == [f"Class {k}" for k in range(10)]
     assert len(display.axes_) == 10
-    alone = ReliabilityDisplay.from_predictions(
-        digits.probs, digits.labels, lens="class:8", rng=0, n_resamples=39
-    ).panels[0]
+    alone = show(digits.probs, digits.labels, lens="class:8", rng=0, n_resamples=39).panels[0]
     among = display.panels[8]
     assert np.array_equal(alone.pointwise, among.pointwise)
     assert (among.simultaneous.low <= alone.simultaneous.low).all()
@@ -271,9 +253,7 @@ def test_classwise_panels():
 @pytest.mark.parametrize("n_panels", [1, 2, 3, 7, 20])
 def test_grids_of_panels(n_panels):
     probs, labels = dirichlet(30, 20, 14), np.arange(30) % 20
-    display = ReliabilityDisplay.from_predictions(
-        probs, labels, lens="classwise", classes=range(n_panels), n_resamples=19
-    )
+    display = show(probs, labels, lens="classwise", classes=range(n_panels), n_resamples=19)
     assert len(draw(display).axes_) == n_panels
     assert len(display.figure_.axes) == 2 * n_panels  # each with its counts, none empty
 
@@ -298,7 +278,7 @@ def test_wrong_options(options, message):
     import matplotlib.pyplot as plt
 
     with pytest.raises(InputError, match=message):
-        ReliabilityDisplay.from_predictions(dirichlet(30, 25, 15), np.arange(30) % 25, **options)
+        show(dirichlet(30, 25, 15), np.arange(30) % 25, **options)
     assert plt.get_fignums() == []
 
 
@@ -317,9 +297,7 @@ EDGES = {
 @pytest.mark.parametrize("curve", ["binned", "corp"])
 @pytest.mark.parametrize(("probs", "labels"), EDGES.values(), ids=EDGES)
 def test_edge_cases(probs, labels, curve):
-    display = draw(
-        ReliabilityDisplay.from_predictions(probs, labels, curve=curve, rng=0, n_resamples=99)
-    )
+    display = draw(show(probs, labels, curve=curve, rng=0, n_resamples=99))
     (panel,) = display.panels
     for band in (panel.pointwise, panel.simultaneous):
         assert ((band.low >= 0) & (band.low <= band.high) & (band.high <= 1)).all()
@@ -329,14 +307,14 @@ def test_edge_cases(probs, labels, curve):
 
 
 def test_impossible_labels_are_outside():
-    panel = ReliabilityDisplay.from_predictions(*EDGES["certain and wrong"]).panels[0]
+    panel = show(*EDGES["certain and wrong"]).panels[0]
     assert panel.outside.all()
     assert "had probability 0" in " ".join(panel.result.warnings)
 
 
 def test_points_outside_have_another_shape():
     labels = np.zeros(400, dtype=int)
-    display = ReliabilityDisplay.from_predictions(np.tile([0.05, 0.5], 200), labels, rng=0)
+    display = show(np.tile([0.05, 0.5], 200), labels, rng=0)
     assert display.panels[0].outside.tolist() == [True, True]
     lines = {line.get_marker(): line for line in display.axes_[0].lines}
     assert lines["D"].get_markerfacecolor() != "white"
@@ -349,7 +327,7 @@ def test_given_axes():
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2)
-    display = draw(ReliabilityDisplay.from_predictions(*SMALL, ax=left))
+    display = draw(show(*SMALL, ax=left))
     assert len(figure.axes) == 3
     draw(display.plot(figure.add_axes([0.6, 0.5, 0.3, 0.3])))  # in no grid
     assert not right.lines
@@ -360,7 +338,7 @@ def test_given_axes_of_several_panels_are_labelled():
     import matplotlib.pyplot as plt
 
     axes = plt.subplots(1, 2, layout="constrained")[1]
-    display = draw(ReliabilityDisplay.from_predictions(*SMALL, lens="classwise", ax=axes))
+    display = draw(show(*SMALL, lens="classwise", ax=axes))
     assert [ax.get_ylabel() for ax in display.axes_] == ["share in class 0", "share in class 1"]
     assert "predicted probability of class 0" in texts(display)
     assert len({round(ax.get_position().height, 6) for ax in axes}) == 1  # with a legend below or not
@@ -401,9 +379,7 @@ def test_axes_hold_all_points_and_bars_count_all_rows(shape, curve):
     probs, labels = SHAPES[shape]
     if labels is None:
         labels = (np.random.default_rng(5).random(len(probs)) < probs).astype(int)
-    display = draw(
-        ReliabilityDisplay.from_predictions(probs, labels, curve=curve, rng=0, n_resamples=99)
-    )
+    display = draw(show(probs, labels, curve=curve, rng=0, n_resamples=99))
     (ax,), (panel,) = display.axes_, display.panels
     for values, (low, high) in ((panel.predicted, ax.get_xlim()), (panel.observed, ax.get_ylim())):
         with_a_place = values[(values > 0.0) & (values < 1.0)]
@@ -425,7 +401,7 @@ def test_bins_hold_equal_counts_and_fewer_rows_make_fewer():
     rng = np.random.default_rng(7)
     for rows, bins in ((30, 5), (200, 10), (5000, 15)):
         probs = rng.random(rows)
-        panel = ReliabilityDisplay.from_predictions(probs, rng.integers(0, 2, rows), rng=0).panels[0]
+        panel = show(probs, rng.integers(0, 2, rows), rng=0).panels[0]
         assert len(panel.counts) == bins
         assert np.ptp(panel.counts) <= 1
 
@@ -434,7 +410,7 @@ def test_a_legend_covers_nothing_in_a_figure_without_layout():
     import matplotlib.pyplot as plt
 
     ax = plt.subplots(figsize=(8, 6))[1]
-    display = ReliabilityDisplay.from_predictions(*rare(3000), rng=0, n_resamples=99, ax=ax)
+    display = show(*rare(3000), rng=0, n_resamples=99, ax=ax)
     display.figure_.canvas.draw()
     _, _, below = bars_of(display)
     box = below.get_legend().get_window_extent()
@@ -443,7 +419,7 @@ def test_a_legend_covers_nothing_in_a_figure_without_layout():
 
 def test_the_legend_shows_what_is_drawn():
     """One score has a dot and bars, and no line."""
-    display = ReliabilityDisplay.from_predictions([0.4] * 50, [0, 1] * 25, curve="corp", rng=0)
+    display = show([0.4] * 50, [0, 1] * 25, curve="corp", rng=0)
     (legend,) = display.figure_.legends
     named = {each.get_label(): each for each in legend.legend_handles}
     assert named["isotonic regression"].get_marker() == "o"
@@ -455,9 +431,7 @@ def test_many_rows_make_few_marks():
     probs = rng.random(100_000)
     labels = rng.random(100_000) < probs
     for curve in ("binned", "corp"):
-        display = ReliabilityDisplay.from_predictions(
-            probs, labels, curve=curve, confidence=0.9, n_resamples=19, rng=0
-        )
+        display = show(probs, labels, curve=curve, confidence=0.9, n_resamples=19, rng=0)
         drawn = sum(len(line.get_xdata()) for line in display.axes_[0].lines)
         assert drawn < 2000
 
@@ -501,7 +475,7 @@ def test_no_null_distribution():
 
 def test_predictions_objects_are_read_too():
     checked = sample(*SMALL)
-    display = ReliabilityDisplay.from_predictions(checked.rows, checked.labels, rng=0)
+    display = show(checked.rows, checked.labels, rng=0)
     assert display.panels[0].counts.tolist() == [2, 2]
 
 
@@ -511,7 +485,7 @@ def test_narrow_axes_have_few_words_and_points_are_not_covered():
     probs = dirichlet(300, 3, seed=2)
     labels = labels_from(probs, np.random.default_rng(3))
     figure, axes = plt.subplots(1, 2, figsize=(6, 3), layout="constrained")
-    display = ReliabilityDisplay.from_predictions(probs, labels, ax=axes[0], rng=0)
+    display = show(probs, labels, ax=axes[0], rng=0)
     NullDisplay.from_result(caltest.test(probs, labels, "brier", rng=0), ax=axes[1])
     assert axes[1].get_legend() is None
     assert axes[1].get_title(loc="left").startswith("p = ")
